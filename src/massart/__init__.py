@@ -1,0 +1,42 @@
+"""massart recovers the exact formula behind a table when up to half of its answers are wrong.
+
+The names below load on first use (PEP 562), so that ``import massart`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
+    from massart.l1 import L1Solution, l1_regression
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "L1Solution",
+    "RadialIsotropy",
+    "__version__",
+    "decompose",
+    "l1_regression",
+    "radial_isotropy",
+]
+
+_HOME = {
+    "L1Solution": "massart.l1",
+    "RadialIsotropy": "massart.isotropy",
+    "decompose": "massart.isotropy",
+    "l1_regression": "massart.l1",
+    "radial_isotropy": "massart.isotropy",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # found without __getattr__ from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

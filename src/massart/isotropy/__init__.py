@@ -1,0 +1,7 @@
+"""Radial-isotropic position: the gamma-approximate transform, heavy subspaces, and the whole decomposition."""
+
+from massart.isotropy.decomposition import decompose
+from massart.isotropy.moments import RadialMoments, radial_moments
+from massart.isotropy.transform import RadialIsotropy, Status, radial_isotropy
+
+__all__ = ["RadialIsotropy", "RadialMoments", "Status", "decompose", "radial_isotropy", "radial_moments"]

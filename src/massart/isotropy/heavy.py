@@ -1,0 +1,174 @@
+r"""Heavy subspaces: proof that a point set has no radial-isotropic transform, and the part that has one.
+
+A k-dimensional subspace V is *heavy* when it holds at least a share k/d of the rows (Lemmas 2.5 and 2.6). The search
+below is heuristic; the answer is not: a subspace is returned only after its rows were counted.
+
+Where candidates come from. If V is heavy, the minimizing map T diverges: it blows up the directions outside V, and the
+images of the rows outside V turn into the m = d - k directions W that grow, while rows in V stay orthogonal to W. So W
+is seen as a gap in the singular values of T, or as small eigenvalues of Psi that the iteration cannot raise, and the
+rows of V are those with the least leverage :math:`|W^\top u_i|^2`. For any map the m smallest eigenvalues of Psi sum
+to at most d times the share of the rows outside V (Ky Fan), which rules most m out without a pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from massart.isotropy.descent import Iterate
+from massart.isotropy.frame import Frame
+from massart.isotropy.moments import distances, radial_leverages, triangular_factor
+from massart.rows import BoolArray, FloatArray, row_blocks
+
+_GAP = np.log(4.0)  # a ratio of singular values worth a look, and how much it must grow before a second look
+_DECIDED = np.log(1e3)  # a gap at which a heavy subspace is taken even where gamma might still be reached without it
+_CANDIDATES = 3
+_COARSE_STEPS, _EXACT_STEPS = 4, 6
+_COARSE, _FINE = 1e-3, 1e-6  # distances at which a candidate is hopeless, and good enough for the exact steps
+_EQUAL = 1e-12  # a share this close to k/d counts as equal: sums of weights are rounded
+
+
+@dataclass(frozen=True, slots=True)
+class HeavySubspace:
+    """A verified heavy subspace of a frame: a basis in the frame's coordinates and the rows in it."""
+
+    basis: FloatArray
+    inside: BoolArray
+
+
+@dataclass(slots=True)
+class HeavySearch:
+    """Looks for heavy subspaces in the iterates of one descent.
+
+    Attributes
+    ----------
+    frame : Frame
+    whitening : (d, k) array
+        The map that the descent started from: its images are the coordinates for coarse distances.
+    tol : float
+        Largest distance of a unit row (equilibrated coordinates) from a subspace it counts in: a rank decision.
+    gamma : float
+        A subspace that leaves ``gamma`` within reach is not taken while the map stays moderate.
+    """
+
+    frame: Frame
+    whitening: FloatArray
+    tol: float
+    gamma: float
+    _seen: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def look(self, iterate: Iterate, diverged: bool = False) -> HeavySubspace | None:
+        """Return a heavy subspace that `iterate` gives away, or None.
+
+        A map that has `diverged` magnifies rounding, so its Psi rules nothing out.
+        """
+        for codimension, W, gap in self._candidates(iterate, diverged):
+            leverages = radial_leverages(self.frame.C, iterate.T, W)
+            found = self._concentrate(leverages, len(self.whitening) - codimension)
+            if found is not None and (gap >= _DECIDED or self._is_needed(found)):
+                return found
+        return None
+
+    def _candidates(self, iterate: Iterate, diverged: bool) -> list[tuple[int, FloatArray, float]]:
+        """Pairs of a codimension m and the m directions that blow up, most likely first."""
+        n, d = self.frame.shape
+        codimensions = np.arange(1, d)
+        outside = codimensions / d
+        if self.frame.weights is None:
+            outside = np.floor(codimensions * n / d + 1e-9) / n
+        bottom = np.cumsum(iterate.eigenvalues)[:-1]
+        possible = (bottom <= d * outside + 1e-9) | diverged
+        _, sizes, axes = np.linalg.svd(iterate.relative)
+        logs = np.log(np.maximum(sizes, np.finfo(float).tiny))
+        stuck = np.log(np.maximum(iterate.eigenvalues, np.finfo(float).tiny))
+        found = []
+        for kind, gaps, directions in (
+            ("map", logs[:-1] - logs[1:], axes.T),
+            ("psi", np.where(bottom <= (1 - self.gamma) * codimensions, np.diff(stuck), 0), iterate.eigenvectors),
+        ):
+            for j in np.argsort(-gaps)[:_CANDIDATES]:
+                m = int(j) + 1
+                if gaps[j] >= max(_GAP, self._seen.get((kind, m), 0.0) + _GAP) and possible[j]:
+                    self._seen[kind, m] = float(gaps[j])
+                    found.append((m, directions[:, :m], float(gaps[j])))
+        return found
+
+    def _concentrate(self, leverages: FloatArray, k: int) -> HeavySubspace | None:
+        """Refit and reselect until the nearest k/d of the rows lie in one k-dimensional subspace, or give up.
+
+        The steps are those of Rousseeuw and Van Driessen (1999), first in whitened coordinates, where distances mean
+        the same in all directions, then in the equilibrated ones, where a rank is decided.
+        """
+        C = self.frame.C
+        nearest = self._nearest(leverages, k)
+        spread = np.inf
+        for _ in range(_COARSE_STEPS):
+            _, _, axes = np.linalg.svd(triangular_factor(C, self.whitening, nearest))
+            distance = distances(C, self.whitening, axes[k:].T)
+            nearest = self._nearest(distance, k)
+            previous, spread = spread, float(distance[nearest].max())
+            if spread < _FINE or spread > 0.9 * previous:
+                break
+        if spread > _COARSE:
+            return None
+        equilibrated = self.frame.equilibrated()
+        spread = np.inf
+        for _ in range(_EXACT_STEPS):
+            _, _, axes = np.linalg.svd(triangular_factor(C, equilibrated, nearest))
+            distance = distances(C, equilibrated, axes[k:].T)
+            inside = distance <= self.tol
+            if self._is_heavy(inside, k):
+                # Refit on all rows inside: more rows pin the subspace better than the nearest ones alone.
+                _, _, axes = np.linalg.svd(triangular_factor(C, equilibrated, inside))
+                inside = distances(C, equilibrated, axes[k:].T) <= self.tol
+                basis = np.linalg.solve(equilibrated.T, axes[:k].T)
+                return HeavySubspace(basis, inside) if self._is_heavy(inside, k) else None
+            nearest = self._nearest(distance, k)
+            previous, spread = spread, float(distance[nearest].max())
+            if spread > 0.9 * previous:
+                break
+        return None
+
+    def _nearest(self, distance: FloatArray, k: int) -> BoolArray:
+        """Return the nearest rows that together have a share k/d."""
+        d = self.frame.shape[1]
+        order = np.argsort(distance, kind="stable")
+        shares = np.cumsum(self.frame.shares[order])
+        count = min(int(np.searchsorted(shares, k / d - _EQUAL)) + 1, len(order))
+        chosen = np.zeros(len(order), dtype=bool)
+        chosen[order[:count]] = True
+        return chosen
+
+    def _is_heavy(self, inside: BoolArray, k: int) -> bool:
+        return is_heavy(self.frame, inside, k)
+
+    def _is_needed(self, found: HeavySubspace) -> bool:
+        """Tell whether every map leaves some eigenvalue of Psi below 1 - gamma because of this subspace."""
+        d = self.frame.shape[1]
+        outside = float(self.frame.shares[~found.inside].sum())
+        return d * outside < (1 - self.gamma) * (d - found.basis.shape[1])
+
+
+def is_heavy(frame: Frame, inside: BoolArray, k: int) -> bool:
+    """Tell whether the rows `inside` are a share k/d of the frame or more: counted exactly, up to rounded weights."""
+    n, d = frame.shape
+    if frame.weights is None:
+        return int(inside.sum()) * d >= k * n
+    return float(frame.shares[inside].sum()) >= k / d - _EQUAL
+
+
+def light_coordinates(frame: Frame, gamma: float) -> BoolArray:
+    """Return the coordinates that are non-zero on so few rows that no map reaches `gamma`.
+
+    The hyperplane where coordinate j vanishes is heavy when fewer than n/d rows are outside, and then Psi has a
+    quadratic form of at most (d/n) nnz_j in one direction. Sparse tables and dummies are full of such
+    coordinates, and counting finds them all in one read.
+    """
+    n, d = frame.shape
+    nonzero = np.zeros(d)
+    for block in row_blocks(n, d):
+        present = frame.C[block] != 0
+        nonzero += present.sum(axis=0) if frame.weights is None else frame.weights[block] @ present
+    total = n if frame.weights is None else float(frame.weights.sum())
+    return np.asarray(d * nonzero < (1 - gamma) * (1 - _EQUAL) * total)

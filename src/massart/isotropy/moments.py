@@ -1,0 +1,144 @@
+r"""One-pass statistics of rows under a linear map: all that the solvers ever ask of the data.
+
+For rows :math:`x_i` with weights :math:`c_i` and a map :math:`T` (``y = T' x``, rows ``X @ T``), with
+:math:`u_i = T^\top x_i / |T^\top x_i|`:
+
+.. math::
+    M = \sum_i c_i u_i u_i^\top, \qquad
+    \ell = \sum_i c_i \log |T^\top x_i|^2, \qquad
+    c = \sum_i c_i .
+
+Each function reads `X` once, block by block, through buffers that are allocated once. The results are sums over rows,
+so a chunked, distributed or GPU execution calls the same function on each chunk and adds (:meth:`RadialMoments.__add__`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from massart.rows import BoolArray, FloatArray, block_rows, row_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class RadialMoments:
+    """Sums over rows; see the module's formulas. Moments of disjoint sets of rows add."""
+
+    second: FloatArray  # M, (k, k)
+    log_norm: float  # l
+    weight: float  # c
+
+    def __add__(self, other: RadialMoments) -> RadialMoments:
+        return RadialMoments(
+            self.second + other.second, self.log_norm + other.log_norm, self.weight + other.weight
+        )
+
+    @property
+    def psi(self) -> FloatArray:
+        """The matrix (k / c) M, which is the identity in radial-isotropic position (Definition 1.4)."""
+        return self.second * (len(self.second) / self.weight)
+
+
+def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
+    """Return the radial moments of the rows of `X` under ``y = T' x``: one pass, ``O(n d k)``.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Rows, none of which `T` maps to zero.
+    T : (d, k) array
+    weights : (n,) array, optional
+        Row weights; one each by default.
+    """
+    n, k = X.shape[0], T.shape[1]
+    second = np.zeros((k, k))
+    product = np.empty((k, k))
+    images = np.empty((min(n, block_rows(max(X.shape[1], k))), k))
+    log_norm = 0.0
+    for block in row_blocks(n, max(X.shape[1], k)):
+        Y = images[: block.stop - block.start]
+        np.matmul(X[block], T, out=Y)
+        squared = np.einsum("ij,ij->i", Y, Y)
+        if weights is None:
+            log_norm += float(np.log(squared).sum())
+            Y /= np.sqrt(squared)[:, None]
+        else:
+            log_norm += float(weights[block] @ np.log(squared))
+            Y *= np.sqrt(weights[block] / squared)[:, None]
+        second += np.matmul(Y.T, Y, out=product)
+    return RadialMoments(second, log_norm, float(n) if weights is None else float(weights.sum()))
+
+
+def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    r"""Return :math:`K_{ab} = (k / c) \sum_i c_i u_{ia}^2 u_{ib}^2`, (k, k): one pass."""
+    n, k = X.shape[0], T.shape[1]
+    total = np.zeros((k, k))
+    for block in row_blocks(n, max(X.shape[1], k)):
+        Y = X[block] @ T
+        np.square(Y, out=Y)
+        Y /= Y.sum(axis=1)[:, None]
+        if weights is not None:
+            Y *= np.sqrt(weights[block])[:, None]
+        total += Y.T @ Y
+    return total * (k / (n if weights is None else float(weights.sum())))
+
+
+def radial_leverages(X: FloatArray, T: FloatArray, W: FloatArray) -> FloatArray:
+    """Return ``|W' u_i|^2`` for each row, u_i being the unit vector along ``T' x_i`` and `W` orthonormal, (k, m)."""
+    leverages = np.empty(X.shape[0])
+    TW = T @ W
+    for block in row_blocks(*X.shape):
+        Y = X[block] @ T
+        part = X[block] @ TW
+        leverages[block] = np.einsum("ij,ij->i", part, part) / np.einsum("ij,ij->i", Y, Y)
+    return leverages
+
+
+def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
+    """Return R of the QR factorization of the unit rows ``u_i``, (at most k, k), by a sequence of small QRs.
+
+    Unlike a Cholesky factor of the second moment it does not square the condition number: singular values of R are
+    right to rounding, so it decides ranks.
+
+    Parameters
+    ----------
+    rows : (n,) boolean array, optional
+        Rows to use; all by default.
+    """
+    R = np.zeros((0, T.shape[1]))
+    for block in row_blocks(*X.shape):
+        B = X[block] if rows is None else X[block][rows[block]]
+        Y = B @ T
+        Y /= np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]
+        R = np.linalg.qr(np.vstack([R, Y]), mode="r")
+    return R
+
+
+def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:
+    """Return ``|N' u_i|`` for each row: its distance from the subspace that the orthonormal columns of `N` leave out."""
+    return np.sqrt(radial_leverages(X, T, N))
+
+
+def exponents(X: FloatArray, axis: int) -> FloatArray:
+    """Return the largest binary exponent of each column (axis 0) or row (axis 1); zero where all entries are zero.
+
+    Scaling by these powers of two is exact.
+    """
+    largest = np.maximum(X.max(axis=axis), -X.min(axis=axis))
+    return np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.float64)
+
+
+def typical_sizes(X: FloatArray) -> FloatArray:
+    """Return a power of two for each column: the geometric mean of its non-zero entries, rounded.
+
+    Means of logarithms, unlike maxima or norms, do not let the few longest rows decide. A zero column gets 1.
+    """
+    total = np.zeros(X.shape[1])
+    count = np.zeros(X.shape[1])
+    for block in row_blocks(*X.shape):
+        exponent = np.frexp(X[block])[1]
+        nonzero = X[block] != 0
+        total += np.where(nonzero, exponent, 0).sum(axis=0)
+        count += nonzero.sum(axis=0)
+    return np.exp2(np.rint(total / np.maximum(count, 1)))

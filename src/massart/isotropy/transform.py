@@ -1,0 +1,292 @@
+r"""The radial-isotropic transform of a point set, or of its heavy subspace (Definition 1.4, Lemmas 2.2, 2.5, 2.6).
+
+Given rows :math:`x_1, \dots, x_n`, find a subspace V of dimension k that holds at least a share k/d of the non-zero
+rows, and a map A on V such that :math:`u_i = A V^\top x_i / |A V^\top x_i|` satisfies
+
+.. math::
+    \Psi = \frac{k}{n_V} \sum_{x_i \in V} u_i u_i^\top \succeq (1 - \gamma) I ,
+
+with V = R^d where that is possible. This is GeneralizedForster of Diakonikolas, Kane and Tzamos (2021), and Tyler's
+M-estimator of scatter with :math:`\Sigma^{-1} = A^\top A`. A itself is returned, never its square: forming
+:math:`\Sigma` would square the condition number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from massart.isotropy.descent import Iterate, dual_newton, geodesic_descent
+from massart.isotropy.frame import Frame, frame_of_rows
+from massart.isotropy.heavy import HeavySearch, is_heavy, light_coordinates
+from massart.isotropy.moments import distances, exponents, radial_moments, triangular_factor
+from massart.progress import Callback, Progress, silent
+from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+
+_NEWTON_ROWS = 500  # up to here n^3 for a Newton step is cheaper than the passes it saves
+_SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
+_REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
+_TRUSTED = 4e12  # beyond this magnification images are rounding errors, which look isotropic
+_MOST_TURNS = 3
+
+
+_Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
+
+
+class Status(Enum):
+    """How a search for a transform ended; the value says it in words."""
+
+    WHOLE = "all non-zero rows are in gamma-approximate radial-isotropic position"
+    SUBSPACE = "the rows of a heavy subspace are in gamma-approximate radial-isotropic position"
+    STALLED = "the iteration ended above gamma; the residual says how far it came"
+
+
+@dataclass(frozen=True, slots=True)
+class RadialIsotropy:
+    """A subspace, a map on it, and how well the map does, recomputed from the rows.
+
+    Attributes
+    ----------
+    subspace : (d, k) array
+        V, orthonormal; k = d when the whole set has a transform. It is the identity then, unless A is so
+        ill-conditioned that its entries, rounded, would not hold it: then V turns to the axes of A.
+    matrix : (k, k) array
+        A, acting on V-coordinates, with determinant 1 up to sign.
+    members : (n,) boolean array
+        The rows in V that are not zero (nor of weight zero).
+    residual : float
+        1 - lambda_min(Psi), recomputed from X: at most gamma unless the status is STALLED.
+    error : float
+        The two-sided error, the spectral norm of Psi - I, recomputed from X.
+    n_iter : int
+    n_passes : int
+        Rows read by the O(n d^2) sweeps, in units of n, rounded up.
+    status : Status
+    """
+
+    subspace: FloatArray
+    matrix: FloatArray
+    members: BoolArray
+    residual: float
+    error: float
+    n_iter: int
+    n_passes: int
+    status: Status
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the unit vectors along A V' x, a row each; zero where A V' x = 0."""
+        rows = check_matrix(X)
+        if rows.shape[1] != len(self.subspace):
+            raise ValueError(f"X has {rows.shape[1]} columns but the transform has {len(self.subspace)}")
+        # Powers of two keep squares finite and change no direction.
+        rows = np.ldexp(rows, -exponents(rows, axis=1).astype(np.int64)[:, None])
+        images: FloatArray = rows @ self.subspace @ self.matrix.T
+        lengths = np.linalg.norm(images, axis=1)[:, None]
+        return np.divide(images, lengths, out=images, where=lengths > 0)
+
+
+def radial_isotropy(
+    X: ArrayLike,
+    gamma: float = 0.5,
+    *,
+    sample_weight: ArrayLike | None = None,
+    two_sided: bool = False,
+    tol: float | None = None,
+    max_iter: int = 500,
+    start: RadialIsotropy | None = None,
+    callback: Callback = silent,
+) -> RadialIsotropy:
+    """Put the rows of `X`, or those of a heavy subspace, in gamma-approximate radial-isotropic position.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    gamma : float in (0, 1)
+        Psi shall be at least 1 - gamma in every direction. The paper's algorithms use 1/2.
+    sample_weight : (n,) array, optional
+        Weights of the rows in Psi and in the shares that make a subspace heavy.
+    two_sided : bool
+        Ask for ``|Psi - I| <= gamma`` in spectral norm instead.
+    tol : float, optional
+        Largest distance at which a unit row counts as lying in a subspace: a rank decision. By default the 5/6th
+        power of the precision of X: 1e-13 for float64 and integers, 2e-6 for float32.
+    max_iter : int
+        Steps for each subspace that is tried.
+    start : RadialIsotropy, optional
+        An earlier result for similar rows, to start from.
+    callback : callable
+        Called with a :class:`~massart.progress.Progress` after each step.
+
+    Returns
+    -------
+    RadialIsotropy
+        With the status WHOLE, SUBSPACE or STALLED.
+
+    Notes
+    -----
+    A subspace is returned only where it is heavy, k/d of the rows or more, counted on the rows. A set with a heavy
+    subspace may still have a transform for a large gamma; then the whole set is returned. At exactly k/d either
+    answer is right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((200, 3)) * [1, 10, 1000]
+    >>> iso = radial_isotropy(X, gamma=1e-8)
+    >>> U = iso.transform(X)
+    >>> bool(np.allclose(U.T @ U * 3 / 200, np.eye(3), atol=1e-7))
+    True
+    """
+    matrix = check_matrix(X)
+    if not 0 < gamma < 1:
+        raise ValueError(f"gamma must be between 0 and 1, got {gamma}")
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, got {max_iter}")
+    if tol is None:
+        tol = precision_of(X) ** (5 / 6)
+    if not 0 < tol < 1:
+        raise ValueError(f"tol must be between 0 and 1, got {tol}")
+    if start is not None and len(start.subspace) != matrix.shape[1]:
+        raise ValueError(f"start is a transform of {len(start.subspace)} columns but X has {matrix.shape[1]}")
+    frame = frame_of_rows(matrix, check_weights(sample_weight, len(matrix)))
+    if not len(frame.C):
+        raise ValueError("X has no non-zero row of positive weight")
+    return _Solver(gamma, two_sided, tol, max_iter, callback).solve(frame, start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a descent starts: ``T = whitening @ relative``, of which the second factor shows what has diverged."""
+
+    frame: Frame
+    whitening: FloatArray
+    relative: FloatArray
+
+    def turned(self, T: FloatArray) -> _Start:
+        """Return the same start in the axes of `T`, if rounding costs less there."""
+        if self.frame.condition(T) <= _REPRESENTABLE:
+            return self
+        frame, axes = self.frame.rotate(T)
+        whitening = axes.T @ self.whitening
+        return _Start(frame, whitening, self.relative) if frame.condition(axes.T @ T) <= _REPRESENTABLE else self
+
+
+@dataclass(slots=True)
+class _Solver:
+    """The options of one call, and the work done so far."""
+
+    gamma: float
+    two_sided: bool
+    tol: float
+    max_iter: int
+    callback: Callback
+    n_iter: int = 0
+    rows_read: int = 0
+
+    def solve(self, frame: Frame, earlier: RadialIsotropy | None) -> RadialIsotropy:
+        """Shrink the frame to heavy subspaces until its rows have a map (Lemma 2.6)."""
+        found: _Start | Frame = frame if earlier is None else self._warm_start(frame, earlier)
+        while True:
+            if isinstance(found, Frame):
+                found = self._first_map(found)
+                continue
+            outcome = self._descend(found)
+            if isinstance(outcome, Frame):
+                found = outcome
+                continue
+            return self._result(*outcome)
+
+    def _warm_start(self, frame: Frame, earlier: RadialIsotropy) -> _Start | Frame:
+        """Take the map of an earlier result, and its subspace if that is heavy here too."""
+        T = earlier.subspace @ earlier.matrix.T
+        k = T.shape[1]
+        if k < frame.shape[1]:
+            normals = np.linalg.qr(earlier.subspace / frame.scales[:, None], mode="complete")[0][:, k:]
+            inside = distances(frame.C, frame.equilibrated(), normals) <= self.tol
+            if not is_heavy(frame, inside, k):
+                return frame
+            frame = frame.restrict(earlier.subspace, inside)
+            T = frame.basis.T @ T
+        return _Start(frame, T, np.eye(k)).turned(T)
+
+    def _first_map(self, frame: Frame) -> _Start | Frame:
+        """Whiten the unit rows; return a smaller frame where they do not span this one or a coordinate is light."""
+        light = light_coordinates(frame, self.gamma)
+        if light.any():
+            return frame.drop_coordinates(light)
+        equilibrated = frame.equilibrated()
+        self.rows_read += len(frame.C)
+        eigenvalues, axes = np.linalg.eigh(radial_moments(frame.C, equilibrated, frame.weights).psi)
+        if eigenvalues[0] > _SAFE_GRAM * eigenvalues[-1]:
+            # The symmetric root stays nearest to the caller's coordinates.
+            whitening = equilibrated @ (axes / np.sqrt(eigenvalues)) @ axes.T
+        else:
+            self.rows_read += len(frame.C)
+            _, sizes, axes = np.linalg.svd(triangular_factor(frame.C, equilibrated))
+            rank = int((sizes > self.tol * sizes[0]).sum())
+            if rank < len(axes):
+                basis = np.linalg.solve(equilibrated.T, axes[:rank].T)
+                return frame.restrict(basis, np.ones(len(frame.C), dtype=bool))
+            whitening = equilibrated @ axes.T / sizes
+        return _Start(frame, whitening, np.eye(len(whitening))).turned(whitening)
+
+    def _descend(self, start: _Start) -> Frame | tuple[Frame, Iterate]:
+        """Iterate from `start` to a map that reaches gamma, or to the frame of a heavy subspace."""
+        if len(start.frame.C) <= _NEWTON_ROWS:
+            outcome = self._run(dual_newton, start)
+            if isinstance(outcome, Frame):
+                return outcome
+            start = replace(start, relative=outcome.relative)
+        for _ in range(_MOST_TURNS):
+            # The dual iterates drift and a turned frame rounds anew: descent recomputes Psi from the rows in any case.
+            outcome = self._run(geodesic_descent, start)
+            if isinstance(outcome, Frame):
+                return outcome
+            turned = replace(start, relative=outcome.relative).turned(outcome.T)
+            if turned.frame is start.frame:
+                break
+            start = turned
+        return start.frame, outcome
+
+    def _run(self, method: _Method, start: _Start) -> Frame | Iterate:
+        """Follow one method until gamma is reached; return the best iterate, or the frame of a heavy subspace."""
+        frame = start.frame
+        search = HeavySearch(frame, start.whitening, self.tol, self.gamma)
+        best, best_measure = None, np.inf
+        for step, raw in enumerate(method(frame.C, start.whitening @ start.relative, frame.weights)):
+            iterate = replace(raw, relative=start.relative @ raw.relative)
+            self.n_iter += 1
+            self.rows_read += len(frame.C) * iterate.sweeps
+            measure = iterate.error if self.two_sided else iterate.residual
+            self.callback(Progress("radial isotropy", self.n_iter, measure, self.gamma))
+            diverged = frame.magnification(iterate.T) > _TRUSTED
+            if best is None or (measure < best_measure and not diverged):
+                best, best_measure = iterate, measure
+            if (measure <= self.gamma and not diverged) or step >= self.max_iter:
+                break
+            heavy = search.look(iterate, diverged)
+            if heavy is not None:
+                return frame.restrict(heavy.basis, heavy.inside)
+        assert best is not None  # every method yields its start
+        return best
+
+    def _result(self, frame: Frame, iterate: Iterate) -> RadialIsotropy:
+        k = iterate.T.shape[1]
+        status = Status.WHOLE if k == frame.X.shape[1] else Status.SUBSPACE
+        if (iterate.error if self.two_sided else iterate.residual) > self.gamma:
+            status = Status.STALLED
+        return RadialIsotropy(
+            subspace=frame.basis,
+            matrix=iterate.T.T / np.exp(np.linalg.slogdet(iterate.T)[1] / k),
+            members=frame.members,
+            residual=iterate.residual,
+            error=iterate.error,
+            n_iter=self.n_iter,
+            n_passes=-(-self.rows_read // len(frame.members)),
+            status=status,
+        )
+

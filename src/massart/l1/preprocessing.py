@@ -1,0 +1,103 @@
+"""Many rows: guess the answer from few of them, then prove it on all.
+
+When n is much larger than d, almost every row only says on which side of it the answer lies. Two guesses save most of
+the passes over X; each ends in the proof of :mod:`massart.l1.problem` on all rows, so a wrong guess is noticed.
+
+1. *The sample's answer is the answer.* If the inliers follow a formula exactly, the L1 fit of a small sample finds it;
+   one pass finds the rows it fits, and :func:`massart.l1.balance.prove` shows that no other w is better.
+2. *The signs far away are known.* Otherwise the sample's answer is improved on all rows by a few Newton steps on the
+   smoothed problem, and only the rows close to it stay in play. The others keep the dual :math:`a_i` of their sign
+   and enter through the linear term :math:`b = -\\sum a_i x_i`. If the solution of this small problem contradicts a
+   sign, that row joins the band and the problem is solved again (Portnoy and Koenker's preprocessing, with an exact
+   linear term in place of the two aggregated rows).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from massart.l1.balance import prove, smooth
+from massart.l1.direct import Answer, solve_directly
+from massart.l1.problem import Point, Problem, evaluate
+from massart.progress import Callback
+
+SAMPLE = 64
+"""Rows of the sample for every column."""
+
+LARGE = 8
+"""How many samples the rows must amount to for guessing to pay."""
+
+WIDTHS = (0.2, 0.05)
+"""The shares of rows that the smoothed problems see within their width."""
+
+SMOOTHING_STEPS = 3
+"""Newton steps on each smoothed problem: it only has to come close."""
+
+BAND = 96
+"""Rows that stay in play for every column, at first."""
+
+ROUNDS = 6
+"""How often the band is mended before all rows are solved instead."""
+
+
+def is_large(problem: Problem) -> bool:
+    """Whether guessing pays."""
+    n, d = problem.design.shape
+    return n >= LARGE * SAMPLE * d
+
+
+def solve_by_guess(problem: Problem, max_iter: int, callback: Callback) -> Answer | None:
+    """Return a proven answer from one of the two guesses, or None."""
+    n, d = problem.design.shape
+    # The same rows for the same n: the answer must not depend on anything but the data.
+    index = np.sort(np.random.default_rng(n).choice(n, SAMPLE * d, replace=False, shuffle=False))
+    sample = problem.restricted(index, problem.b)
+    guess = solve_directly(sample, max_iter, callback, fall_back=False)
+    n_iter = guess.n_iter
+    point = evaluate(problem, guess.point.w)
+    if np.count_nonzero(point.fitted) > 2 * np.count_nonzero(guess.point.fitted):
+        _, start = prove(sample, guess.point)
+        point, _ = prove(problem, point, start)
+        if point.optimal:
+            return Answer(point, n_iter, False)
+    return _solve_band(problem, point, n_iter, max_iter, callback)
+
+
+def _solve_band(problem: Problem, point: Point, n_iter: int, max_iter: int, callback: Callback) -> Answer | None:
+    n, d = problem.design.shape
+    w, r = point.w, point.r
+    for share in WIDTHS:
+        width = float(np.partition(np.abs(r), int(share * n))[int(share * n)])
+        if width == 0.0:
+            return None
+        w = smooth(problem, w, width, SMOOTHING_STEPS)
+        r = problem.residuals(w)
+    positive = r > 0
+    # How far a row's residual is from changing its sign, in units of how much the row reacts to an error of w.
+    distance = np.abs(r)
+    distance /= np.maximum(problem.design.sizes(1.0 / problem.design.lengths), np.finfo(float).tiny)
+    size = BAND * d
+    band = np.zeros(n, dtype=bool)
+    for _ in range(ROUNDS):
+        if LARGE * size > 4 * n:
+            return None
+        band[np.argpartition(distance, size)[:size]] = True
+        index = np.flatnonzero(band)
+        a = np.where(positive, problem.hi, -problem.lo)
+        a[index] = 0.0
+        inner = problem.restricted(index, problem.b - problem.design.transposed_times(a))
+        answer = solve_directly(inner, max_iter, callback, fall_back=False)
+        n_iter += answer.n_iter
+        if answer.point.optimal:
+            wrong = (problem.residuals(answer.point.w) > 0) != positive
+            wrong[index] = False
+            if not wrong.any():
+                a[index] = answer.point.a
+                point = evaluate(problem, answer.point.w, a)
+                return Answer(point, n_iter, False) if point.optimal else None
+            if np.count_nonzero(wrong) <= index.size:
+                band |= wrong
+                continue
+        # Unbounded within so narrow a band, or far off: start again from a wider one.
+        size *= 4
+    return None

@@ -1,0 +1,132 @@
+"""What counts as rows: the arrays that kernels accept, and how they are cut into blocks.
+
+Every public kernel passes its arguments through the checks of this module first. They either return a float64 array
+that holds the caller's numbers exactly (the caller's own memory where that is possible, never written to) or raise one
+``ValueError`` that names the argument and, where there is one, the row and the column at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+BLOCK_BYTES = 1 << 20
+"""Size of one block of rows: its buffers stay in the second-level cache, and a pass allocates nothing else."""
+
+_LARGEST_EXACT_INTEGER = 2**53
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut ``n_rows`` rows of ``n_columns`` float64 numbers into consecutive blocks of about `BLOCK_BYTES`."""
+    size = block_rows(n_columns)
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def block_rows(n_columns: int) -> int:
+    """Return the number of rows in a full block of `row_blocks`."""
+    return max(64, BLOCK_BYTES // (8 * max(n_columns, 1)))
+
+
+def precision_of(X: object) -> float:
+    """Return the relative precision of the numbers in `X`: the machine epsilon of its own floating type.
+
+    Integers, booleans and lists are exact and count as float64.
+    """
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        return max(float(np.finfo(dtype).eps), float(np.finfo(np.float64).eps))
+    return float(np.finfo(np.float64).eps)
+
+
+def check_matrix(X: ArrayLike, name: str = "X") -> FloatArray:
+    """Return `X` as a finite float64 matrix with at least one row and one column.
+
+    Raises
+    ------
+    ValueError
+        Naming `name` and what is wrong with it.
+    """
+    array = _as_float64(X, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be a matrix (2 dimensions), got an array of {array.ndim} dimension(s)")
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one row and one column, got shape {array.shape}")
+    _check_finite(array, name)
+    return array
+
+
+def check_labels(y: ArrayLike, n_rows: int, name: str = "y") -> FloatArray:
+    """Return `y` as a finite float64 array of shape ``(n_rows,)`` or ``(n_rows, m)`` with m at least 1."""
+    array = _as_float64(y, name)
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
+        raise ValueError(f"{name} must have shape (n,) or (n, m), got {array.shape}")
+    if array.shape[0] != n_rows:
+        raise ValueError(f"{name} has {array.shape[0]} rows but X has {n_rows}")
+    _check_finite(array, name)
+    return array
+
+
+def check_weights(weights: ArrayLike | None, n_rows: int, name: str = "sample_weight") -> FloatArray | None:
+    """Return `weights` as ``n_rows`` finite, non-negative float64 numbers that are not all zero; None stays None."""
+    if weights is None:
+        return None
+    array = _as_float64(weights, name)
+    if array.shape != (n_rows,):
+        raise ValueError(f"{name} must have shape ({n_rows},), got {array.shape}")
+    _check_finite(array, name)
+    if array.min() < 0:
+        row = int(np.argmin(array))
+        raise ValueError(f"{name} must not be negative, got {array[row]:g} at row {row}")
+    if not array.any():
+        raise ValueError(f"{name} must not be zero for every row")
+    return array
+
+
+def check_mask(mask: ArrayLike | None, n_rows: int, name: str) -> BoolArray:
+    """Return `mask` as ``n_rows`` booleans; None means no row."""
+    if mask is None:
+        return np.zeros(n_rows, dtype=bool)
+    array = np.asarray(mask)
+    if array.dtype != np.bool_ or array.shape != (n_rows,):
+        raise ValueError(f"{name} must be a boolean array of shape ({n_rows},), got {array.dtype} {array.shape}")
+    return array
+
+
+def _as_float64(values: ArrayLike, name: str) -> FloatArray:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged nested lists
+        raise ValueError(f"{name} must be a rectangular array of numbers ({error})") from None
+    if array.dtype.kind == "O":
+        # Frames with mixed columns and lists of Decimal arrive as objects; text and None do not convert.
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers ({error})") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        largest = max(int(array.max()), -int(array.min()))
+        if largest > _LARGEST_EXACT_INTEGER:
+            raise ValueError(f"{name} holds the integer {largest}, above 2**53: float64 cannot represent it exactly")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _check_finite(array: FloatArray, name: str) -> None:
+    """Raise for the first NaN or infinity, reading block by block so that no mask of the whole array is made."""
+    for block in row_blocks(array.shape[0], array.shape[1] if array.ndim == 2 else 1):
+        finite = np.isfinite(array[block])
+        if finite.all():
+            continue
+        where = np.argwhere(~finite)[0]
+        row = block.start + int(where[0])
+        column = f", column {int(where[1])}" if array.ndim == 2 else ""
+        value = array[row, where[1]] if array.ndim == 2 else array[row]
+        raise ValueError(f"{name} must be finite, got {value} at row {row}{column}")

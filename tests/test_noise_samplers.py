@@ -1,0 +1,318 @@
+"""The defining property of every sampler of rows and of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from massart import noise
+from massart.noise import (
+    binary,
+    cauchy,
+    column_scales,
+    displaced_weights,
+    dummy_table,
+    elliptical_cauchy,
+    gaussian,
+    gaussian_with_intercept,
+    ill_conditioned,
+    integer_weights,
+    integers,
+    integers_on_subspace,
+    intercept_weights,
+    linear,
+    one_hot,
+    paper_mixture,
+    paper_weights,
+    permuted_weights,
+    planted_flag,
+    planted_subspace,
+    rescaled_weights,
+    scaled_columns,
+    sparse_gaussian,
+    student_t,
+)
+
+Sampler = Callable[[int, int, np.random.Generator], np.ndarray]
+SAMPLERS: list[Sampler] = [
+    binary, cauchy, elliptical_cauchy, gaussian, gaussian_with_intercept, ill_conditioned, integers, paper_mixture,
+    scaled_columns, sparse_gaussian, student_t,
+]  # fmt: skip
+
+CHANCE = 1e-5
+"""Level of the statistical tests. Seeds are fixed, and with about fifty tests none fails by bad luck at this level."""
+
+
+def rng_of(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def distance_to(X: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    V = np.linalg.qr(basis)[0]
+    return np.asarray(np.linalg.norm(X - X @ V @ V.T, axis=1))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_samplers_give_finite_rows_and_the_same_bytes_for_the_same_seed(sampler: Sampler) -> None:
+    X = sampler(17, 5, rng_of(1))
+    assert X.shape == (17, 5)
+    assert X.dtype == np.float64
+    assert np.isfinite(X).all()
+    assert X.tobytes() == sampler(17, 5, rng_of(1)).tobytes()
+    assert X.tobytes() != sampler(17, 5, rng_of(2)).tobytes()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("n", "d", "name"), [(0, 3, "n"), (-1, 3, "n"), (5, 0, "d"), (5.5, 3, "n"), (5, "3", "d")])
+def test_samplers_name_a_bad_size(sampler: Sampler, n: int, d: int, name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be an integer of at least 1, got "):
+        sampler(n, d, rng_of(0))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_samplers_refuse_a_bare_seed(sampler: Sampler) -> None:
+    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator, got 3"):
+        sampler(5, 3, 3)  # type: ignore[arg-type]
+
+
+def test_paper_mixture_has_the_papers_shares_means_and_spread() -> None:
+    n, d = 60_000, 5
+    X = paper_mixture(n, d, rng_of(0))
+    centres = np.vstack([np.eye(d)[0], d * np.eye(d)])
+    part = np.argmin(((X[:, None, :] - centres) ** 2).sum(axis=2), axis=1)
+    shares = np.array([0.5, *[0.5 / d] * d])
+    assert stats.chisquare(np.bincount(part, minlength=d + 1), n * shares).pvalue > CHANCE
+    # Each part is N(centre, I / d^2): parts are 4 units apart, 20 standard deviations.
+    standardized = d * (X - centres[part])
+    assert stats.kstest(standardized.ravel(), "norm").pvalue > CHANCE
+    np.testing.assert_allclose(standardized.T @ standardized / n, np.eye(d), atol=0.03)
+
+
+def test_gaussian_student_and_cauchy_coordinates_have_their_laws() -> None:
+    for X, law in (
+        (gaussian(4000, 3, rng_of(0)), stats.norm()),
+        (student_t(4000, 3, rng_of(1)), stats.t(2.0)),
+        (student_t(4000, 3, rng_of(2), df=0.7), stats.t(0.7)),
+        (cauchy(4000, 3, rng_of(3)), stats.cauchy()),
+    ):
+        assert stats.kstest(X.ravel(), law.cdf).pvalue > CHANCE
+        assert stats.kendalltau(np.abs(X[:, 0]), np.abs(X[:, 1])).pvalue > CHANCE
+
+
+def test_elliptical_cauchy_projections_are_cauchy_with_the_scale_of_the_shape() -> None:
+    X = elliptical_cauchy(20_000, 4, rng_of(6))
+    S = rng_of(6).standard_normal((4, 4))  # the shape is the first thing drawn
+    for v in ([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, -2.0, 0.5, 3.0]):
+        assert stats.kstest(X @ v, stats.cauchy(scale=float(np.linalg.norm(S.T @ v))).cdf).pvalue > CHANCE
+    # Rows are large as a whole: coordinates are dependent, those of `cauchy` are not.
+    assert stats.kendalltau(np.abs(X[:, 0]), np.abs(X[:, 1])).pvalue < 1e-6
+
+
+def test_intercept_column_and_parameter_make_a_relu_active_on_a_fifth() -> None:
+    X, w = gaussian_with_intercept(20_000, 6, rng_of(0)), intercept_weights(6, rng_of(1))
+    assert (X[:, -1] == 1.0).all()
+    assert w[-1] == -0.84
+    assert np.linalg.norm(w[:-1]) == pytest.approx(1.0)
+    assert stats.kstest(linear(X, w), stats.norm(-0.84).cdf).pvalue > CHANCE
+    assert stats.norm.cdf(-0.84) == pytest.approx(0.2, abs=1e-3)
+    assert intercept_weights(3, rng_of(0), intercept=2.0)[-1] == 2.0
+
+
+def test_column_scales_run_geometrically_from_one_to_the_largest() -> None:
+    scales = column_scales(9)
+    assert scales[0] == 1.0
+    assert scales[-1] == 1e8
+    np.testing.assert_allclose(scales[1:] / scales[:-1], 10.0)
+    X = scaled_columns(5000, 9, rng_of(0), largest=1e4)
+    assert stats.kstest((X / column_scales(9, 1e4)).ravel(), "norm").pvalue > CHANCE
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e8, 1e12])
+def test_ill_conditioned_has_the_asked_condition_number_in_no_special_basis(condition: float) -> None:
+    X = ill_conditioned(200, 12, rng_of(0), condition=condition)
+    singular = np.linalg.svd(X, compute_uv=False)
+    np.testing.assert_allclose(
+        singular, np.sqrt(200) * np.geomspace(1.0, 1.0 / condition, 12), rtol=1e-15 * condition + 1e-12
+    )
+    columns = np.linalg.norm(X, axis=0)
+    assert columns.max() / columns.min() < 1e3  # scaling columns back does not undo it
+
+
+def test_integers_and_binary_are_uniform() -> None:
+    X = integers(3000, 4, rng_of(0), largest=2)
+    values, counts = np.unique(X, return_counts=True)
+    assert values.tolist() == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    assert stats.chisquare(counts).pvalue > CHANCE
+    values, counts = np.unique(binary(3000, 4, rng_of(0)), return_counts=True)
+    assert values.tolist() == [0.0, 1.0]
+    assert stats.chisquare(counts).pvalue > CHANCE
+
+
+def test_sparse_gaussian_has_its_density_and_law() -> None:
+    X = sparse_gaussian(4000, 5, rng_of(0), density=0.2)
+    assert stats.binomtest(int(np.count_nonzero(X)), X.size, 0.2).pvalue > CHANCE
+    assert stats.kstest(X[X != 0.0], "norm").pvalue > CHANCE
+    assert np.count_nonzero(sparse_gaussian(50, 5, rng_of(0), density=1.0)) == 250
+
+
+@pytest.mark.parametrize("levels", [(3,), (2, 4), (3, 4, 2), (1, 5)])
+def test_one_hot_and_dummies_have_one_level_a_group_and_the_rank_of_their_coding(levels: tuple[int, ...]) -> None:
+    X = one_hot(600, levels, rng_of(0))
+    start = 0
+    for count in levels:
+        group = X[:, start : start + count]
+        assert set(np.unique(group)) <= {0.0, 1.0}
+        assert (group.sum(axis=1) == 1.0).all()
+        assert stats.chisquare(group.sum(axis=0)).pvalue > CHANCE if count > 1 else group.all()
+        start += count
+    assert X.shape == (600, sum(levels))
+    assert np.linalg.matrix_rank(X) == sum(levels) - (len(levels) - 1)
+    coded = dummy_table(600, levels, rng_of(0))
+    assert (coded[:, 0] == 1.0).all()
+    assert coded.shape[1] == 1 + sum(count - 1 for count in levels)
+    assert np.linalg.matrix_rank(coded) == coded.shape[1]
+
+
+# Planted subspaces
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_planted_subspace_has_exactly_the_asked_rows_inside(data: st.DataObject, seed: int) -> None:
+    d = data.draw(st.integers(2, 12))
+    k, n = data.draw(st.integers(1, d - 1)), data.draw(st.integers(1, 60))
+    n_inside = data.draw(st.integers(0, n))
+    near_miss = data.draw(st.sampled_from([0.0, 1e-4, 1e-8]))
+    planted = planted_subspace(n, d, k, n_inside, rng_of(seed), near_miss=near_miss)
+    away = distance_to(planted.X, planted.basis)
+    np.testing.assert_allclose(planted.basis.T @ planted.basis, np.eye(k), atol=1e-12)
+    assert planted.inside.sum() == n_inside
+    assert (away[planted.inside] < 1e-13).all()
+    n_near = min(n - n_inside, max(1, int(0.3 * n_inside))) if near_miss else 0
+    assert planted.near.sum() == n_near
+    np.testing.assert_allclose(away[planted.near], near_miss, rtol=1e-5)
+    others = ~planted.inside & ~planted.near
+    assert (away[others] > 1e-11).all()
+    assert not (planted.inside & planted.near).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_integers_on_subspace_has_exactly_the_asked_rows_inside(data: st.DataObject, seed: int) -> None:
+    d = data.draw(st.integers(2, 9))
+    k, n = data.draw(st.integers(1, d - 1)), data.draw(st.integers(1, 60))
+    n_inside = data.draw(st.integers(0, n))
+    planted = integers_on_subspace(n, d, k, n_inside, rng_of(seed))
+    np.testing.assert_array_equal(planted.X, np.rint(planted.X))
+    np.testing.assert_array_equal(planted.inside, distance_to(planted.X, planted.basis) < 1e-9)
+    assert planted.inside.sum() == n_inside
+    assert planted.X.any(axis=1).all()
+    assert np.linalg.matrix_rank(planted.basis) == k
+    assert set(np.unique(planted.basis)) <= {-2.0, -1.0, 0.0, 1.0, 2.0}
+    assert np.abs(planted.X[~planted.inside]).max(initial=0.0) <= 3.0
+    coefficients = np.linalg.lstsq(planted.basis, planted.X[planted.inside].T)[0]
+    np.testing.assert_allclose(coefficients, np.rint(coefficients), atol=1e-9)
+    assert np.abs(coefficients).max(initial=0.0) < 3.5
+    assert not planted.near.any()
+
+
+def test_planted_flag_puts_its_counts_on_nested_subspaces() -> None:
+    counts = (3, 0, 5, 1, 0, 7)
+    flag = planted_flag(counts, rng_of(0))
+    assert flag.X.shape == (16, 6)
+    np.testing.assert_allclose(flag.basis.T @ flag.basis, np.eye(6), atol=1e-14)
+    for k in range(1, 7):
+        inside = distance_to(flag.X, flag.basis[:, :k]) < 1e-12
+        assert inside.sum() == sum(counts[:k])
+        np.testing.assert_array_equal(inside, flag.level <= k)
+        assert np.linalg.matrix_rank(flag.X[inside]) == min(k, {1: 3, 2: 1, 3: 3, 4: 4, 5: 4, 6: 6}[k])
+
+
+def test_planted_rows_come_in_random_order() -> None:
+    planted = planted_subspace(200, 5, 2, 100, rng_of(0))
+    assert np.count_nonzero(np.diff(planted.inside)) > 10
+    assert (np.diff(planted_flag((50, 50, 50), rng_of(0)).level) < 0).any()
+
+
+# Parameters
+
+
+def test_paper_weights_are_nine_e2_plus_ones() -> None:
+    assert paper_weights(4).tolist() == [1.0, 10.0, 1.0, 1.0]
+    assert np.linalg.norm(paper_weights(30)) == pytest.approx(11.4, abs=0.05)
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.05, 3.0])
+def test_displaced_weights_lie_at_the_asked_relative_distance_in_every_direction(distance: float) -> None:
+    w, rng = np.array([1.0, -2.0, 2.0]), rng_of(0)
+    moved = np.array([displaced_weights(w, distance, rng) for _ in range(2000)]) - w
+    np.testing.assert_allclose(np.linalg.norm(moved, axis=1), distance * 3.0, rtol=1e-12, atol=1e-15)
+    if distance:
+        # A coordinate of a uniform point of the unit sphere in three dimensions is uniform on [-1, 1].
+        assert stats.kstest(moved[:, 1] / (3.0 * distance), stats.uniform(-1.0, 2.0).cdf).pvalue > CHANCE
+
+
+def test_permuted_and_rescaled_weights_keep_sizes() -> None:
+    w = np.array([3.0, -1.0, 1e8, 0.0])
+    assert sorted(permuted_weights(w, rng_of(0))) == [0.0, 1.0, 3.0, 1e8]
+    ratios = np.array([rescaled_weights(w[:3], rng_of(seed)) / np.abs(w[:3]) for seed in range(1000)])
+    assert stats.kstest(ratios.ravel(), "norm").pvalue > CHANCE
+    assert w.tolist() == [3.0, -1.0, 1e8, 0.0]
+
+
+def test_integer_weights_are_uniform_and_never_all_zero() -> None:
+    draws = np.array([integer_weights(1, rng_of(seed), largest=1) for seed in range(50)])
+    assert set(draws.ravel()) == {-1.0, 1.0}
+    values, counts = np.unique(integer_weights(5000, rng_of(0)), return_counts=True)
+    assert values.tolist() == list(range(-5, 6))
+    assert stats.chisquare(counts).pvalue > CHANCE
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda g: student_t(5, 2, g, df=0.0), "df must be positive, got 0"),
+        (lambda g: ill_conditioned(5, 2, g, condition=0.5), "condition must be at least 1, got 0.5"),
+        (lambda g: ill_conditioned(5, 6, g), "n must be an integer of at least 6, got 5"),
+        (lambda g: ill_conditioned(5, 1, g), "d must be an integer of at least 2, got 1"),
+        (lambda g: column_scales(3, 0.1), "largest must be at least 1, got 0.1"),
+        (lambda g: integers(5, 2, g, largest=0), "largest must be an integer of at least 1, got 0"),
+        (lambda g: sparse_gaussian(5, 2, g, density=0.0), "density must be above 0 and at most 1, got 0"),
+        (lambda g: sparse_gaussian(5, 2, g, density=float("nan")), "density must be a finite number, got nan"),
+        (lambda g: one_hot(5, (), g), "levels must name at least one column group"),
+        (lambda g: one_hot(5, (3, 0), g), r"levels\[1\] must be an integer of at least 1, got 0"),
+        (lambda g: dummy_table(0, (3, 2), g), "n must be an integer of at least 1, got 0"),
+        (lambda g: planted_subspace(5, 3, 3, 2, g), "k must be an integer of at least 1 and at most 2, got 3"),
+        (lambda g: planted_subspace(5, 3, 0, 2, g), "k must be"),
+        (lambda g: planted_subspace(5, 3, 1, 6, g), "n_inside must be an integer of at least 0 and at most 5, got 6"),
+        (lambda g: planted_subspace(5, 3, 1, 2, g, near_miss=-1e-3), "near_miss must not be negative, got -0.001"),
+        (lambda g: integers_on_subspace(5, 1, 1, 2, g), "d must be an integer of at least 2, got 1"),
+        (lambda g: planted_flag((), g), "counts must hold at least one row"),
+        (lambda g: planted_flag((0, 0), g), "counts must hold at least one row"),
+        (lambda g: planted_flag((1, -1), g), r"counts\[1\] must be an integer of at least 0, got -1"),
+        (lambda g: paper_weights(1), "d must be an integer of at least 2, got 1"),
+        (lambda g: intercept_weights(1, g), "d must be an integer of at least 2, got 1"),
+        (lambda g: intercept_weights(3, g, intercept=float("inf")), "intercept must be a finite number, got inf"),
+        (lambda g: integer_weights(3, g, largest=0), "largest must be an integer of at least 1, got 0"),
+        (lambda g: displaced_weights([1.0], -0.1, g), "distance must not be negative, got -0.1"),
+        (lambda g: permuted_weights([[1.0]], g), "w must be a vector"),
+        (lambda g: rescaled_weights([np.inf], g), "w must be finite, got inf"),
+        (lambda g: rescaled_weights([1.0], 7), "rng must be"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_parameters_are_named(call: Callable[[np.random.Generator], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(rng_of(0))
+
+
+def test_every_sampler_is_covered_here() -> None:
+    module = __import__("massart.noise.samplers", fromlist=["samplers"])
+    defined = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    public = {name for name in defined if not name.startswith("_")}
+    assert public <= set(noise.__all__)
+    assert public - {sampler.__name__ for sampler in SAMPLERS} == {"column_scales", "one_hot", "dummy_table"}

@@ -5,10 +5,10 @@ At a map with images :math:`u_i` the Hessian of f is the quartic form
 .. math::
     H(S) = \tfrac12 (\Psi S + S \Psi) - k \sum_i c_i \, u_i u_i^\top (u_i^\top S u_i) .
 
-Its diagonal part, acting on diagonal S, and its diagonal entries for the other :math:`S_{ab}` need only the k x k matrix
-:math:`K_{ab} = k \sum_i c_i u_{ia}^2 u_{ib}^2`: half a pass. The model is exact when flipping the sign of a coordinate of
-u does not change the distribution, so for independent symmetric coordinates and for elliptical data; it extends the
-partial Newton method of Duembgen, Nordhausen and Schuhmacher (2016), which keeps the diagonal part alone.
+Its diagonal part, acting on diagonal S, and its diagonal entries for the other :math:`S_{ab}` need only the matrix
+:math:`K_{ab} = k \sum_i c_i u_{ia}^2 u_{ib}^2`: one pass. The model is exact when flipping the sign of a coordinate
+of u does not change the distribution, so for independent symmetric coordinates and for elliptical data; it extends
+the partial Newton method of Duembgen, Nordhausen and Schuhmacher (2016), which keeps the diagonal part alone.
 """
 
 from __future__ import annotations

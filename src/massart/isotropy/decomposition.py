@@ -13,9 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.isotropy.transform import RadialIsotropy, radial_isotropy
+from massart.isotropy.frame import with_safe_exponents
+from massart.isotropy.transform import RadialIsotropy, Status, radial_isotropy
 from massart.progress import Callback, silent
 from massart.rows import FloatArray, check_matrix, check_weights, precision_of
+
+_PLAIN = 1e-3  # smallest ratio of singular values at which coordinates are kept as they are
 
 
 def decompose(
@@ -43,20 +46,20 @@ def decompose(
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[1.0, 0, 0], [2, 0, 0], [3, 0, 0], [1, 1, 0], [1, 2, 1], [0, 1, 3]])
+    >>> X = np.array([[1.0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [1, 2, 1], [0, 1, 3]])
     >>> [(piece.subspace.shape[1], int(piece.members.sum())) for piece in decompose(X)]
-    [(1, 3), (2, 3)]
+    [(1, 4), (2, 2)]
     """
-    matrix = check_matrix(X)
+    matrix = with_safe_exponents(check_matrix(X))
     weights = check_weights(sample_weight, len(matrix))
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    left = matrix.any(axis=1)
+    left = np.asarray(matrix.any(axis=1))
     if weights is not None:
         left &= weights > 0
     ambient: FloatArray | None = None  # orthonormal basis of what is left of R^d; None for all of it
     pieces: list[RadialIsotropy] = []
     while left.any():
-        rows = matrix[left] if ambient is None else matrix[left] @ ambient
+        rows = matrix[left] if ambient is None else _project(matrix[left], ambient)
         piece = radial_isotropy(
             rows,
             gamma,
@@ -67,9 +70,35 @@ def decompose(
         )
         members = np.zeros(len(matrix), dtype=bool)
         members[left] = piece.members
-        complete = np.linalg.qr(piece.subspace, mode="complete")[0][:, piece.subspace.shape[1] :]
-        subspace = piece.subspace if ambient is None else ambient @ piece.subspace
-        ambient = complete if ambient is None else ambient @ complete
         left &= ~members
-        pieces.append(replace(piece, subspace=subspace, members=members))
+        subspace = piece.subspace if ambient is None else ambient @ piece.subspace
+        status = Status.SUBSPACE if piece.status is Status.WHOLE and ambient is not None else piece.status
+        pieces.append(replace(piece, subspace=subspace, members=members, status=status))
+        if left.any():
+            complement = np.linalg.qr(piece.subspace, mode="complete")[0][:, piece.subspace.shape[1] :]
+            ambient = _span(matrix[left], complement if ambient is None else ambient @ complement, tol)
     return pieces
+
+
+def _span(X: FloatArray, basis: FloatArray, tol: float) -> FloatArray:
+    """Return a basis of the span of the projections of the rows on the columns of `basis`.
+
+    It is `basis` itself where that does, since it keeps zeros of the table; else the principal axes of the
+    projections: in other axes a coordinate may be small by cancellation, and bringing it to size one would magnify
+    rounding. Where columns differ by more than float64 resolves, the axes would lose rows: then `basis` stays, too.
+    """
+    projected = X @ basis
+    _, sizes, axes = np.linalg.svd(projected / np.linalg.norm(X, axis=1)[:, None])
+    if len(sizes) == len(axes) and sizes[-1] > _PLAIN * sizes[0]:
+        return basis
+    axes = axes[: int((sizes > tol * np.sqrt(len(X))).sum())]
+    lost = np.linalg.norm(projected @ axes.T, axis=1) < 0.5 * np.linalg.norm(projected, axis=1)
+    return basis if lost.any() else np.asarray(basis @ axes.T)
+
+
+def _project(X: FloatArray, basis: FloatArray) -> FloatArray:
+    """Return ``X @ basis`` with zeros where the product is all rounding: a column of rounding is no dimension."""
+    projected = np.asarray(X @ basis)
+    noise = 8 * np.finfo(float).eps * np.linalg.norm(X, axis=1)[:, None]
+    cleaned = np.where(np.abs(projected) > noise, projected, 0)
+    return cleaned if cleaned.any(axis=1).all() else projected

@@ -1,4 +1,4 @@
-r"""Iterates towards radial isotropy: two minimizers of one geodesically convex function.
+r"""Iterates towards radial isotropy: three minimizers of one geodesically convex function.
 
 With weights :math:`c_i` that sum to one, rows in k dimensions and a map :math:`T`, the function
 
@@ -9,9 +9,10 @@ is convex along the curves :math:`T \exp(-tD/2)`, D symmetric, with gradient :ma
 :math:`\Psi = k \sum_i c_i u_i u_i^\top`. So its minimizers are the maps with :math:`\Psi = I` (Definition 1.4), and it
 has none when a heavy subspace exists (Lemma 2.5): then T diverges, and its shape shows the subspace.
 
-:func:`geodesic_descent` is a limited-memory quasi-Newton method, one pass over the rows a step. :func:`dual_newton`
-is Newton's method in one variable a row, for few rows: the dual of Barthe (1998) that Appendix A works with. Both are
-generators of :class:`Iterate`; the caller decides when to stop.
+:func:`fixed_point` is Tyler's iteration: slow in the end, but it never lets the smallest eigenvalue of Psi fall, so it
+serves a large gamma. :func:`geodesic_descent` is a limited-memory quasi-Newton method, one pass over the rows a step.
+:func:`dual_newton` is Newton's method in one variable a row, for few rows: the dual of Barthe (1998) that Appendix A
+works with. All are generators of :class:`Iterate`; the caller decides when to stop.
 """
 
 from __future__ import annotations
@@ -48,12 +49,15 @@ class Iterate:
         M with ``T = T0 M``, T0 being the map that the iteration started from.
     eigenvalues, eigenvectors : (k,), (k, k) arrays
         Of Psi, ascending.
+    lengths : (n,) array
+        ``|T' x_i|^2`` for each row. A method may reuse its memory in the next step.
     sweeps : int
         Passes over the rows since the previous iterate.
     """
 
     T: FloatArray
     relative: FloatArray
+    lengths: FloatArray
     eigenvalues: FloatArray
     eigenvectors: FloatArray
     sweeps: int
@@ -69,19 +73,31 @@ class Iterate:
         return float(max(1 - self.eigenvalues[0], self.eigenvalues[-1] - 1))
 
 
+def fixed_point(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+    """Iterate ``T <- T Psi^(-1/2)`` from `T0` (Tyler 1987): the spectrum of Psi shrinks towards 1 from both sides."""
+    M = np.eye(T0.shape[1])
+    lengths = np.empty(len(X))
+    while True:
+        psi = radial_moments(X, T0 @ M, weights, lengths=lengths).psi
+        eigenvalues, eigenvectors = np.linalg.eigh(psi)
+        yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, 1)
+        M = M @ (eigenvectors / np.sqrt(np.maximum(eigenvalues, np.exp(-_LONGEST_STEP)))) @ eigenvectors.T
+
+
 def geodesic_descent(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     """Minimize f by L-BFGS in the moving frame, from `T0`; ends only when rounding stops all progress."""
     k = T0.shape[1]
     identity = np.eye(k)
     M = identity
-    moments = radial_moments(X, T0, weights)
+    lengths = np.empty(len(X))
+    moments = radial_moments(X, T0, weights, lengths=lengths)
     pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
     model: PinchedHessian | None = None
     sweeps = 1
     for step_number in count():
         psi = moments.psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
-        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps)
+        yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, sweeps)
         gradient = identity - psi
         if step_number == _MODEL_STEP and pairs:
             step, change, _ = pairs[-1]
@@ -96,7 +112,7 @@ def geodesic_descent(X: FloatArray, T0: FloatArray, weights: FloatArray | None =
             floor = np.maximum(eigenvalues, np.exp(-_LONGEST_STEP))
             direction = (eigenvectors * np.log(floor)) @ eigenvectors.T
             slope = float(np.vdot(gradient, direction))
-        accepted = _line_search(X, T0, M, moments, direction, slope, weights)
+        accepted = _line_search(X, T0, M, moments, direction, slope, weights, lengths)
         sweeps = accepted.sweeps + (step_number == _MODEL_STEP)
         if accepted.moments is None:
             if not pairs:
@@ -127,6 +143,7 @@ def _line_search(
     direction: FloatArray,
     slope: float,
     weights: FloatArray | None,
+    lengths: FloatArray,
 ) -> _Step:
     """Backtrack along ``M exp(-t D / 2)`` until f falls by Armijo's rule, or the gradient shrinks where f is noise."""
     k = len(M)
@@ -134,7 +151,7 @@ def _line_search(
     length = min(1.0, _LONGEST_STEP / max(float(np.abs(rates).max()), 1e-300))
     for sweeps in range(1, 31):
         trial = M @ ((axes * np.exp(-0.5 * length * rates)) @ axes.T)
-        reached = radial_moments(X, T0 @ trial, weights)
+        reached = radial_moments(X, T0 @ trial, weights, lengths=lengths)
         fall = k * (reached.log_norm - moments.log_norm) / moments.weight + length * float(rates.sum())
         if fall <= _ARMIJO * length * slope:
             return _Step(trial, reached, length, sweeps)
@@ -180,7 +197,8 @@ def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
     the rows :math:`e^{t_i/2} z_i`.
     """
     Z = X @ T0
-    Z /= np.linalg.norm(Z, axis=1)[:, None]
+    norms = np.linalg.norm(Z, axis=1)
+    Z /= norms[:, None]
     n, k = Z.shape
     share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     target = k * share
@@ -192,7 +210,8 @@ def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
         scaled = Q * np.sqrt(target / leverage)[:, None]
         eigenvalues, eigenvectors = np.linalg.eigh(scaled.T @ scaled)
         M = linalg.solve_triangular(R, np.eye(k))
-        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps)
+        lengths = norms**2 * leverage * np.exp(t.max() - t)
+        yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, sweeps)
         gradient = leverage - target
         hessian = -np.square(Q @ Q.T)
         hessian[np.diag_indices(n)] += leverage + 1e-13 * target
@@ -207,7 +226,7 @@ def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
             step = np.log(target / leverage)
             slope = float(gradient @ step)
         length = min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
-        for sweeps in range(1, 31):
+        for sweeps in range(1, 31):  # noqa: B007 - read after the yield
             Q_new, R_new, value_new = _weighted_factor(Z, t + length * step, target)
             if value_new - value <= _ARMIJO * length * slope or abs(length * slope) < _ROUNDING:
                 break

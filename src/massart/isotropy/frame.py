@@ -55,7 +55,7 @@ class Frame:
         """Weights of the rows, divided by their sum."""
         if self.weights is None:
             return np.full(len(self.C), 1 / len(self.C))
-        return self.weights / self.weights.sum()
+        return np.asarray(self.weights / self.weights.sum())
 
     @property
     def basis(self) -> FloatArray:
@@ -69,15 +69,14 @@ class Frame:
         """
         if self.V is None:
             return np.diag(1 / self.scales)
-        R: FloatArray = np.linalg.qr(self.V / self.column_scales[:, None], mode="r")
-        return R.T
+        return np.asarray(np.linalg.qr(self.V / self.column_scales[:, None])[1].T)
 
     def magnification(self, T: FloatArray) -> float:
         """Return by how much `T` magnifies the rounding of X: the condition number from equilibrated coordinates."""
         return float(np.linalg.cond(np.linalg.solve(self.equilibrated(), T)))
 
     def condition(self, T: FloatArray) -> float:
-        """Return the condition number of `T` that the rounding of its entries feels, given coordinates of these scales."""
+        """Return the condition number of `T` that the rounding of its entries feels: scales do not count."""
         return float(np.linalg.cond(self.scales[:, None] * T))
 
     def restrict(self, B: FloatArray, inside: BoolArray) -> Frame:
@@ -115,13 +114,22 @@ class Frame:
 
 def frame_of_rows(X: FloatArray, weights: FloatArray | None) -> Frame:
     """Return the frame of all rows that are not zero and have a positive weight, in R^d."""
-    members = X.any(axis=1)
+    members = np.asarray(X.any(axis=1))
     if weights is not None:
         members &= weights > 0
         weights = weights[members]
-    row_exponents = exponents(X, axis=1)
-    if np.abs(row_exponents).max() > _SAFE_EXPONENT:
-        X = np.ldexp(X, -row_exponents.astype(np.int64)[:, None])
+    X = with_safe_exponents(X)
     C = X if members.all() else X[members]
     scales = typical_sizes(C) if len(C) else np.ones(X.shape[1])
     return Frame(X, members, None, C, weights, scales, scales)
+
+
+def with_safe_exponents(X: FloatArray) -> FloatArray:
+    """Return `X`, or a copy with rows scaled by powers of two where squares would overflow or vanish.
+
+    Scaling a row changes nothing about radial isotropy.
+    """
+    row_exponents = exponents(X, axis=1)
+    if np.abs(row_exponents).max() <= _SAFE_EXPONENT:
+        return X
+    return np.ldexp(X, -row_exponents[:, None])

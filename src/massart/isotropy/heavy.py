@@ -18,11 +18,12 @@ import numpy as np
 
 from massart.isotropy.descent import Iterate
 from massart.isotropy.frame import Frame
-from massart.isotropy.moments import distances, radial_leverages, triangular_factor
+from massart.isotropy.moments import distances, squared_lengths, triangular_factor
 from massart.rows import BoolArray, FloatArray, row_blocks
 
 _GAP = np.log(4.0)  # a ratio of singular values worth a look, and how much it must grow before a second look
-_DECIDED = np.log(1e3)  # a gap at which a heavy subspace is taken even where gamma might still be reached without it
+_STUCK_GAP = np.log(1.15)  # a ratio of eigenvalues of Psi worth a look
+_CLEAN = 0.05  # largest part of the leverage that the rows inside may have when a stuck eigenvalue is looked at
 _CANDIDATES = 3
 _COARSE_STEPS, _EXACT_STEPS = 4, 6
 _COARSE, _FINE = 1e-3, 1e-6  # distances at which a candidate is hopeless, and good enough for the exact steps
@@ -37,6 +38,19 @@ class HeavySubspace:
     inside: BoolArray
 
 
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """Singular values of a map, descending, and the directions in which its images have them, a row each."""
+
+    sizes: FloatArray
+    axes: FloatArray
+
+    @property
+    def condition(self) -> float:
+        """The condition number."""
+        return float(self.sizes[0] / max(self.sizes[-1], np.finfo(float).tiny))
+
+
 @dataclass(slots=True)
 class HeavySearch:
     """Looks for heavy subspaces in the iterates of one descent.
@@ -49,50 +63,69 @@ class HeavySearch:
     tol : float
         Largest distance of a unit row (equilibrated coordinates) from a subspace it counts in: a rank decision.
     gamma : float
-        A subspace that leaves ``gamma`` within reach is not taken while the map stays moderate.
+        What the map shall reach.
     """
 
     frame: Frame
     whitening: FloatArray
     tol: float
     gamma: float
-    _seen: dict[tuple[str, int], float] = field(default_factory=dict)
+    _seen: dict[int, float] = field(default_factory=dict)
 
-    def look(self, iterate: Iterate, diverged: bool = False) -> HeavySubspace | None:
-        """Return a heavy subspace that `iterate` gives away, or None.
+    def stuck(self, iterate: Iterate) -> HeavySubspace | None:
+        """Return a subspace that keeps an eigenvalue of Psi below 1 - gamma for every map, or None.
 
-        A map that has `diverged` magnifies rounding, so its Psi rules nothing out.
+        Seen from the fixed point, which raises the smallest eigenvalues as far as they go: there the rows outside
+        the subspace turn into the eigenvectors, and the others lose all leverage, within a few steps.
         """
-        for codimension, W, gap in self._candidates(iterate, diverged):
-            leverages = radial_leverages(self.frame.C, iterate.T, W)
-            found = self._concentrate(leverages, len(self.whitening) - codimension)
-            if found is not None and (gap >= _DECIDED or self._is_needed(found)):
+        d = self.frame.shape[1]
+        eigenvalues = iterate.eigenvalues
+        low = min(int((eigenvalues < 1 - self.gamma).sum()), d - 1)
+        gaps = np.diff(np.log(np.maximum(eigenvalues[: low + 1], np.finfo(float).tiny)))
+        for j in np.argsort(-gaps)[:_CANDIDATES]:
+            if gaps[j] < _STUCK_GAP:
+                break
+            m = int(j) + 1
+            leverages = self._leverages(iterate, iterate.eigenvectors[:, :m])
+            outside = leverages > 0.5
+            mass = self.frame.shares * leverages
+            if not self._rules_out(outside, m) or mass[~outside].sum() > _CLEAN * mass.sum():
+                continue
+            found = self._exact(~outside, d - m)
+            if found is not None and self._rules_out(~found.inside, m):
                 return found
         return None
 
-    def _candidates(self, iterate: Iterate, diverged: bool) -> list[tuple[int, FloatArray, float]]:
-        """Pairs of a codimension m and the m directions that blow up, most likely first."""
+    def diverging(self, iterate: Iterate, spectrum: Spectrum, trusted: bool) -> HeavySubspace | None:
+        """Return a heavy subspace that a gap in the singular values of the map gives away, or None.
+
+        A map that is not `trusted` magnifies rounding, so its Psi rules nothing out.
+        """
         n, d = self.frame.shape
         codimensions = np.arange(1, d)
         outside = codimensions / d
         if self.frame.weights is None:
             outside = np.floor(codimensions * n / d + 1e-9) / n
-        bottom = np.cumsum(iterate.eigenvalues)[:-1]
-        possible = (bottom <= d * outside + 1e-9) | diverged
-        _, sizes, axes = np.linalg.svd(iterate.relative)
-        logs = np.log(np.maximum(sizes, np.finfo(float).tiny))
-        stuck = np.log(np.maximum(iterate.eigenvalues, np.finfo(float).tiny))
-        found = []
-        for kind, gaps, directions in (
-            ("map", logs[:-1] - logs[1:], axes.T),
-            ("psi", np.where(bottom <= (1 - self.gamma) * codimensions, np.diff(stuck), 0), iterate.eigenvectors),
-        ):
-            for j in np.argsort(-gaps)[:_CANDIDATES]:
-                m = int(j) + 1
-                if gaps[j] >= max(_GAP, self._seen.get((kind, m), 0.0) + _GAP) and possible[j]:
-                    self._seen[kind, m] = float(gaps[j])
-                    found.append((m, directions[:, :m], float(gaps[j])))
-        return found
+        possible = (np.cumsum(iterate.eigenvalues)[:-1] <= d * outside + 1e-9) | (not trusted)
+        logs = np.log(np.maximum(spectrum.sizes, np.finfo(float).tiny))
+        gaps = logs[:-1] - logs[1:]
+        for j in np.argsort(-gaps)[:_CANDIDATES]:
+            m = int(j) + 1
+            if gaps[j] < max(_GAP, self._seen.get(m, 0.0) + _GAP) or not possible[j]:
+                continue
+            self._seen[m] = float(gaps[j])
+            found = self._concentrate(self._leverages(iterate, spectrum.axes[:m].T), d - m)
+            if found is not None:
+                return found
+        return None
+
+    def _leverages(self, iterate: Iterate, W: FloatArray) -> FloatArray:
+        """Return ``|W' u_i|^2`` for each row."""
+        return squared_lengths(self.frame.C, iterate.T @ W) / iterate.lengths
+
+    def _rules_out(self, outside: BoolArray, m: int) -> bool:
+        """Tell whether so few rows outside a subspace of codimension `m` keep some eigenvalue below 1 - gamma."""
+        return self.frame.shape[1] * float(self.frame.shares[outside].sum()) < (1 - self.gamma) * m
 
     def _concentrate(self, leverages: FloatArray, k: int) -> HeavySubspace | None:
         """Refit and reselect until the nearest k/d of the rows lie in one k-dimensional subspace, or give up.
@@ -110,20 +143,24 @@ class HeavySearch:
             previous, spread = spread, float(distance[nearest].max())
             if spread < _FINE or spread > 0.9 * previous:
                 break
-        if spread > _COARSE:
-            return None
+        return self._exact(nearest, k) if spread <= _COARSE else None
+
+    def _exact(self, nearest: BoolArray, k: int) -> HeavySubspace | None:
+        """Refit and reselect in equilibrated coordinates until enough rows lie within `tol` of the subspace."""
+        C = self.frame.C
         equilibrated = self.frame.equilibrated()
         spread = np.inf
         for _ in range(_EXACT_STEPS):
             _, _, axes = np.linalg.svd(triangular_factor(C, equilibrated, nearest))
             distance = distances(C, equilibrated, axes[k:].T)
             inside = distance <= self.tol
-            if self._is_heavy(inside, k):
-                # Refit on all rows inside: more rows pin the subspace better than the nearest ones alone.
-                _, _, axes = np.linalg.svd(triangular_factor(C, equilibrated, inside))
-                inside = distances(C, equilibrated, axes[k:].T) <= self.tol
+            if is_heavy(self.frame, inside, k):
+                if (inside != nearest).any():
+                    # All rows inside pin the subspace better than the nearest ones alone.
+                    _, _, axes = np.linalg.svd(triangular_factor(C, equilibrated, inside))
+                    inside = distances(C, equilibrated, axes[k:].T) <= self.tol
                 basis = np.linalg.solve(equilibrated.T, axes[:k].T)
-                return HeavySubspace(basis, inside) if self._is_heavy(inside, k) else None
+                return HeavySubspace(basis, inside) if is_heavy(self.frame, inside, k) else None
             nearest = self._nearest(distance, k)
             previous, spread = spread, float(distance[nearest].max())
             if spread > 0.9 * previous:
@@ -139,15 +176,6 @@ class HeavySearch:
         chosen = np.zeros(len(order), dtype=bool)
         chosen[order[:count]] = True
         return chosen
-
-    def _is_heavy(self, inside: BoolArray, k: int) -> bool:
-        return is_heavy(self.frame, inside, k)
-
-    def _is_needed(self, found: HeavySubspace) -> bool:
-        """Tell whether every map leaves some eigenvalue of Psi below 1 - gamma because of this subspace."""
-        d = self.frame.shape[1]
-        outside = float(self.frame.shares[~found.inside].sum())
-        return d * outside < (1 - self.gamma) * (d - found.basis.shape[1])
 
 
 def is_heavy(frame: Frame, inside: BoolArray, k: int) -> bool:

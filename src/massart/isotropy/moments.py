@@ -8,8 +8,8 @@ For rows :math:`x_i` with weights :math:`c_i` and a map :math:`T` (``y = T' x``,
     \ell = \sum_i c_i \log |T^\top x_i|^2, \qquad
     c = \sum_i c_i .
 
-Each function reads `X` once, block by block, through buffers that are allocated once. The results are sums over rows,
-so a chunked, distributed or GPU execution calls the same function on each chunk and adds (:meth:`RadialMoments.__add__`).
+Each function reads `X` once, block by block, through buffers that are allocated once. The results are sums over rows:
+a chunked, distributed or GPU execution calls the same function on each chunk and adds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray, block_rows, row_blocks
 
@@ -30,9 +31,7 @@ class RadialMoments:
     weight: float  # c
 
     def __add__(self, other: RadialMoments) -> RadialMoments:
-        return RadialMoments(
-            self.second + other.second, self.log_norm + other.log_norm, self.weight + other.weight
-        )
+        return RadialMoments(self.second + other.second, self.log_norm + other.log_norm, self.weight + other.weight)
 
     @property
     def psi(self) -> FloatArray:
@@ -40,7 +39,9 @@ class RadialMoments:
         return self.second * (len(self.second) / self.weight)
 
 
-def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
+def radial_moments(
+    X: FloatArray, T: FloatArray, weights: FloatArray | None = None, *, lengths: FloatArray | None = None
+) -> RadialMoments:
     """Return the radial moments of the rows of `X` under ``y = T' x``: one pass, ``O(n d k)``.
 
     Parameters
@@ -50,6 +51,8 @@ def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = No
     T : (d, k) array
     weights : (n,) array, optional
         Row weights; one each by default.
+    lengths : (n,) array, optional
+        Receives ``|T' x_i|^2``.
     """
     n, k = X.shape[0], T.shape[1]
     second = np.zeros((k, k))
@@ -60,6 +63,8 @@ def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = No
         Y = images[: block.stop - block.start]
         np.matmul(X[block], T, out=Y)
         squared = np.einsum("ij,ij->i", Y, Y)
+        if lengths is not None:
+            lengths[block] = squared
         if weights is None:
             log_norm += float(np.log(squared).sum())
             Y /= np.sqrt(squared)[:, None]
@@ -81,18 +86,16 @@ def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = No
         if weights is not None:
             Y *= np.sqrt(weights[block])[:, None]
         total += Y.T @ Y
-    return total * (k / (n if weights is None else float(weights.sum())))
+    return np.asarray(total * (k / (n if weights is None else float(weights.sum()))))
 
 
-def radial_leverages(X: FloatArray, T: FloatArray, W: FloatArray) -> FloatArray:
-    """Return ``|W' u_i|^2`` for each row, u_i being the unit vector along ``T' x_i`` and `W` orthonormal, (k, m)."""
-    leverages = np.empty(X.shape[0])
-    TW = T @ W
-    for block in row_blocks(*X.shape):
+def squared_lengths(X: FloatArray, T: FloatArray) -> FloatArray:
+    """Return ``|T' x_i|^2`` for each row."""
+    lengths = np.empty(X.shape[0])
+    for block in row_blocks(X.shape[0], max(X.shape[1], T.shape[1])):
         Y = X[block] @ T
-        part = X[block] @ TW
-        leverages[block] = np.einsum("ij,ij->i", part, part) / np.einsum("ij,ij->i", Y, Y)
-    return leverages
+        lengths[block] = np.einsum("ij,ij->i", Y, Y)
+    return lengths
 
 
 def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
@@ -111,22 +114,22 @@ def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = Non
         B = X[block] if rows is None else X[block][rows[block]]
         Y = B @ T
         Y /= np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]
-        R = np.linalg.qr(np.vstack([R, Y]), mode="r")
+        R = np.linalg.qr(np.vstack([R, Y]))[1]
     return R
 
 
 def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:
-    """Return ``|N' u_i|`` for each row: its distance from the subspace that the orthonormal columns of `N` leave out."""
-    return np.sqrt(radial_leverages(X, T, N))
+    """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
+    return np.sqrt(squared_lengths(X, T @ N) / squared_lengths(X, T))
 
 
-def exponents(X: FloatArray, axis: int) -> FloatArray:
+def exponents(X: FloatArray, axis: int) -> NDArray[np.intc]:
     """Return the largest binary exponent of each column (axis 0) or row (axis 1); zero where all entries are zero.
 
     Scaling by these powers of two is exact.
     """
     largest = np.maximum(X.max(axis=axis), -X.min(axis=axis))
-    return np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.float64)
+    return np.asarray(np.frexp(largest)[1])
 
 
 def typical_sizes(X: FloatArray) -> FloatArray:

@@ -20,19 +20,19 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.isotropy.descent import Iterate, dual_newton, geodesic_descent
+from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import Frame, frame_of_rows
-from massart.isotropy.heavy import HeavySearch, is_heavy, light_coordinates
+from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
 from massart.isotropy.moments import distances, exponents, radial_moments, triangular_factor
 from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
 
+_LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
+_FIXED_POINT_STEPS = 15
 _NEWTON_ROWS = 500  # up to here n^3 for a Newton step is cheaper than the passes it saves
 _SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
 _REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
-_TRUSTED = 4e12  # beyond this magnification images are rounding errors, which look isotropic
 _MOST_TURNS = 3
-
 
 _Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
 
@@ -83,10 +83,11 @@ class RadialIsotropy:
         if rows.shape[1] != len(self.subspace):
             raise ValueError(f"X has {rows.shape[1]} columns but the transform has {len(self.subspace)}")
         # Powers of two keep squares finite and change no direction.
-        rows = np.ldexp(rows, -exponents(rows, axis=1).astype(np.int64)[:, None])
+        rows = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
         images: FloatArray = rows @ self.subspace @ self.matrix.T
         lengths = np.linalg.norm(images, axis=1)[:, None]
-        return np.divide(images, lengths, out=images, where=lengths > 0)
+        np.divide(images, lengths, out=images, where=lengths > 0)
+        return images
 
 
 def radial_isotropy(
@@ -165,14 +166,16 @@ class _Start:
     frame: Frame
     whitening: FloatArray
     relative: FloatArray
+    warm: bool = False  # taken from an earlier result
 
     def turned(self, T: FloatArray) -> _Start:
         """Return the same start in the axes of `T`, if rounding costs less there."""
         if self.frame.condition(T) <= _REPRESENTABLE:
             return self
         frame, axes = self.frame.rotate(T)
-        whitening = axes.T @ self.whitening
-        return _Start(frame, whitening, self.relative) if frame.condition(axes.T @ T) <= _REPRESENTABLE else self
+        if frame.condition(axes.T @ T) > _REPRESENTABLE:
+            return self
+        return replace(self, frame=frame, whitening=axes.T @ self.whitening)
 
 
 @dataclass(slots=True)
@@ -211,7 +214,7 @@ class _Solver:
                 return frame
             frame = frame.restrict(earlier.subspace, inside)
             T = frame.basis.T @ T
-        return _Start(frame, T, np.eye(k)).turned(T)
+        return _Start(frame, T, np.eye(k), warm=True).turned(T)
 
     def _first_map(self, frame: Frame) -> _Start | Frame:
         """Whiten the unit rows; return a smaller frame where they do not span this one or a coordinate is light."""
@@ -236,6 +239,13 @@ class _Solver:
 
     def _descend(self, start: _Start) -> Frame | tuple[Frame, Iterate]:
         """Iterate from `start` to a map that reaches gamma, or to the frame of a heavy subspace."""
+        if not self.two_sided and self.gamma >= _LARGE_GAMMA:
+            outcome = self._run(fixed_point, start)
+            if isinstance(outcome, Frame):
+                return outcome
+            if self._measure(outcome) <= self.gamma:
+                return start.frame, outcome
+            start = replace(start, relative=outcome.relative)
         if len(start.frame.C) <= _NEWTON_ROWS:
             outcome = self._run(dual_newton, start)
             if isinstance(outcome, Frame):
@@ -246,38 +256,58 @@ class _Solver:
             outcome = self._run(geodesic_descent, start)
             if isinstance(outcome, Frame):
                 return outcome
-            turned = replace(start, relative=outcome.relative).turned(outcome.T)
+            reached = outcome
+            turned = replace(start, relative=reached.relative).turned(reached.T)
             if turned.frame is start.frame:
                 break
             start = turned
-        return start.frame, outcome
+        return start.frame, reached
 
     def _run(self, method: _Method, start: _Start) -> Frame | Iterate:
         """Follow one method until gamma is reached; return the best iterate, or the frame of a heavy subspace."""
         frame = start.frame
         search = HeavySearch(frame, start.whitening, self.tol, self.gamma)
+        patience = min(self.max_iter, _FIXED_POINT_STEPS) if method is fixed_point else self.max_iter
+        first_magnification = frame.magnification(start.whitening)
         best, best_measure = None, np.inf
         for step, raw in enumerate(method(frame.C, start.whitening @ start.relative, frame.weights)):
             iterate = replace(raw, relative=start.relative @ raw.relative)
             self.n_iter += 1
             self.rows_read += len(frame.C) * iterate.sweeps
-            measure = iterate.error if self.two_sided else iterate.residual
+            measure = self._measure(iterate)
             self.callback(Progress("radial isotropy", self.n_iter, measure, self.gamma))
-            diverged = frame.magnification(iterate.T) > _TRUSTED
-            if best is None or (measure < best_measure and not diverged):
-                best, best_measure = iterate, measure
-            if (measure <= self.gamma and not diverged) or step >= self.max_iter:
-                break
-            heavy = search.look(iterate, diverged)
+            if (
+                start.warm
+                and step == 0
+                and iterate.eigenvalues[0] < 0.5 * frame.shares.min() * len(iterate.eigenvalues)
+            ):
+                return frame  # worse than whitening ever is: the earlier result does not fit these rows
+            if method is fixed_point:
+                trusted = True
+                heavy = search.stuck(iterate) if measure > self.gamma else None
+            else:
+                spectrum = Spectrum(*np.linalg.svd(iterate.relative)[1:])
+                # Beyond 1/tol the images of rows within tol of a subspace fill it up, and look isotropic.
+                trusted = first_magnification * spectrum.condition < 1 / self.tol or (
+                    frame.magnification(iterate.T) < 1 / self.tol
+                )
+                heavy = None if measure <= self.gamma and trusted else search.diverging(iterate, spectrum, trusted)
             if heavy is not None:
                 return frame.restrict(heavy.basis, heavy.inside)
+            if best is None or (measure < best_measure and trusted):
+                best, best_measure = iterate, measure
+            if (measure <= self.gamma and trusted) or step >= patience:
+                break
         assert best is not None  # every method yields its start
         return best
+
+    def _measure(self, iterate: Iterate) -> float:
+        return iterate.error if self.two_sided else iterate.residual
 
     def _result(self, frame: Frame, iterate: Iterate) -> RadialIsotropy:
         k = iterate.T.shape[1]
         status = Status.WHOLE if k == frame.X.shape[1] else Status.SUBSPACE
-        if (iterate.error if self.two_sided else iterate.residual) > self.gamma:
+        if self._measure(iterate) > self.gamma:
             status = Status.STALLED
         return RadialIsotropy(
             subspace=frame.basis,
@@ -289,4 +319,3 @@ class _Solver:
             n_passes=-(-self.rows_read // len(frame.members)),
             status=status,
         )
-

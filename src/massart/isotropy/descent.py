@@ -213,11 +213,13 @@ def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
         lengths = norms**2 * leverage * np.exp(t.max() - t)
         yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, sweeps)
         gradient = leverage - target
-        hessian = -np.square(Q @ Q.T)
-        hessian[np.diag_indices(n)] += leverage + 1e-13 * target
-        hessian += k / n**2  # f is constant along t + const; this pins that direction
+        hessian = Q @ Q.T
+        np.square(hessian, out=hessian)
+        np.subtract(k / n**2, hessian, out=hessian)  # f is constant along t + const; k / n^2 pins that direction
+        hessian.flat[:: n + 1] += leverage + 1e-13 * target
         try:
-            step = -linalg.cho_solve(linalg.cho_factor(hessian, check_finite=False), gradient, check_finite=False)
+            factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+            step = -linalg.cho_solve(factor, gradient, check_finite=False)
         except linalg.LinAlgError:
             step = np.log(target / leverage)
         step -= step.mean()

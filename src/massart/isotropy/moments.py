@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray, block_rows, row_blocks
 
+_ROUNDING_BITS = 40  # float64 has 53; sums and products of a few numbers cost some
+_NO_EXPONENT = -100_000  # below the exponent of any ratio of two numbers
+
 
 @dataclass(frozen=True, slots=True)
 class RadialMoments:
@@ -133,15 +136,24 @@ def exponents(X: FloatArray, axis: int) -> NDArray[np.intc]:
 
 
 def typical_sizes(X: FloatArray) -> FloatArray:
-    """Return a power of two for each column: the geometric mean of its non-zero entries, rounded.
+    """Return a power of two for each column: the geometric mean of its entries, in rows brought to a common size.
 
-    Means of logarithms, unlike maxima or norms, do not let the few longest rows decide. A zero column gets 1.
+    A maximum or a norm would let the few largest entries decide. Entries too small beside the largest of their
+    column are left out, since they may be nothing but rounding. A zero column gets 1.
     """
+    largest = np.full(X.shape[1], _NO_EXPONENT)
+    for block in row_blocks(*X.shape):
+        np.maximum(largest, _relative_exponents(X[block]).max(axis=0), out=largest)
     total = np.zeros(X.shape[1])
     count = np.zeros(X.shape[1])
     for block in row_blocks(*X.shape):
-        exponent = np.frexp(X[block])[1]
-        nonzero = X[block] != 0
-        total += np.where(nonzero, exponent, 0).sum(axis=0)
-        count += nonzero.sum(axis=0)
+        exponent = _relative_exponents(X[block])
+        kept = exponent > np.maximum(largest - _ROUNDING_BITS, _NO_EXPONENT)
+        total += np.where(kept, exponent, 0).sum(axis=0)
+        count += kept.sum(axis=0)
     return np.exp2(np.rint(total / np.maximum(count, 1)))
+
+
+def _relative_exponents(X: FloatArray) -> NDArray[np.intc]:
+    """Return the binary exponent of each entry less that of the largest entry of its row; far below for zeros."""
+    return np.where(X != 0, np.frexp(X)[1] - exponents(X, axis=1)[:, None], _NO_EXPONENT)

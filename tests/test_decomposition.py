@@ -1,0 +1,108 @@
+"""Laws of the decomposition of the span."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from bench_isotropy import drug_discovery
+from harness import MissingPeer
+from heavy_families import FAMILIES
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from massart.isotropy import Status, decompose, radial_isotropy
+from massart.noise import integers_on_subspace
+
+
+def check_pieces(X, pieces, gamma=0.5, weights=None):
+    """Assert all that `decompose` promises, from the definition."""
+    X = np.asarray(X, dtype=float)
+    used = X.any(axis=1) if weights is None else X.any(axis=1) & (weights > 0)
+    unit = X / np.where(used, np.linalg.norm(X, axis=1), 1)[:, None]
+    whole = np.hstack([piece.subspace for piece in pieces]) if pieces else np.zeros((X.shape[1], 0))
+    assert whole.shape[1] == np.linalg.matrix_rank(unit[used]), "the pieces cover the span"
+    np.testing.assert_allclose(whole.T @ whole, np.eye(whole.shape[1]), atol=1e-9, err_msg="and are orthogonal")
+    counted = sum((piece.members.astype(int) for piece in pieces), np.zeros(len(X), dtype=int))
+    np.testing.assert_array_equal(counted, used, "each row belongs to one piece")
+    spanned = np.zeros((X.shape[1], 0))
+    for piece in pieces:
+        spanned = np.hstack([spanned, piece.subspace])
+        rest = unit[piece.members] - unit[piece.members] @ spanned @ spanned.T
+        assert np.abs(rest).max() < 1e-9, "a row lies in the pieces up to its own"
+        own = X[piece.members] @ piece.subspace
+        assert np.linalg.norm(own, axis=1).min() > 0, "and not in the earlier ones"
+        Y = own @ piece.matrix.T
+        U = Y / np.linalg.norm(Y, axis=1)[:, None]
+        c = np.ones(len(U)) if weights is None else weights[piece.members]
+        smallest = np.linalg.eigvalsh((U * c[:, None]).T @ U * (U.shape[1] / c.sum()))[0]
+        assert piece.residual == pytest.approx(1 - smallest, abs=1e-6)
+        assert piece.residual <= gamma
+        assert piece.status is (Status.WHOLE if piece.subspace.shape[1] == X.shape[1] else Status.SUBSPACE)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_planted_families_decompose(name):
+    for seed in range(4):
+        X, _ = FAMILIES[name](np.random.default_rng([30_000 + seed, zlib.crc32(name.encode())]))
+        check_pieces(X, decompose(X))
+        check_pieces(X, decompose(X, 1e-3), 1e-3)
+
+
+@given(
+    hnp.arrays(np.int64, st.tuples(st.integers(1, 16), st.integers(1, 5)), elements=st.integers(-2, 2)),
+    st.sampled_from([0.5, 0.05]),
+)
+def test_any_small_integer_table_decomposes(X, gamma):
+    check_pieces(X, decompose(X, gamma), gamma)
+
+
+def test_zero_table_has_no_pieces():
+    assert decompose(np.zeros((4, 3))) == []
+
+
+def test_first_piece_is_the_transform():
+    X, _ = FAMILIES["nested"](np.random.default_rng(0))
+    first, iso = decompose(X)[0], radial_isotropy(X)
+    np.testing.assert_array_equal(first.members, iso.members)
+    np.testing.assert_array_equal(first.matrix, iso.matrix)
+
+
+def test_weights_count():
+    X, _ = FAMILIES["dummies"](np.random.default_rng(0))
+    weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
+    check_pieces(X, decompose(X, sample_weight=weights), weights=weights)
+
+
+def test_columns_of_extreme_scales():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    X[15:, 1] = 0
+    X *= [1e150, 1e-150, 1, 1e8, 1e-8]
+    pieces = decompose(X)
+    assert [piece.subspace.shape[1] for piece in pieces] == [4, 1]
+    assert [int(piece.members.sum()) for piece in pieces] == [185, 15]
+
+
+def test_pieces_serve_algorithm_2_for_any_labels():
+    """Solving piece by piece, labels less what earlier pieces explain, gives w (Algorithm 2 without noise)."""
+    rows = integers_on_subspace(300, 9, 3, 270, np.random.default_rng(0)).X
+    pieces = decompose(rows)
+    assert len(pieces) > 1
+    for seed in range(3):
+        w = np.random.default_rng(seed).standard_normal(9)
+        found = np.zeros(9)
+        for piece in pieces:
+            labels = (rows @ w - rows @ found)[piece.members]
+            found += piece.subspace @ np.linalg.lstsq(rows[piece.members] @ piece.subspace, labels, rcond=None)[0]
+        np.testing.assert_allclose(found, w, atol=1e-9)
+
+
+def test_drug_discovery_rows():
+    try:
+        X, _ = drug_discovery()
+    except MissingPeer as reason:
+        pytest.skip(str(reason))
+    check_pieces(X, decompose(X))

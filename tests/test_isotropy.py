@@ -1,0 +1,400 @@
+"""Laws of the radial-isotropic transform, and comparisons with definitions, brute force and other libraries."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from massart.isotropy import RadialIsotropy, Status, radial_isotropy
+from massart.noise import cauchy, dummy_table, ill_conditioned, paper_mixture
+from massart.progress import Progress
+
+TIGHT = {"gamma": 1e-9, "two_sided": True}
+
+
+def images(X, iso: RadialIsotropy):
+    """Return the unit vectors of the members, by definition."""
+    Y = np.asarray(X, dtype=float)[iso.members] @ iso.subspace @ iso.matrix.T
+    return Y / np.linalg.norm(Y, axis=1)[:, None]
+
+
+def psi(X, iso: RadialIsotropy, weights=None):
+    U = images(X, iso)
+    c = np.ones(len(U)) if weights is None else weights[iso.members]
+    return (U * c[:, None]).T @ U * (U.shape[1] / c.sum())
+
+
+def precision_matrix(iso: RadialIsotropy):
+    """Return Sigma^-1 = V A'A V' with trace one: what the transform determines."""
+    B = iso.matrix @ iso.subspace.T
+    return B.T @ B / np.trace(B.T @ B)
+
+
+@pytest.fixture
+def gaussian():
+    return np.random.default_rng(1).standard_normal((90, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
+
+
+def test_residual_and_error_are_those_of_the_rows(gaussian):
+    for gamma in (0.5, 0.1, 1e-3, 1e-9):
+        iso = radial_isotropy(gaussian, gamma)
+        spectrum = np.linalg.eigvalsh(psi(gaussian, iso))
+        assert iso.residual == pytest.approx(1 - spectrum[0], abs=1e-12)
+        assert iso.error == pytest.approx(max(1 - spectrum[0], spectrum[-1] - 1), abs=1e-12)
+        assert iso.residual <= gamma
+        assert iso.status is Status.WHOLE
+        assert iso.members.all()
+        assert np.array_equal(iso.subspace, np.eye(6))
+
+
+def test_two_sided_bounds_the_largest_eigenvalue_too():
+    X = paper_mixture(300, 10, np.random.default_rng(0))
+    assert radial_isotropy(X, 0.1, two_sided=True).error <= 0.1
+
+
+def test_isotropy_is_invariant_to_row_scaling(gaussian):
+    factors = np.exp(5 * np.random.default_rng(3).standard_normal((90, 1)))
+    factors[::2] *= -1
+    one, other = radial_isotropy(gaussian, **TIGHT), radial_isotropy(gaussian * factors, **TIGHT)
+    np.testing.assert_allclose(precision_matrix(one), precision_matrix(other), rtol=0, atol=1e-8)
+
+
+def test_isotropy_is_equivariant_to_linear_maps(gaussian):
+    B = np.random.default_rng(4).standard_normal((6, 6))
+    one, other = radial_isotropy(gaussian, **TIGHT), radial_isotropy(gaussian @ B, **TIGHT)
+    mapped = B @ precision_matrix(other) @ B.T
+    np.testing.assert_allclose(precision_matrix(one), mapped / np.trace(mapped), rtol=0, atol=1e-8)
+
+
+def test_isotropy_is_invariant_to_row_order(gaussian):
+    order = np.random.default_rng(5).permutation(90)
+    one, other = radial_isotropy(gaussian, **TIGHT), radial_isotropy(gaussian[order], **TIGHT)
+    np.testing.assert_allclose(precision_matrix(one), precision_matrix(other), rtol=0, atol=1e-8)
+
+
+def test_integer_weights_are_repeated_rows_and_zero_weights_absent_ones(gaussian):
+    weights = np.random.default_rng(6).integers(0, 4, 90)
+    weighted = radial_isotropy(gaussian, sample_weight=weights, **TIGHT)
+    repeated = radial_isotropy(np.repeat(gaussian, weights, axis=0), **TIGHT)
+    np.testing.assert_allclose(precision_matrix(weighted), precision_matrix(repeated), rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(weighted.members, weights > 0)
+    spectrum = np.linalg.eigvalsh(psi(gaussian, weighted, weights.astype(float)))
+    assert np.abs(spectrum - 1).max() <= 1.1e-9
+
+
+def test_weights_can_make_a_subspace_heavy(gaussian):
+    X = gaussian.copy()
+    X[:10, 2:] = 0  # ten rows in a plane: far below 90 * 2 / 6
+    assert radial_isotropy(X, 1e-6).status is Status.WHOLE
+    weights = np.where(np.arange(90) < 10, 10.0, 1.0)
+    iso = radial_isotropy(X, 1e-6, sample_weight=weights)
+    assert iso.status is Status.SUBSPACE
+    np.testing.assert_array_equal(np.flatnonzero(iso.members), np.arange(10))
+
+
+def test_determinant_is_one(gaussian):
+    assert abs(np.linalg.det(radial_isotropy(gaussian, 1e-3).matrix)) == pytest.approx(1, rel=1e-9)
+
+
+def test_transform_gives_unit_rows_and_zero_for_zero(gaussian):
+    X = np.vstack([gaussian, np.zeros((1, 6)), 1e200 * gaussian[:1], 1e-200 * gaussian[:1]])
+    iso = radial_isotropy(X, 1e-6)
+    U = iso.transform(X)
+    np.testing.assert_allclose(np.linalg.norm(U[iso.members], axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(U[90], 0)
+    np.testing.assert_allclose(U[91], U[0], atol=1e-12)
+    np.testing.assert_allclose(U[92], U[0], atol=1e-12)
+    with pytest.raises(ValueError, match="X has 3 columns but the transform has 6"):
+        iso.transform(np.ones((2, 3)))
+
+
+# --- independent references ---
+
+
+def tyler_scatter_by_definition(X, steps=4000):
+    """Iterate Sigma <- (d/n) sum x x' / x' Sigma^-1 x, nothing else."""
+    n, d = X.shape
+    S = np.eye(d)
+    for _ in range(steps):
+        q = np.einsum("ij,ij->i", X @ np.linalg.inv(S), X)
+        S = (X / q[:, None]).T @ X * (d / n)
+        S /= np.trace(S)
+    return S
+
+
+def test_agrees_with_tylers_iteration(gaussian):
+    iso = radial_isotropy(gaussian, **TIGHT)
+    inverse = np.linalg.inv(tyler_scatter_by_definition(gaussian))
+    np.testing.assert_allclose(precision_matrix(iso), inverse / np.trace(inverse), rtol=0, atol=1e-8)
+
+
+def test_agrees_with_pyriemann():
+    covariance = pytest.importorskip("pyriemann.geometry.covariance", reason="pyriemann is not installed")
+    X = np.random.default_rng(8).standard_t(3, (400, 5))
+    iso = radial_isotropy(X, **TIGHT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own dependencies deprecate what it calls
+        scatter = covariance.covariance_mest(X.T, "tyl", tol=1e-13, n_iter_max=1000, assume_centered=True)
+    inverse = np.linalg.inv(scatter)
+    np.testing.assert_allclose(precision_matrix(iso), inverse / np.trace(inverse), rtol=0, atol=1e-8)
+
+
+# --- heavy subspaces ---
+
+
+@pytest.mark.parametrize("gamma, two_sided", [(1e-6, True), (0.5, False), (1e-2, False)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_planted_families_get_verified_right_answers(name, gamma, two_sided):
+    for seed in range(4):
+        X, truth = FAMILIES[name](np.random.default_rng([10_000 + seed, zlib.crc32(name.encode())]))
+        iso = radial_isotropy(X, gamma, two_sided=two_sided)
+        assert iso.status is not Status.STALLED
+        assert check_answer(X, truth, iso, gamma, two_sided=two_sided) == "", f"seed {10_000 + seed}"
+
+
+def test_every_flat_in_small_dimension():
+    outcomes = set()
+    for seed in range(60):
+        X, truth = FAMILIES["all flats tried"](np.random.default_rng([20_000, seed]))
+        iso = radial_isotropy(X, **TIGHT)
+        assert check_answer(X, truth, iso, 1e-9, two_sided=True) == "", f"seed {seed}"
+        outcomes.add(truth)
+    assert outcomes == set(Truth), "the cases must cover all three truths"
+
+
+@given(
+    hnp.arrays(np.int64, st.tuples(st.integers(1, 14), st.integers(1, 4)), elements=st.integers(-2, 2)).filter(np.any)
+)
+def test_any_small_integer_table_gets_the_right_answer(X):
+    rows = X.astype(float)
+    truth = heaviest_flat(rows[rows.any(axis=1)])
+    assert check_answer(rows, truth, radial_isotropy(X, 1e-6, two_sided=True), 1e-6, two_sided=True) == ""
+
+
+def test_a_heavy_line_is_found_exactly():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    X[:20] = np.outer(rng.standard_normal(20), [1, 2, 3, 4])
+    iso = radial_isotropy(X, 1e-3)
+    assert iso.status is Status.SUBSPACE
+    assert iso.subspace.shape == (4, 1)
+    np.testing.assert_array_equal(iso.members, np.arange(60) < 20)
+    np.testing.assert_allclose(np.abs(iso.subspace[:, 0]), np.array([1, 2, 3, 4]) / np.sqrt(30), atol=1e-14)
+
+
+def test_gamma_one_half_keeps_a_slightly_heavy_set_whole():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 4))
+    X[:20, 1:] = 0  # 20 of 60 on a line: above 15, but Psi can still be 1/2 everywhere
+    assert radial_isotropy(X, 0.5).status is Status.WHOLE
+    assert radial_isotropy(X, 0.01).status is Status.SUBSPACE
+
+
+# --- kinds of tables ---
+
+
+@pytest.mark.parametrize("condition", [1e4, 1e8, 1e12])
+@pytest.mark.parametrize("shape", [(300, 12), (1500, 30)])
+def test_ill_conditioned_rows(condition, shape):
+    X = ill_conditioned(*shape, np.random.default_rng(3), condition=condition)
+    iso = radial_isotropy(X, 1e-9, two_sided=True)
+    assert iso.status is Status.WHOLE
+    assert np.abs(np.linalg.eigvalsh(psi(X, iso)) - 1).max() <= 1e-8
+    np.testing.assert_allclose(iso.subspace.T @ iso.subspace, np.eye(shape[1]), atol=1e-13)
+
+
+def test_moderate_condition_leaves_the_coordinates_alone():
+    X = ill_conditioned(300, 8, np.random.default_rng(3), condition=1e3) * np.logspace(-100, 100, 8)
+    iso = radial_isotropy(X, **TIGHT)
+    assert np.array_equal(iso.subspace, np.eye(8))
+    U = iso.transform(X)
+    assert np.abs(np.linalg.eigvalsh(U.T @ U * 8 / 300) - 1).max() <= 2e-9
+
+
+def test_large_n_uses_few_passes():
+    iso = radial_isotropy(cauchy(5000, 40, np.random.default_rng(0)), 1e-10, two_sided=True)
+    assert iso.error <= 1e-10
+    assert iso.n_passes <= 15
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pytest.param(np.eye(3), id="n equals d"),
+        pytest.param(np.vstack([np.eye(3), np.ones((1, 3))]), id="n is d + 1"),
+        pytest.param(np.random.default_rng(0).standard_normal((3, 7)), id="n below d"),
+        pytest.param(np.array([[2.0, 1.0]]), id="one row"),
+        pytest.param(np.arange(1.0, 6)[:, None], id="one column"),
+        pytest.param(np.repeat(np.random.default_rng(0).standard_normal((9, 4)), 7, axis=0), id="duplicates"),
+        pytest.param(np.eye(5)[np.arange(40) % 5], id="one-hot"),
+        pytest.param(np.random.default_rng(0).standard_normal((50, 3)) @ np.ones((3, 6)), id="rank one"),
+        pytest.param(
+            np.hstack([np.random.default_rng(0).standard_normal((50, 3)), np.zeros((50, 2))]), id="zero columns"
+        ),
+        pytest.param(np.vstack([np.zeros((5, 3)), np.random.default_rng(0).standard_normal((20, 3))]), id="zero rows"),
+        pytest.param(np.random.default_rng(0).integers(-3, 4, (60, 5)), id="integers"),
+        pytest.param(np.random.default_rng(0).random((60, 5)) < 0.4, id="booleans"),
+        pytest.param(dummy_table(200, [3, 4, 2], np.random.default_rng(0)), id="dummies"),
+    ],
+)
+def test_kinds_of_tables(X):
+    iso = radial_isotropy(X, **TIGHT)
+    assert iso.status is not Status.STALLED
+    assert check_answer(np.asarray(X, dtype=float), Truth.EITHER, iso, 1e-9, two_sided=True) == ""
+    assert iso.subspace.shape[1] <= np.linalg.matrix_rank(X)
+
+
+def test_float32_decides_ranks_at_its_own_precision():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    X[:150] = rng.standard_normal((150, 2)) @ rng.standard_normal((2, 5))
+    single = radial_isotropy(X.astype(np.float32), 1e-6)
+    np.testing.assert_array_equal(single.members, np.arange(200) < 150)
+    # The same numbers, called float64, are off the plane by 1e-8 and count as a full-dimensional set or its planes.
+    assert radial_isotropy(X.astype(np.float32).astype(float), 1e-6).members.sum() != 150
+    assert radial_isotropy(X.astype(np.float32).astype(float), 1e-6, tol=1e-6).members.sum() == 150
+
+
+def test_memory_layout_and_type_do_not_matter(gaussian):
+    expected = radial_isotropy(gaussian, 1e-3)
+    frozen = gaussian.copy()
+    frozen.setflags(write=False)
+    for X in (np.asfortranarray(gaussian), frozen, gaussian.tolist(), np.repeat(gaussian, 2, axis=0)[::2]):
+        np.testing.assert_allclose(radial_isotropy(X, 1e-3).matrix, expected.matrix, rtol=1e-9)
+
+
+def test_inputs_are_not_changed(gaussian):
+    X, weights = gaussian.copy(), np.ones(90)
+    radial_isotropy(X, 1e-6, sample_weight=weights)
+    np.testing.assert_array_equal(X, gaussian)
+    np.testing.assert_array_equal(weights, 1)
+
+
+def test_same_input_gives_the_same_bytes():
+    X, _ = FAMILIES["nested"](np.random.default_rng(0))
+    one, other = radial_isotropy(X, 1e-6), radial_isotropy(X.copy(), 1e-6)
+    assert one.matrix.tobytes() == other.matrix.tobytes()
+    assert one.subspace.tobytes() == other.subspace.tobytes()
+
+
+# --- the iteration ---
+
+
+def test_warm_start_saves_passes():
+    rng = np.random.default_rng(0)
+    X = paper_mixture(2000, 30, rng)
+    first = radial_isotropy(X[:1950], 1e-8)
+    cold, warm = radial_isotropy(X[50:], 1e-8), radial_isotropy(X[50:], 1e-8, start=first)
+    assert warm.residual <= 1e-8
+    assert warm.n_passes < cold.n_passes
+    again = radial_isotropy(X[:1950], 1e-8, start=first)
+    assert again.n_passes == 1
+
+
+def test_warm_start_from_a_subspace_is_kept_only_where_it_is_heavy():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    X[:30] = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 4))
+    X[:30, :] *= 3
+    first = radial_isotropy(X[:55], 1e-6)
+    assert first.matrix.shape == (2, 2)
+    second = radial_isotropy(X, 1e-6, start=first)
+    np.testing.assert_array_equal(second.members, radial_isotropy(X, 1e-6).members)
+    third = radial_isotropy(X[25:], 1e-6, start=first)
+    assert third.status is Status.WHOLE
+
+
+def test_warm_start_that_does_not_fit_is_dropped(gaussian):
+    first = radial_isotropy(gaussian @ np.diag([1, 1e9, 1, 1, 1, 1e-9]), 1e-3)
+    iso = radial_isotropy(gaussian, 1e-6, start=first)
+    assert iso.residual <= 1e-6
+    flat = np.hstack([gaussian[:, :3], np.zeros((90, 3))])
+    assert radial_isotropy(flat, 1e-6, start=first).subspace.shape == (6, 3)
+
+
+def test_callback_sees_the_residual_fall_to_the_goal(gaussian):
+    seen: list[Progress] = []
+    iso = radial_isotropy(gaussian, 1e-6, callback=seen.append)
+    assert [p.step for p in seen] == list(range(1, iso.n_iter + 1))
+    assert seen[-1].residual <= seen[-1].goal == 1e-6
+
+
+def test_callback_stops_the_iteration_by_raising(gaussian):
+    class Stop(Exception):
+        pass
+
+    def stop(progress):
+        raise Stop
+
+    with pytest.raises(Stop):
+        radial_isotropy(gaussian, 1e-6, callback=stop)
+
+
+def test_stalled_says_how_far_it_came():
+    X = paper_mixture(120, 30, np.random.default_rng(0))
+    iso = radial_isotropy(X, 1e-12, two_sided=True, max_iter=1)
+    assert iso.status is Status.STALLED
+    assert iso.error > 1e-12
+    assert iso.error == pytest.approx(np.abs(np.linalg.eigvalsh(psi(X, iso)) - 1).max(), abs=1e-10)
+
+
+@pytest.mark.parametrize("off", [1e-9, 1e-10, 1e-11, 1e-12])
+def test_hardest_zone_is_reported_honestly(off):
+    """Rows this close to a subspace are hard to tell from rows in it: whatever is claimed must hold."""
+    rng = np.random.default_rng(1)
+    axes = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    X = rng.standard_normal((60, 6))
+    X[:40] = rng.standard_normal((40, 3)) @ axes[:, :3].T
+    X[20:40] += off * rng.standard_normal((20, 6))
+    iso = radial_isotropy(X, 1e-4, two_sided=True)
+    error = np.abs(np.linalg.eigvalsh(psi(X, iso)) - 1).max()
+    assert iso.error == pytest.approx(error, abs=1e-3)
+    if iso.status is not Status.STALLED:
+        assert error <= 2e-4
+        assert iso.members.sum() * 6 >= iso.matrix.shape[0] * 60
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"X": [[1.0, np.nan]]}, "X must be finite, got nan at row 0, column 1"),
+        ({"X": [[1.0], [np.inf]]}, "X must be finite, got inf at row 1, column 0"),
+        ({"X": [1.0, 2.0]}, "X must be a matrix"),
+        ({"X": np.zeros((0, 3))}, "X must have at least one row"),
+        ({"X": np.zeros((3, 0))}, "X must have at least one row and one column"),
+        ({"X": np.zeros((3, 2))}, "X has no non-zero row"),
+        ({"X": [["a", "b"]]}, "X must hold real numbers"),
+        ({"X": [[None, 1.0]]}, "X must be finite, got nan at row 0, column 0"),
+        ({"X": [[{}, 1.0]]}, "X must hold numbers"),
+        ({"X": [[1.0], [1.0, 2.0]]}, "X must be a rectangular array"),
+        ({"X": [[1j]]}, "X must hold real numbers"),
+        ({"X": [[2**53 + 1]]}, "above 2\\*\\*53"),
+        ({"gamma": 0.0}, "gamma must be between 0 and 1, got 0.0"),
+        ({"gamma": 1.0}, "gamma must be between 0 and 1"),
+        ({"gamma": np.nan}, "gamma must be between 0 and 1"),
+        ({"tol": 0.0}, "tol must be between 0 and 1"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"sample_weight": [1.0]}, "sample_weight must have shape"),
+        ({"sample_weight": [1.0, -1.0]}, "sample_weight must not be negative, got -1 at row 1"),
+        ({"sample_weight": [0.0, 0.0]}, "sample_weight must not be zero for every row"),
+        ({"sample_weight": [1.0, np.nan]}, "sample_weight must be finite"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        radial_isotropy(**{"X": np.eye(2), **arguments})
+
+
+def test_bad_start_is_named(gaussian):
+    with pytest.raises(ValueError, match="start is a transform of 6 columns but X has 2"):
+        radial_isotropy(np.eye(2), start=radial_isotropy(gaussian))

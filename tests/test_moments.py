@@ -1,0 +1,213 @@
+"""The one-pass statistics and the calculus of f, against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from massart.isotropy.curvature import pinched_hessian
+from massart.isotropy.descent import dual_newton, fixed_point, geodesic_descent
+from massart.isotropy.moments import (
+    distances,
+    exponents,
+    fourth_moments,
+    radial_moments,
+    squared_lengths,
+    triangular_factor,
+    typical_sizes,
+)
+from massart.rows import block_rows
+
+
+def problem(n, d, k, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), rng.standard_normal((d, k)), rng.random(n) + 0.1
+
+
+def unit_images(X, T):
+    Y = X @ T
+    return Y / np.linalg.norm(Y, axis=1)[:, None]
+
+
+def f(X, T, weights):
+    """The objective of the module `descent`, by definition."""
+    k = T.shape[1]
+    share = weights / weights.sum()
+    return k * share @ np.log(np.sum((X @ T) ** 2, axis=1)) - np.linalg.slogdet(T.T @ T)[1]
+
+
+def expm(S):
+    sizes, axes = np.linalg.eigh(S)
+    return (axes * np.exp(sizes)) @ axes.T
+
+
+def symmetric(k, seed):
+    S = np.random.default_rng(seed).standard_normal((k, k))
+    return S + S.T
+
+
+@pytest.mark.parametrize("n", [1, 7, block_rows(5) + 3, 2 * block_rows(5)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_radial_moments_by_definition(n, weighted):
+    X, T, weights = problem(n, 5, 4)
+    c = weights if weighted else np.ones(n)
+    lengths = np.empty(n)
+    moments = radial_moments(X, T, weights if weighted else None, lengths=lengths)
+    U = unit_images(X, T)
+    np.testing.assert_allclose(moments.second, (U * c[:, None]).T @ U, rtol=1e-10)
+    np.testing.assert_allclose(moments.log_norm, c @ np.log(np.sum((X @ T) ** 2, axis=1)), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(lengths, np.sum((X @ T) ** 2, axis=1))
+    np.testing.assert_allclose(moments.psi, 4 * moments.second / c.sum())
+    assert moments.weight == pytest.approx(c.sum())
+
+
+@given(st.integers(1, 49))
+def test_moments_of_chunks_add(cut):
+    X, T, weights = problem(50, 4, 4)
+    whole = radial_moments(X, T, weights)
+    parts = radial_moments(X[:cut], T, weights[:cut]) + radial_moments(X[cut:], T, weights[cut:])
+    np.testing.assert_allclose(parts.second, whole.second, rtol=1e-12)
+    np.testing.assert_allclose(parts.psi, whole.psi, rtol=1e-12)
+    assert parts.log_norm == pytest.approx(whole.log_norm, abs=1e-10)
+    assert parts.weight == pytest.approx(whole.weight)
+
+
+def test_fourth_moments_by_definition():
+    X, T, weights = problem(80, 4, 3)
+    U = unit_images(X, T)
+    expected = 3 * np.einsum("i,ia,ib->ab", weights / weights.sum(), U**2, U**2)
+    np.testing.assert_allclose(fourth_moments(X, T, weights), expected, rtol=1e-12)
+    np.testing.assert_allclose(fourth_moments(X, T), 3 * np.einsum("ia,ib->ab", U**2, U**2) / 80, rtol=1e-12)
+
+
+def test_triangular_factor_is_that_of_the_unit_rows():
+    X, T, _ = problem(3 * block_rows(6), 6, 6)
+    R = triangular_factor(X, T)
+    U = unit_images(X, T)
+    np.testing.assert_allclose(R.T @ R, U.T @ U, rtol=1e-10, atol=1e-8)
+    chosen = np.arange(len(X)) % 3 == 0
+    R = triangular_factor(X, T, chosen)
+    np.testing.assert_allclose(R.T @ R, U[chosen].T @ U[chosen], rtol=1e-10, atol=1e-8)
+
+
+def test_distances_are_exact_far_below_the_root_of_rounding():
+    """Through squares of projections a distance below 1e-8 would be lost; ranks are decided at 1e-13."""
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    X = rng.standard_normal((20, 2)) @ axes[:, :2].T + 1e-11 * np.outer(np.ones(20), axes[:, 4])
+    found = distances(X, np.eye(5), axes[:, 2:])
+    np.testing.assert_allclose(found, 1e-11 / np.linalg.norm(X, axis=1), rtol=1e-3)
+
+
+def test_squared_lengths_by_definition():
+    X, T, _ = problem(30, 4, 2)
+    np.testing.assert_allclose(squared_lengths(X, T), np.sum((X @ T) ** 2, axis=1))
+
+
+def test_sizes_balance_columns_whatever_the_rows():
+    rng = np.random.default_rng(0)
+    scales = np.array([1e-30, 1e20, 1.0, 1e5, 1.0])
+    X = rng.standard_normal((400, 5)) * scales * np.exp(5 * rng.standard_normal((400, 1)))
+    X[:, 2] = 0
+    X[:350, 4] = 1e-16  # rounding errors do not make a column small
+    sizes = typical_sizes(X)
+    assert np.all(np.frexp(sizes)[0] == 0.5)
+    assert sizes[2] == 1
+    relative = np.log10(sizes / scales)
+    np.testing.assert_allclose(relative[[0, 1, 3]] - relative[0], 0, atol=0.5)
+    np.testing.assert_allclose(relative[4] - relative[0], 0, atol=1)
+
+
+def test_exponents_bound_the_entries():
+    X = np.array([[3.0, -100.0], [0.0, 0.0], [1e-200, 1e-300]])
+    scaled = np.ldexp(X, -exponents(X, axis=1)[:, None])
+    np.testing.assert_array_equal(np.abs(scaled).max(axis=1) >= 0.5, [True, False, True])
+    assert np.abs(scaled).max() < 1
+
+
+# --- f and its derivatives, the formulas of `descent` and `curvature` ---
+
+
+def test_gradient_of_f_is_identity_minus_psi():
+    X, T, weights = problem(60, 4, 4)
+    D = symmetric(4, 1)
+    h = 1e-5
+    slope = (f(X, T @ expm(-h * D / 2), weights) - f(X, T @ expm(h * D / 2), weights)) / (2 * h)
+    psi = radial_moments(X, T, weights).psi
+    assert slope == pytest.approx(np.vdot(np.eye(4) - psi, D), rel=1e-6)
+
+
+def test_f_is_convex_along_geodesics():
+    X, T, weights = problem(60, 4, 4)
+    for seed in range(20):
+        D = symmetric(4, seed)
+        values = [f(X, T @ expm(-t * D / 2), weights) for t in np.linspace(-2, 2, 21)]
+        assert np.diff(values, 2).min() >= -1e-9
+
+
+def hessian_by_definition(X, T, weights, S):
+    U = unit_images(X, T)
+    share = weights / weights.sum()
+    k = T.shape[1]
+    psi = k * (U * share[:, None]).T @ U
+    return (psi @ S + S @ psi) / 2 - k * (U * (share * np.einsum("ia,ab,ib->i", U, S, U))[:, None]).T @ U
+
+
+def test_hessian_formula_is_the_second_derivative():
+    X, T, weights = problem(60, 4, 4)
+    S = symmetric(4, 2)
+    h = 1e-3
+    values = [f(X, T @ expm(-t * S / 2), weights) for t in (-h, 0, h)]
+    second = (values[0] - 2 * values[1] + values[2]) / h**2
+    assert second == pytest.approx(np.vdot(S, hessian_by_definition(X, T, weights, S)), rel=1e-4)
+
+
+def test_pinched_hessian_is_exact_for_sign_symmetric_images():
+    rng = np.random.default_rng(0)
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 4)).reshape(4, -1).T
+    X = (np.abs(rng.standard_cauchy((30, 1, 4))) * signs).reshape(-1, 4)
+    weights = np.ones(len(X))
+    model = pinched_hessian(X, np.eye(4), radial_moments(X, np.eye(4)).psi, None)
+    S = symmetric(4, 3)
+    S -= np.eye(4) * np.trace(S) / 4  # f does not change along the identity
+    np.testing.assert_allclose(model.apply(S), hessian_by_definition(X, np.eye(4), weights, S), atol=1e-10)
+    np.testing.assert_allclose(model.solve(model.apply(S)), S, atol=1e-10)
+
+
+# --- the three methods ---
+
+
+@pytest.mark.parametrize("method", [fixed_point, geodesic_descent, dual_newton])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_iterates_descend_and_report_their_own_spectrum(method, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, (80, 5)) @ rng.standard_normal((5, 5))
+    weights = rng.random(80) + 0.2 if weighted else None
+    c = np.ones(80) if weights is None else weights
+    T0 = rng.standard_normal((5, 5))
+    previous = np.inf
+    for step, iterate in enumerate(method(X, T0, weights)):
+        np.testing.assert_allclose(iterate.T, T0 @ iterate.relative, rtol=1e-9, atol=1e-12)
+        psi = radial_moments(X, iterate.T, weights).psi
+        np.testing.assert_allclose(iterate.eigenvalues, np.linalg.eigvalsh(psi), atol=1e-8)
+        np.testing.assert_allclose(iterate.lengths, np.sum((X @ iterate.T) ** 2, axis=1), rtol=1e-8)
+        value = f(X, iterate.T, c)
+        assert value <= previous + 1e-9
+        previous = value
+        if iterate.error < 1e-9 or step == 200:
+            break
+    assert iterate.error < 1e-9
+
+
+def test_fixed_point_never_lets_the_smallest_eigenvalue_fall():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-2, 3, (40, 5)).astype(float)
+        X[:, 4] *= rng.random(40) < 0.1  # often a light coordinate, so that no transform exists
+        X = X[X.any(axis=1)]
+        if np.linalg.matrix_rank(X) < 5:
+            continue
+        smallest = [it.eigenvalues[0] for _, it in zip(range(30), fixed_point(X, np.eye(5)), strict=False)]
+        assert np.diff(smallest).min() >= -1e-10

@@ -46,9 +46,9 @@ def decompose(
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[1.0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [1, 2, 1], [0, 1, 3]])
+    >>> X = np.array([[1.0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [5, 0, 0], [1, 2, 1], [0, 1, 3]])
     >>> [(piece.subspace.shape[1], int(piece.members.sum())) for piece in decompose(X)]
-    [(1, 4), (2, 2)]
+    [(1, 5), (2, 2)]
     """
     matrix = with_safe_exponents(check_matrix(X))
     weights = check_weights(sample_weight, len(matrix))

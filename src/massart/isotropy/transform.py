@@ -59,7 +59,9 @@ class RadialIsotropy:
     members : (n,) boolean array
         The rows in V that are not zero (nor of weight zero).
     residual : float
-        1 - lambda_min(Psi), recomputed from X: at most gamma unless the status is STALLED.
+        1 - lambda_min(Psi), recomputed from X: at most gamma unless the status is STALLED. It is that of the product
+        ``X @ subspace @ matrix.T`` in float64: where A is so ill-conditioned that this product is rounding in some
+        directions (from about 1e8 on), another order of summation gives another Psi.
     error : float
         The two-sided error, the spectral norm of Psi - I, recomputed from X.
     n_iter : int

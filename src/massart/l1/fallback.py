@@ -18,12 +18,10 @@ def linear_program(problem: Problem, max_pivots: int) -> Point | None:
     from scipy.optimize import linprog  # slow to import, and rarely needed
 
     design, lo, hi = problem.design, problem.lo, problem.hi
-    if sp.issparse(design.matrix):
-        rows = design.matrix @ sp.diags_array(design.scale, format="csr")
-        columns = (rows if design.columns is None else rows[:, design.columns]).T.tocsc()
-    else:
-        columns = design.rows(slice(None)).T
-    answer = linprog(-problem.y, A_eq=columns, b_eq=problem.b, bounds=np.column_stack([-lo, hi]), method="highs")
+    columns = slice(None) if design.columns is None else design.columns
+    rows = design.matrix.for_highs()[:, columns]
+    rows = rows @ sp.diags_array(design.scale[columns]) if sp.issparse(rows) else rows * design.scale[columns]
+    answer = linprog(-problem.y, A_eq=rows.T, b_eq=problem.b, bounds=np.column_stack([-lo, hi]), method="highs")
     if answer.x is None or answer.eqlin.marginals is None:
         return None
     w: FloatArray = -answer.eqlin.marginals

@@ -1,17 +1,18 @@
-"""A primal-dual interior-point method for L1 regression with costs on either side.
+r"""A primal-dual interior-point method for L1 regression with costs on either side.
 
-The problem and its dual are those of :mod:`massart.l1.problem`. With slacks :math:`s = hi - a`, :math:`t = lo + a` and the
-split residual :math:`y - Xw = u - v`, the central path is
+The problem and its dual are those of :mod:`massart.l1.problem`. Split the residual, :math:`y - Xw = u - v`, and let
+:math:`s = hi - a` and :math:`t = lo + a` be the room of the dual. The central path is
 
-.. math:: u s = \\mu, \\quad v t = \\mu, \\quad X^\\top a = b, \\quad u, v, s, t > 0,
+.. math:: u s = \mu, \quad v t = \mu, \quad X^\top a = b, \quad u, v, s, t > 0,
 
-and a Newton step on it costs one weighted Gram matrix:
+and a Newton step that aims at :math:`u = p, v = o` where s and t stand costs one weighted Gram matrix:
 
-.. math:: X^\\top Q X \\, dw = X^\\top Q g - (b - X^\\top a), \\quad da = Q (g - X \\, dw), \\quad
-          Q^{-1} = \\operatorname{diag}(u/s + v/t).
+.. math:: X^\top Q X \, dw = X^\top Q g - (b - X^\top a), \quad da = Q (g - X \, dw), \quad
+          Q^{-1} = \operatorname{diag}(u/s + v/t), \quad g = y - Xw - p + o.
 
 This is the Frisch-Newton method of Portnoy and Koenker with Mehrotra's predictor and corrector, for any box and any b.
-Memory beyond X is a dozen vectors of n numbers and a few d x d arrays.
+In the code U stacks u and v, S stacks s and t, and D stacks da and -da, so that both sides read alike. Memory beyond
+X is 17 vectors of n numbers and a few d x d arrays.
 
 References
 ----------
@@ -32,7 +33,7 @@ from massart.l1.problem import Problem
 from massart.progress import Callback, Progress
 from massart.rows import FloatArray
 
-GOAL = 1e-9
+GOAL = 1e-8
 """The relative gap at which the vertex is identified; the finishing step takes over there."""
 
 STEP = 0.9995
@@ -43,6 +44,8 @@ START = 0.1
 
 CLEAN = 1e-4
 """The fraction of the weighted labels below which an objective counts as that of an exact fit."""
+
+TINY = float(np.finfo(float).tiny)
 
 PATIENCE = 8
 """Steps without a smaller gap before the method counts as stalled."""
@@ -70,38 +73,44 @@ class Interior:
     ending: Ending
 
 
+# Weights that differ by hundreds of orders of magnitude overflow on the way; the rows concerned get q = 0.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def central_path(problem: Problem, max_iter: int, callback: Callback) -> Interior:
     """Follow the central path until the gap is at most `GOAL` times the objective."""
     X, lo, hi, b = problem.design, problem.lo, problem.hi, problem.b
     n = problem.y.size
     w = _least_squares(problem)
     r = problem.residuals(w)
-    u, v = _split(r)
+    U = _split(r)
     a = 0.5 * (hi - lo)
-    s, t = hi - a, lo + a
+    S = np.stack([hi - a, lo + a])
     e = b - X.transposed_times(a)
-    q, da, du, dv, pu, pv, work = (np.empty(n) for _ in range(7))
+    P, D, dU, work = (np.empty((2, n)) for _ in range(4))
+    q = np.empty(n)
     scale = float(np.maximum(lo, hi) @ np.abs(problem.y))
     best, best_step, ending = np.inf, 0, Ending.LIMIT
 
-    def newton(factor: Factor) -> tuple[FloatArray, FloatArray]:
-        """Return (dw, X dw) and write da, du, dv: a step towards u = pu, v = pv at the present s and t."""
-        np.subtract(r, pu, out=work)
-        np.add(work, pv, out=work)
-        np.multiply(q, work, out=da)
-        dw = factor.solve(X.transposed_times(da) - e)
+    def newton(factor: Factor) -> tuple[FloatArray, FloatArray, float, float]:
+        """Write the step (D, dU) towards U = P; return dw, X dw, and how far a and w may go."""
+        g = np.subtract(r, P[0], out=work[0])
+        g += P[1]
+        dw = factor.solve(X.transposed_times(np.multiply(q, g, out=work[1])) - e)
         shift = X.times(dw)
-        np.subtract(work, shift, out=da)
-        np.multiply(q, da, out=da)
-        _slope(pu, u, s, da, out=du)
-        _slope(pv, v, t, np.negative(da, out=work), out=dv)
-        return dw, shift
+        np.subtract(g, shift, out=D[0])
+        D[0] *= q
+        np.negative(D[0], out=D[1])
+        rate = np.divide(D, S, out=work)
+        fastest = float(rate.max())
+        rate -= 1.0
+        np.multiply(rate, U, out=dU)
+        dU[...] += P
+        return dw, shift, _length(fastest), _length(-float(np.divide(dU, U, out=work).min()))
 
     for step in range(max_iter + 1):
-        gap = float(u @ s + v @ t)
-        objective = float(hi @ u + lo @ v + b @ w)
+        gap = float(np.vdot(U, S))
+        objective = float(hi @ U[0] + lo @ U[1] + b @ w)
         # Clean labels have the objective 0, so the gap is compared with a fraction of the labels as well.
-        measure = (gap + float(np.abs(e) @ np.abs(w))) / max(abs(objective), CLEAN * scale, np.finfo(float).tiny)
+        measure = (gap + float(np.abs(e) @ np.abs(w))) / max(abs(objective), CLEAN * scale, TINY)
         callback(Progress("L1 regression", step, measure, GOAL))
         if measure < 0.9 * best:
             best, best_step = measure, step
@@ -109,57 +118,61 @@ def central_path(problem: Problem, max_iter: int, callback: Callback) -> Interio
             ending = Ending.CONVERGED
         elif step - best_step >= PATIENCE or not np.isfinite(measure):
             ending = Ending.STALLED
-        np.divide(u, s, out=q)
-        q += np.divide(v, t, out=work)
-        np.divide(1.0, q, out=q)
+        np.divide(U, S, out=work)
+        np.divide(1.0, np.add(work[0], work[1], out=q), out=q)
         if ending is not Ending.LIMIT or step == max_iter:
             break
         factor = Factor(X.gram(q))
 
         # Predictor: aim at mu = 0.
-        pu[:], pv[:] = 0.0, 0.0
-        newton(factor)
-        fa, fw = _step_lengths(a=((s, da, -1.0), (t, da, 1.0)), w=((u, du, 1.0), (v, dv, 1.0)), work=work)
-        ahead = _product(s, -fa, da, u, fw, du) + _product(t, fa, da, v, fw, dv)
-        mu = gap / (2 * n) * min(ahead / gap, 1.0) ** 3
+        P.fill(0.0)
+        _, _, fa, fw = newton(factor)
+        ahead = gap + fw * np.vdot(S, dU) - fa * np.vdot(D, U) - fa * fw * np.vdot(D, dU)
+        mu = gap / (2 * n) * min(float(ahead) / gap, 1.0) ** 3
 
-        # Corrector: aim at mu, allowing for the second-order terms ds du and dt dv that the predictor left out.
-        np.multiply(da, du, out=pu)
-        np.add(pu, mu, out=pu)
-        np.divide(pu, s, out=pu)
-        np.multiply(da, dv, out=pv)
-        np.subtract(mu, pv, out=pv)
-        np.divide(pv, t, out=pv)
-        dw, shift = newton(factor)
-        fa, fw = _step_lengths(a=((s, da, -1.0), (t, da, 1.0)), w=((u, du, 1.0), (v, dv, 1.0)), work=work)
+        # Corrector: aim at mu, allowing for the second-order term -D dU that the predictor left out.
+        np.multiply(D, dU, out=P)
+        P += mu
+        P /= S
+        dw, shift, fa, fw = newton(factor)
+        if not np.isfinite(dw).all():
+            ending = Ending.STALLED
+            break
 
         w = w + fw * dw
-        for vector, change, length in ((r, shift, -fw), (u, du, fw), (v, dv, fw), (a, da, fa), (s, da, -fa), (t, da, fa)):
-            vector += np.multiply(length, change, out=work)
+        r -= np.multiply(fw, shift, out=shift)
+        U += np.multiply(fw, dU, out=dU)
+        S -= np.multiply(fa, D, out=D)
+        a += D[0]
         e *= 1.0 - fa
-    return Interior(w, np.clip(a, -lo, hi), q, step, ending)
+    return Interior(w, np.clip(a, -lo, hi, out=a), q, step, ending)
+
+
+def _length(fastest: float) -> float:
+    """Return `STEP` of the way to where the fastest slack becomes 0, at most 1."""
+    return min(1.0, STEP / fastest) if fastest > 0 else 1.0
 
 
 class Factor:
     """The Cholesky factor of a Gram matrix, lifted off singularity by the least multiple of its diagonal that works."""
 
     def __init__(self, gram: FloatArray) -> None:
-        diagonal = np.diag(gram).copy()
-        diagonal[diagonal <= 0] = max(float(diagonal.max(initial=0.0)), 1e-300)
-        self._root = 1.0 / np.sqrt(diagonal)
-        correlation = gram * self._root * self._root[:, None]
+        diagonal = np.diag(gram)
+        self._root = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, float(diagonal.max()) or 1.0))
+        correlation = gram * self._root
+        correlation *= self._root[:, None]
         for lift in (0.0, 1e-14, 1e-11, 1e-8, 1e-4):
             correlation.flat[:: gram.shape[0] + 1] = 1.0 + lift
-            try:
-                self._factor = sla.cho_factor(correlation, lower=True, check_finite=False)
+            # LAPACK itself: the checks of scipy's wrapper cost more than a small factor.
+            self._triangle, failed = sla.lapack.dpotrf(correlation, clean=0)
+            if not failed:
                 return
-            except np.linalg.LinAlgError:
-                continue
-        self._factor = (np.eye(gram.shape[0]), True)
+        self._triangle = np.eye(gram.shape[0])
 
     def solve(self, rhs: FloatArray) -> FloatArray:
-        solution: FloatArray = sla.cho_solve(self._factor, rhs * self._root, check_finite=False) * self._root
-        return solution
+        """Return the solution of the normal equations."""
+        solution: FloatArray = sla.lapack.dpotrs(self._triangle, rhs * self._root)[0]
+        return solution * self._root
 
 
 def _least_squares(problem: Problem) -> FloatArray:
@@ -168,37 +181,10 @@ def _least_squares(problem: Problem) -> FloatArray:
     return Factor(problem.design.gram(weight)).solve(rhs)
 
 
-def _split(r: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _split(r: FloatArray) -> FloatArray:
     """Return u, v > 0 with u - v = r, well inside the positive quadrant."""
     floor = START * float(np.abs(r).mean()) or 1.0
-    u = np.maximum(r, 0.0)
-    u += floor
-    return u, u - r
-
-
-def _slope(target: FloatArray, u: FloatArray, s: FloatArray, da: FloatArray, out: FloatArray) -> None:
-    """Write du = target - u + (u / s) da."""
-    np.divide(da, s, out=out)
-    out -= 1.0
-    out *= u
-    out += target
-
-
-_Change = tuple[FloatArray, FloatArray, float]
-
-
-def _step_lengths(a: tuple[_Change, _Change], w: tuple[_Change, _Change], work: FloatArray) -> tuple[float, float]:
-    """Return how far a and w may go, at most 1: `STEP` of the way to where one of their slacks becomes 0."""
-    lengths = []
-    for pair in (a, w):
-        fastest = 0.0
-        for slack, change, sign in pair:
-            np.divide(change, slack, out=work)
-            fastest = max(fastest, float(-work.min() if sign > 0 else work.max()))
-        lengths.append(min(1.0, STEP / fastest) if fastest > 0 else 1.0)
-    return lengths[0], lengths[1]
-
-
-def _product(s: FloatArray, fs: float, ds: FloatArray, u: FloatArray, fu: float, du: FloatArray) -> float:
-    """Return (s + fs ds)'(u + fu du) without forming either vector."""
-    return float(s @ u + fu * (s @ du) + fs * (ds @ u) + fs * fu * (ds @ du))
+    U = np.stack([r, -r])
+    np.maximum(U, 0.0, out=U)
+    U += floor
+    return U

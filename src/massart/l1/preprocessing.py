@@ -1,4 +1,4 @@
-"""Many rows: guess the answer from few of them, then prove it on all.
+r"""Many rows: guess the answer from few of them, then prove it on all.
 
 When n is much larger than d, almost every row only says on which side of it the answer lies. Two guesses save most of
 the passes over X; each ends in the proof of :mod:`massart.l1.problem` on all rows, so a wrong guess is noticed.
@@ -7,7 +7,7 @@ the passes over X; each ends in the proof of :mod:`massart.l1.problem` on all ro
    one pass finds the rows it fits, and :func:`massart.l1.balance.prove` shows that no other w is better.
 2. *The signs far away are known.* Otherwise the sample's answer is improved on all rows by a few Newton steps on the
    smoothed problem, and only the rows close to it stay in play. The others keep the dual :math:`a_i` of their sign
-   and enter through the linear term :math:`b = -\\sum a_i x_i`. If the solution of this small problem contradicts a
+   and enter through the linear term :math:`b = -\sum a_i x_i`. If the solution of this small problem contradicts a
    sign, that row joins the band and the problem is solved again (Portnoy and Koenker's preprocessing, with an exact
    linear term in place of the two aggregated rows).
 """
@@ -18,11 +18,15 @@ import numpy as np
 
 from massart.l1.balance import prove, smooth
 from massart.l1.direct import Answer, solve_directly
-from massart.l1.problem import Point, Problem, evaluate
+from massart.l1.problem import Problem, evaluate
 from massart.progress import Callback
+from massart.rows import FloatArray
 
 SAMPLE = 64
-"""Rows of the sample for every column."""
+"""Rows of the sample for every column ..."""
+
+SMALLEST_SAMPLE = 1024
+"""... and at least: a smaller problem costs the same, since the interpreter's time dominates."""
 
 LARGE = 8
 """How many samples the rows must amount to for guessing to pay."""
@@ -43,15 +47,19 @@ ROUNDS = 6
 def is_large(problem: Problem) -> bool:
     """Whether guessing pays."""
     n, d = problem.design.shape
-    return n >= LARGE * SAMPLE * d
+    return n >= LARGE * _sample_size(d)
+
+
+def _sample_size(d: int) -> int:
+    return max(SAMPLE * d, SMALLEST_SAMPLE)
 
 
 def solve_by_guess(problem: Problem, max_iter: int, callback: Callback) -> Answer | None:
-    """Return a proven answer from one of the two guesses, or None."""
+    """Return a proven answer from one of the two guesses, or None. The problem has no linear term of its own."""
     n, d = problem.design.shape
-    # The same rows for the same n: the answer must not depend on anything but the data.
-    index = np.sort(np.random.default_rng(n).choice(n, SAMPLE * d, replace=False, shuffle=False))
-    sample = problem.restricted(index, problem.b)
+    # A generator of its own, seeded by n: the answer must not depend on anything but the data.
+    index = np.sort(np.random.default_rng(n).choice(n, _sample_size(d), replace=False, shuffle=False))
+    sample = problem.restricted(index, np.zeros(d))
     guess = solve_directly(sample, max_iter, callback, fall_back=False)
     n_iter = guess.n_iter
     point = evaluate(problem, guess.point.w)
@@ -60,16 +68,17 @@ def solve_by_guess(problem: Problem, max_iter: int, callback: Callback) -> Answe
         point, _ = prove(problem, point, start)
         if point.optimal:
             return Answer(point, n_iter, False)
-    return _solve_band(problem, point, n_iter, max_iter, callback)
+    if np.count_nonzero(point.fitted) >= min(WIDTHS) * n:
+        return None  # the widths would be 0: an exact fit of many rows that is still not the best
+    return _solve_band(problem, point.w, point.r, n_iter, max_iter, callback)
 
 
-def _solve_band(problem: Problem, point: Point, n_iter: int, max_iter: int, callback: Callback) -> Answer | None:
+def _solve_band(
+    problem: Problem, w: FloatArray, r: FloatArray, n_iter: int, max_iter: int, callback: Callback
+) -> Answer | None:
     n, d = problem.design.shape
-    w, r = point.w, point.r
     for share in WIDTHS:
         width = float(np.partition(np.abs(r), int(share * n))[int(share * n)])
-        if width == 0.0:
-            return None
         w = smooth(problem, w, width, SMOOTHING_STEPS)
         r = problem.residuals(w)
     positive = r > 0
@@ -79,7 +88,7 @@ def _solve_band(problem: Problem, point: Point, n_iter: int, max_iter: int, call
     size = BAND * d
     band = np.zeros(n, dtype=bool)
     for _ in range(ROUNDS):
-        if LARGE * size > 4 * n:
+        if 2 * size > n:
             return None
         band[np.argpartition(distance, size)[:size]] = True
         index = np.flatnonzero(band)

@@ -1,24 +1,23 @@
-"""Rank: which columns are independent, and the minimum-norm coefficients among equals.
+r"""Rank: which columns are independent, and the minimum-norm coefficients among equals.
 
 Let the columns c of X (columns scaled to length 1) be independent and the others depend on them, :math:`X_o = X_c T`.
-Pivoted Cholesky elimination of the Gram matrix finds c and T; since squaring X hides condition numbers above 1e8, its verdict
-counts only if every pivot is large and if :math:`X_o - X_c T`, recomputed from X, vanishes. In doubt the triangular
-factor of X itself decides, gathered block by block. Either way memory is O(p^2).
+Pivoted Cholesky elimination of the Gram matrix finds c and T. Since squaring X hides condition numbers above 1e8, its
+verdict counts only if every pivot is large and :math:`X_o - X_c T`, recomputed from X, vanishes. In doubt the
+triangular factor of X itself decides, gathered block by block. Either way memory is O(p^2).
 
-All minimisers have the same fit, :math:`X w`. Since X and :math:`M = [I, T]` have the same row space, the one of minimum norm is
-the projection of any of them on the rows of M.
+All minimisers have the same fit :math:`X w`. Since X and :math:`M = [I, T]` have the same row space, the minimiser of
+smallest norm is the projection of any of them on the rows of M.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-import scipy.sparse as sp
 
-from massart.l1.design import Design, IntArray, power_of_two
+from massart.l1.design import Design, power_of_two
+from massart.l1.matrix import IntArray, Matrix
 from massart.rows import BLOCK_BYTES, FloatArray, row_blocks
 
 CLEAR_PIVOT = 1e-6
@@ -45,6 +44,7 @@ class Structure:
 
     @property
     def rank(self) -> int:
+        """The rank of X."""
         return self.design.shape[1]
 
     def minimum_norm(self, w: FloatArray) -> FloatArray:
@@ -80,10 +80,10 @@ class Structure:
         return smallest / unit
 
 
-def structure_of(matrix: Any) -> Structure:
-    """Return the structure of a checked matrix."""
+def structure_of(matrix: Matrix) -> Structure:
+    """Return the scales, the lengths, the independent columns and the rank of a matrix."""
     n, p = matrix.shape
-    scale = power_of_two(_column_maxima(matrix))
+    scale = power_of_two(matrix.column_maxima())
     design = Design(matrix, scale, np.zeros(p))
     gram = design.gram(np.ones(n))
     lengths = np.sqrt(np.diag(gram))
@@ -133,18 +133,6 @@ def _refine(
         if not final:
             T = T + sla.cho_solve((triangle, False), correction, check_finite=False)
     return T, float(np.sqrt(error.max()))
-
-
-def _column_maxima(matrix: Any) -> FloatArray:
-    if sp.issparse(matrix):
-        maxima: FloatArray = abs(matrix).max(axis=0).toarray().ravel()
-        return maxima
-    n, p = matrix.shape
-    largest = np.zeros(p)
-    for block in row_blocks(n, p):
-        np.maximum(largest, matrix[block].max(axis=0), out=largest)
-        np.maximum(largest, -matrix[block].min(axis=0), out=largest)
-    return largest
 
 
 def _triangular_factor(design: Design) -> FloatArray:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.l1.design import check_design, power_of_two
+from massart.l1.design import power_of_two
 from massart.l1.direct import Answer, solve_directly
+from massart.l1.matrix import check_rows
 from massart.l1.preprocessing import is_large, solve_by_guess
 from massart.l1.problem import Problem, evaluate
 from massart.l1.rank import structure_of
@@ -28,7 +29,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class L1Solution:
-    """Coefficients of an L1 regression, with the dual that proves them.
+    r"""Coefficients of an L1 regression, with the dual that proves them.
 
     Several right-hand sides are separate problems: `coef` and `dual` have a column for each, `objective`, `gap` and
     `n_iter` are sums over them, and `status` is the worst.
@@ -38,12 +39,12 @@ class L1Solution:
     coef : array of shape (d,) or (d, m)
         The minimiser w.
     dual : array of the shape of y
-        a, with :math:`X^\\top a = 0` up to rounding and :math:`-lo \\le a \\le hi`; 0 for rows of weight 0.
+        a, with :math:`X^\top a = 0` up to rounding and :math:`-lo \le a \le hi`; 0 for rows of weight 0.
     objective : float
         The weighted sum of costs at `coef`.
     gap : float
-        :math:`\\sum_i (c_i(r_i) - a_i r_i)` plus the rounding error of :math:`X^\\top a` times the size of w, recomputed from
-        `coef`, `dual` and the data: how far the objective can be from the minimum.
+        :math:`\sum_i (c_i(r_i) - a_i r_i)` plus the rounding error of :math:`X^\top a` times the size of w, recomputed
+        from `coef`, `dual` and the data: how far the objective can be from the minimum.
     rank : int
         The rank of X (of its rows of positive weight).
     n_iter : int
@@ -72,13 +73,14 @@ def l1_regression(
     max_iter: int = 100,
     callback: Callback = silent,
 ) -> L1Solution:
-    """Minimise the weighted sum of absolute residuals, exactly.
+    r"""Minimise the weighted sum of absolute residuals, exactly.
 
-    .. math:: \\min_w \\sum_{i \\notin O} \\omega_i |y_i - x_i^\\top w| + \\sum_{i \\in O} \\omega_i \\max(0, x_i^\\top w - y_i)
+    .. math:: \min_w \sum_{i \notin O} \omega_i |y_i - x_i^\top w| + \sum_{i \in O} \omega_i \max(0, x_i^\top w - y_i)
 
-    The answer is a vertex: d independent rows are fitted to rounding level, as is every other row that the
-    optimal w fits. Memory beyond X is a number of vectors of n numbers and a few d x d arrays (rows of weight 0, if
-    there are any, cost one copy of the others; the fallback needs several times X).
+    The answer is a vertex: d independent rows are fitted to rounding level, as is every other row that the optimal w
+    fits. Memory beyond X is some twenty vectors of n numbers and a few d x d arrays. Sparse matrices, and arrays of
+    many columns that are mostly zero, are stored once more in compressed form; rows of weight 0, if there are
+    any, cost one copy of the others; the fallback needs several times X.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def l1_regression(
     y : array of shape (n,) or (n, m)
         Labels; the columns are fitted separately and share the work that depends on X alone.
     sample_weight : array of shape (n,), optional
-        Non-negative weights :math:`\\omega`; a row of weight 0 counts as absent.
+        Non-negative weights :math:`\omega`; a row of weight 0 counts as absent.
     one_sided : boolean array of shape (n,), optional
         The rows O that cost only where the fit lies above the label.
     max_iter : int
@@ -108,17 +110,16 @@ def l1_regression(
     >>> solution.coef.round(12).tolist(), solution.status.name
     ([1.0, 2.0], 'OPTIMAL')
     """
-    matrix = check_design(X)
+    matrix = check_rows(X)
     n = matrix.shape[0]
     labels = check_labels(y, n)
     weights = check_weights(sample_weight, n)
     mask = check_mask(one_sided, n, "one_sided")
-    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
-        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
+    limit = _check_limit(max_iter)
 
     # Rows of weight 0 count as absent, for the rank too.
     present = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
-    rows = matrix if isinstance(present, slice) else matrix[present]
+    rows = matrix if isinstance(present, slice) else matrix.restricted(present)
     structure = structure_of(rows)
     rank = structure.rank
     lo, hi, unit = _costs(np.ones(n) if weights is None else weights, mask, present)
@@ -132,7 +133,7 @@ def l1_regression(
     for j in range(columns.shape[1]):
         scale = float(power_of_two(np.abs(columns[present, j]).max()))
         problem = Problem(structure.design, columns[present, j] * scale, lo, hi, np.zeros(rank))
-        answer = _solve(problem, int(max_iter), callback)
+        answer = _solve(problem, limit, callback)
         point = answer.point
         w = structure.minimum_norm(point.w)
         if rank < matrix.shape[1]:  # solved in some of the columns, proven in all of them
@@ -151,6 +152,12 @@ def l1_regression(
     return L1Solution(coef, dual, objective, gap, rank, n_iter, status, fell_back)
 
 
+def _check_limit(max_iter: object) -> int:
+    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
+        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
+    return int(max_iter)
+
+
 def _costs(weights: FloatArray, one_sided: BoolArray, present: Any) -> tuple[FloatArray, FloatArray, float]:
     """Return lo and hi of the rows that are present, in a unit (a power of two) that brings the largest near 1."""
     unit = 1.0 / float(power_of_two(weights.max()))
@@ -167,4 +174,3 @@ def _solve(problem: Problem, max_iter: int, callback: Callback) -> Answer:
         if answer is not None:
             return answer
     return solve_directly(problem, max_iter, callback, fall_back=True)
-

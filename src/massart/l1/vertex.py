@@ -1,13 +1,13 @@
-"""Finishing on a vertex: d rows that are fitted exactly, and the dual that proves them right.
+r"""Finishing on a vertex: d rows that are fitted exactly, and the dual that proves them right.
 
 A basis B of d independent rows fixes :math:`w = X_B^{-1} y_B`. Rows off the basis have the dual
 :math:`a_i = hi_i` or :math:`-lo_i` that the sign of their residual asks for, and the basis has
 
-.. math:: a_B = X_B^{-\\top} \\bigl( b - X_N^\\top a_N \\bigr).
+.. math:: a_B = X_B^{-\top} \bigl( b - X_N^\top a_N \bigr).
 
-If :math:`a_B` lies in its box, w is optimal. If row k of the basis leaves its box, moving along the edge on which only k
-leaves the fit lowers the objective; the objective along the edge is piecewise linear, a weighted median finds its
-minimum, and the row that is met there enters the basis. This is the method of Barrodale and Roberts, started next
+If :math:`a_B` lies in its box, w is optimal. If the dual of a row k leaves its box, moving along the edge on which only
+k leaves the fit lowers the objective. The objective is piecewise linear along the edge, a weighted median finds its
+minimum, and the row that is met there enters the basis. This is the method of Barrodale and Roberts [1]_, started next
 to its end by the interior point.
 
 References
@@ -22,15 +22,31 @@ import numpy as np
 import scipy.linalg as sla
 
 from massart.l1.balance import prove
-from massart.l1.design import Design, IntArray
-from massart.l1.problem import Point, Problem, evaluate
+from massart.l1.design import Design
+from massart.l1.matrix import IntArray
+from massart.l1.problem import Point, Problem, evaluate, with_dual
 from massart.rows import BoolArray, FloatArray
 
-INDEPENDENT = 1e-11
+INDEPENDENT = 1e-13
 """A pivot below this fraction of the largest means that the rows of the pool are dependent."""
+
+LIGHTEST = 1e-6
+"""What a row off the fit counts next to one on it: it enters the first basis only where nothing else spans."""
+
+LOOSE = 1e-8
+"""A row with less than this fraction of the largest weight is not on the fit."""
+
+REFRESH = 32
+"""Pivots after which the inverse of the basis is computed afresh."""
 
 MOVING = 1e-11
 """A row whose residual changes at less than this fraction of the fastest stays where it is."""
+
+IDLE = 1e-12
+"""A step that gains less than this fraction of the objective has only changed the basis of the same vertex ..."""
+
+PATIENCE = 8
+"""... and after so many of them in a row, a dual that needs no basis is tried."""
 
 IN_BOX = 1e-10
 """How far outside its box, relative to its width, a basic dual may lie and count as inside."""
@@ -41,37 +57,47 @@ def finish(problem: Problem, w: FloatArray, a: FloatArray, weight: FloatArray, m
 
     `weight` says how much each row belongs on the fit: only the order and the ratios count.
     """
-    best = evaluate(problem, w, a)
+    interior = w, a
     basis = independent_rows(problem.design, weight)
     if basis is None:
-        return best, 0
-    vertex = evaluate(problem, _solve_exactly(problem, basis))
-    d = basis.size
-    if np.count_nonzero(vertex.fitted) > d:
-        # Degenerate: many bases describe this vertex and few of them prove it. A dual free on all fitted rows does.
+        return evaluate(problem, *interior), 0
+    # Where many w are optimal, the interior point stands amid them and too few rows are on its fit. The basis is
+    # completed with rows that keep their residual for now: one pivot each exchanges them for rows that are met.
+    loose = weight[basis] < LOOSE * weight.max()
+    vertex = evaluate(problem, _solve_exactly(problem, basis, loose, w))
+    # A highly degenerate vertex has so many bases that few prove it; a dual that is free on all fitted rows does.
+    if not loose.any() and np.count_nonzero(vertex.fitted) >= 2 * basis.size:
         vertex, _ = prove(problem, vertex)
         if vertex.optimal:
             return vertex, 0
-    vertex, pivots = _descend(problem, basis, vertex, a, max_pivots)
-    if not vertex.optimal and np.count_nonzero(vertex.fitted) > d:
-        vertex, _ = prove(problem, vertex)
-    return (vertex if vertex.optimal or vertex.gap <= best.gap else best), pivots
+    budget = max_pivots + int(np.count_nonzero(loose))
+    pivots = 0
+    for patience in (PATIENCE, budget):
+        vertex, more = _descend(problem, basis, loose, vertex, a, budget - pivots, patience)
+        pivots += more
+        if not vertex.optimal:
+            vertex, _ = prove(problem, vertex)
+        if vertex.optimal:
+            return vertex, pivots
+        a = vertex.a
+    other = evaluate(problem, *interior)
+    return (vertex if vertex.gap <= other.gap else other), pivots  # the vertex of a singular basis has no gap (NaN)
 
 
 def independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
     """Return d independent rows of large weight, or None if the rows of positive weight do not span.
 
-    Gaussian elimination with row exchanges on the rows times the square roots of their weights prefers heavy rows, and
-    well-conditioned ones among equals. It runs on a small pool of the heaviest rows, grown only when they are dependent.
+    Gaussian elimination with row exchanges, on the rows times the roots of their weights, prefers heavy rows, and
+    well-conditioned ones among equals. It runs on a small pool of the heaviest rows, grown only if they are dependent.
     """
     n, d = design.shape
-    size = min(n, max(3 * d, d + 32))
+    size = n if n <= 10 * d else 3 * d + 32
     while True:
         pool = np.argpartition(weight, n - size)[n - size :] if size < n else np.arange(n)
         pool = pool[np.lexsort((pool, -weight[pool]))]
         heavy = weight[pool]
         reference = heavy[d - 1] if heavy.size >= d and heavy[d - 1] > 0 else 1.0
-        rows = design.rows(pool) * np.sqrt(np.minimum(heavy / reference, 1.0))[:, None]
+        rows = design.rows(pool) * np.maximum(np.sqrt(np.minimum(heavy, reference) / reference), LIGHTEST)[:, None]
         chosen = _eliminate(rows, d)
         if chosen is not None:
             return pool[chosen]
@@ -85,7 +111,8 @@ def _eliminate(rows: FloatArray, d: int) -> IntArray | None:
         return None
     length = np.abs(rows).max(axis=0)
     length[length == 0] = 1.0
-    triangle, exchanges = sla.lu_factor(rows / length, check_finite=False)
+    # LAPACK itself, here and below: scipy's wrapper warns of the dependence that is looked for.
+    triangle, exchanges, _ = sla.lapack.dgetrf(rows / length)
     pivots = np.abs(np.diag(triangle))
     if pivots.min() <= INDEPENDENT * pivots.max():
         return None
@@ -95,71 +122,106 @@ def _eliminate(rows: FloatArray, d: int) -> IntArray | None:
     return order[:d]
 
 
-def _solve_exactly(problem: Problem, basis: IntArray) -> FloatArray:
-    """Return :math:`X_B^{-1} y_B` with its residuals driven to rounding level."""
-    rows, y = problem.design.rows(basis), problem.y[basis]
-    factor = sla.lu_factor(rows, check_finite=False)
-    w: FloatArray = sla.lu_solve(factor, y, check_finite=False)
+def _solve_exactly(problem: Problem, basis: IntArray, loose: BoolArray, w: FloatArray) -> FloatArray:
+    """Return the w that fits the basis, with residuals at rounding level; loose rows keep the fit of the given w."""
+    rows = problem.design.rows(basis)
+    triangle, exchanges, _ = sla.lapack.dgetrf(rows)
     wide = rows.astype(np.longdouble)
-    for _ in range(2):
-        residual = (y - wide @ w.astype(np.longdouble)).astype(np.float64)
-        w = w + sla.lu_solve(factor, residual, check_finite=False)
+    goal = np.where(loose, wide @ w, problem.y[basis])
+    w = np.zeros_like(w)
+    for _ in range(3):
+        w = w + sla.lapack.dgetrs(triangle, exchanges, (goal - wide @ w).astype(np.float64))[0]
     return w
 
 
-def _descend(problem: Problem, basis: IntArray, vertex: Point, a: FloatArray, max_pivots: int) -> tuple[Point, int]:
-    """Walk from vertex to vertex until the dual is feasible or the budget ends.
+def _descend(
+    problem: Problem,
+    basis: IntArray,
+    loose: BoolArray,
+    vertex: Point,
+    a: FloatArray,
+    max_pivots: int,
+    patience: int,
+) -> tuple[Point, int]:
+    """Walk from vertex to vertex until the dual is feasible, the budget ends or `patience` steps in a row gain nothing.
 
-    `a` decides on which side the fitted rows off the basis are counted.
+    `basis` and `loose` are brought up to date. `a` decides on which side the fitted rows off the basis are counted.
     """
     design, lo, hi = problem.design, problem.lo, problem.hi
-    basis = basis.copy()
     positive = np.where(vertex.fitted, 2 * a > hi - lo, vertex.r > 0)
-    w, r = vertex.w, vertex.r
-    pivots = 0
+    w = vertex.w
+    pivots = idle = 0
     while True:
-        factor = sla.lu_factor(design.rows(basis), check_finite=False)
+        if pivots % REFRESH == 0:
+            w = _solve_exactly(problem, basis, loose, w) if pivots else w
+            rows = design.rows(basis)
+            try:
+                inverse = np.asarray(np.linalg.inv(rows), dtype=np.float64)
+            except np.linalg.LinAlgError:
+                break
+            r = problem.residuals(w) if pivots else vertex.r.copy()
         a = np.where(positive, hi, -lo)
-        a[basis] = 0.0
-        a[basis] = sla.lu_solve(factor, problem.b - design.transposed_times(a), trans=1, check_finite=False)
-        above, below = a[basis] - hi[basis], -lo[basis] - a[basis]
+        tight = basis[~loose]
+        a[tight] = 0.0
+        rest = problem.b - design.transposed_times(a)
+        dual = rest @ inverse
+        # An inverse loses what the condition number takes; one step of refinement brings X'a = b back to rounding.
+        dual += (rest - dual @ rows) @ inverse
+        a[tight] = dual[~loose]
+
+        # The dual of a loose row has no room at all: it is the slope along the row's edge.
+        above = np.where(loose, dual, dual - hi[basis])
+        below = np.where(loose, -dual, -lo[basis] - dual)
         outside = np.maximum(above, below) / (hi[basis] + lo[basis])
-        k = int(np.argmax(outside))
-        if outside[k] <= IN_BOX or pivots == max_pivots:
+        k = int(np.argmax(np.where(loose, np.inf, outside)))
+        if (not loose[k] and (outside[k] <= IN_BOX or idle == patience)) or pivots == max_pivots:
             break
-        # The edge: row k gets the residual `side` times the step, the rest of the basis stays on the fit.
-        side = 1.0 if above[k] > 0 else -1.0
-        change = np.zeros(basis.size)
-        change[k] = -side
-        speed = design.times(sla.lu_solve(factor, change, check_finite=False))
-        speed[basis] = 0.0
-        passed, entering = _weighted_median(r, speed, positive, lo + hi, max(above[k], below[k]))
+
+        # The edge: row k gets the residual `side` times the step, the rest of the basis keeps its own.
+        side = 1.0 if above[k] > below[k] else -1.0
+        direction = -side * inverse[:, k]
+        speed = design.times(direction)
+        speed[tight] = 0.0
+        descent = max(float(above[k]), float(below[k]))
+        passed, entering, length = _weighted_median(r, speed, positive, lo + hi, descent)
         if entering < 0:
             break
+        idle = 0 if descent * length > IDLE * abs(vertex.objective) else idle + 1
+        leaving = basis[k]
+        r -= length * speed
+        if not loose[k]:
+            r[leaving] = side * length
+            positive[leaving] = side > 0
+        r[entering] = 0.0
         positive[passed] ^= True
-        positive[basis[k]] = side > 0
-        basis[k] = entering
-        w = _solve_exactly(problem, basis)
-        r = problem.residuals(w)
+        w = w + length * direction
+        # The inverse of the basis with row k exchanged (Sherman and Morrison).
+        basis[k], loose[k] = entering, False
+        rows[k] = design.rows(basis[k : k + 1])[0]
+        row = rows[k] @ inverse
+        pivot = row[k]
+        row[k] -= 1.0
+        inverse -= np.outer(inverse[:, k], row / pivot)
         pivots += 1
-    return evaluate(problem, w, np.clip(a, -lo, hi, out=a)), pivots
+    if pivots:
+        vertex = evaluate(problem, _solve_exactly(problem, basis, loose, w))
+    return with_dual(problem, vertex, np.clip(a, -lo, hi, out=a)), pivots
 
 
 def _weighted_median(
     r: FloatArray, speed: FloatArray, positive: BoolArray, width: FloatArray, descent: float
-) -> tuple[IntArray, int]:
-    """Minimise the objective along an edge: return the rows that change sign and the row on the fit at the minimum.
+) -> tuple[IntArray, int, float]:
+    """Minimise the objective along an edge: return the rows that change sign, the row met at the minimum, and where.
 
     The objective falls at the rate `descent` at first; every row that changes sign takes off its width times its speed.
     """
     towards = np.where(positive, speed, -speed)
-    meets = np.flatnonzero(towards > np.abs(towards).max() * MOVING)
-    distance = np.where(positive, r, -r)[meets]
+    meets = np.flatnonzero(towards > MOVING * np.abs(speed).max())
     # A fitted row may be counted on the side opposite to its rounding error: it is met at once.
-    time = np.maximum(distance, 0.0) / towards[meets]
+    time = np.maximum(np.where(positive, r, -r)[meets], 0.0) / towards[meets]
     order = np.argsort(time, kind="stable")
     slope = np.cumsum((width[meets] * towards[meets])[order])
     last = int(np.searchsorted(slope, descent))
     if last == order.size:
-        return meets[:0], -1
-    return meets[order[:last]], int(meets[order[last]])
+        return meets[:0], -1, 0.0
+    return meets[order[:last]], int(meets[order[last]]), float(time[order[last]])

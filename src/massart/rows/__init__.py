@@ -12,11 +12,16 @@ from massart.rows.arrays import (
     precision_of,
     row_blocks,
 )
+from massart.rows.table import ArrayRows, Block, Rows, Sample
 
 __all__ = [
+    "ArrayRows",
     "BLOCK_BYTES",
+    "Block",
     "BoolArray",
     "FloatArray",
+    "Rows",
+    "Sample",
     "block_rows",
     "check_labels",
     "check_mask",

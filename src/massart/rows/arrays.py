@@ -122,11 +122,16 @@ def _as_float64(values: ArrayLike, name: str) -> FloatArray:
 def _check_finite(array: FloatArray, name: str) -> None:
     """Raise for the first NaN or infinity, reading block by block so that no mask of the whole array is made."""
     for block in row_blocks(array.shape[0], array.shape[1] if array.ndim == 2 else 1):
-        finite = np.isfinite(array[block])
-        if finite.all():
-            continue
-        where = np.argwhere(~finite)[0]
-        row = block.start + int(where[0])
-        column = f", column {int(where[1])}" if array.ndim == 2 else ""
-        value = array[row, where[1]] if array.ndim == 2 else array[row]
-        raise ValueError(f"{name} must be finite, got {value} at row {row}{column}")
+        message = first_fault(array[block], name, block.start)
+        if message:
+            raise ValueError(message)
+
+
+def first_fault(block: FloatArray, name: str, start: int) -> str:
+    """Say where the first NaN or infinity is in rows that begin with number `start`; an empty string for none."""
+    finite = np.isfinite(block)
+    if finite.all():
+        return ""
+    where = tuple(int(i) for i in np.argwhere(~finite)[0])
+    column = f", column {where[1]}" if block.ndim == 2 else ""
+    return f"{name} must be finite, got {block[where]} at row {start + where[0]}{column}"

@@ -1,0 +1,207 @@
+r"""What rows span: their rank, the directions they leave open, and coordinates in which independence shows.
+
+Rows are never compared in the caller's units. Scaling columns and rows by positive numbers changes neither a rank nor
+which rows share a hyperplane, so that both are brought to a common size first (by powers of two where that does).
+
+**Reach.** Let k independent rows form the block B, and let :math:`|r \cdot x| \le 2t` on its rows. Every row x of the
+table is :math:`x = (x B^{-1}) B`, so that :math:`|r \cdot x| \le 2t \, |x B^{-1}|_1`. The reach of a block is a bound
+on :math:`|x B^{-1}|_1` over all rows: what a formula that agrees on the block to within a tolerance can be off
+elsewhere. It decides whether rows are *clearly* independent. No map of the columns changes it, and a dependent block
+has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from massart.rows import FloatArray
+
+IntArray = NDArray[np.intp]
+
+RANK = 1e-12
+"""Singular values of unit rows below this fraction of the largest are rounding."""
+
+CLEAR_REACH = 1e8
+"""Unit rows of a larger reach are not clearly independent: formulas that differ visibly fit them up to rounding."""
+
+SLAB_REACH = 1e3
+"""With a tolerance, blocks of a larger reach say too little: the formula would be unique up to 2000 tolerances."""
+
+INVOLVED = 1e-8
+"""Entries of the projector on the open directions (columns brought to size 1) below this are rounding."""
+
+_SPANNING = 1e-2  # ratio of pivots at which a few rows stand for all
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class HyperplaneBound:
+    """How many rows one hyperplane through the origin can hold, at most.
+
+    Attributes
+    ----------
+    rows : float
+        Number of rows (sum of their weights).
+    reach : float
+        The same number bounds the rows with ``|r.x| <= 2 t`` for every r that exceeds ``2 t * reach`` on some row;
+        infinite where only hyperplanes are bounded (t = 0).
+    """
+
+    rows: float
+    reach: float = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The span of rows in R^d.
+
+    Attributes
+    ----------
+    rank : int
+    columns : (rank,) array of int
+        Independent columns: restricted to them the rows have the same dependences.
+    undetermined : (d, d - rank) array
+        Orthonormal basis of the directions orthogonal to every row.
+    groups : tuple of tuples of int
+        The columns those directions involve; columns of different groups do not interact.
+    """
+
+    rank: int
+    columns: IntArray
+    undetermined: FloatArray
+    groups: tuple[tuple[int, ...], ...]
+
+
+def span_of(X: FloatArray) -> Span:
+    """Return the span of the rows of `X`, of which there may be none."""
+    d = X.shape[1]
+    units, scales = unit_rows(X)
+    if not len(units):
+        return Span(0, np.arange(0), np.eye(d), tuple((j,) for j in range(d)))
+    # The triangular factor has the singular values of the rows; their squares would hide condition numbers above 1e8.
+    _, sizes, axes = np.linalg.svd(np.linalg.qr(units, mode="r"))
+    rank = int((sizes > RANK * sizes[0]).sum())
+    if rank == d:
+        return Span(d, np.arange(d), np.zeros((d, 0)), ())
+    columns = np.sort(sla.qr(axes[:rank], mode="r", pivoting=True, check_finite=False)[1][:rank])
+    # X = lengths * units * scales, so that a null vector v of the units gives v / scales.
+    undetermined = np.linalg.qr(axes[rank:].T * (scales.min() / scales)[:, None])[0]
+    return Span(rank, columns, undetermined, _groups(axes[rank:].T @ axes[rank:]))
+
+
+def _groups(projector: FloatArray) -> tuple[tuple[int, ...], ...]:
+    """Return the connected components of the columns that the projector involves."""
+    linked = np.abs(projector) > INVOLVED
+    left = set(np.flatnonzero(linked.any(axis=1)).tolist())
+    groups = []
+    while left:
+        group, fresh = set[int](), {min(left)}
+        while fresh:
+            group |= fresh
+            fresh = set(np.flatnonzero(linked[list(fresh)].any(axis=0)).tolist()) - group
+        groups.append(tuple(sorted(group)))
+        left -= group
+    return tuple(groups)
+
+
+def unit_rows(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows with their columns brought to a common size and length 1, and the columns' scales.
+
+    ``X = lengths * units * scales``; zero rows stay zero.
+    """
+    units = np.ldexp(X, -_exponents(X, 1)[:, None])
+    exponents = np.zeros(X.shape[1], dtype=int)
+    for _ in range(2):
+        columns = _exponents(units, 0)
+        exponents += columns
+        units = np.ldexp(units, -columns)
+        units = np.ldexp(units, -_exponents(units, 1)[:, None])
+    lengths = np.linalg.norm(units, axis=1)
+    return units / np.where(lengths > 0, lengths, 1.0)[:, None], np.ldexp(1.0, np.clip(exponents, -900, 900))
+
+
+def _exponents(X: FloatArray, axis: int) -> NDArray[np.int64]:
+    """Return the binary exponents of the largest entries along `axis`; 0 for zeros and for no entries."""
+    return np.asarray(np.frexp(np.abs(X).max(axis=axis, initial=0.0))[1], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Rows as combinations of a well-chosen block: ``Y = X B^-1``, where independence does not depend on columns.
+
+    Attributes
+    ----------
+    Y : (n, k) array
+    longest : float
+        Bound on the length of the true rows of ``X B^-1``.
+    error : float
+        Bound on the distance of a row of Y from the true one.
+    """
+
+    Y: FloatArray
+    longest: float
+    error: float
+
+    def reach(self, blocks: FloatArray) -> FloatArray:
+        r"""Return an upper bound on the reach of each block, (..., k, k) rows of Y; infinite if it may be singular.
+
+        :math:`|y B^{-1}|_1 \le \sqrt k \, |y| / \sigma_{\min}(B)`. The rows are off by at most `error`, so that
+        :math:`\sigma_{\min}` is off by at most :math:`\sqrt k` times that, plus what the singular values are rounded.
+        """
+        k = blocks.shape[-1]
+        sizes = np.linalg.svd(blocks, compute_uv=False)
+        certain = sizes[..., -1] - np.sqrt(k) * self.error - 16 * k * _EPS * sizes[..., 0]
+        with np.errstate(divide="ignore"):
+            return np.where(certain > 0, np.sqrt(k) * self.longest / np.maximum(certain, 0.0), np.inf)
+
+
+def coordinates(X: FloatArray, *, scale_rows: bool) -> Coordinates | None:
+    r"""Return the rows of `X`, of full column rank, in the coordinates of a well-chosen block; None if there is none.
+
+    With `scale_rows` the rows are brought to length 1 first, which keeps hyperplanes but not slabs.
+
+    Solving :math:`y B = x` by elimination is exact for a B that is off by some :math:`E`, with
+    :math:`|E| \le c k \epsilon |B|`; so y is off by :math:`y E B^{-1}`.
+    """
+    n, k = X.shape
+    if n < k:
+        return None
+    rows, scales = unit_rows(X)
+    if not scale_rows:
+        rows = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1]))
+        rows = rows / (scales / scales.max())
+    B = rows[_well_chosen(rows)]
+    try:
+        inverse = np.linalg.inv(B)
+    except np.linalg.LinAlgError:
+        return None
+    relative = 64 * k * _EPS * float(np.linalg.norm(B, np.inf) * np.linalg.norm(inverse, np.inf))
+    if not relative < 0.25:
+        return None
+    Y = np.asarray(np.linalg.solve(B.T, rows.T).T, dtype=np.float64)
+    sums = float(np.abs(Y).sum(axis=1).max())
+    longest = float(np.linalg.norm(Y, axis=1).max())
+    error = relative / (1 - relative) * sums
+    return Coordinates(Y, longest + error, error)
+
+
+def _well_chosen(rows: FloatArray) -> IntArray:
+    """Return k clearly independent rows from a few, spread over the table; from more where those do not span."""
+    n, k = rows.shape
+    size = 8 * k + 256
+    while True:
+        pool = np.unique(np.linspace(0, n - 1, min(size, n)).astype(np.intp))
+        _, R, order = sla.qr(rows[pool].T, mode="economic", pivoting=True, check_finite=False)
+        pivots = np.abs(np.diag(R))
+        if size >= n or pivots[-1] > _SPANNING * pivots[0]:
+            return np.asarray(pool[order[:k]])
+        size *= 8
+
+
+def independent_rows(rows: FloatArray) -> IntArray:
+    """Return the first k rows that pivoted elimination of an (n, k) matrix takes, n at least k."""
+    return np.asarray(sla.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: rows.shape[1]])

@@ -1,0 +1,171 @@
+r"""What the rows say about the coefficients: the least-squares solution, its uncertainty, and a test of alternatives.
+
+Rows are divided by the residual that agrees, so that units, scales and the precision of the data drop out, and are
+then reduced to a triangular factor: with :math:`v = w - w_0` the deviation from the formula given,
+
+.. math::
+    \sum_i \left( \frac{y_i - w \cdot x_i}{t_i} \right)^2 = \| R v - z \|^2 + \text{rest} .
+
+All scalings are by powers of two, which round nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from massart.exact.decimals import DOUBLE
+from massart.exact.tolerance import Tolerance
+from massart.rows import BoolArray, FloatArray
+
+_SMALLEST_SHARE = 2.0**-20
+"""A coefficient counts for at least this share of its natural size in the weight of a row: one that is zero up to
+rounding would otherwise give rows without any other term a weight of its own inverse."""
+
+_FEW_ROWS = 8  # surplus rows that tell how far rows are from the formula; with fewer, the tolerance has a say
+_ROUNDED_LEVEL = 3.0**-0.5  # standard deviation of a label rounded to +-1
+_FLOAT_LEVEL = 1 / 64
+_RANK = 1e-14
+_DETERMINED = 1e-20
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Rows in units of their tolerance, reduced to a triangle around a formula `start`.
+
+    Attributes
+    ----------
+    X, y : (n, d) and (n,) arrays
+    tolerance : Tolerance
+    start : (d,) array
+        The formula given.
+    agree : (n,) boolean array
+        Rows that agree with it.
+    R, z : (d, d) and (d,) arrays
+    exponents : (d,) array
+        Column j of the triangle is that of the rows times ``2**-exponents[j]``.
+    natural : (d,) array
+        The size of each coefficient that would make its term as large as the rows.
+    level : float
+        Standard error of a row, in units of its tolerance.
+    floor : float
+        Rounding of a row in float64, in the same units.
+    rounded : bool
+        Whether the labels are further from the formula than floats are.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    tolerance: Tolerance
+    start: FloatArray
+    agree: BoolArray
+    R: FloatArray
+    z: FloatArray
+    exponents: FloatArray
+    natural: FloatArray
+    level: float
+    floor: float
+    rounded: bool
+
+    def formula(self, fixed: Mapping[int, float]) -> FloatArray:
+        """Return the best formula in which some coefficients have given values."""
+        v = self._deviation(fixed)
+        w: FloatArray = self.start + np.ldexp(v, -self.exponents)
+        for j, value in fixed.items():
+            w[j] = value
+        return w
+
+    def uncertainty(self, fixed: Iterable[int], sigmas: float) -> FloatArray:
+        """Return how far each coefficient may be from the best formula; infinite where rows do not determine it."""
+        free = self._free(fixed)
+        spread = np.zeros(len(self.start))
+        _, s, Vt = np.linalg.svd(self.R[:, free], full_matrices=True)
+        kept = s > _RANK * len(self.start) * max(s.max(initial=0.0), DOUBLE)
+        lengths = np.sqrt(((Vt[: len(s)][kept] / s[kept, np.newaxis]) ** 2).sum(axis=0))
+        lost = np.ones(len(free), dtype=bool)
+        lost[: len(s)] = ~kept
+        lengths[(Vt[lost] ** 2).sum(axis=0) > _DETERMINED] = np.inf
+        # Rounding may point the same way in every row, so that more rows do not average it out.
+        spread[free] = lengths * (sigmas * self.level + np.sqrt(len(self.y)) * self.floor)
+        return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
+
+    def fits(self, fixed: Mapping[int, float]) -> bool:
+        """Tell whether the rows support these values: all agree as before, and the fit is worse by rounding at most."""
+        v = self._deviation(fixed)
+        k = len(fixed)
+        best = self._deviation({})
+        growth = float(np.sum((self.R @ (v - best)) ** 2))
+        if growth > self.level**2 * (k + 4 * np.sqrt(2 * k) + 20) + len(self.y) * self.floor**2:
+            return False
+        return self.keeps(self.formula(fixed))
+
+    def keeps(self, w: FloatArray) -> bool:
+        """Tell whether every row that agreed with `start` agrees with `w`."""
+        return bool((agreeing(self.tolerance, self.X, self.y, w) | ~self.agree).all())
+
+    def _deviation(self, fixed: Mapping[int, float]) -> FloatArray:
+        """Return the scaled deviation from `start` of the best formula with these values."""
+        v = np.zeros(len(self.start))
+        for j, value in fixed.items():
+            v[j] = np.ldexp(value - self.start[j], self.exponents[j])
+        free = self._free(fixed)
+        if free:
+            left = self.z - self.R @ v
+            v[free] = np.linalg.lstsq(self.R[:, free], left, rcond=_RANK * len(self.start))[0]
+        return v
+
+    def _free(self, fixed: Iterable[int]) -> list[int]:
+        return sorted(set(range(len(self.start))) - set(fixed))
+
+
+def agreeing(tolerance: Tolerance, X: FloatArray, y: FloatArray, w: FloatArray) -> BoolArray:
+    """Mark the rows that agree with the formula `w`."""
+    return tolerance.agree(y - X @ w, np.abs(X) @ np.abs(w) + np.abs(y))
+
+
+def gather(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> Evidence:
+    """Reduce rows that agree with the formula `w` to what they say about other formulas."""
+    residual = y - X @ w
+    size = np.abs(X) @ np.abs(w) + np.abs(y)
+    agree = tolerance.agree(residual, size)
+    natural = _natural_sizes(X, size)
+    size = np.abs(X) @ np.maximum(np.abs(w), _SMALLEST_SHARE * natural) + np.abs(y)
+    threshold = tolerance.threshold(size)
+    told = threshold > 0  # a row of zeros says nothing
+    X_told, units = X[told], np.frexp(threshold[told])[1]
+    scaled = np.ldexp(X_told, -units[:, np.newaxis])
+    columns = np.frexp(np.abs(scaled).max(axis=0, initial=0.0))[1]
+    scaled = np.ldexp(scaled, -columns)
+    deviation = np.ldexp(residual[told], -units)
+
+    n, d = scaled.shape
+    table = np.zeros((d + 1, d + 1))
+    reduced = np.linalg.qr(np.column_stack([scaled, deviation]), mode="r")
+    table[: len(reduced)] = reduced
+    R, z = table[:d, :d], table[:d, d]
+    best, _, rank, _ = np.linalg.lstsq(R, z, rcond=_RANK * d)
+    rest = float(table[d, d] ** 2 + np.sum((z - R @ best) ** 2))
+    surplus = max(n - int(rank), 0)
+    floor = float(np.sqrt(np.mean(np.ldexp(DOUBLE * size[told], -units) ** 2))) if n else 0.0
+    rounding = _ROUNDED_LEVEL if tolerance.absolute > 0 else _FLOAT_LEVEL
+    if surplus < _FEW_ROWS:
+        rest += _FEW_ROWS * rounding**2
+        surplus += _FEW_ROWS
+    level = max(float(np.sqrt(rest / surplus)), floor)
+    float_level = float(np.sqrt(np.mean(np.ldexp(tolerance.relative * size[told], -units) ** 2))) if n else 0.0
+    return Evidence(
+        X, y, tolerance, w, agree, R, z, columns, natural, level, floor, rounded=level > max(float_level, floor)
+    )
+
+
+def _natural_sizes(X: FloatArray, size: FloatArray) -> FloatArray:
+    """Return, for each column, the size of a coefficient whose largest term would be as large as a row."""
+    natural = np.zeros(X.shape[1])
+    for j, column in enumerate(np.abs(X).T):
+        present = column > 0
+        if present.any():
+            # Where all terms are zero, any unit will do.
+            natural[j] = float((size[present].max() or 1.0) / column.max())
+    return natural

@@ -1,0 +1,380 @@
+"""The driver: sample, propose, verify on all rows, grow.
+
+Proposing a formula is expensive and verifying one is a single read of the table. So a small sample of the rows proposes
+(:mod:`massart.linear`), the answer is polished and counted on ALL rows, and only where no majority agrees the sample
+doubles, up to all rows. The table is met through three verbs (:class:`massart.rows.Rows`), so that it may lie anywhere;
+the formula through a :class:`Model`, so that other links than the identity take the same road.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from massart import linear
+from massart.certificate import Certificate, Verdict, noisy_certificate
+from massart.exact import Tolerance, exact_coefficients, tolerances
+from massart.isotropy import RadialIsotropy, decompose
+from massart.progress import Callback, silent
+from massart.robust import Inliers, judge_inliers, robust_regression
+from massart.rows import Block, BoolArray, FloatArray, Rows, Sample
+
+SAMPLE_ROWS_PER_COLUMN = 16
+"""Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position."""
+
+SMALLEST_SAMPLE = 400
+
+WORTH_SAMPLING = 4
+"""A table of fewer samples than this is taken whole."""
+
+EARLY_ROUNDS = 2
+"""Rounds of search in a sample that can still grow: more rows help more than more search."""
+
+MOST_NOISY_ROWS = 20_000
+"""Rows of the sample from which a formula with noisy inliers is estimated."""
+
+MOST_SNAPPING_ROWS = 2_000
+_DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Formulas for all label columns of a table.
+
+    Attributes
+    ----------
+    coef : (d, m) array
+        One column for each label column; the last row is the intercept where the table has one.
+    agree : (n, m) boolean array
+        Rows that follow the formula.
+    noise_rate : (m,) array
+        Share of the rows (by weight) that do not.
+    certificates : tuple of m Certificate
+    fractions : tuple of m tuples
+        The exact value of each coefficient, a Fraction, or None where there is none.
+    scale : (m,) array
+        Robust scale of the residuals of noisy inliers; 0 for exact ones.
+    standard_errors : (d, m) array
+        Of the coefficients, for noisy inliers; 0 for exact ones, NaN where nothing is known.
+    tolerances : tuple of m Tolerance
+        What counted as agreement.
+    """
+
+    coef: FloatArray
+    agree: BoolArray
+    noise_rate: FloatArray
+    certificates: tuple[Certificate, ...]
+    fractions: tuple[tuple[Fraction | None, ...], ...]
+    scale: FloatArray
+    standard_errors: FloatArray
+    tolerances: tuple[Tolerance, ...]
+
+
+class Model(Protocol):
+    """What the driver asks of a kind of formula."""
+
+    def prepare(self, X: FloatArray, weights: FloatArray | None, callback: Callback) -> Any:
+        """Return what depends on the rows of a sample alone; it serves all label columns."""
+
+    def propose(
+        self,
+        prepared: Any,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray | None,
+        candidates: Sequence[Tolerance],
+        rng: np.random.Generator,
+        rounds: int | None,
+        callback: Callback,
+    ) -> tuple[FloatArray, Tolerance, BoolArray]:
+        """Return the best formula of a sample, the tolerance it needs and the rows that agree."""
+
+    def predict(self, products: FloatArray) -> FloatArray:
+        """Return the labels for the products w.x."""
+
+    def certify(
+        self,
+        prepared: Any,
+        X: FloatArray,
+        weights: FloatArray | None,
+        agree: BoolArray,
+        tolerance: Tolerance,
+        rng: np.random.Generator,
+        column_names: Sequence[str] | None,
+        n_rows: float,
+        n_agree: float,
+    ) -> Certificate:
+        """Return what is proven, from a sample and the counts of the whole table."""
+
+
+def recover(
+    rows: Rows,
+    *,
+    tolerance: float | Literal["auto"] = "auto",
+    inliers: Literal["auto", "exact", "noisy"] = "auto",
+    rng: np.random.Generator,
+    model: Model | None = None,
+    search: bool = True,
+    column_names: Sequence[str] | None = None,
+    callback: Callback = silent,
+) -> Recovery:
+    """Recover the formula of each label column of a table.
+
+    Parameters
+    ----------
+    rows : Rows
+    tolerance : "auto" or float
+        See :func:`massart.exact.tolerances`.
+    inliers : {"auto", "exact", "noisy"}
+        Whether right rows follow the formula exactly, or up to noise. "auto" asks the rows: a majority that agrees is
+        exact, and only without one noise is considered.
+    rng : numpy.random.Generator
+    model : Model, optional
+        Linear by default.
+    search : bool
+        False for the published algorithm alone.
+    column_names : sequence of str, optional
+        Of all columns, the intercept included.
+    callback : callable
+    """
+    if inliers not in ("auto", "exact", "noisy"):
+        raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
+    driver = _Driver(rows, LinearModel() if model is None else model, tolerance, rng, search, column_names, callback)
+    outcomes = driver.exact(patient=inliers == "exact")
+    if inliers != "exact":
+        for j, outcome in enumerate(outcomes):
+            if inliers == "noisy" or outcome.certificate.verdict is Verdict.PLURALITY:
+                outcomes[j] = driver.noisy(j, outcome, forced=inliers == "noisy")
+    return Recovery(
+        coef=np.stack([outcome.coef for outcome in outcomes], axis=1),
+        agree=np.stack([outcome.agree for outcome in outcomes], axis=1),
+        noise_rate=np.array([1 - outcome.n_agree / driver.total for outcome in outcomes]),
+        certificates=tuple(outcome.certificate for outcome in outcomes),
+        fractions=tuple(outcome.fractions for outcome in outcomes),
+        scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
+        standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
+        tolerances=tuple(outcome.tolerance for outcome in outcomes),
+    )
+
+
+class LinearModel:
+    """y = w.x."""
+
+    def prepare(self, X: FloatArray, weights: FloatArray | None, callback: Callback) -> list[RadialIsotropy]:
+        """Return the decomposition of the rows."""
+        return decompose(X, sample_weight=weights, callback=callback)
+
+    def propose(
+        self,
+        prepared: list[RadialIsotropy],
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray | None,
+        candidates: Sequence[Tolerance],
+        rng: np.random.Generator,
+        rounds: int | None,
+        callback: Callback,
+    ) -> tuple[FloatArray, Tolerance, BoolArray]:
+        """Return the answer of Algorithm 2 and the search."""
+        return linear.propose(X, y, weights, candidates, prepared, rng, rounds=rounds, callback=callback)
+
+    def predict(self, products: FloatArray) -> FloatArray:
+        """Return the products."""
+        return products
+
+    def certify(
+        self,
+        prepared: list[RadialIsotropy],
+        X: FloatArray,
+        weights: FloatArray | None,
+        agree: BoolArray,
+        tolerance: Tolerance,
+        rng: np.random.Generator,
+        column_names: Sequence[str] | None,
+        n_rows: float,
+        n_agree: float,
+    ) -> Certificate:
+        """Return what is proven."""
+        return linear.certify_rows(
+            X, weights, agree, tolerance, prepared, rng, column_names, n_rows=n_rows, n_agree=n_agree
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A formula for one label column, verified on all rows."""
+
+    coef: FloatArray
+    tolerance: Tolerance
+    fractions: tuple[Fraction | None, ...]
+    agree: BoolArray
+    n_agree: float
+    certificate: Certificate
+    standard_errors: FloatArray
+
+
+class _Driver:
+    """One call of `recover`: the table, the options, and what is known of the table so far."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        model: Model,
+        tolerance: float | Literal["auto"],
+        rng: np.random.Generator,
+        search: bool,
+        column_names: Sequence[str] | None,
+        callback: Callback,
+    ) -> None:
+        self.rows = rows
+        self.model = model
+        self.tolerance = tolerance
+        self.rng = rng
+        self.search = search
+        self.column_names = column_names
+        self.callback = callback
+        self.weights: FloatArray | None = rows.map(_weights_of) if rows.weighted else None
+        self.total = float(rows.n_rows if self.weights is None else self.weights.sum())
+
+    def exact(self, patient: bool) -> list[_Outcome]:
+        """Return a formula for each label column, from samples that grow until a majority of all rows agrees.
+
+        Unless `patient`, a sample of moderate size in which nothing beyond chance agrees ends the search for an
+        exact formula.
+        """
+        n, d = self.rows.n_rows, self.rows.n_columns
+        size = max(SAMPLE_ROWS_PER_COLUMN * d, SMALLEST_SAMPLE)
+        open_columns = list(range(self.rows.n_outputs))
+        outcomes: dict[int, _Outcome] = {}
+        while open_columns:
+            size = n if size * WORTH_SAMPLING > n else size
+            sample = self.rows.sample(size, self.rng)
+            prepared = self.model.prepare(sample.X, sample.weights, self.callback)
+            answers = [self._propose(sample, prepared, j, whole=size == n) for j in open_columns]
+            agree = self._verify(
+                [answer.coef for answer in answers], [answer.tolerance for answer in answers], open_columns
+            )
+            still_open = []
+            for j, answer, mask in zip(open_columns, answers, agree.T, strict=True):
+                outcomes[j] = self._judge(sample, prepared, answer, mask)
+                hopeless = not patient and size >= MOST_NOISY_ROWS and answer.agree.sum() <= d + 1
+                if outcomes[j].certificate.determined is Verdict.PLURALITY and not hopeless:
+                    still_open.append(j)
+            if size == n:
+                break
+            open_columns = still_open
+            size *= 2
+        return [outcomes[j] for j in range(self.rows.n_outputs)]
+
+    def noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome:
+        """Return a formula with noisy inliers for column `j`, if the rows have one (or it is `forced`)."""
+        sample = self.rows.sample(MOST_NOISY_ROWS, self.rng)
+        y = sample.y[:, j]
+        fit = robust_regression(
+            sample.X, y, sample_weight=sample.weights, starts=(exact.coef,), rng=self.rng, callback=self.callback
+        )
+        if fit.scale == 0:
+            return exact
+        if not forced:
+            evidence = judge_inliers(
+                sample.X, y, (exact.coef,), sample_weight=sample.weights, fit=fit, rng=self.rng, callback=self.callback
+            )
+            if evidence.inliers is not Inliers.NOISY:
+                return exact
+        reach = float(np.abs(y - sample.X @ fit.coef)[fit.inliers].max())
+        tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
+        agree = self._verify([fit.coef], [tolerance], [j])[:, 0]
+        inliers = sample.X[fit.inliers]
+        certificate = noisy_certificate(
+            self.total,
+            self._weigh(agree),
+            fit.scale,
+            int(np.linalg.matrix_rank(inliers)),
+            n_columns=self.rows.n_columns,
+            X_inliers=inliers,
+            column_names=self.column_names,
+        )
+        nothing = (None,) * self.rows.n_columns
+        return _Outcome(fit.coef, tolerance, nothing, agree, self._weigh(agree), certificate, fit.standard_errors)
+
+    def _propose(self, sample: Sample, prepared: Any, j: int, whole: bool) -> _Answer:
+        y = sample.y[:, j]
+        candidates = tolerances(
+            self.tolerance, sample.X, y, X_precision=self.rows.precision, y_precision=self.rows.precision
+        )
+        rounds = 0 if not self.search or len(y) > MOST_NOISY_ROWS else None if whole else EARLY_ROUNDS
+        w, tolerance, agree = self.model.propose(
+            prepared, sample.X, y, sample.weights, candidates, self.rng, rounds, self.callback
+        )
+        fractions: tuple[Fraction | None, ...] = (None,) * len(w)
+        if agree.sum() > len(w):
+            chosen = np.flatnonzero(agree)[:MOST_SNAPPING_ROWS]
+            exact = exact_coefficients(sample.X[chosen], y[chosen], w, tolerance)
+            w, fractions = exact.coef, exact.fractions
+            agree = tolerance.agree(y - sample.X @ w, np.abs(sample.X) @ np.abs(w) + np.abs(y))
+        return _Answer(w, tolerance, fractions, agree)
+
+    def _judge(self, sample: Sample, prepared: Any, answer: _Answer, agree: BoolArray) -> _Outcome:
+        n_agree = self._weigh(agree)
+        share = (
+            1.0 if sample.weights is None else float(sample.weights[answer.agree].sum()) / max(answer.agree.sum(), 1)
+        )
+        certificate = self.model.certify(
+            prepared,
+            sample.X,
+            sample.weights,
+            answer.agree,
+            answer.tolerance,
+            self.rng,
+            self.column_names,
+            self.total,
+            max(n_agree, share * float(answer.agree.sum())),
+        )
+        errors = np.where(certificate.verdict is Verdict.PLURALITY, np.nan, np.zeros(len(answer.coef)))
+        return _Outcome(answer.coef, answer.tolerance, answer.fractions, agree, n_agree, certificate, errors)
+
+    def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> BoolArray:
+        """Return which rows agree with each formula: one read of the table."""
+        W = np.stack(coefs, axis=1)
+
+        def agree(block: Block) -> BoolArray:
+            products = block.times(W)
+            if not np.isfinite(products).all():
+                raise ValueError(self.rows.fault())
+            predicted = self.model.predict(products)
+            y = block.y[:, columns]
+            residuals = np.abs(y - predicted)
+            sizes = np.abs(y) + np.abs(predicted)  # at most the size of the terms: a row that agrees here agrees
+            marks = np.stack([t.agree(residuals[:, i], sizes[:, i]) for i, t in enumerate(chosen)], axis=1)
+            # Where terms cancel, the size is larger than its parts show: few rows are worth a closer look.
+            doubtful = ~marks & (residuals <= _DOUBTFUL * (sizes + np.abs(y).max()))
+            some = doubtful.any(axis=1)
+            if some.any():
+                exact = np.abs(block.dense(some)) @ np.abs(W) + np.abs(y[some])
+                marks[some] |= np.stack(
+                    [t.agree(residuals[some, i], exact[:, i]) for i, t in enumerate(chosen)], axis=1
+                )
+            return np.asarray(marks)
+
+        return self.rows.map(agree)
+
+    def _weigh(self, agree: BoolArray) -> float:
+        return float(agree.sum() if self.weights is None else self.weights[agree].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A formula of a sample, and the rows of the sample that agree."""
+
+    coef: FloatArray
+    tolerance: Tolerance
+    fractions: tuple[Fraction | None, ...]
+    agree: BoolArray
+
+
+def _weights_of(block: Block) -> FloatArray:
+    return np.ones(len(block.y)) if block.weights is None else block.weights

@@ -1,0 +1,80 @@
+r"""Coordinates in which every robust step is well conditioned, and row weights under which no row has much leverage.
+
+The rows are written as :math:`z_i = M^\top x_i` with r = rank X columns, and an answer c in these coordinates is
+:math:`w = M c`, which lies in the row space: the fit of minimum norm where columns are redundant. With many rows, M
+comes from the radial-isotropic decomposition of X and :math:`\omega_i = 1/|z_i|`; the rows :math:`\omega_i z_i` are
+of length one and spread over all directions, whatever scales, correlations or heavy tails X has. With few rows for
+each column the estimate is shrunk in the caller's own units, so M is then an orthonormal basis of the row space.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from massart.isotropy import decompose
+from massart.progress import Callback
+from massart.rows import FloatArray
+
+WIDE = 10
+"""With fewer rows than this for each column, ordinary least squares predicts poorly and shrinking pays."""
+
+_RANK_TOLERANCE = 1e-12  # of singular values, relative to the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Rows in coordinates of their span.
+
+    Attributes
+    ----------
+    Z : array of shape (n, r)
+    back : array of shape (d, r)
+        M: coefficients w = M c.
+    leverage_weights : array of shape (n,)
+        omega, 0 for a zero row.
+    wide : bool
+        Whether there are fewer than `WIDE` rows for each column; those of M are orthonormal then.
+    """
+
+    Z: FloatArray
+    back: FloatArray
+    leverage_weights: FloatArray
+    wide: bool
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates: the rank of X."""
+        return int(self.Z.shape[1])
+
+    def to_coordinates(self, w: FloatArray) -> FloatArray:
+        """Return c with ``M c`` equal to the part of `w` in the row space."""
+        return np.asarray(np.linalg.lstsq(self.back, w, rcond=None)[0])
+
+
+def place(X: FloatArray, callback: Callback, *, orthonormal: bool = False) -> Position:
+    """Choose coordinates for the rows of `X`, all of which count; `orthonormal` ones on demand."""
+    n, d = X.shape
+    if n >= WIDE * d and X.any() and not orthonormal:
+        pieces = decompose(X, callback=callback)
+        back = np.hstack([piece.subspace @ piece.matrix.T for piece in pieces])
+        Z = np.asarray(X @ back)
+        sizes = np.sqrt((Z * Z).mean(axis=0))
+        if np.isfinite(sizes).all() and sizes.all():
+            # Typical rows of length near one, so that a ridge relative to the trace is relative to each direction.
+            back = back / np.median(np.linalg.norm(Z, axis=1)[Z.any(axis=1)])
+            Z = np.asarray(X @ back)
+            return Position(Z, back, _inverse_lengths(Z), wide=False)
+    U, sizes, axes = np.linalg.svd(X, full_matrices=False)
+    rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
+    back = axes[:rank].T
+    wide = n < WIDE * rank
+    if not wide and not orthonormal:
+        back = back / sizes[:rank]
+    return Position(np.asarray(X @ back), back, _inverse_lengths(U[:, :rank]), wide=wide)
+
+
+def _inverse_lengths(rows: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.asarray(np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0))

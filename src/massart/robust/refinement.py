@@ -1,0 +1,190 @@
+r"""From a high-breakdown start to an efficient estimate: S-steps, M-steps, a design-adaptive scale, shrinkage.
+
+With the scale :math:`\sigma` fixed, the M-estimate is the local minimum next to the start of
+
+.. math:: \sum_i a_i \rho_c\Bigl(\frac{y_i - z_i^\top c}{\sigma}\Bigr) + \lambda |c|^2 ,
+
+found by re-weighted least squares (Yohai 1987). The S-scale of the start grows with the share of wrong rows, up to
+four-fold near one half, so the scale is then estimated again from the rows that the M-estimate trusts:
+
+.. math::
+
+    \sum_i a_i\, w_c\Bigl(\frac{r_i}{\tau_i \sigma}\Bigr) \Bigl(\frac{r_i^2}{\tau_i^2 \sigma^2} - \kappa\Bigr) = 0,
+    \qquad \tau_i^2 = 1 - \Bigl(2 - \frac{1}{\text{efficiency}}\Bigr) h_i .
+
+This is the D-scale of Koller and Stahel (2011); :math:`\tau_i` is the standard deviation of a residual whose row has
+leverage :math:`h_i`, to first order (:math:`1 - h_i` for least squares). It matters when columns are not few.
+
+References
+----------
+Yohai (1987), *High breakdown-point and high efficiency robust estimates for regression*.
+Koller and Stahel (2011), *Sharpening Wald-type inference in robust regression for small samples*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from massart.progress import Callback, Progress
+from massart.robust.biweight import constants, loss, m_scale, quantile, tuning_for_breakdown, weight
+from massart.robust.concentration import Rows
+from massart.rows import FloatArray
+
+_S_STEPS = 50
+_S_TOLERANCE = 1e-4  # an S-estimate is only a start
+_MOST_ROUNDS = 30
+_SCALE_TOLERANCE = 1e-6
+_LEAST_TAU = 0.2
+_D_ROUNDS = 10  # of a scale and the leverages at it
+_D_STEPS = 500
+_SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
+_RIDGES = 10.0 ** np.arange(-9.0, 0.01, 0.25)  # relative to the largest eigenvalue; the least stands for none
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Coefficients in position with their scale; `ridge` is lambda for weights that sum to 1."""
+
+    coef: FloatArray
+    scale: float
+    ridge: float = 0.0
+    n_iter: int = 0
+    converged: bool = True
+
+
+def s_steps(rows: Rows, start: FloatArray, breakdown: float) -> Estimate:
+    """Lower the M-scale of the residuals from `start` until it hardly falls, and return where that led."""
+    c = tuning_for_breakdown(breakdown)
+    coef = start
+    scale = float(m_scale(rows.residuals(coef[None])[0], rows.shares, breakdown))
+    n_iter = 0
+    while scale > 0.0 and n_iter < _S_STEPS:
+        n_iter += 1
+        q = rows.shares * weight(rows.residuals(coef[None])[0] / scale, c)
+        following = solve(rows, q, rows.ridge)
+        lower = float(m_scale(rows.residuals(following[None])[0], rows.shares, breakdown))
+        if lower > scale * (1 - _S_TOLERANCE):
+            break
+        coef, scale = following, lower
+    return Estimate(coef, scale, rows.ridge, n_iter)
+
+
+def m_steps(rows: Rows, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
+    """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
+    coef, n_iter, rest = start.coef, start.n_iter, False
+    while not rest and n_iter < max_iter:
+        q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, c)
+        following = solve(rows, q, start.ridge)
+        n_iter += 1
+        change = float(np.abs(rows.Z @ (following - coef))[q > 0].max(initial=0.0)) / start.scale
+        coef = following
+        callback(Progress("robust regression", n_iter, change, tol))
+        rest = change <= tol
+    return Estimate(coef, start.scale, start.ridge, n_iter, rest)
+
+
+def m_and_d_steps(
+    rows: Rows, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
+) -> Estimate:
+    """Alternate the D-scale and M-steps until both rest."""
+    estimate = start
+    for _ in range(_MOST_ROUNDS):
+        scale = d_scale(rows, estimate.coef, estimate.ridge, c, half)
+        if scale == 0.0 or (estimate is not start and abs(scale / estimate.scale - 1.0) <= _SCALE_TOLERANCE):
+            return replace(estimate, scale=scale)
+        estimate = m_steps(rows, replace(estimate, scale=scale), c, max_iter=max_iter, tol=tol, callback=callback)
+        if not estimate.converged:
+            break
+    return replace(estimate, converged=False)
+
+
+def d_scale(rows: Rows, coef: FloatArray, ridge: float, c: float, half: float) -> float:
+    """Return the design-adaptive scale of the residuals of `coef`.
+
+    Of several solutions it is the least at which the share `half` of the rows keeps a positive weight: the fixed point
+    is approached from below, where it grows until the residuals within reach look Gaussian.
+    """
+    kappa = constants(c).kappa
+    sizes = np.abs(rows.residuals(coef[None])[0])
+    tau = np.ones_like(sizes)
+    reached = np.inf
+    for _ in range(_D_ROUNDS):
+        u = sizes / tau
+        scale = least = 1.05 * float(quantile(u, rows.shares, half)) / c
+        if scale == 0.0:
+            return 0.0
+        for _ in range(_D_STEPS):
+            q = rows.shares * weight(u / scale, c)
+            following = max(float(np.sqrt(q @ np.minimum(u, c * scale) ** 2 / (kappa * q.sum()))), least)
+            rest = abs(following - scale) <= 0.01 * _SCALE_TOLERANCE * scale
+            scale = following
+            if rest:
+                break
+        if abs(scale - reached) <= 0.1 * _SCALE_TOLERANCE * scale:
+            break
+        reached = scale
+        tau = deflation(rows, weight(sizes / scale, c), ridge, c)
+    return scale
+
+
+def deflation(rows: Rows, weights: FloatArray, ridge: float, c: float) -> FloatArray:
+    """Return tau: by how much fitting makes each residual smaller than its error."""
+    known = constants(c)
+    gram = (rows.Z * (rows.shares * weights / known.mean_weight)[:, None]).T @ rows.Z
+    inverse = regular_inverse(gram, ridge)
+    leverage = rows.shares * np.einsum("ij,ij->i", rows.Z @ inverse, rows.Z)
+    return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
+
+
+def choose_ridge(rows: Rows, estimate: Estimate, c: float) -> float:
+    r"""Return the largest lambda that predicts deleted rows as well as the best one, to one standard error.
+
+    For the weighted fit the deleted residual is :math:`r_i/(1 - h_i)`, for every lambda from one eigendecomposition.
+    Its loss at the scale of `estimate` is bounded, so wrong rows have no say. The standard error is that of the mean
+    difference of losses, row by row, which is small where the data are clear.
+    """
+    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, c)
+    q = rows.shares * w
+    sizes, axes = np.linalg.eigh((rows.Z * q[:, None]).T @ rows.Z)
+    P = rows.Z @ axes
+    moments = (q * rows.y) @ P
+    P2 = P * P
+    losses = []
+    kept = sizes > _SINGULAR * sizes[-1]
+    for ridge in _RIDGES * sizes[-1]:
+        # Positive: a row that alone determines a direction has r = 1 - h = 0 at lambda = 0, and the ratio is a limit.
+        shrunk = np.where(kept, 1.0 / (np.where(kept, sizes, 0.0) + ridge), 0.0)
+        deleted = (rows.y - P @ (moments * shrunk)) / np.maximum(1.0 - q * (P2 @ shrunk), np.finfo(float).eps)
+        losses.append(loss(deleted / estimate.scale, c))
+    excess = np.array(losses)
+    excess -= excess[int(np.argmin(excess @ rows.shares))]
+    mean = excess @ rows.shares
+    error = np.sqrt((excess - mean[:, None]) ** 2 @ rows.shares**2)
+    best = int(np.flatnonzero(mean <= error)[-1])
+    return float(_RIDGES[best] * sizes[-1]) if best else 0.0
+
+
+def solve(rows: Rows, weights: FloatArray, ridge: float) -> FloatArray:
+    """Return the weighted least-squares fit; of minimum norm in position where the weighted rows do not span."""
+    kept = np.flatnonzero(weights)
+    Z = rows.Z[kept]
+    q = weights[kept]
+    gram = (Z * q[:, None]).T @ Z
+    moments = (q * rows.y[kept]) @ Z
+    try:
+        factor = np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
+        if factor.diagonal().min() > 1e-5 * factor.diagonal().max():
+            return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, moments)))
+    except np.linalg.LinAlgError:
+        pass
+    return np.asarray(regular_inverse(gram, ridge) @ moments)
+
+
+def regular_inverse(gram: FloatArray, ridge: float) -> FloatArray:
+    """Return the inverse of ``gram + ridge`` on the range of `gram`, and zero on its null space."""
+    sizes, axes = np.linalg.eigh(gram)
+    kept = sizes > _SINGULAR * max(float(sizes[-1]), 0.0)
+    axes = axes[:, kept]
+    return np.asarray((axes / (sizes[kept] + ridge)) @ axes.T)

@@ -1,0 +1,399 @@
+r"""Robust regression when the right labels are noisy: the public function and its result.
+
+More than half of the rows follow :math:`y_i = x_i^\top w^* + \sigma e_i`; the labels of the others are arbitrary. The
+estimate withstands them (a high-breakdown start from Algorithm 2's answer, L1 regression in radial-isotropic position
+and FAST-LTS) and loses little where there are none (Tukey's biweight at 95 % efficiency next to that start, the
+MM-estimate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from massart.l1 import l1_regression
+from massart.progress import Callback, silent
+from massart.robust.biweight import m_scale, tuning_for_efficiency, weight
+from massart.robust.concentration import Rows, find_starts
+from massart.robust.exactness import agreeing_rows, solve_exactly
+from massart.robust.position import Position, place
+from massart.robust.refinement import (
+    Estimate,
+    choose_ridge,
+    d_scale,
+    m_and_d_steps,
+    m_steps,
+    s_steps,
+)
+from massart.robust.uncertainty import covariance_of
+from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
+
+_LEAST_BREAKDOWN = 0.1
+_SHRINKAGES = 8  # times that lambda and the scale are chosen again
+_ROUGH = 1e-3  # tolerance of M-steps on the way
+_UNDETERMINED = 1e-8
+_UNREACHED = 1e-8  # share of a direction's rows that must be trusted for the direction to count as estimated
+
+
+class Status(Enum):
+    """How an estimate came about; the value is the message."""
+
+    CONVERGED = "converged: a robust estimate with its scale"
+    EXACT_FIT = "exact fit: more than half of the rows agree with the coefficients to rounding, so that the scale is 0"
+    ITERATION_LIMIT = "not converged: the iteration limit was reached, and this is the last estimate"
+    UNDERDETERMINED = "underdetermined: no more rows than independent columns, so that any labels are fitted exactly"
+
+
+@dataclass(frozen=True, slots=True)
+class RobustFit:
+    r"""Coefficients of a regression with wrong rows and noisy right ones.
+
+    Attributes
+    ----------
+    coef : array of shape (d,)
+        w, of minimum norm where X is rank deficient.
+    scale : float
+        :math:`\sigma`: the standard deviation of the noise on right rows, were it Gaussian. 0 for an exact fit.
+    weights : array of shape (n,)
+        Robustness weight of each row, from 1 (right) to 0 (wrong by 4.7 scales or more).
+    inliers : boolean array of shape (n,)
+        Rows with :math:`|y_i - x_i^\top w| \le` `cutoff` times `scale`; for an exact fit, those that agree.
+    covariance : array of shape (d, d)
+        Of `coef`, in the directions that the trusted rows determine; zero in the others.
+    standard_errors : array of shape (d,)
+        Square roots of the diagonal of `covariance`; infinite for a coefficient that the trusted rows do not
+        determine (redundant columns, a dummy of which every row is wrong), 0 in an exact fit. Shrinkage makes them
+        smaller and the coefficients biased towards 0.
+    ridge : float
+        :math:`\lambda` of the penalty :math:`\lambda |w|^2` on the weighted sum of squared residuals; 0 for none.
+    rank : int
+        The rank of X (of its rows of positive weight).
+    n_iter : int
+        Re-weighted least-squares steps.
+    status : Status
+    """
+
+    coef: FloatArray
+    scale: float
+    weights: FloatArray
+    inliers: BoolArray
+    covariance: FloatArray
+    standard_errors: FloatArray
+    ridge: float
+    rank: int
+    n_iter: int
+    status: Status
+
+
+def robust_regression(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    starts: Sequence[ArrayLike] = (),
+    rng: np.random.Generator,
+    ridge: float | None = None,
+    efficiency: float = 0.95,
+    cutoff: float = 3.0,
+    max_iter: int = 500,
+    tol: float = 1e-7,
+    callback: Callback = silent,
+) -> RobustFit:
+    r"""Fit a linear function to the majority of the rows, when even right labels are noisy.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    sample_weight : array of shape (n,), optional
+        How much a row counts. Only ratios matter: weights (2, 1) give the coefficients of the first row repeated, and
+        the standard errors of two rows. A row of weight 0 is judged by the fit and has no part in it.
+    starts : sequence of arrays of shape (d,)
+        Coefficients to start from besides our own, such as the answer of Algorithm 2.
+    rng : numpy.random.Generator
+        Draws the random starts.
+    ridge : float, optional
+        The penalty :math:`\lambda |w|^2`. By default 0 with at least ten rows for each column; with fewer, the one
+        that predicts deleted rows best, 0 included. Laws of equivariance under linear maps of X hold at 0.
+    efficiency : float
+        Of the M-step when all rows are right, against least squares.
+    cutoff : float
+        Rows within so many scales are inliers.
+    max_iter : int
+        Limit of re-weighted least-squares steps.
+    tol : float
+        The steps end when no trusted row's fit changes by more than this share of the scale.
+    callback : callable
+        Called with a :class:`~massart.progress.Progress` after each step.
+
+    Returns
+    -------
+    RobustFit
+
+    Raises
+    ------
+    ValueError
+        Naming the argument that is wrong.
+
+    Notes
+    -----
+    Steps: place the rows in radial-isotropic position; collect starts (zero, least squares, L1, those given, 500
+    random ones) and take concentration steps from each; S-steps from the one of least M-scale; M-steps and the D-scale
+    in turn. If the start, or anything on the way, fits more than half of the rows to rounding, those rows are solved by
+    least squares and the fit is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 2))
+    >>> y = X @ [1.0, -2.0] + 0.1 * rng.standard_normal(500)
+    >>> y[:200] = 50.0
+    >>> fit = robust_regression(X, y, rng=rng)
+    >>> fit.coef.round(1).tolist(), round(fit.scale, 1), int(fit.inliers[:200].sum())
+    ([1.0, -2.0], 0.1, 0)
+    """
+    matrix = check_matrix(X)
+    n, d = matrix.shape
+    labels = _check_vector(y, n)
+    sample = check_weights(sample_weight, n)
+    given = [_check_start(start, d, j) for j, start in enumerate(starts)]
+    _check_options(rng, ridge, efficiency, cutoff, max_iter, tol)
+    precision = max(precision_of(X), precision_of(y))
+
+    # Powers of two bring numbers near one, so that squares neither overflow nor vanish; they change no bit.
+    x_unit, y_unit = _power_of_two(np.abs(matrix).max()), _power_of_two(_typical(labels))
+    present = np.ones(n, dtype=bool) if sample is None else sample > 0
+    counts = np.ones(n) if sample is None else sample / sample[present].mean()
+    with np.errstate(over="ignore", under="ignore"):
+        problem = _Problem(
+            X=matrix[present] / x_unit,
+            y=labels[present] / y_unit,
+            counts=counts[present],
+            precision=precision,
+            c=tuning_for_efficiency(efficiency),
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+        )
+        unit = y_unit / x_unit
+        penalty = None if ridge is None else ridge / x_unit**2 / len(problem.y)
+        answer = problem.solve([start / unit for start in given], penalty, rng)
+        residuals = labels / y_unit - matrix / x_unit @ answer.coef
+        if answer.scale == 0.0:
+            inliers = agreeing_rows(matrix / x_unit, labels / y_unit, answer.coef, precision)
+            weights = inliers.astype(float)
+        else:
+            inliers = np.abs(residuals) <= cutoff * answer.scale
+            weights = weight(residuals / answer.scale, problem.c)
+        return RobustFit(
+            coef=answer.coef * unit,
+            scale=answer.scale * y_unit,
+            weights=weights,
+            inliers=inliers,
+            covariance=answer.covariance * unit * unit,
+            standard_errors=answer.standard_errors * unit,
+            ridge=answer.ridge * len(problem.y) * x_unit**2,
+            rank=answer.rank,
+            n_iter=answer.n_iter,
+            status=answer.status,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    coef: FloatArray
+    scale: float
+    covariance: FloatArray
+    standard_errors: FloatArray
+    ridge: float
+    rank: int
+    n_iter: int
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """The rows that count, in safe units, and the options of one call."""
+
+    X: FloatArray
+    y: FloatArray
+    counts: FloatArray  # sample weights of mean 1
+    precision: float
+    c: float
+    max_iter: int
+    tol: float
+    callback: Callback
+
+    def solve(self, given: list[FloatArray], ridge: float | None, rng: np.random.Generator) -> _Answer:
+        # The norm of w in the caller's units is that of c where M is orthonormal.
+        position = place(self.X, self.callback, orthonormal=bool(ridge))
+        n, r = len(self.y), position.rank
+        rows = Rows(position.Z, self.y, self.counts / n)
+        if n <= r or r == 0:
+            return self._trivial(position, rows)
+        half = _half(n, r)
+        own = np.array([position.to_coordinates(start) for start in given]).reshape(-1, r)
+        candidates = find_starts(position, rows, own, half, rng, self.callback)
+        for candidate in candidates:
+            agreeing = self._agreement(position.back @ candidate, r, half)
+            if agreeing is not None:
+                return self._exact(position, agreeing, 0)
+        breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
+        if ridge is None and position.wide:
+            # Without it concentration settles on the half that the columns can imitate best.
+            blank = Estimate(np.zeros(r), float(m_scale(self.y, rows.shares, breakdown)))
+            rows = replace(rows, ridge=choose_ridge(rows, blank, self.c) if blank.scale > 0.0 else 0.0)
+        elif ridge is not None:
+            rows = replace(rows, ridge=ridge)
+        if rows.ridge > 0.0:
+            candidates = find_starts(position, rows, own, half, rng, self.callback)
+        scales = m_scale(rows.residuals(candidates), rows.shares, breakdown)
+        start = s_steps(rows, candidates[int(np.argmin(scales))], breakdown)
+        if start.scale > 0.0:
+            start = self._reach_all_directions(rows, start)
+            refine = self._refine_wide if position.wide and ridge is None else self._refine
+            start = refine(rows, start, half)
+        agreeing = self._agreement(position.back @ start.coef, r, half)
+        if agreeing is not None:
+            return self._exact(position, agreeing, start.n_iter)
+        return self._noisy(position, rows, start)
+
+    def _refine(self, rows: Rows, start: Estimate, half: float) -> Estimate:
+        return m_and_d_steps(rows, start, self.c, half, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+
+    def _refine_wide(self, rows: Rows, start: Estimate, half: float) -> Estimate:
+        """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start."""
+        estimate, previous = start, np.inf
+        rough = max(self.tol, _ROUGH)
+        for _ in range(_SHRINKAGES):
+            scale = d_scale(rows, estimate.coef, estimate.ridge, self.c, half)
+            if scale == 0.0:
+                return replace(estimate, scale=scale)
+            estimate = replace(estimate, scale=scale)
+            ridge = choose_ridge(rows, estimate, self.c)
+            settled = abs(ridge - estimate.ridge) <= 0.5 * estimate.ridge and abs(scale - previous) <= 0.05 * scale
+            estimate = replace(estimate, ridge=ridge)
+            estimate = m_steps(rows, estimate, self.c, max_iter=self.max_iter, tol=rough, callback=self.callback)
+            previous = scale
+            if settled:
+                break
+        return m_steps(rows, estimate, self.c, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+
+    def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
+        """Return the rows that `coef`, polished on those it fits, reproduces to rounding, if they are enough."""
+        agreeing = solve_exactly(self.X, self.y, coef, self.precision)[1]
+        enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
+        return agreeing if enough else None
+
+    def _reach_all_directions(self, rows: Rows, start: Estimate) -> Estimate:
+        """Fit directions of which the start trusts no row, such as a rare dummy, by L1 on what it leaves.
+
+        The step is taken where most of the rows that it could not have fitted in any case come within reach.
+        """
+        residuals = rows.residuals(start.coef[None])[0]
+        q = rows.shares * weight(residuals / start.scale, self.c)
+        sizes, axes = np.linalg.eigh((rows.Z * rows.shares[:, None]).T @ rows.Z)
+        whitening = axes / np.sqrt(np.maximum(sizes, np.finfo(float).tiny))
+        Z = rows.Z @ whitening
+        trusted, directions = np.linalg.eigh((Z * q[:, None]).T @ Z)
+        unreached = whitening @ directions[:, trusted < _UNREACHED]
+        k = unreached.shape[1]
+        if k == 0:
+            return start
+        columns = rows.Z @ unreached
+        touched = np.abs(columns).max(axis=1) > _UNREACHED * np.abs(columns).max()
+        step = l1_regression(columns[touched], residuals[touched], sample_weight=rows.shares[touched]).coef
+        within = np.abs(residuals[touched] - columns[touched] @ step) <= self.c * start.scale
+        if within.sum() - k <= 0.5 * (len(within) - k):
+            return start
+        return replace(start, coef=start.coef + unreached @ step)
+
+    def _noisy(self, position: Position, rows: Rows, estimate: Estimate) -> _Answer:
+        covariance, determined = covariance_of(rows, self.counts, estimate, self.c)
+        M = position.back
+        in_coef = M @ covariance @ M.T
+        errors = np.sqrt(np.maximum(in_coef.diagonal(), 0.0))
+        span = np.linalg.qr(M)[0]
+        lost = np.linalg.norm(np.eye(len(M)) - span @ span.T, axis=1) > _UNDETERMINED
+        lost |= np.linalg.norm(M - M @ determined, axis=1) > _UNDETERMINED * np.linalg.norm(M, axis=1)
+        return _Answer(
+            coef=M @ estimate.coef,
+            scale=estimate.scale,
+            covariance=in_coef,
+            standard_errors=np.where(lost, np.inf, errors),
+            ridge=estimate.ridge,
+            rank=position.rank,
+            n_iter=estimate.n_iter,
+            status=Status.CONVERGED if estimate.converged else Status.ITERATION_LIMIT,
+        )
+
+    def _exact(self, position: Position, rows: BoolArray, n_iter: int) -> _Answer:
+        """Solve `rows`, which agree, by least squares."""
+        X = self.X[rows]
+        coef = np.asarray(np.linalg.lstsq(X, self.y[rows], rcond=None)[0])
+        _, sizes, axes = np.linalg.svd(X, full_matrices=False)
+        basis = axes[sizes > 1e-12 * sizes[0]]
+        d = X.shape[1]
+        lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > _UNDETERMINED
+        errors = np.where(lost, np.inf, 0.0)
+        return _Answer(coef, 0.0, np.zeros((d, d)), errors, 0.0, position.rank, n_iter, Status.EXACT_FIT)
+
+    def _trivial(self, position: Position, rows: Rows) -> _Answer:
+        """Answer for a matrix of zeros, or for too few rows."""
+        d, r = self.X.shape[1], position.rank
+        nothing = np.zeros((d, d)), np.full(d, np.inf), 0.0, r, 0
+        if r > 0:
+            coef = np.asarray(np.linalg.lstsq(self.X, self.y, rcond=None)[0])
+            return _Answer(coef, 0.0, *nothing, Status.UNDERDETERMINED)
+        scale = float(m_scale(self.y, rows.shares, 0.5))
+        return _Answer(np.zeros(d), scale, *nothing, Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT)
+
+
+def _half(n: int, rank: int) -> float:
+    """Return h/n: half of the rows, but enough of them to leave `rank` degrees of freedom, as far as LTS allows."""
+    return min((n + rank + 1) // 2, max(n // 2 + 1, 2 * rank)) / n
+
+
+def _typical(labels: FloatArray) -> float:
+    sizes = np.abs(labels[labels != 0])
+    return float(np.median(sizes)) if sizes.size else 1.0
+
+
+def _power_of_two(size: float) -> float:
+    return float(np.ldexp(1.0, int(np.frexp(size)[1]))) if size > 0 else 1.0
+
+
+def _check_vector(y: ArrayLike, n: int) -> FloatArray:
+    labels = check_labels(y, n)
+    if labels.ndim != 1:
+        raise ValueError(f"y must have shape ({n},), got {labels.shape}")
+    return labels
+
+
+def _check_start(start: ArrayLike, d: int, j: int) -> FloatArray:
+    array = np.asarray(start, dtype=np.float64)
+    if array.shape != (d,) or not np.isfinite(array).all():
+        raise ValueError(f"starts[{j}] must be {d} finite numbers, got an array of shape {array.shape}")
+    return array
+
+
+def _check_options(
+    rng: object, ridge: float | None, efficiency: float, cutoff: float, max_iter: int, tol: float
+) -> None:
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}")
+    if ridge is not None and not 0.0 <= ridge < np.inf:
+        raise ValueError(f"ridge must be a finite number and not negative, got {ridge}")
+    if not 0.3 <= efficiency <= 0.999:
+        raise ValueError(f"efficiency must be between 0.3 and 0.999, got {efficiency}")
+    if not 0.0 < cutoff < np.inf:
+        raise ValueError(f"cutoff must be positive, got {cutoff}")
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, got {max_iter}")
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol}")

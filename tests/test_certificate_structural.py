@@ -1,0 +1,150 @@
+"""The margin of Lemma 2.3's condition: both sides are sides, and a positive lower side is what the lemma needs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from massart.certificate import structural_margin
+from massart.isotropy import radial_isotropy
+from massart.l1 import l1_regression
+
+
+def margin_at(good, bad, R):
+    """Return the margin at each row of `R`, by definition."""
+    fine, wrong = np.abs(R @ good.T).sum(axis=1), np.abs(R @ bad.T).sum(axis=1)
+    return (fine - wrong) / (fine + wrong)
+
+
+def brute_force(good, bad):
+    """Return the margin from every r that is orthogonal to d - 1 good rows."""
+    d = good.shape[1]
+    R = [np.linalg.svd(good[list(s)])[2][-1] for s in combinations(range(len(good)), d - 1)]
+    return margin_at(good, bad, np.array(R)).min()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_few_dimensions_are_exact(d):
+    rng = np.random.default_rng(d)
+    for _ in range(10):
+        good, bad = rng.standard_normal((12, d)), rng.standard_normal((int(rng.integers(1, 8)), d))
+        margin = structural_margin(good, bad)
+        expected = brute_force(good, bad) if d > 1 else margin_at(good, bad, np.ones((1, 1)))[0]
+        assert margin.upper == pytest.approx(expected, abs=1e-10)
+        assert margin.lower == pytest.approx(expected, abs=1e-6)
+        assert margin.lower <= margin.upper
+        assert margin_at(good, bad, margin.direction[None])[0] == pytest.approx(margin.upper, abs=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([2, 3, 6, 12]), st.booleans())
+@settings(max_examples=30)
+def test_no_direction_leaves_the_two_sides(seed, d, heavy):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4 * d, 12 * d))
+    good, bad = rng.standard_normal((n, d)), rng.standard_normal((n // 4, d))
+    if heavy:
+        good *= np.exp(rng.standard_normal((n, 1)))
+    c, b = rng.uniform(0.5, 2, n), rng.uniform(0.5, 2, n // 4)
+    margin = structural_margin(good, bad, weight_agree=c, weight_wrong=b)
+    good, bad = good * c[:, None], bad * b[:, None]
+    assert margin_at(good, bad, margin.direction[None])[0] == pytest.approx(margin.upper, abs=1e-10)
+    assert margin.lower <= margin.upper
+    values = margin_at(good, bad, np.vstack([rng.standard_normal((3000, d)), bad, good]))
+    assert values.min() >= margin.lower
+    assert values.min() >= margin.upper - 0.05  # the search is local, yet no random direction is far below it
+
+
+def test_moments_certify_a_third_of_wrong_rows_in_any_dimension():
+    rng = np.random.default_rng(0)
+    for d in (10, 30):
+        good, bad = rng.standard_normal((3000, d)), rng.standard_normal((1200, d))
+        margin = structural_margin(good, bad)
+        assert 0 < margin.lower < margin.upper < (3000 - 1200) / 4200 + 1e-3
+
+
+@pytest.mark.parametrize(("n", "d", "wrong"), [(60, 3, 12), (1200, 10, 300)])
+def test_a_positive_lower_side_makes_the_l1_minimizer_the_l0_minimizer(n, d, wrong):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, d))
+    w = rng.standard_normal(d)
+    assert structural_margin(X[wrong:], X[:wrong]).lower > 0
+    for labels in (-10 * (X[:wrong] @ w), np.full(wrong, 1e3), X[:wrong] @ rng.standard_normal(d)):
+        y = X @ w
+        y[:wrong] = labels
+        np.testing.assert_allclose(l1_regression(X, y).coef, w, rtol=0, atol=1e-10)
+
+
+def test_a_negative_upper_side_lets_labels_defeat_the_l1_minimizer():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 3))
+    X[:10] *= [20, 1, 1]  # few rows that outweigh the others in one direction
+    margin = structural_margin(X[10:], X[:10])
+    assert margin.upper < 0
+    w = rng.standard_normal(3)
+    y = X @ w
+    y[:10] += 1e-3 * (X[:10] @ margin.direction)
+    rival = w + 1e-3 * margin.direction
+    assert np.abs(y - X @ rival).sum() < np.abs(y - X @ w).sum()
+    assert not np.allclose(l1_regression(X, y).coef, w, atol=1e-6)
+    # Radial isotropy mends it (Algorithm 1): the margin is that of the rows as L1 sees them.
+    iso = radial_isotropy(X)
+    U = iso.transform(X)
+    mended = structural_margin(U[10:], U[:10])
+    assert mended.lower > 0
+    scale = np.linalg.norm(X @ iso.subspace @ iso.matrix.T, axis=1)
+    solved = l1_regression(U, y / scale).coef
+    np.testing.assert_allclose(iso.subspace @ iso.matrix.T @ solved, w, atol=1e-10)
+
+
+def test_integer_rows_with_coincidences_are_exact():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        good, bad = rng.integers(-2, 3, (14, 3)), rng.integers(-2, 3, (5, 3))
+        good, bad = good[good.any(axis=1)], bad[bad.any(axis=1)]
+        if np.linalg.matrix_rank(good) < 3 or not len(bad):
+            continue
+        margin = structural_margin(good, bad)
+        R = rng.standard_normal((20_000, 3))
+        assert margin_at(good, bad, R).min() >= margin.lower
+        assert margin.upper - margin.lower < 1e-6
+
+
+def test_units_of_columns_do_not_matter():
+    rng = np.random.default_rng(3)
+    good, bad = rng.standard_normal((30, 3)), rng.standard_normal((8, 3))
+    scales = np.array([1e-9, 1.0, 1e9])
+    one, other = structural_margin(good, bad), structural_margin(good * scales, bad * scales)
+    assert other.upper == pytest.approx(one.upper, abs=1e-9)
+    assert other.lower == pytest.approx(one.lower, abs=1e-6)
+
+
+def test_good_rows_that_do_not_span_violate_the_condition():
+    good = np.array([[1.0, 0.0], [2.0, 0.0]])
+    violated = structural_margin(good, [[0.0, 1.0]])
+    assert violated.upper == -1
+    np.testing.assert_allclose(np.abs(violated.direction), [0, 1], atol=1e-12)
+    assert structural_margin(good, [[1.0, 0.0]]).upper == 0  # 0 > 0 fails where no row sees the direction
+    assert structural_margin(np.eye(2), np.zeros((0, 2))).lower == 1
+    assert structural_margin(np.eye(2), np.zeros((3, 2))).lower == 1
+
+
+def test_more_starts_never_hurt():
+    rng = np.random.default_rng(4)
+    good, bad = rng.standard_normal((200, 8)), rng.standard_normal((60, 8))
+    plain = structural_margin(good, bad)
+    more = structural_margin(good, bad, rng=np.random.default_rng(0))
+    assert more.upper <= plain.upper
+    assert structural_margin(good, bad, budget=0).lower == -1
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="X_wrong has 3 columns but X_agree has 2"):
+        structural_margin(np.eye(2), np.ones((1, 3)))
+    with pytest.raises(ValueError, match="weight_wrong must have shape"):
+        structural_margin(np.eye(2), np.ones((1, 2)), weight_wrong=[1, 2])
+    with pytest.raises(ValueError, match="X_agree must be finite"):
+        structural_margin([[np.nan, 0.0]], np.ones((1, 2)))

@@ -1,0 +1,391 @@
+"""Laws of exact coefficients and of rational solutions."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from massart.exact import (
+    RationalStatus,
+    Status,
+    Tolerance,
+    exact_coefficients,
+    rational,
+    resolve_tolerance,
+    solve_rational,
+    tolerances,
+)
+from massart.exact.simplest import simplest_number
+
+TIGHT = Tolerance(0.0, 260 * float(np.finfo(float).eps), "rounding of float64")
+CENTS = Tolerance(0.005, TIGHT.relative, "labels rounded to 2 decimals")
+
+simple_numbers = st.one_of(
+    st.just(Fraction(0)),
+    st.builds(Fraction, st.integers(-500, 500)),
+    st.builds(Fraction, st.integers(-9999, 9999), st.just(100)),
+    st.builds(Fraction, st.integers(-30, 30), st.integers(1, 12)),
+)
+formulas = st.lists(simple_numbers, min_size=1, max_size=8)
+
+
+def floats(w):
+    return np.array([float(value) for value in w])
+
+
+def features(kind, n, d, rng):
+    return {
+        "floats": lambda: rng.standard_normal((n, d)),
+        "integers": lambda: rng.integers(-40, 40, (n, d)).astype(float),
+        "decimals": lambda: np.round(rng.uniform(0, 100, (n, d)), 2),
+        "heavy": lambda: rng.standard_cauchy((n, d)),
+    }[kind]()
+
+
+def solved(X, y, tolerance=TIGHT, **options):
+    w = np.linalg.lstsq(X, y, rcond=None)[0]
+    return exact_coefficients(X, y, w, tolerance, **options)
+
+
+@given(formulas, st.sampled_from(["floats", "integers", "decimals", "heavy"]), st.integers(0, 2**32 - 1))
+def test_the_formula_behind_floats_is_found(w, kind, seed):
+    X = features(kind, 60, len(w), np.random.default_rng(seed))
+    assume(np.linalg.cond(X) < 1e4)
+    exact = solved(X, X @ floats(w))
+    assert exact.fractions == tuple(w)
+    assert np.array_equal(exact.coef, floats(w))
+    assert exact.snapped.all()
+    assert exact.status is not Status.UNCHANGED
+
+
+@given(formulas, st.floats(-12, 0), st.integers(0, 2**32 - 1))
+@settings(max_examples=50)
+def test_ill_conditioned_rows_never_give_a_wrong_number(w, log_gap, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, len(w) + 1))
+    X[:, -1] = X[:, 0] + 10**log_gap * X[:, -1]
+    truth = (*w, Fraction(1, 7))
+    exact = solved(X, X @ floats(truth))
+    assert all(found in (None, true) for found, true in zip(exact.fractions, truth, strict=True))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(8, 80), st.booleans())
+def test_fit_and_agreement_are_never_loosened(seed, n, rounded):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-20, 20, (n, 4))
+    truth = np.array([0.25, 1 / 3, rng.standard_normal(), 7.0])
+    y = X @ truth
+    y, tolerance = (np.round(y, 2), CENTS) if rounded else (y, TIGHT)
+    w = np.linalg.lstsq(X, y, rcond=None)[0]
+    exact = exact_coefficients(X, y, w, tolerance)
+
+    def agree(v):
+        return tolerance.agree(y - X @ v, np.abs(X) @ np.abs(v) + np.abs(y))
+
+    assert (agree(exact.coef) | ~agree(w)).all()
+    assert exact.residual_after == np.abs(y - X @ exact.coef).max()
+    assert exact.total_after == np.abs(y - X @ exact.coef).sum()
+    if not rounded:
+        size = np.abs(X) @ np.abs(w) + np.abs(y)
+        rounding = 4 * np.finfo(float).eps * size
+        assert exact.residual_after <= exact.residual_before + rounding.max()
+        assert exact.total_after <= exact.total_before + rounding.sum()
+
+
+def test_arbitrary_coefficients_stay_as_they_are():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        X, w = rng.standard_normal((100, 10)), rng.standard_normal(10)
+        exact = solved(X, X @ w)
+        assert exact.status is Status.UNCHANGED
+        assert exact.fractions == (None,) * 10
+        assert exact.residual_after == exact.residual_before
+
+
+def test_an_unchanged_formula_is_the_one_given():
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    w = np.array([np.pi, np.e])
+    assert np.array_equal(exact_coefficients(X, X @ w, w, TIGHT).coef, w)
+
+
+def test_simple_and_arbitrary_coefficients_are_told_apart():
+    X = np.random.default_rng(0).standard_normal((100, 4))
+    exact = solved(X, X @ [0.42, np.pi, 0.0, -2 / 3])
+    assert exact.fractions == (Fraction(21, 50), None, Fraction(0), Fraction(-2, 3))
+    assert exact.snapped.tolist() == [True, False, True, True]
+    assert exact.coef[1] == pytest.approx(np.pi, rel=1e-14)
+    assert exact.status is Status.SNAPPED
+
+
+@pytest.mark.parametrize("value", ["0.3333", "0.33333333", "0.3333333333", "0.1", "-12.5", "1e-6", "123456.789"])
+def test_a_decimal_near_a_fraction_stays_a_decimal(value):
+    X = np.random.default_rng(1).standard_normal((50, 3))
+    assert solved(X, X @ [float(value), 1, 2]).fractions[0] == Fraction(value)
+
+
+def test_a_fraction_next_to_a_longer_decimal_is_not_forced_on_it():
+    X = np.random.default_rng(1).standard_normal((50, 3))
+    for value in (0.333333333333, 0.33333333333334):
+        assert solved(X, X @ [value, 1, 2]).fractions[0] is None
+
+
+def test_rounding_noise_becomes_zero_even_where_a_row_has_no_other_term():
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [0.0, 1.0], [5.0, 2.0]])
+    exact = exact_coefficients(X, X @ [5.1, 0.0], np.array([5.1, 3e-17]), TIGHT)
+    assert exact.fractions == (Fraction(51, 10), Fraction(0))
+    assert exact.coef[1] == 0.0
+
+
+def test_a_round_number_is_not_taken_for_one_next_to_it():
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    X[:, -1] = X[:, 0] + 1e-11 * X[:, -1]
+    exact = solved(X, X @ [99.99, 0, -354, 0, 0, 1 / 7])  # the first is known to 0.01: 100 would fit as well
+    assert exact.fractions == (None, 0, -354, 0, 0, None)
+
+
+def test_coefficients_that_rows_do_not_determine_are_left():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (60, 4)).astype(float)
+    X[:, 3] = X[:, 0] + X[:, 1]
+    exact = solved(X, X @ [1, 2, 0.5, 0.25])
+    assert exact.fractions == (None, None, Fraction(1, 2), None)
+    X[:, 3] = 0
+    assert solved(X, X @ [1, 2, 0.5, 0.25]).fractions[3] is None
+    X = rng.standard_normal((3, 4))  # fewer rows than columns
+    assert not solved(X, X @ [1, 2, 0.5, 0.25]).snapped.any()
+
+
+@given(st.lists(st.integers(-9999, 9999), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
+@settings(max_examples=50)
+def test_labels_in_cents_give_the_prices(cents, seed):
+    rng = np.random.default_rng(seed)
+    prices = [Fraction(value, 100) for value in cents]
+    X = rng.uniform(0, 30, (400, len(prices)))
+    y = np.round(X @ floats(prices), 2)
+    exact = solved(X, y, CENTS)
+    assert exact.fractions == tuple(prices)
+    # Least squares leaves some residuals above half a cent; the prices leave none.
+    assert CENTS.agree(y - X @ exact.coef, np.abs(X) @ np.abs(exact.coef) + np.abs(y)).all()
+
+
+def test_few_rounded_labels_claim_little():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        w = np.round(rng.uniform(0, 5, 3), 4)
+        X = rng.uniform(0, 10, (12, 3))
+        exact = solved(X, np.round(X @ w, 2), CENTS)
+        # A longer number within the interval may pass for a shorter one, never for one outside of it.
+        assert np.abs(exact.coef - w).max() < 2e-3
+
+
+def test_a_loose_tolerance_does_not_blur_exact_rows():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    assert solved(X, X @ [0.4200001, 3.0], CENTS).fractions == (Fraction("0.4200001"), Fraction(3))
+
+
+def test_float32_data_give_the_formula():
+    rng = np.random.default_rng(0)
+    w = np.array([0.42, 1 / 3, 0.0, 12.5])
+    X = rng.standard_normal((300, 4)).astype(np.float32)
+    y = (X.astype(float) @ w).astype(np.float32)
+    start = np.linalg.lstsq(X.astype(float), y.astype(float), rcond=None)[0]
+    size = np.abs(X).astype(float) @ np.abs(start) + np.abs(y)
+    tolerance = resolve_tolerance(tolerances("auto", X, y), y - X.astype(float) @ start, size)
+    assert tolerance.reason == "rounding of float32"
+    exact = exact_coefficients(X, y, start, tolerance)
+    assert exact.fractions == (Fraction(21, 50), Fraction(1, 3), Fraction(0), Fraction(25, 2))
+
+
+@pytest.mark.parametrize("scale", ["1e-150", "1e-9", "1e9", "1e150"])
+@pytest.mark.parametrize("other", [1e-150, 1.0, 1e150])
+def test_scales_do_not_matter(scale, other):
+    w = [Fraction(3, 2) * Fraction(scale), Fraction("-0.25") * Fraction(scale)]
+    X = np.random.default_rng(0).standard_normal((60, 2)) * other
+    exact = exact_coefficients(X, X @ floats(w), floats(w) * (1 + 1e-15), TIGHT)
+    assert exact.fractions == tuple(w)
+    # Each column in its own unit.
+    X = X / other * [1 / float(scale), 1.0]
+    w = [w[0], Fraction("0.7")]
+    exact = exact_coefficients(X, X @ floats(w), floats(w) * (1 + 1e-15), TIGHT)
+    assert exact.fractions == tuple(w)
+
+
+def test_rows_of_different_scales_do_not_matter():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3)) * 10.0 ** rng.uniform(-140, 140, (80, 1))
+    w = np.array([0.42, -1 / 3, 7.0])
+    exact = exact_coefficients(X, X @ w, w * (1 + 1e-15), TIGHT)
+    assert exact.fractions == (Fraction(21, 50), Fraction(-1, 3), Fraction(7))
+
+
+def test_zero_rows_and_zero_labels_are_no_obstacle():
+    X = np.vstack([np.zeros((3, 2)), np.random.default_rng(0).standard_normal((20, 2))])
+    assert solved(X, X @ [0.5, 2]).fractions == (Fraction(1, 2), Fraction(2))
+    assert np.array_equal(solved(X, np.zeros(23)).coef, [0, 0])
+    assert np.array_equal(solved(np.zeros((3, 2)), np.zeros(3)).coef, [0, 0])
+
+
+def test_whole_numbers_hold_in_rational_arithmetic():
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 40, (100, 3))
+    w = [Fraction(54), Fraction("7.9"), Fraction("0.42")]
+    y = np.round(X @ floats(w), 2)
+    exact = solved(X.astype(float), y)
+    assert exact.status is Status.RATIONAL
+    assert exact.fractions == tuple(w)
+    large = [Fraction(123457, 65537), Fraction(99991, 65537), Fraction(3)]
+    X = X * 65537
+    exact = solved(X.astype(float), (X @ np.array([int(v * 65537) for v in large])) / 65537)
+    assert exact.status is Status.RATIONAL
+    assert exact.fractions == tuple(large)
+
+
+def test_as_many_rows_as_columns_prove_nothing():
+    X = np.random.default_rng(0).integers(1, 40, (3, 3)).astype(float)
+    assert solved(X, np.array([17.31, 4.77, 8.02])).status is not Status.RATIONAL
+
+
+def test_thirty_columns_are_quick():
+    rng = np.random.default_rng(0)
+    w = np.round(rng.uniform(-10, 10, 30), 2)
+    X = rng.standard_normal((3000, 30))
+    start = time.perf_counter()
+    exact = solved(X, X @ w)
+    assert time.perf_counter() - start < 2
+    assert np.array_equal(exact.coef, w)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0], [2.0]], [1.0, 2.0], [1.0, 2.0], TIGHT), "coef must have shape"),
+        (([[1.0], [2.0]], [1.0, 2.0], [np.nan], TIGHT), "coef must be finite"),
+        (([[1.0], [2.0]], [1.0], [1.0], TIGHT), "y has 1 rows"),
+        (([[1.0], [2.0]], [[1.0], [2.0]], [1.0], TIGHT), "y must have shape"),
+        (([[1.0], [np.inf]], [1.0, 2.0], [1.0], TIGHT), "X must be finite"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        exact_coefficients(*arguments)
+
+
+def test_a_bad_denominator_is_named():
+    with pytest.raises(ValueError, match="max_denominator"):
+        exact_coefficients([[1.0]], [1.0], [1.0], TIGHT, max_denominator=0)
+
+
+def test_the_largest_denominator_is_respected():
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    assert solved(X, X @ [1 / 97, 2]).fractions[0] == Fraction(1, 97)
+    assert solved(X, X @ [1 / 97, 2], max_denominator=96).fractions[0] is None
+
+
+@given(st.fractions(-100, 100, max_denominator=50), st.floats(-1, 1))
+def test_the_simplest_number_is_the_simplest_of_all_near(value, offset):
+    uncertainty = 1e-7
+    w = float(value) + 0.9 * offset * uncertainty
+    simple = simplest_number(w, uncertainty, 1.0, most_chance=1e-2, max_denominator=1000)
+    assert simple is not None
+    assert abs(float(simple.value) - w) <= 1.01 * uncertainty
+    assert simple.value == value  # no two fractions with such denominators are so near
+
+
+@pytest.mark.parametrize("uncertainty", [np.inf, np.nan, 0.0])
+def test_nothing_is_simple_without_an_uncertainty(uncertainty):
+    assert simplest_number(0.5, uncertainty, 1.0, most_chance=1e-2, max_denominator=10) is None
+
+
+@given(formulas, st.sampled_from(["integers", "decimals"]), st.integers(0, 2**32 - 1))
+def test_rational_solutions_are_exact(w, kind, seed):
+    w = [Fraction(int(value * 100), 100) for value in w]
+    X = features(kind, 3 * len(w) + 2, len(w), np.random.default_rng(seed))
+    y = np.round(X @ floats(w), 4)
+    solution = solve_rational(X, y)
+    if np.linalg.matrix_rank(X) == len(w):
+        assert solution.coef == tuple(w)
+        assert solution.n_rows == len(X)
+    else:
+        assert solution.status is RationalStatus.DEPENDENT
+
+
+def test_flint_and_python_integers_agree():
+    flint = pytest.importorskip("flint", reason="python-flint is not installed: pip install 'massart[exact]'")
+    rng = np.random.default_rng(0)
+    for d in (1, 2, 7, 30):
+        A = [[int(value) for value in row] for row in rng.integers(-99, 99, (d, d))]
+        A[0][0] = 0 if d > 1 else 3
+        b = [int(value) for value in rng.integers(-9999, 9999, d)]
+        ours = rational._solve_by_elimination(A, b)
+        assert ours == rational._solve_by_flint(flint, A, b)
+        assert all(sum(a * v for a, v in zip(row, ours, strict=True)) == e for row, e in zip(A, b, strict=True))
+
+
+@pytest.mark.parametrize("with_flint", [True, False])
+def test_thirty_columns_are_solved_with_and_without_flint(with_flint, monkeypatch):
+    if with_flint:
+        pytest.importorskip("flint", reason="python-flint is not installed: pip install 'massart[exact]'")
+    else:
+        monkeypatch.setattr(rational, "_flint", lambda: None)
+    rng = np.random.default_rng(0)
+    X = rng.integers(-50, 50, (90, 30)) / 4
+    w = rng.integers(-999, 999, 30)
+    solution = solve_rational(X, X @ w)
+    assert solution.status is RationalStatus.EXACT
+    assert [int(value) for value in solution.coef] == w.tolist()
+    assert solution.digits <= 3
+
+
+def test_too_many_columns_ask_for_flint(monkeypatch):
+    monkeypatch.setattr(rational, "_flint", lambda: None)
+    X = np.random.default_rng(0).integers(-9, 9, (120, 100))
+    solution = solve_rational(X, X.sum(axis=1))
+    assert solution.status is RationalStatus.TOO_LARGE
+    assert "massart[exact]" in solution.status.value
+
+
+def test_numbers_of_any_scale_are_read_as_they_print():
+    X = np.array([[1e-150, 2e150], [3e-150, 0.1], [0.0, 1e20]])
+    w = [Fraction(10) ** 150, Fraction(1, 2)]
+    y = floats([sum(Fraction(str(x)) * v for x, v in zip(row, w, strict=True)) for row in X[1:]])
+    assert solve_rational(X[1:], y).coef == tuple(w)
+
+
+def test_float32_is_read_at_its_own_precision():
+    X = np.array([[0.1, 1], [0.2, 1], [0.7, 1]], dtype=np.float32)
+    assert solve_rational(X, np.array([0.6, 0.7, 1.2], dtype=np.float32)).coef == (Fraction(1), Fraction(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "status", "n_rows"),
+    [
+        ([[1.0], [2.0]], [0.1 + 0.2, 0.6], RationalStatus.NOT_DECIMAL, 0),
+        ([[1 / 3], [2.0]], [1.0, 2.0], RationalStatus.NOT_DECIMAL, 0),
+        ([[1.0, 2.0], [2.0, 4.0]], [1.0, 2.0], RationalStatus.DEPENDENT, 0),
+        ([[1.0, 2.0]], [1.0], RationalStatus.DEPENDENT, 0),
+        ([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.01], RationalStatus.CONTRADICTED, 2),
+        ([[1.0], [2.0], [3.0]], [0.5, 1.0, 1.5], RationalStatus.EXACT, 3),
+    ],
+)
+def test_every_outcome_is_told(X, y, status, n_rows):
+    solution = solve_rational(X, y)
+    assert solution.status is status
+    assert solution.n_rows == n_rows
+    assert bool(solution.coef) == (status is RationalStatus.EXACT)
+
+
+def test_nearly_dependent_whole_numbers_are_solved():
+    X = np.array([[10**7, 10**7 + 1], [10**7 - 1, 10**7], [1, 1]], dtype=float)  # determinant 1, condition 1e14
+    w = [Fraction(1, 2), Fraction(-3)]
+    solution = solve_rational(X, X @ floats(w))
+    assert solution.coef == tuple(w)
+
+
+def test_rational_labels_of_one_dimension_are_asked_for():
+    with pytest.raises(ValueError, match="y must have shape"):
+        solve_rational([[1.0], [2.0]], [[1.0], [2.0]])

@@ -1,0 +1,423 @@
+"""Laws of robust regression: equivariance, breakdown, efficiency, exact fits, standard errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from massart.noise import MassartNoise, constant, decoy, far_constant, gross, linear, scale
+from massart.progress import Progress
+from massart.robust import RobustFit, Status, looks_exact, robust_regression
+from massart.robust.biweight import (
+    constants,
+    loss,
+    m_scale,
+    quantile,
+    slope,
+    tuning_for_breakdown,
+    tuning_for_efficiency,
+    weight,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+laws = settings(max_examples=12, deadline=None, derandomize=True)
+
+
+def noisy_rows(seed, n=200, d=3, eta=0.4, sigma=0.1):
+    """Gaussian rows; a share eta of the labels is gross, the others are noisy."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+    y = X @ w + sigma * rng.standard_normal(n)
+    wrong = rng.random(n) < eta
+    y[wrong] = rng.uniform(-100, 100, int(wrong.sum()))
+    return X, y, w, wrong
+
+
+def fit(X, y, seed=0, **options) -> RobustFit:
+    return robust_regression(X, y, rng=np.random.default_rng(seed), **options)
+
+
+def assert_sane(answer: RobustFit, X, y) -> None:
+    """Hold for every answer: no NaN, and numbers that can be recomputed."""
+    n, d = np.shape(X)
+    assert answer.coef.shape == answer.standard_errors.shape == (d,)
+    assert answer.covariance.shape == (d, d)
+    assert np.isfinite(answer.coef).all()
+    assert not np.isnan(answer.covariance).any()
+    assert not np.isnan(answer.standard_errors).any()
+    assert np.isfinite(answer.scale)
+    assert answer.scale >= 0
+    assert answer.inliers.shape == answer.weights.shape == (n,)
+    assert ((answer.weights >= 0) & (answer.weights <= 1)).all()
+    if answer.scale > 0:
+        np.testing.assert_array_equal(answer.inliers, np.abs(y - X @ answer.coef) <= 3 * answer.scale)
+
+
+# ---- the biweight
+
+
+def test_gaussian_constants_are_the_integrals_they_claim_to_be() -> None:
+    for c in (1.547645, 3.44, 4.685):
+        known = constants(c)
+
+        def mean(function):
+            return 2 * quad(lambda u: function(u) * norm.pdf(u), 0, c)[0]  # noqa: B023
+
+        assert known.mean_loss == pytest.approx(mean(lambda u: float(loss(u, c))) + 2 * norm.sf(c))  # noqa: B023
+        assert known.mean_slope == pytest.approx(mean(lambda u: float(slope(u, c))))  # noqa: B023
+        assert known.mean_weight == pytest.approx(mean(lambda u: float(weight(u, c))))  # noqa: B023
+        assert known.kappa * known.mean_weight == pytest.approx(mean(lambda u: u**2 * float(weight(u, c))))  # noqa: B023
+        square = mean(lambda u: (u * float(weight(u, c))) ** 2)  # noqa: B023
+        assert known.efficiency == pytest.approx(known.mean_slope**2 / square)
+
+
+def test_tuning_constants_are_the_published_ones() -> None:
+    assert tuning_for_breakdown(0.5) == pytest.approx(1.547645, abs=1e-5)
+    assert tuning_for_efficiency(0.95) == pytest.approx(4.685065, abs=1e-5)
+    assert tuning_for_efficiency(0.85) == pytest.approx(3.443690, abs=1e-5)
+
+
+def test_the_m_scale_solves_its_equation_and_scales() -> None:
+    r = np.random.default_rng(0).standard_cauchy((4, 101))
+    shares = np.full(101, 1 / 101)
+    s = m_scale(r, shares, 0.5)
+    c = tuning_for_breakdown(0.5)
+    np.testing.assert_allclose(loss(r / s[:, None], c) @ shares, 0.5, atol=1e-8)
+    np.testing.assert_allclose(m_scale(1e9 * r, shares, 0.5), 1e9 * s)
+    assert m_scale(np.r_[np.zeros(60), np.ones(41)], shares, 0.5) == 0
+
+
+@given(SEEDS)
+@laws
+def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(seed) -> None:
+    rng = np.random.default_rng(seed)
+    values, counts = rng.standard_normal((2, 9)), rng.integers(1, 5, 9)
+    repeated = np.repeat(values, counts, axis=1)
+    for share in (0.1, 0.5, 0.8, 1.0):
+        expected = quantile(repeated, np.full(counts.sum(), 1 / counts.sum()), share)
+        np.testing.assert_array_equal(quantile(values, counts / counts.sum(), share), expected)
+
+
+# ---- equivariance
+
+
+@given(SEEDS)
+@laws
+def test_regression_equivariance(seed) -> None:
+    X, y, _, _ = noisy_rows(seed)
+    shift = np.array([5.0, -3.0, 1.0])
+    first, second = fit(X, y), fit(X, y + X @ shift)
+    np.testing.assert_allclose(second.coef, first.coef + shift, atol=1e-6)
+    assert second.scale == pytest.approx(first.scale, rel=1e-4)
+
+
+@given(SEEDS, st.sampled_from([-1.0, 3.0, 1e-7, 1e9]))
+@laws
+def test_scale_equivariance(seed, factor) -> None:
+    X, y, _, _ = noisy_rows(seed)
+    first, second = fit(X, y), fit(X, factor * y)
+    np.testing.assert_allclose(second.coef / factor, first.coef, atol=1e-6)
+    assert second.scale == pytest.approx(abs(factor) * first.scale, rel=1e-4)
+    np.testing.assert_allclose(second.standard_errors, abs(factor) * first.standard_errors, rtol=1e-3)
+
+
+@given(SEEDS)
+@laws
+def test_affine_equivariance(seed) -> None:
+    X, y, _, _ = noisy_rows(seed)
+    A = np.array([[1.0, 0, 0], [100.0, 1e-3, 0], [7.0, 0.5, 1e4]])
+    first, second = fit(X, y), fit(X @ A, y)
+    np.testing.assert_allclose(A @ second.coef, first.coef, atol=1e-6)
+    np.testing.assert_allclose(A @ second.covariance @ A.T, first.covariance, rtol=1e-3, atol=1e-9)
+
+
+@given(SEEDS)
+@laws
+def test_the_order_of_rows_does_not_matter(seed) -> None:
+    X, y, _, _ = noisy_rows(seed)
+    order = np.random.default_rng(seed).permutation(len(y))
+    first, second = fit(X, y), fit(X[order], y[order])
+    np.testing.assert_allclose(second.coef, first.coef, atol=1e-6)
+    np.testing.assert_allclose(second.weights, first.weights[order], atol=1e-4)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    X, y, _, _ = noisy_rows(1)
+    first, second = fit(X, y), fit(X, y)
+    for name in RobustFit.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_weights_act_like_repeated_rows() -> None:
+    X, y, _, _ = noisy_rows(2, n=300)
+    counts = np.random.default_rng(0).integers(0, 4, 300)
+    weighted = fit(X, y, sample_weight=counts)
+    repeated = fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.coef, repeated.coef, atol=2e-3)
+    assert weighted.scale == pytest.approx(repeated.scale, rel=0.02)
+    halved = fit(X, y, sample_weight=counts / 2)
+    np.testing.assert_allclose(halved.standard_errors, weighted.standard_errors)
+
+
+def test_rows_of_weight_zero_are_judged_and_not_used() -> None:
+    X, y, _, wrong = noisy_rows(3)
+    wild = np.where(wrong, 1e30, y)
+    a = fit(X, y, sample_weight=~wrong * 1.0)
+    b = fit(X, wild, sample_weight=~wrong * 1.0)
+    np.testing.assert_array_equal(a.coef, b.coef)
+    assert not b.inliers[wrong].any()
+
+
+# ---- breakdown and efficiency
+
+
+@pytest.mark.parametrize(
+    "adversary", [gross(), scale(-100.0), far_constant, constant(1e12), decoy([9.0, -9.0, 9.0, -9.0], linear)]
+)
+@pytest.mark.parametrize("eta", [0.2, 0.45])
+def test_wrong_rows_cost_little_more_than_their_number(adversary, eta) -> None:
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, w = rng.standard_normal((400, 4)), np.array([1.0, 2.0, -1.0, 0.5])
+        noisy = X @ w + 0.1 * rng.standard_normal(400)
+        corruption = MassartNoise(eta, adversary).corrupt(X, noisy, rng)
+        right = ~corruption.allowed
+        answer = fit(X, corruption.labels)
+        assert_sane(answer, X, corruption.labels)
+        assert 0.08 < answer.scale < 0.13
+        known = np.linalg.lstsq(X[right], noisy[right], rcond=None)[0]
+        ratios.append(np.linalg.norm(answer.coef - w) / np.linalg.norm(known - w))
+    assert np.median(ratios) < 1.3
+
+
+def test_clean_gaussian_data_lose_five_percent() -> None:
+    ours, theirs = [], []
+    for seed in range(60):
+        X, y, w, _ = noisy_rows(seed, n=150, eta=0.0, sigma=1.0)
+        ours.append(((fit(X, y).coef - w) ** 2).sum())
+        theirs.append(((np.linalg.lstsq(X, y, rcond=None)[0] - w) ** 2).sum())
+    assert np.mean(ours) < 1.15 * np.mean(theirs)
+
+
+def test_a_cluster_of_leverage_points_is_ignored() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = X @ [1.0, 2, 3] + 0.1 * rng.standard_normal(300)
+    X[:120] = [1000, 1000, 0] + rng.standard_normal((120, 3))
+    y[:120] = -5000
+    answer = fit(X, y)
+    np.testing.assert_allclose(answer.coef, [1, 2, 3], atol=0.05)
+    assert not answer.inliers[:120].any()
+
+
+def test_good_leverage_points_are_used() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy((400, 3))
+    y = X @ [1.0, 2, 3] + 0.1 * rng.standard_normal(400)
+    answer = fit(X, y)
+    assert answer.standard_errors.max() < 1e-3
+    np.testing.assert_allclose(answer.coef, [1, 2, 3], atol=1e-2)
+
+
+def test_a_given_start_is_followed() -> None:
+    X, y, w, _ = noisy_rows(4, eta=0.0)
+    answer = fit(X, y, starts=[w])
+    assert answer.status is Status.CONVERGED
+    np.testing.assert_allclose(answer.coef, fit(X, y).coef, atol=1e-6)
+
+
+# ---- awkward columns
+
+
+def test_dummy_columns_and_their_intercept() -> None:
+    rng = np.random.default_rng(5)
+    levels = rng.integers(0, 8, 600)
+    X = np.column_stack([np.ones(600), np.eye(8)[levels], rng.standard_normal(600)])
+    w = 10 * rng.standard_normal(10)
+    clean = X @ w + 0.1 * rng.standard_normal(600)
+    y = np.where(rng.random(600) < 0.4, 1000 * rng.standard_normal(600), clean)
+    answer = fit(X, y)
+    assert_sane(answer, X, y)
+    assert answer.rank == 9
+    assert np.abs(X @ (answer.coef - w)).max() < 0.15
+    assert np.isinf(answer.standard_errors[:9]).all()
+    assert answer.standard_errors[9] < 0.01
+
+
+def test_rare_levels_are_found_where_most_of_their_rows_are_right() -> None:
+    rng = np.random.default_rng(6)
+    levels = np.repeat(np.arange(30), 20)
+    X = np.column_stack([np.eye(30)[levels], rng.standard_normal(600)])
+    w = np.append(10 * rng.standard_normal(30), 2.0)
+    y = X @ w + 0.1 * rng.standard_normal(600)
+    wrong = np.arange(600) % 20 < 6
+    y[wrong] = 1000 * rng.standard_normal(wrong.sum())
+    np.testing.assert_allclose(fit(X, y, ridge=0.0).coef, w, atol=0.3)
+
+
+def test_redundant_columns_get_the_minimum_norm_and_infinite_errors() -> None:
+    X, y, _, _ = noisy_rows(7)
+    wide = np.hstack([X, X[:, :1], np.zeros((200, 1))])
+    answer, plain = fit(wide, y), fit(X, y)
+    assert_sane(answer, wide, y)
+    assert answer.rank == 3
+    np.testing.assert_allclose(answer.coef[[0, 3]], plain.coef[0] / 2, atol=1e-5)
+    np.testing.assert_allclose(answer.coef[[1, 2, 4]], [*plain.coef[1:], 0], atol=1e-5)
+    np.testing.assert_array_equal(np.isinf(answer.standard_errors), [True, False, False, True, True])
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 6, 7, 9, 12])
+def test_few_rows_never_crash(n) -> None:
+    X, y, _, _ = noisy_rows(8, n=n, d=5)
+    answer = fit(X, y)
+    assert_sane(answer, X, y)
+    assert (answer.status is Status.UNDERDETERMINED) == (n <= 5)
+    if n <= 5:
+        np.testing.assert_allclose(X @ answer.coef, y, atol=1e-8)
+        assert np.isinf(answer.standard_errors).all()
+
+
+def test_a_matrix_of_zeros() -> None:
+    answer = fit(np.zeros((9, 2)), np.arange(9.0))
+    assert_sane(answer, np.zeros((9, 2)), np.arange(9.0))
+    assert (answer.rank, answer.status) == (0, Status.CONVERGED)
+    assert fit(np.zeros((9, 2)), np.zeros(9)).status is Status.EXACT_FIT
+
+
+@pytest.mark.parametrize(("columns", "labels"), [(1e150, 1e-150), (1e-150, 1e150), (1e-150, 1e-150)])
+def test_extreme_units(columns, labels) -> None:
+    X, y, w, _ = noisy_rows(9)
+    answer = fit(columns * X, labels * y)
+    np.testing.assert_allclose(answer.coef / (labels / columns), w, atol=0.1)
+
+
+# ---- exact fits
+
+
+def line(n):
+    return np.column_stack([np.ones(n), np.arange(n)])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "coef", "agree"),
+    [
+        pytest.param(line(20), 3 + 2 * np.arange(20.0), [3, 2], 20, id="noiseless line, scikit-learn 19497"),
+        pytest.param(line(5), [1.0, 1, 2, 1, 1], [1, 0], 4, id="scikit-learn 4938"),
+        pytest.param(line(10), np.full(10, 7.0), [7, 0], 10, id="constant labels, statsmodels 55"),
+        pytest.param(line(10), np.zeros(10), [0, 0], 10, id="zero labels"),
+        pytest.param(line(3), [0.0, 1, 2], [0, 1], 3, id="perfect fit, statsmodels 3319"),
+        pytest.param(np.ones((7, 1)), [4.0, 4, 4, 4, 9, 8, 7], [4], 4, id="four of seven, scale zero"),
+    ],
+)
+def test_exact_fits_never_crash(X, y, coef, agree) -> None:
+    answer = fit(X, y)
+    assert_sane(answer, X, np.asarray(y))
+    assert answer.status is Status.EXACT_FIT
+    np.testing.assert_allclose(answer.coef, coef, atol=1e-12)
+    assert (answer.scale, answer.inliers.sum()) == (0, agree)
+    assert not answer.standard_errors.any()
+
+
+@given(SEEDS, st.sampled_from([0.0, 0.2, 0.4]), st.sampled_from([np.float32, np.float64]))
+@laws
+def test_a_majority_that_agrees_to_rounding_is_an_exact_fit(seed, eta, dtype) -> None:
+    X, _, w, wrong = noisy_rows(seed, eta=eta)
+    X = X.astype(dtype)
+    y = np.where(wrong, 50.0, X @ w.astype(dtype)).astype(dtype)
+    answer = fit(X, y)
+    assert answer.status is Status.EXACT_FIT
+    np.testing.assert_array_equal(answer.inliers, ~wrong)
+    np.testing.assert_allclose(answer.coef, w, atol=1e-12 if dtype is np.float64 else 1e-5)
+
+
+def test_looks_exact_is_about_rounding_and_nothing_larger() -> None:
+    size = np.array([1.0, 1e9, 1.0, 0.0])
+    assert looks_exact([1e-16, 1e-7, 1e-12, 0.0], size).tolist() == [True, True, False, True]
+    assert looks_exact([1e-7], [1.0], np.finfo(np.float32).eps).all()
+
+
+# ---- uncertainty and shrinkage
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.4])
+def test_intervals_cover(eta) -> None:
+    covered, scales = [], []
+    for seed in range(60):
+        X, y, w, _ = noisy_rows(seed, n=150, eta=eta)
+        answer = fit(X, y)
+        covered.append(np.abs(answer.coef - w) <= 1.96 * answer.standard_errors)
+        scales.append(answer.scale)
+    assert 0.88 <= np.mean(covered) <= 0.99
+    assert np.mean(scales) == pytest.approx(0.1, rel=0.1)
+
+
+def test_importance_weights_are_in_the_standard_errors() -> None:
+    covered = []
+    for seed in range(60):
+        X, y, w, _ = noisy_rows(seed, n=150, eta=0.2)
+        answer = fit(X, y, sample_weight=np.random.default_rng(seed).exponential(size=150))
+        covered.append(np.abs(answer.coef - w) <= 1.96 * answer.standard_errors)
+    assert 0.86 <= np.mean(covered) <= 0.99
+
+
+def test_shrinkage_predicts_better_where_columns_are_many_and_noise_is_large() -> None:
+    shrunk, plain = [], []
+    for seed in range(6):
+        X, y, w, _ = noisy_rows(seed, n=100, d=25, eta=0.2, sigma=4.0)
+        answer = fit(X, y)
+        assert answer.ridge > 0
+        shrunk.append(np.linalg.norm(answer.coef - w))
+        plain.append(np.linalg.norm(fit(X, y, ridge=0.0).coef - w))
+    assert np.median(shrunk) < np.median(plain)
+
+
+def test_a_given_ridge_is_that_of_ridge_regression() -> None:
+    X, y, _, _ = noisy_rows(10, eta=0.0)
+    answer = fit(X, y, ridge=30.0, efficiency=0.999)
+    q = answer.weights
+    expected = np.linalg.solve((X * q[:, None]).T @ X + 30 * np.eye(3), X.T @ (q * y))
+    np.testing.assert_allclose(answer.coef, expected, atol=1e-5)
+    assert answer.ridge == pytest.approx(30)
+
+
+# ---- the contract
+
+
+def test_progress_is_reported_and_the_limit_is_a_status() -> None:
+    X, y, _, _ = noisy_rows(11)
+    seen: list[Progress] = []
+    assert fit(X, y, callback=seen.append).status is Status.CONVERGED
+    assert {"concentration", "robust regression"} <= {progress.task for progress in seen}
+    limited = fit(X, y, max_iter=1)
+    assert_sane(limited, X, y)
+    assert limited.status is Status.ITERATION_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": [[np.nan, 1.0]]}, "X must be finite"),
+        ({"X": []}, "X must"),
+        ({"y": [1.0, np.nan]}, "y must be finite, got nan at row 1"),
+        ({"y": [1.0]}, "y has 1 rows"),
+        ({"y": [[1.0], [2.0]]}, "y must have shape"),
+        ({"sample_weight": [1.0, -1.0]}, "sample_weight must not be negative"),
+        ({"starts": [[1.0, 2.0, 3.0]]}, "starts\\[0\\]"),
+        ({"starts": [[1.0, np.inf]]}, "starts\\[0\\]"),
+        ({"rng": 0}, "rng must be"),
+        ({"ridge": -1.0}, "ridge must"),
+        ({"efficiency": 1.0}, "efficiency must"),
+        ({"cutoff": 0.0}, "cutoff must"),
+        ({"max_iter": 0}, "max_iter must"),
+        ({"tol": 0.0}, "tol must"),
+    ],
+)
+def test_bad_input_is_named(change, message) -> None:
+    arguments = {"X": [[1.0, 2.0], [3.0, 4.0]], "y": [1.0, 2.0], "rng": np.random.default_rng(0)} | change
+    with pytest.raises(ValueError, match=message):
+        robust_regression(**arguments)

@@ -200,49 +200,47 @@ def attempt(cell: Cell, method: Method, trial: int) -> Answer:
 
 @cache
 def trials(cell: Cell, method: Method, n_trials: int) -> tuple[Answer, ...]:
-    """Return the answers of trials 0, 1, ...; claims that are false end the benchmark."""
-    return checked(cell, method, _mapped(partial(attempt, cell, method), range(n_trials)))
+    """Return the answers of trials 0, 1, ..."""
+    return tuple(_checked(cell, method, range(n_trials), _mapped))
 
 
 def one_by_one(cell: Cell, method: Method, n_trials: int) -> tuple[Answer, ...]:
     """Return the same answers from this process alone, for times that are compared."""
     attempt(cell, method, 0)  # loads what is loaded once
-    return checked(cell, method, [attempt(cell, method, trial) for trial in range(n_trials)])
+    return tuple(_checked(cell, method, range(n_trials), map))
 
 
 def reaches(cell: Cell, method: Method, n_trials: int, share: float) -> bool:
     """Whether `share` of the trials is recovered; ends as soon as that is out of reach."""
     allowed = n_trials - int(np.ceil(share * n_trials - 1e-9))
-    batch = max(10, 4 * processes())
-    failures = 0
-    for start in range(0, n_trials, batch):
-        numbers = range(start, min(start + batch, n_trials))
-        answers = checked(cell, method, _mapped(partial(attempt, cell, method), numbers))
-        failures += sum(not answer.recovered for answer in answers)
+    failures = done = 0
+    while done < n_trials:
+        numbers = range(done, min(done + max(allowed + 1 - failures, processes()), n_trials))
+        done = numbers.stop
+        failures += sum(not answer.recovered for answer in _checked(cell, method, numbers, _mapped))
         if failures > allowed:
             return False
     return True
 
 
-def checked(cell: Cell, method: Method, answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    """Return the answers, none of which claims to be right and is not."""
-    answers = tuple(answers)
-    false = [
-        trial for trial, answer in enumerate(answers) if answer.claimed and not answer.recovered and not answer.outvoted
-    ]
-    if false:
-        worst = answers[false[0]]
-        verdict = "" if worst.verdict is None else worst.verdict.name
-        raise Incorrect(
-            f"{cell}, {method.__name__}: {len(false)} wrong answers with a claim, the first in trial {false[0]}: "
-            f"{verdict}, error {worst.error:.1e}"
-        )
+def _checked(cell: Cell, method: Method, numbers: range, mapped: Callable[..., Iterable[Answer]]) -> list[Answer]:
+    """Return the answers of the trials; one that claims to be right and is not ends the benchmark."""
+    answers = list(mapped(partial(attempt, cell, method), numbers))
+    for trial, answer in zip(numbers, answers, strict=True):
+        if answer.claimed and not answer.recovered and not answer.outvoted:
+            verdict = "" if answer.verdict is None else answer.verdict.name
+            raise Incorrect(f"{cell}, {method.__name__}, trial {trial}: {verdict}, error {answer.error:.1e}")
     return answers
 
 
 def share(answers: Sequence[Answer]) -> float:
     """Return the share of recovered tables."""
     return sum(answer.recovered for answer in answers) / len(answers)
+
+
+def answered(answers: Sequence[Answer]) -> int:
+    """Count the trials that have coefficients."""
+    return sum(bool(np.isfinite(answer.error)) for answer in answers)
 
 
 def median_seconds(answers: Sequence[Answer]) -> float:

@@ -1,14 +1,15 @@
 r"""Linear recovery: Algorithms 1 and 2, and the search beyond them.
 
-Given rows with labels of which more than half satisfy :math:`y = w^* \cdot x`, find :math:`w^*` exactly. On each piece of
-the decomposition of the rows (:func:`massart.isotropy.decompose`), in its radial-isotropic position, the L1 minimizer
+Given rows with labels of which more than half satisfy :math:`y = w^* \cdot x`, find :math:`w^*` exactly. On each piece
+of the decomposition of the rows (:func:`massart.isotropy.decompose`), in its radial-isotropic position, the L1 answer
 
 .. math::
-    \hat w = \arg\min_w \sum_i \left| \frac{y_i}{|A x_i|} - w \cdot \frac{A x_i}{|A x_i|} \right| , \qquad w = A^\top \hat w,
+    \hat w = \arg\min_w \sum_i \left| \frac{y_i}{|A x_i|} - w \cdot \frac{A x_i}{|A x_i|} \right| ,
+    \qquad w = A^\top \hat w,
 
 is the truth where the structural condition holds (Lemma 2.3); the next piece sees the labels less what is explained.
-Algorithm 1 is the case of one piece. Where few rows agree, :mod:`massart.search` proposes more. Any answer is polished by
-least squares on the rows that agree with it, and then counted.
+Algorithm 1 is the case of one piece. Where few rows agree, :mod:`massart.search` proposes more. Any answer is polished
+by least squares on the rows that agree with it, and then counted.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ def _search(
 
 
 def polish(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> tuple[FloatArray, BoolArray]:
-    """Fit the rows that nearly agree with `w` by least squares, then those that do; return w and the rows that agree."""
+    """Fit the rows that nearly agree by least squares, then those that do; return w and the rows that agree."""
     agree = tolerance.agree(*_residuals(X, y, w))
     near = replace(tolerance, relative=max(NEAR, tolerance.relative))
     chosen = near.agree(*_residuals(X, y, w))
@@ -271,8 +272,10 @@ def certify_rows(
         budget=CERTIFICATE_BUDGET,
         column_names=column_names,
     )
-    if Verdict.MAJORITY in (certificate.verdict, certificate.determined) and not has_majorities(pieces, agree, counts):
-        verdict = Verdict.PLURALITY if certificate.verdict is Verdict.MAJORITY else certificate.verdict
+    claimed = {certificate.verdict, certificate.determined}
+    interpolates = certificate.n_agree <= certificate.rank  # then nothing confirms the formula, unique as it may be
+    if interpolates or (Verdict.MAJORITY in claimed and not has_majorities(pieces, agree, counts)):
+        verdict = certificate.verdict if certificate.verdict is Verdict.UNIDENTIFIABLE else Verdict.PLURALITY
         certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
     return certificate
 

@@ -37,6 +37,12 @@ EARLY_ROUNDS = 2
 MOST_NOISY_ROWS = 20_000
 """Rows of the sample from which a formula with noisy inliers is estimated."""
 
+JUDGED_ROWS_PER_COLUMN = 12
+"""Rows that decide whether there is a formula with noisy inliers at all: many fits of permuted labels are compared."""
+
+CHEAP = 10_000_000
+"""Numbers in a table on which the published algorithm runs whole before exactness is given up."""
+
 MOST_SNAPPING_ROWS = 2_000
 _DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
 
@@ -243,31 +249,34 @@ class _Driver:
     def exact(self, patient: bool) -> list[_Outcome]:
         """Return a formula for each label column, from samples that grow until a majority of all rows agrees.
 
-        Unless `patient`, a sample of moderate size in which nothing beyond chance agrees ends the search for an
-        exact formula.
+        Unless `patient`, a sample of moderate size in which nothing beyond chance agrees ends the search for an exact
+        formula, after the published algorithm had all rows of a table that is not too large.
         """
         n, d = self.rows.n_rows, self.rows.n_columns
         size = max(SAMPLE_ROWS_PER_COLUMN * d, SMALLEST_SAMPLE)
+        hopeless_size = 2 * size
         open_columns = list(range(self.rows.n_outputs))
         outcomes: dict[int, _Outcome] = {}
+        rounds: int | None = EARLY_ROUNDS if self.search else 0
         while open_columns:
-            size = n if size * WORTH_SAMPLING > n else size
+            if size * WORTH_SAMPLING > n:
+                size = n
+                rounds = None if self.search and rounds else 0
             sample = self.rows.sample(size, self.rng)
             prepared = self.model.prepare(sample.X, sample.weights, self.callback)
-            answers = [self._propose(sample, prepared, j, whole=size == n) for j in open_columns]
-            agree = self._verify(
-                [answer.coef for answer in answers], [answer.tolerance for answer in answers], open_columns
-            )
+            answers = [self._propose(sample, prepared, j, rounds) for j in open_columns]
+            agree = self._verify([a.coef for a in answers], [a.tolerance for a in answers], open_columns)
             still_open = []
+            hopeless = not patient and size >= hopeless_size
             for j, answer, mask in zip(open_columns, answers, agree.T, strict=True):
                 outcomes[j] = self._judge(sample, prepared, answer, mask)
-                hopeless = not patient and size >= MOST_NOISY_ROWS and answer.agree.sum() <= d + 1
-                if outcomes[j].certificate.determined is Verdict.PLURALITY and not hopeless:
+                if outcomes[j].certificate.determined is Verdict.PLURALITY:
                     still_open.append(j)
-            if size == n:
+                    hopeless &= int(answer.agree.sum()) <= d + 1
+            if size == n or (hopeless and n * d > CHEAP):
                 break
             open_columns = still_open
-            size *= 2
+            size, rounds = (n, 0) if hopeless else (2 * size, rounds)
         return [outcomes[j] for j in range(self.rows.n_outputs)]
 
     def noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome:
@@ -279,12 +288,8 @@ class _Driver:
         )
         if fit.scale == 0:
             return exact
-        if not forced:
-            evidence = judge_inliers(
-                sample.X, y, (exact.coef,), sample_weight=sample.weights, fit=fit, rng=self.rng, callback=self.callback
-            )
-            if evidence.inliers is not Inliers.NOISY:
-                return exact
+        if not forced and not self._looks_noisy(sample, y, exact.coef):
+            return exact
         reach = float(np.abs(y - sample.X @ fit.coef)[fit.inliers].max())
         tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
         agree = self._verify([fit.coef], [tolerance], [j])[:, 0]
@@ -301,12 +306,21 @@ class _Driver:
         nothing = (None,) * self.rows.n_columns
         return _Outcome(fit.coef, tolerance, nothing, agree, self._weigh(agree), certificate, fit.standard_errors)
 
-    def _propose(self, sample: Sample, prepared: Any, j: int, whole: bool) -> _Answer:
+    def _looks_noisy(self, sample: Sample, y: FloatArray, exact: FloatArray) -> bool:
+        """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
+        size = min(len(y), max(JUDGED_ROWS_PER_COLUMN * self.rows.n_columns, SMALLEST_SAMPLE))
+        part = np.sort(self.rng.choice(len(y), size, replace=False))
+        weights = None if sample.weights is None else sample.weights[part]
+        evidence = judge_inliers(
+            sample.X[part], y[part], (exact,), sample_weight=weights, rng=self.rng, callback=self.callback
+        )
+        return evidence.inliers is Inliers.NOISY
+
+    def _propose(self, sample: Sample, prepared: Any, j: int, rounds: int | None) -> _Answer:
         y = sample.y[:, j]
         candidates = tolerances(
             self.tolerance, sample.X, y, X_precision=self.rows.precision, y_precision=self.rows.precision
         )
-        rounds = 0 if not self.search or len(y) > MOST_NOISY_ROWS else None if whole else EARLY_ROUNDS
         w, tolerance, agree = self.model.propose(
             prepared, sample.X, y, sample.weights, candidates, self.rng, rounds, self.callback
         )

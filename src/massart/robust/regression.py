@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from massart.l1 import l1_regression
 from massart.progress import Callback, silent
-from massart.robust.biweight import m_scale, tuning_for_efficiency, weight
+from massart.robust.biweight import NORMAL_MEDIAN, m_scale, quantile, tuning_for_efficiency, weight
 from massart.robust.concentration import Rows, find_starts
 from massart.robust.exactness import agreeing_rows, solve_exactly
 from massart.robust.position import Position, place
@@ -37,6 +37,9 @@ _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
 _UNDETERMINED = 1e-8
 _UNREACHED = 1e-8  # share of a direction's rows that must be trusted for the direction to count as estimated
+
+
+_VOTERS = 4  # rows for each such direction, without which there is no majority to speak of
 
 
 class Status(Enum):
@@ -267,13 +270,19 @@ class _Problem:
         return m_and_d_steps(rows, start, self.c, half, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
 
     def _refine_wide(self, rows: Rows, start: Estimate, half: float) -> Estimate:
-        """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start."""
+        """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start.
+
+        With few rows for each column, a row that is not trusted is far off just because the fit does not know it. So
+        the steps use the median residual where that is larger than the D-scale, which is what they end with.
+        """
         estimate, previous = start, np.inf
         rough = max(self.tol, _ROUGH)
         for _ in range(_SHRINKAGES):
+            sizes = np.abs(rows.residuals(estimate.coef[None])[0])
             scale = d_scale(rows, estimate.coef, estimate.ridge, self.c, half)
             if scale == 0.0:
                 return replace(estimate, scale=scale)
+            scale = max(scale, float(quantile(sizes, rows.shares, 0.5)) / NORMAL_MEDIAN)
             estimate = replace(estimate, scale=scale)
             ridge = choose_ridge(rows, estimate, self.c)
             settled = abs(ridge - estimate.ridge) <= 0.5 * estimate.ridge and abs(scale - previous) <= 0.05 * scale
@@ -282,7 +291,8 @@ class _Problem:
             previous = scale
             if settled:
                 break
-        return m_steps(rows, estimate, self.c, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        estimate = m_steps(rows, estimate, self.c, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        return replace(estimate, scale=d_scale(rows, estimate.coef, estimate.ridge, self.c, half))
 
     def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
         """Return the rows that `coef`, polished on those it fits, reproduces to rounding, if they are enough."""
@@ -309,7 +319,7 @@ class _Problem:
         touched = np.abs(columns).max(axis=1) > _UNREACHED * np.abs(columns).max()
         step = l1_regression(columns[touched], residuals[touched], sample_weight=rows.shares[touched]).coef
         within = np.abs(residuals[touched] - columns[touched] @ step) <= self.c * start.scale
-        if within.sum() - k <= 0.5 * (len(within) - k):
+        if len(within) < _VOTERS * k or within.sum() - k <= 0.5 * (len(within) - k):
             return start
         return replace(start, coef=start.coef + unreached @ step)
 

@@ -12,6 +12,7 @@ from massart.rows import FloatArray
 from massart.search.problem import Candidate, Consensus
 
 _RIDGE = 1e-12  # relative: keeps the few singular systems among hundreds from stopping the others
+_STILL = 1e-12  # relative change at which a start has arrived
 _BATCH_BYTES = 1 << 25
 
 
@@ -32,8 +33,11 @@ def concentrate(problem: Consensus, starts: FloatArray, size: int, steps: int, e
             if best.agreement > enough:
                 return best
             kept = np.argpartition(residuals, size - 1, axis=1)[:, :size] if size < n else _everything(len(W), n)
-            W = least_squares(problem.Z[kept], problem.y[kept])
-        best = max(best, problem.best(W), key=lambda candidate: candidate.agreement)
+            W, previous = least_squares(problem.Z[kept], problem.y[kept]), W
+            moving = np.abs(W - previous).max(axis=1) > _STILL * np.abs(W).max(axis=1)
+            if not moving.any():
+                break
+            W = W[moving]
     return best
 
 

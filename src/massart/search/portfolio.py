@@ -11,8 +11,8 @@ different tables, so that together they do better than each:
 - *L1 with other weights*: random ones, and ones lowered on the rows that a failed answer fits.
 
 Rounds double what is spent on each. The search ends when a parameter fits more than `enough`, when some rounds bring no
-improvement, when the first rounds found nothing beyond chance (then there is no exact rule to find), or after the last
-round.
+improvement, when consensus has drawn so often that it cannot have missed a large share, when the first rounds found
+nothing beyond chance (then there is no exact rule to find), or after the last round.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _SHARES = (0.5, 0.55, 0.45, 0.4, 0.35, 0.3)
 
 _DISTANCES = (0.1, 0.3, 0.6)
 """How far around an answer concentration starts, relative to its length."""
+
+_SHARE_MET, _CERTAINTY = 0.45, 20.0  # misses a parameter that fits so many rows with a probability of exp(-20)
 
 _STEPS = 15
 _ROUNDS = 7
@@ -71,7 +73,7 @@ def search(
     for number in range(rounds):
         before = best.agreement
         for way in portfolio.ways(number):
-            if best.agreement > enough:
+            if best.agreement > enough or portfolio.exhausted:
                 return best
             best = max(best, way(2**number), key=lambda candidate: candidate.agreement)
             step += 1
@@ -94,18 +96,26 @@ class _Portfolio:
         self.enough = enough
         self.lowered = problem.weights.copy()  # weights that fall on rows that failed answers fit
         self.failed = first
+        self.draws = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether consensus would have met any parameter that fits a share `_SHARE_MET` of the rows."""
+        return self.draws * -np.log1p(-(_SHARE_MET**self.first.size)) > _CERTAINTY
 
     def ways(self, number: int) -> list[Callable[[int], Candidate]]:
         """Return what one round tries, cheapest first."""
-        first = [] if number else [self.plain_starts]
-        return [
-            *first,
+        ways: list[Callable[[int], Candidate]] = [
             self.around,
             self.few_rows,
             self.consensus,
             self.random_weights,
             self.lowered_weights,
         ]
+        if not number:
+            # In a few dimensions consensus alone is certain to find what there is, and the cheapest of all.
+            ways = [self.plain_starts, self.consensus, *ways]
+        return ways
 
     def plain_starts(self, effort: int) -> Candidate:
         """Concentrate from zero, from least squares and from the L1 answer."""
@@ -137,6 +147,7 @@ class _Portfolio:
             chosen = self._subsets(size, min(n, k))
             W = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
             best = max(best, self.problem.best(W), key=lambda candidate: candidate.agreement)
+            self.draws += size
             left -= size
         return best
 

@@ -3,8 +3,8 @@ r"""What is searched for: the parameter that fits the most rows.
 .. math::
     \max_w \; \#\{ i : |y_i - w \cdot z_i| \le s_i + \rho \, (|y_i| + |w|) \}
 
-over unit rows :math:`z_i`, counted with weights. The allowances are generous, with :math:`\rho` about half of the digits:
-a candidate that is right but not yet polished must count. The caller decides at the data's own precision afterwards.
+over unit rows :math:`z_i`, counted with weights. The allowances are generous, with :math:`\rho` about half of the
+digits: a candidate that is right but not yet polished must count. The caller decides at the data's own precision.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ def test_the_price_list_is_recovered_and_the_wrong_rows_are_named(seed: int) -> 
     right = np.isclose(ledger.y, ledger.X @ np.array(PRICES), rtol=1e-12, atol=0)
     np.testing.assert_array_equal(found.agree, right)
     assert np.abs(found.least_squares - PRICES).max() > 1
-    assert found.isotropy_residual <= 0.5
-    assert found.gap < 1e-8
+    assert found.certificate.verdict.name in ("PROVEN", "MAJORITY")
+    assert found.certificate.n_agree == right.sum()
 
 
 def test_about_a_third_of_the_totals_are_wrong() -> None:

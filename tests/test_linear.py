@@ -84,7 +84,8 @@ def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     w = rng.standard_normal(d)
     y = MassartNoise(eta, ADVERSARIES[name](w, rng)).corrupt(X, X @ w, rng).labels
     found = recover_linear(X, y, rng=rng)
-    assert relative_error(found.coef, w) < 1e-9
+    # A column 1e8 times smaller than another has its coefficient from the last digits of the labels.
+    assert np.all(np.abs(X @ (found.coef - w)) <= 1e-13 * (np.abs(X) @ np.abs(w)))
     assert found.certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
     np.testing.assert_array_equal(found.agree, np.abs(y - X @ w) <= 1e-9 * (np.abs(X) @ np.abs(w) + np.abs(y)))
 

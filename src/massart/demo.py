@@ -11,22 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.isotropy import decompose
-from massart.l1 import l1_regression
+from massart.certificate import Certificate
 from massart.noise import MassartNoise
-from massart.rows import BoolArray, FloatArray
+from massart.recover import recover
+from massart.rows import ArrayRows, BoolArray, FloatArray
 
 COLUMNS = ("hours", "items", "weekend", "km", "callout")
 PRICES = (54.0, 7.9, 25.0, 0.42, 35.0)
 """What makes the totals: a rate an hour, a price an item, a weekend surcharge, a price a kilometre, a fixed charge."""
 
 WRONG_SHARE = 0.35
-
-NEAR = 2.0**-26
-"""Relative residual below which a row is taken to be right for now: half the digits of float64."""
-
-ROUNDING = 2.0**-44
-"""Relative residual that rounding explains: a few hundred times the precision of float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +54,14 @@ class Fit:
         Rows whose residual is at rounding level.
     least_squares : array of shape (d,)
         What least squares says, for comparison.
-    isotropy_residual : float
-        The largest residual of the radial-isotropic transforms that were used.
-    gap : float
-        The largest duality gap of the L1 problems, relative to the size of their objective.
+    certificate : Certificate
+        What is proven.
     """
 
     coef: FloatArray
     agree: BoolArray
     least_squares: FloatArray
-    isotropy_residual: float
-    gap: float
+    certificate: Certificate
 
 
 def make_ledger(rng: np.random.Generator, n_rows: int = 2000) -> Ledger:
@@ -99,34 +90,8 @@ def _careless(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.rand
     return np.where(allowed, wrong, clean)
 
 
-def fit(X: FloatArray, y: FloatArray) -> Fit:
-    """Recover ``w`` with ``y = X @ w`` on more than half of the rows (Algorithm 2 of the paper), and verify it.
-
-    On each piece of the decomposition of X, L1 regression runs on the rows in radially isotropic position, the labels
-    being what earlier pieces left. Then the rows that agree are solved once more by least squares, and counted.
-    """
-    w: FloatArray = np.zeros(X.shape[1])
-    isotropy_residual = gap = 0.0
-    for piece in decompose(X):
-        basis = piece.subspace @ piece.matrix.T
-        Z = X[piece.members] @ basis
-        norms = np.linalg.norm(Z, axis=1)
-        labels = (y - X @ w)[piece.members] / norms
-        solution = l1_regression(Z / norms[:, np.newaxis], labels)
-        w = w + basis @ solution.coef
-        isotropy_residual = max(isotropy_residual, piece.residual)
-        gap = max(gap, solution.gap / max(1.0, abs(solution.objective)))
-
-    agree = _agree(X, y, w, NEAR)
-    if agree.any():
-        w = _least_squares(X[agree], y[agree])
-    return Fit(w, _agree(X, y, w, ROUNDING), _least_squares(X, y), isotropy_residual, gap)
-
-
-def _agree(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: float) -> BoolArray:
-    """Mark the rows whose residual is within `tolerance` of the size of the terms that were summed."""
-    return np.asarray(np.abs(y - X @ w) <= tolerance * (np.abs(X) @ np.abs(w) + np.abs(y)), dtype=np.bool_)
-
-
-def _least_squares(X: FloatArray, y: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], dtype=np.float64)
+def fit(X: FloatArray, y: FloatArray, columns: tuple[str, ...] | None = None) -> Fit:
+    """Recover ``w`` with ``y = X @ w`` on more than half of the rows, and set it beside least squares."""
+    found = recover(ArrayRows(X, y), rng=np.random.default_rng(0), column_names=columns)
+    least_squares = np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], dtype=np.float64)
+    return Fit(found.coef[:, 0], found.agree[:, 0], least_squares, found.certificates[0])

@@ -27,7 +27,7 @@ from massart.isotropy import RadialIsotropy, decompose
 from massart.l1 import l1_regression
 from massart.progress import Callback, silent
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
-from massart.search import Consensus
+from massart.search import Consensus, improve_coordinates
 from massart.search import search as search_consensus
 
 NEAR = 2.0**-26
@@ -155,6 +155,9 @@ def propose(
         for piece in pieces:
             w = w + _solve_piece(X, y - X @ w, counts, tolerance, piece, rng, rounds, callback)
         w, agree = polish(X, y, w, tolerance)
+        doubtful = 2 * agree.sum() <= len(y) + len(w) or not has_column_majorities(X, agree, counts)
+        if rounds != 0 and doubtful:
+            w, agree = _improve(X, y, w, agree, tolerance, counts)
         if float(counts[agree].sum()) > most:
             best, most = (w, tolerance, agree), float(counts[agree].sum())
         if 2 * most > counts.sum():
@@ -206,6 +209,18 @@ def _search(
     return max(best, problem.best(found.w[None]), key=lambda candidate: candidate.agreement).w
 
 
+def _improve(
+    X: FloatArray, y: FloatArray, w: FloatArray, agree: BoolArray, tolerance: Tolerance, counts: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Change single coefficients where that makes more rows agree."""
+    threshold = replace(tolerance, relative=max(NEAR, tolerance.relative)).threshold(_residuals(X, y, w)[1])
+    better = improve_coordinates(X, y, w, threshold, counts)
+    if np.array_equal(better, w):
+        return w, agree
+    better, now = polish(X, y, better, tolerance)
+    return (better, now) if counts[now].sum() > counts[agree].sum() else (w, agree)
+
+
 def polish(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> tuple[FloatArray, BoolArray]:
     """Fit the rows that nearly agree by least squares, then those that do; return w and the rows that agree."""
     agree = tolerance.agree(*_residuals(X, y, w))
@@ -255,7 +270,8 @@ def certify_rows(
     """Return the certificate of rows in memory, or of a table of which they are a sample (with its own counts).
 
     A majority of all rows is no majority where it counts if most rows lie in a subspace: a formula that is right there
-    and wrong beyond fits them all. So MAJORITY is claimed only if every piece of the decomposition has one.
+    and wrong beyond fits them all. So MAJORITY is claimed only if every piece of the decomposition has one, and the
+    rows in which any one column is not zero.
     """
     counts = np.ones(len(X)) if weights is None else weights
     n_rows = float(counts.sum()) if n_rows is None else n_rows
@@ -274,7 +290,8 @@ def certify_rows(
     )
     claimed = {certificate.verdict, certificate.determined}
     interpolates = certificate.n_agree <= certificate.rank  # then nothing confirms the formula, unique as it may be
-    if interpolates or (Verdict.MAJORITY in claimed and not has_majorities(pieces, agree, counts)):
+    majorities = has_majorities(pieces, agree, counts) and has_column_majorities(X, agree, counts)
+    if interpolates or (Verdict.MAJORITY in claimed and not majorities):
         verdict = certificate.verdict if certificate.verdict is Verdict.UNIDENTIFIABLE else Verdict.PLURALITY
         certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
     return certificate
@@ -287,3 +304,9 @@ def has_majorities(pieces: Sequence[RadialIsotropy], agree: BoolArray, counts: F
         and (piece.members & agree).sum() > piece.matrix.shape[0]
         for piece in pieces
     )
+
+
+def has_column_majorities(X: FloatArray, agree: BoolArray, counts: FloatArray) -> bool:
+    """Tell whether more than half of the rows in which a column is not zero agree, for every column."""
+    present = X != 0
+    return bool(np.all(2 * (counts * agree) @ present >= counts @ present))

@@ -36,6 +36,8 @@ _SCREEN_WORK = 4e9  # multiplications for the comparison of random starts
 _L1_WORK = 2e8  # n r^2 up to which L1 regression in radial-isotropic position is worth its price here
 _MOST_STEPS = 50
 _RIDGE = 1e-10  # relative to the mean eigenvalue: makes a singular subset solvable, and changes no other
+_UNREACHED = 1e-8  # share of a direction's rows that must be near for the direction to count as fitted
+_VOTERS = 4  # rows for each direction, without which there is no majority to speak of
 _OUTER_NUMBERS = 1 << 22  # n r^2 up to which the outer products are stored
 
 
@@ -87,6 +89,30 @@ def find_starts(
     C = np.array(finished)
     order = np.argsort(_trimmed_squares(rows, C, half), kind="stable")
     return np.asarray(C[order])
+
+
+def reach_all_directions(rows: Rows, coef: FloatArray, limit: float) -> FloatArray:
+    """Fit directions of which no row is within `limit`, such as a rare dummy, by L1 on what `coef` leaves of them.
+
+    The step is taken where most of the rows that it could not have fitted in any case come within the limit.
+    """
+    residuals = rows.residuals(coef[None])[0]
+    near = np.where(np.abs(residuals) < limit, rows.shares, 0.0)
+    sizes, axes = np.linalg.eigh((rows.Z * rows.shares[:, None]).T @ rows.Z)
+    whitening = axes / np.sqrt(np.maximum(sizes, np.finfo(float).tiny))
+    Z = rows.Z @ whitening
+    trusted, directions = np.linalg.eigh((Z * near[:, None]).T @ Z)
+    unreached = whitening @ directions[:, trusted < _UNREACHED]
+    k = unreached.shape[1]
+    if k == 0:
+        return coef
+    columns = rows.Z @ unreached
+    touched = np.abs(columns).max(axis=1) > _UNREACHED * np.abs(columns).max()
+    step = l1_regression(columns[touched], residuals[touched], sample_weight=rows.shares[touched]).coef
+    within = np.abs(residuals[touched] - columns[touched] @ step) <= limit
+    if len(within) < _VOTERS * k or within.sum() - k <= 0.5 * (len(within) - k):
+        return coef
+    return np.asarray(coef + unreached @ step)
 
 
 def _random_starts(position: Position, rows: Rows, half: float, rng: np.random.Generator) -> FloatArray:

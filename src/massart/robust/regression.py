@@ -15,10 +15,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.l1 import l1_regression
 from massart.progress import Callback, silent
 from massart.robust.biweight import NORMAL_MEDIAN, m_scale, quantile, tuning_for_efficiency, weight
-from massart.robust.concentration import Rows, find_starts
+from massart.robust.concentration import Rows, find_starts, reach_all_directions
 from massart.robust.exactness import agreeing_rows, solve_exactly
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
@@ -36,10 +35,6 @@ _LEAST_BREAKDOWN = 0.1
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
 _UNDETERMINED = 1e-8
-_UNREACHED = 1e-8  # share of a direction's rows that must be trusted for the direction to count as estimated
-
-
-_VOTERS = 4  # rows for each such direction, without which there is no majority to speak of
 
 
 class Status(Enum):
@@ -258,7 +253,7 @@ class _Problem:
         scales = m_scale(rows.residuals(candidates), rows.shares, breakdown)
         start = s_steps(rows, candidates[int(np.argmin(scales))], breakdown)
         if start.scale > 0.0:
-            start = self._reach_all_directions(rows, start)
+            start = replace(start, coef=reach_all_directions(rows, start.coef, self.c * start.scale))
             refine = self._refine_wide if position.wide and ridge is None else self._refine
             start = refine(rows, start, half)
         agreeing = self._agreement(position.back @ start.coef, r, half)
@@ -299,29 +294,6 @@ class _Problem:
         agreeing = solve_exactly(self.X, self.y, coef, self.precision)[1]
         enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
         return agreeing if enough else None
-
-    def _reach_all_directions(self, rows: Rows, start: Estimate) -> Estimate:
-        """Fit directions of which the start trusts no row, such as a rare dummy, by L1 on what it leaves.
-
-        The step is taken where most of the rows that it could not have fitted in any case come within reach.
-        """
-        residuals = rows.residuals(start.coef[None])[0]
-        q = rows.shares * weight(residuals / start.scale, self.c)
-        sizes, axes = np.linalg.eigh((rows.Z * rows.shares[:, None]).T @ rows.Z)
-        whitening = axes / np.sqrt(np.maximum(sizes, np.finfo(float).tiny))
-        Z = rows.Z @ whitening
-        trusted, directions = np.linalg.eigh((Z * q[:, None]).T @ Z)
-        unreached = whitening @ directions[:, trusted < _UNREACHED]
-        k = unreached.shape[1]
-        if k == 0:
-            return start
-        columns = rows.Z @ unreached
-        touched = np.abs(columns).max(axis=1) > _UNREACHED * np.abs(columns).max()
-        step = l1_regression(columns[touched], residuals[touched], sample_weight=rows.shares[touched]).coef
-        within = np.abs(residuals[touched] - columns[touched] @ step) <= self.c * start.scale
-        if len(within) < _VOTERS * k or within.sum() - k <= 0.5 * (len(within) - k):
-            return start
-        return replace(start, coef=start.coef + unreached @ step)
 
     def _noisy(self, position: Position, rows: Rows, estimate: Estimate) -> _Answer:
         covariance, determined = covariance_of(rows, self.counts, estimate, self.c)

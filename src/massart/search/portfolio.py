@@ -101,7 +101,7 @@ class _Portfolio:
     @property
     def exhausted(self) -> bool:
         """Whether consensus would have met any parameter that fits a share `_SHARE_MET` of the rows."""
-        return self.draws * -np.log1p(-(_SHARE_MET**self.first.size)) > _CERTAINTY
+        return bool(self.draws * -np.log1p(-(_SHARE_MET**self.first.size)) > _CERTAINTY)
 
     def ways(self, number: int) -> list[Callable[[int], Candidate]]:
         """Return what one round tries, cheapest first."""

@@ -1,0 +1,340 @@
+"""MassartRegressor keeps scikit-learn's contract, and adds the rows that are wrong and what is proven."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import massart.estimators.linear
+from massart import MassartRegressor
+from massart.certificate import Certificate, Verdict
+
+Array = np.ndarray[Any, Any]
+
+W = np.array([2.0, -0.5, 0.0, 3.25])
+INTERCEPT = 7.0
+
+
+def contaminated(seed: int = 0, n: int = 200, rate: float = 0.3, outputs: int = 1) -> tuple[Array, Array, Array]:
+    """Return rows, labels of a known formula, and which of them are right."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, len(W)))
+    y = np.stack([(j + 1) * (X @ W) + INTERCEPT + j for j in range(outputs)], axis=1)
+    right = np.ones((n, outputs), dtype=bool)
+    for j in range(outputs):
+        right[rng.choice(n, round(rate * n), replace=False), j] = False
+    y[~right] += rng.uniform(1, 100, size=(~right).sum())
+    return (X, y[:, 0], right[:, 0]) if outputs == 1 else (X, y, right)
+
+
+@parametrize_with_checks(
+    [MassartRegressor(), MassartRegressor(fit_intercept=False), MassartRegressor(inliers="noisy", tolerance=0.1)]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_contract(estimator: MassartRegressor, check: Any) -> None:
+    check(estimator)
+
+
+def test_the_formula_and_the_wrong_rows_are_found() -> None:
+    X, y, right = contaminated()
+    reg = MassartRegressor(random_state=0).fit(X, y)
+    assert_allclose(reg.coef_, W, atol=1e-14)
+    assert reg.intercept_ == pytest.approx(INTERCEPT, rel=1e-14)
+    assert_array_equal(reg.inlier_mask_, right)
+    assert reg.noise_rate_ == pytest.approx(0.3)
+    assert isinstance(reg.certificate_, Certificate)
+    assert reg.certificate_.verdict is Verdict.PROVEN
+    assert reg.exact_coef_ == (Fraction(2), Fraction(-1, 2), Fraction(0), Fraction(13, 4))
+    assert reg.exact_intercept_ == Fraction(7)
+    assert reg.scale_ == 0
+    assert_array_equal(reg.standard_errors_, np.zeros(4))
+    assert reg.intercept_standard_error_ == 0
+    assert_allclose(reg.predict(X)[right], y[right], rtol=1e-12)
+    assert reg.score(X[right], y[right]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.05, 0.2, 0.35, 0.45])
+def test_the_share_of_wrong_labels_is_estimated_and_never_asked_for(rate: float) -> None:
+    X, y, right = contaminated(seed=int(100 * rate), rate=rate)
+    reg = MassartRegressor(random_state=0).fit(X, y)
+    assert reg.noise_rate_ == pytest.approx(1 - right.mean())
+    assert_array_equal(reg.inlier_mask_, right)
+    assert sorted(reg.get_params()) == ["fit_intercept", "inliers", "random_state", "tolerance"]
+
+
+def test_without_an_intercept_the_constant_is_zero() -> None:
+    X, y, right = contaminated()
+    y = y - INTERCEPT
+    reg = MassartRegressor(fit_intercept=False, random_state=0).fit(X, y)
+    assert_allclose(reg.coef_, W, atol=1e-14)
+    assert (reg.intercept_, reg.exact_intercept_, reg.intercept_standard_error_) == (0.0, Fraction(0), 0.0)
+    assert_array_equal(reg.inlier_mask_, right)
+
+
+def test_noisy_labels_have_a_scale_and_standard_errors() -> None:
+    X, y, _ = contaminated(n=600)
+    y = y + 0.1 * np.random.default_rng(1).standard_normal(len(y))
+    reg = MassartRegressor(random_state=0).fit(X, y)
+    assert reg.certificate_.verdict is Verdict.NOISY
+    assert 0.05 < reg.scale_ < 0.2
+    assert reg.standard_errors_.shape == (4,)
+    assert np.all((reg.standard_errors_ > 0) & (reg.standard_errors_ < 0.05))
+    assert 0 < reg.intercept_standard_error_ < 0.05
+    assert_allclose(reg.coef_, W, atol=0.05)
+    assert reg.exact_coef_ == (None,) * 4
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_same_seed_gives_the_same_bytes(noise: float) -> None:
+    X, y, _ = contaminated(n=500, rate=0.4)
+    y = y + noise * np.random.default_rng(1).standard_normal(len(y))
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    first, second = (pickle.dumps(vars(MassartRegressor(random_state=7).fit(X, y))) for _ in range(2))
+    assert first == second
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+
+
+def test_a_random_state_instance_is_drawn_from() -> None:
+    X, y, _ = contaminated()
+    state = np.random.RandomState(3)
+    MassartRegressor(random_state=state).fit(X, y)
+    assert state.get_state()[2] != np.random.RandomState(3).get_state()[2]
+
+
+def test_pickling_and_cloning_keep_everything() -> None:
+    X, y, _ = contaminated()
+    reg = MassartRegressor(tolerance=1e-9, random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(reg))
+    assert_array_equal(again.predict(X), reg.predict(X))
+    assert again.certificate_.explain() == reg.certificate_.explain()
+    assert clone(reg).get_params() == reg.get_params()
+    with pytest.raises(NotFittedError):
+        clone(reg).predict(X)
+
+
+def test_several_outputs_equal_single_fits() -> None:
+    X, y, right = contaminated(outputs=3)
+    reg = MassartRegressor(random_state=0).fit(X, y)
+    assert reg.coef_.shape == (3, 4)
+    assert reg.intercept_.shape == reg.noise_rate_.shape == reg.scale_.shape == (3,)
+    assert reg.standard_errors_.shape == (3, 4)
+    assert_array_equal(reg.inlier_mask_, right)
+    assert reg.predict(X).shape == (200, 3)
+    assert isinstance(reg.certificate_, tuple)
+    for j in range(3):
+        single = MassartRegressor(random_state=0).fit(X, y[:, j])
+        assert_allclose(reg.coef_[j], single.coef_, rtol=1e-13, atol=1e-13)
+        assert reg.intercept_[j] == pytest.approx(single.intercept_, rel=1e-13)
+        assert_array_equal(reg.inlier_mask_[:, j], single.inlier_mask_)
+        assert reg.noise_rate_[j] == single.noise_rate_
+        assert reg.exact_coef_[j] == single.exact_coef_
+        assert reg.exact_intercept_[j] == single.exact_intercept_
+        assert reg.certificate_[j].verdict is single.certificate_.verdict
+
+
+def test_one_column_of_labels_keeps_its_axis() -> None:
+    X, y, _ = contaminated()
+    reg = MassartRegressor(random_state=0).fit(X, y[:, None])
+    assert reg.coef_.shape == (1, 4)
+    assert reg.inlier_mask_.shape == (200, 1)
+    assert reg.predict(X).shape == (200, 1)
+    assert len(reg.certificate_) == len(reg.exact_coef_) == 1
+
+
+@pytest.mark.parametrize(
+    "make", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix, sparse.lil_array]
+)
+def test_sparse_rows_equal_dense_ones(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.integers(-3, 4, size=(300, 6)) * (rng.random((300, 6)) < 0.4)
+    y = dense @ np.array([1.0, -2, 0.5, 4, 0, 1]) + 2
+    y[::3] = 1000
+    of_dense = MassartRegressor(random_state=0).fit(dense, y)
+    of_sparse = MassartRegressor(random_state=0).fit(make(dense.astype(float)), y)
+    assert_allclose(of_sparse.coef_, of_dense.coef_, atol=1e-13)
+    assert_array_equal(of_sparse.inlier_mask_, of_dense.inlier_mask_)
+    assert of_sparse.certificate_.verdict is of_dense.certificate_.verdict
+    assert_allclose(of_sparse.predict(make(dense)), of_dense.predict(dense), atol=1e-12)
+
+
+def test_a_zero_weight_removes_a_row_and_still_judges_it() -> None:
+    X, y, right = contaminated()
+    weights = np.ones(len(y))
+    weights[:60] = 0
+    weighted = MassartRegressor(random_state=0).fit(X, y, sample_weight=weights)
+    removed = MassartRegressor(random_state=0).fit(X[60:], y[60:])
+    assert_allclose(weighted.coef_, removed.coef_, rtol=1e-13, atol=1e-13)
+    assert weighted.noise_rate_ == pytest.approx(removed.noise_rate_)
+    assert weighted.certificate_.n_rows == removed.certificate_.n_rows == 140
+    assert_array_equal(weighted.inlier_mask_, right)
+
+
+def test_whole_weights_repeat_rows() -> None:
+    X, y, _ = contaminated()
+    weights = np.random.default_rng(2).integers(0, 4, size=len(y))
+    weighted = MassartRegressor(random_state=0).fit(X, y, sample_weight=weights)
+    repeated = MassartRegressor(random_state=0).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-13, atol=1e-13)
+    assert weighted.noise_rate_ == pytest.approx(repeated.noise_rate_)
+    assert weighted.certificate_.n_agree == repeated.certificate_.n_agree
+
+
+def test_weights_decide_which_formula_has_the_majority() -> None:
+    x = np.arange(20.0)
+    y = np.where(x < 8, 2 * x, 5 * x + 1)
+    heavy_start = np.where(x < 8, 10.0, 1.0)
+    assert_allclose(MassartRegressor(random_state=0).fit(x[:, None], y).coef_, [5])
+    assert_allclose(MassartRegressor(random_state=0).fit(x[:, None], y, sample_weight=heavy_start).coef_, [2])
+
+
+def test_pipelines_and_cross_validation_work() -> None:
+    X, y, right = contaminated(rate=0.2)
+    pipeline = make_pipeline(StandardScaler(), MassartRegressor(random_state=0)).fit(X * [1, 10, 100, 1], y)
+    assert_allclose(pipeline.predict(X * [1, 10, 100, 1])[right], (X @ W + INTERCEPT)[right], rtol=1e-9, atol=1e-9)
+    scores = cross_val_score(MassartRegressor(random_state=0), X, y, scoring="neg_median_absolute_error", cv=4)
+    assert_allclose(scores, 0, atol=1e-12)
+
+
+def test_grid_search_over_the_tolerance_of_rounded_labels() -> None:
+    X, y, right = contaminated(n=120, rate=0.25)
+    y = np.round(y, 2)
+    grid = {"tolerance": [0.005, 0.5, "auto"], "fit_intercept": [True, False]}
+    search = GridSearchCV(MassartRegressor(random_state=0), grid, scoring="neg_median_absolute_error", cv=3)
+    with pytest.warns(ConvergenceWarning):  # without an intercept no majority agrees
+        search.fit(X, y)
+    assert search.best_params_["fit_intercept"] is True
+    assert_allclose(search.best_estimator_.coef_, W, atol=5e-3)
+    assert_array_equal(search.best_estimator_.inlier_mask_, right)
+
+
+def test_an_absolute_tolerance_accepts_rounded_labels() -> None:
+    X, y, right = contaminated()
+    reg = MassartRegressor(tolerance=0.005 + 1e-12, random_state=0).fit(X, np.round(y, 2))
+    assert_array_equal(reg.inlier_mask_, right)
+    assert reg.certificate_.tolerance == pytest.approx(0.005)
+    assert_allclose(reg.coef_, W, atol=5e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int16, np.uint8, bool])
+def test_labels_that_hold_in_the_precision_of_the_rows_are_exact(dtype: type) -> None:
+    X = np.random.default_rng(0).integers(0, 2 if dtype is bool else 100, size=(400, 4)).astype(dtype)
+    y = X @ W + INTERCEPT
+    y[::3] += 11
+    reg = MassartRegressor(random_state=0).fit(X, y)
+    assert_allclose(reg.coef_, W, atol=1e-12)
+    assert reg.certificate_.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
+    assert reg.predict(X).dtype == np.float64
+
+
+def test_float32_tables_are_exact_up_to_their_own_rounding() -> None:
+    X, y, right = contaminated(n=1000, rate=0.4)
+    X32 = X.astype(np.float32)
+    y32 = np.where(right, (X32.astype(float) @ W + INTERCEPT), y).astype(np.float32)
+    reg = MassartRegressor(random_state=0).fit(X32, y32)
+    assert_array_equal(reg.inlier_mask_, right)
+    assert_allclose(reg.coef_, W, atol=1e-5)
+    assert reg.certificate_.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
+
+
+class _Seen(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32", "fortran", "view", "memmap", "csr", "pandas"])
+def test_rows_get_the_memory_of_the_caller(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    X = np.asfortranarray(np.arange(40.0).reshape(10, 4)) if kind == "fortran" else np.arange(40.0).reshape(10, 4)
+    given: Any = X.astype(kind) if kind in ("float32", "int32") else X
+    if kind == "view":
+        given = X[::2]
+    elif kind == "memmap":
+        given = np.memmap(tmp_path / "rows.bin", mode="w+", shape=(10, 4))
+        given[:] = X
+    elif kind == "csr":
+        given = sparse.csr_array(X)
+    elif kind == "pandas":
+        given = pytest.importorskip("pandas", reason="pandas is not installed").DataFrame(X)
+
+    def look(rows: Any, *_: Any, **__: Any) -> None:
+        raise _Seen(rows)
+
+    monkeypatch.setattr(massart.estimators.linear, "ArrayRows", look)
+    with pytest.raises(_Seen) as caught:
+        MassartRegressor().fit(given, np.zeros(given.shape[0]))
+    (seen,) = caught.value.args
+    if kind == "csr":
+        assert np.shares_memory(seen.data, given.data)
+    else:
+        assert seen.dtype == (X.dtype if kind == "pandas" else given.dtype)
+        assert np.shares_memory(seen, X if kind == "pandas" else given)
+
+
+def test_fitting_a_large_table_copies_nothing_of_its_size() -> None:
+    X, y, _ = contaminated(n=50_000)
+    X = np.hstack([X] + [np.random.default_rng(1).standard_normal((50_000, 16))])
+    MassartRegressor(random_state=0).fit(X, y)  # imports are done
+    tracemalloc.start()
+    reg = MassartRegressor(random_state=0).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_allclose(reg.coef_[:4], W, atol=1e-12)
+    assert peak < X.nbytes / 2
+
+
+def test_pandas_frames_give_names_to_the_certificate() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y, right = contaminated()
+    frame = pd.DataFrame(X, columns=["price", "tax", "fee", "rate"])
+    frame["twice the tax"] = 2 * frame["tax"]
+    labels = pd.Series(y, index=np.arange(len(y)) + 1000)
+    with pytest.warns(ConvergenceWarning, match="tax and twice the tax always move together"):
+        reg = MassartRegressor(random_state=0).fit(frame, labels)
+    assert_array_equal(reg.feature_names_in_, ["price", "tax", "fee", "rate", "twice the tax"])
+    assert reg.certificate_.column_names == ("price", "tax", "fee", "rate", "twice the tax", "the intercept")
+    assert reg.certificate_.undetermined_columns == (("tax", "twice the tax"),)
+    assert_array_equal(reg.inlier_mask_, right)
+    assert_allclose(reg.predict(frame)[right], y[right], rtol=1e-12)
+    with pytest.raises(ValueError, match="feature names"):
+        reg.predict(frame[["tax", "price", "fee", "rate", "twice the tax"]])
+
+
+def test_polars_frames_give_names_to_the_certificate() -> None:
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    X, y, right = contaminated()
+    frame = pl.DataFrame(X, schema=["price", "tax", "fee", "rate"]).with_columns(count=pl.int_range(200))
+    reg = MassartRegressor(random_state=0).fit(frame, pl.Series(y))
+    assert_array_equal(reg.feature_names_in_, ["price", "tax", "fee", "rate", "count"])
+    assert reg.certificate_.column_names == ("price", "tax", "fee", "rate", "count", "the intercept")
+    assert_array_equal(reg.inlier_mask_, right)
+    assert_allclose(reg.predict(frame)[right], y[right], rtol=1e-12)
+
+
+def test_columns_without_names_have_numbers() -> None:
+    X, y, _ = contaminated()
+    with pytest.warns(ConvergenceWarning, match="column 4 and the intercept always move together"):
+        reg = MassartRegressor(random_state=0).fit(np.column_stack([X, np.ones(len(X))]), y)
+    assert not hasattr(reg, "feature_names_in_")
+
+
+def test_the_warning_is_the_certificate_and_points_at_the_caller() -> None:
+    X, y, _ = contaminated(outputs=2)
+    y[:, 1] = np.random.default_rng(1).permutation(200) ** 3
+    with pytest.warns(ConvergenceWarning) as caught:
+        reg = MassartRegressor(inliers="exact", random_state=0).fit(X, y)
+    (warning,) = caught
+    assert str(warning.message) == f"PLURALITY (output 1): {reg.certificate_[1].explain()}"
+    assert warning.filename == __file__
+    assert reg.certificate_[0].verdict is Verdict.PROVEN

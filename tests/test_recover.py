@@ -1,0 +1,228 @@
+"""The driver: any table behind three verbs, a few reads of it, every answer verified on all rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from massart.certificate import Verdict
+from massart.noise import MassartNoise, dummy_table, far_constant, gaussian, gross, scale
+from massart.recover import recover
+from massart.rows import ArrayRows, Block
+
+CERTAIN = (Verdict.PROVEN, Verdict.MAJORITY)
+
+
+def table(n, d, eta, adversary, seed=0):
+    rng = np.random.default_rng(seed)
+    X = gaussian(n, d, rng)
+    w = rng.standard_normal(d)
+    noise = MassartNoise(eta, adversary).corrupt(X, X @ w, rng)
+    return X, noise.labels, w, noise.changed
+
+
+def fit(X, y, sample_weight=None, intercept=False, seed=0, **options):
+    return recover(ArrayRows(X, y, sample_weight, intercept=intercept), rng=np.random.default_rng(seed), **options)
+
+
+class CountingRows(ArrayRows):
+    """Rows that count how often the whole table is read, and how many rows are sampled."""
+
+    reads = 0
+    sampled = 0
+
+    def map(self, kernel):
+        self.reads += 1
+        return super().map(kernel)
+
+    def reduce(self, kernel):
+        self.reads += 1
+        return super().reduce(kernel)
+
+    def sample(self, size, rng):
+        self.sampled += min(size, self.n_rows)
+        return super().sample(size, rng)
+
+
+def test_a_large_table_costs_one_read():
+    X, y, w, changed = table(50_000, 10, 0.4, scale(1.1))
+    rows = CountingRows(X, y)
+    found = recover(rows, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(found.coef[:, 0], w, rtol=1e-12)
+    np.testing.assert_array_equal(found.agree[:, 0], ~changed)
+    assert found.noise_rate[0] == pytest.approx(changed.mean())
+    assert found.certificates[0].verdict in CERTAIN
+    assert found.certificates[0].n_rows == 50_000
+    assert found.certificates[0].n_agree == (~changed).sum()
+    assert rows.reads == 1
+    assert rows.sampled < 1000
+
+
+def test_the_sample_grows_until_a_majority_agrees():
+    X, y, w, _ = table(12_000, 20, 0.46, scale(1.1))
+    rows = CountingRows(X, y)
+    found = recover(rows, rng=np.random.default_rng(1), search=False)
+    np.testing.assert_allclose(found.coef[:, 0], w, rtol=1e-10)
+    assert rows.reads > 1
+    assert found.certificates[0].verdict in CERTAIN
+
+
+@pytest.mark.parametrize("kind", ["memory map", "sparse", "float32", "integers", "Fortran"])
+def test_kinds_of_tables(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((6000, 6)) < 0.5, rng.integers(-9, 10, (6000, 6)), 0).astype(float)
+    w = np.array([1.5, -2, 3, 0.25, 5, -6])
+    y = MassartNoise(0.4, far_constant).corrupt(X, X @ w, rng).labels
+    if kind == "memory map":
+        file = np.memmap(tmp_path / "rows", dtype=np.float64, mode="w+", shape=X.shape)
+        file[:] = X
+        file.flush()
+        table = np.memmap(tmp_path / "rows", dtype=np.float64, mode="r", shape=X.shape)
+    else:
+        kinds = {"sparse": sp.csc_array, "float32": np.float32, "integers": np.int32, "Fortran": np.asfortranarray}
+        table = X.astype(kinds[kind]) if kind in ("float32", "integers") else kinds[kind](X)
+    found = fit(table, y)
+    np.testing.assert_allclose(found.coef[:, 0], w, rtol=1e-12)
+    assert found.certificates[0].verdict in CERTAIN
+
+
+def test_intercept_is_the_last_coefficient():
+    X, y, w, _ = table(3000, 4, 0.3, gross())
+    found = fit(X, y + 12.5, intercept=True)
+    np.testing.assert_allclose(found.coef[:, 0], [*w, 12.5], rtol=1e-10)
+    assert found.fractions[0][4] == Fraction(25, 2)
+
+
+def test_several_label_columns_share_one_sample_and_one_read():
+    X, y, w, changed = table(30_000, 8, 0.35, scale(-1.0))
+    rows = CountingRows(X, np.column_stack([y, X @ (2 * w), np.where(changed, 1.0, X @ (w + 1))]))
+    found = recover(rows, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(found.coef, np.column_stack([w, 2 * w, w + 1]), rtol=1e-10)
+    assert found.noise_rate[1] == 0
+    assert rows.reads == 1
+
+
+def test_weights_are_counts():
+    rng = np.random.default_rng(0)
+    X = gaussian(300, 3, rng)
+    y = X @ [1.0, 2.0, 3.0]
+    y[:180] = X[:180] @ [3.0, -1.0, 0.5]
+    weights = np.where(np.arange(300) < 180, 1.0, 3.0)
+    weights[-5:] = 0
+    found = fit(X, y, weights)
+    np.testing.assert_allclose(found.coef[:, 0], [1, 2, 3], rtol=1e-12)
+    assert found.noise_rate[0] == pytest.approx(180 / (180 + 3 * 115))
+    repeated = fit(np.repeat(X, weights.astype(int), axis=0), np.repeat(y, weights.astype(int)))
+    np.testing.assert_allclose(found.coef, repeated.coef, rtol=1e-12)
+
+
+def test_short_numbers_come_out_exactly():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 50, (2000, 3)) / 4
+    y = np.round(X @ [3.5, 12.0, -4.25], 2)
+    y[:700] *= 1.1
+    found = fit(X, y)
+    np.testing.assert_array_equal(found.coef[:, 0], [3.5, 12.0, -4.25])
+    assert found.fractions[0] == (Fraction(7, 2), Fraction(12), Fraction(-17, 4))
+
+
+def test_noisy_inliers_are_found_and_said():
+    rng = np.random.default_rng(0)
+    X = gaussian(1500, 5, rng)
+    w = rng.standard_normal(5)
+    y = X @ w + 0.1 * rng.standard_normal(1500)
+    y[:600] = 50.0
+    found = fit(X, y)
+    assert found.certificates[0].verdict is Verdict.NOISY
+    assert found.scale[0] == pytest.approx(0.1, rel=0.2)
+    assert np.all(np.abs(found.coef[:, 0] - w) < 5 * found.standard_errors[:, 0])
+    assert found.noise_rate[0] == pytest.approx(0.4, abs=0.03)
+    assert fit(X, y, inliers="exact").certificates[0].verdict is Verdict.PLURALITY
+
+
+def test_exact_data_are_never_called_noisy():
+    for eta in (0.0, 0.3, 0.45):
+        X, y, w, _ = table(800, 6, eta, gross())
+        found = fit(X, y)
+        assert found.certificates[0].verdict in CERTAIN
+        assert found.scale[0] == 0
+    forced = fit(X, y, inliers="noisy")
+    np.testing.assert_allclose(forced.coef[:, 0], w, rtol=1e-9)
+
+
+def test_no_rule_is_not_claimed():
+    rng = np.random.default_rng(0)
+    found = fit(gaussian(500, 3, rng), rng.standard_normal(500))
+    assert found.certificates[0].verdict is Verdict.PLURALITY
+
+
+def test_dummies_at_scale():
+    rng = np.random.default_rng(0)
+    X = dummy_table(20_000, [20, 15, 18], rng)
+    w = rng.integers(-50, 50, X.shape[1]).astype(float)
+    y = MassartNoise(0.4, scale(1.1)).corrupt(X, X @ w, rng).labels
+    found = fit(X, y)
+    np.testing.assert_allclose(found.coef[:, 0], w, atol=1e-9)
+    assert found.certificates[0].verdict in CERTAIN
+
+
+def test_same_seed_same_bytes():
+    X, y, _, _ = table(5000, 6, 0.4, gross())
+    assert fit(X, y, seed=3).coef.tobytes() == fit(X, y, seed=3).coef.tobytes()
+
+
+def test_a_bad_number_in_the_rows_is_named_wherever_it_is():
+    X, y, _, _ = table(20_000, 4, 0.3, gross())
+    X[15_321, 2] = np.nan
+    with pytest.raises(ValueError, match="X must be finite, got nan at row 15321, column 2"):
+        fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"X": np.zeros((0, 2)), "y": []}, "X must have at least one row"),
+        ({"X": np.zeros(3)}, "X must have at least one row and one column"),
+        ({"X": np.array([["a"], ["b"], ["c"]])}, "X must hold real numbers"),
+        ({"X": [[1.0], [2.0], [3.0]]}, "X must be an array or a SciPy sparse matrix, got list"),
+        ({"y": [1.0, np.inf, 0.0]}, "y must be finite, got inf at row 1"),
+        ({"inliers": "maybe"}, "inliers must be"),
+        ({"tolerance": np.nan}, "tolerance"),
+        ({"sample_weight": [1.0, -1.0, 0.0]}, "sample_weight must not be negative"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fit(**{"X": np.ones((3, 1)), "y": np.ones(3), **arguments})
+
+
+# --- the three verbs ---
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_verbs_see_every_row_once(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40_000, 7)) * (rng.random((40_000, 7)) < 0.5)
+    y = rng.standard_normal((40_000, 2))
+    weights = rng.integers(0, 3, 40_000).astype(float)
+    rows = ArrayRows(sp.csr_array(X) if sparse else X, y, weights, intercept=True)
+    whole = np.column_stack([X, np.ones(len(X))])
+
+    def gram(block: Block):
+        dense = block.dense()
+        return dense.T @ (dense * block.weights[:, None])
+
+    np.testing.assert_allclose(rows.reduce(gram), whole.T @ (whole * weights[:, None]), rtol=1e-10, atol=1e-8)
+    W = rng.standard_normal((8, 2))
+    np.testing.assert_allclose(rows.map(lambda block: block.y - block.times(W)), y - whole @ W, atol=1e-12)
+    starts = rows.map(lambda block: block.start + np.arange(len(block.y)))
+    np.testing.assert_array_equal(starts, np.arange(40_000))
+    sample = rows.sample(500, rng)
+    np.testing.assert_array_equal(sample.X, whole[sample.index])
+    np.testing.assert_array_equal(sample.y, y[sample.index])
+    assert len(set(sample.index)) == 500
+    assert weights[sample.index].min() > 0
+    assert len(rows.sample(10**9, rng).index) == np.count_nonzero(weights)

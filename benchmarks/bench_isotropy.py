@@ -11,8 +11,8 @@ from pathlib import Path
 from harness import Case, Goal, Incorrect, MissingPeer, Row, at_least, at_most, count, race, require  # isort: skip
 
 import numpy as np
-from heavy_families import FAMILIES, Rows, check_answer
 
+from heavy_families import FAMILIES, Rows, check_answer
 from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
 from massart.noise import cauchy, ill_conditioned, paper_mixture
 

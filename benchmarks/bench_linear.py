@@ -124,7 +124,7 @@ def _figure(
 def _rows_needed(name: str, d: int, adversary: str, ratios: tuple[float, ...], n_trials: int) -> Row:
     """Compare the smallest m/d that is enough for us with the smallest that is enough for Algorithm 2.
 
-    No method can do with less than the smallest for which the truth itself fits more rows than any other formula.
+    Who looks for the formula that fits the most rows needs as many as make that formula the truth; the note has these.
     """
 
     def smallest(enough: Callable[[Cell], bool]) -> float:
@@ -138,7 +138,7 @@ def _rows_needed(name: str, d: int, adversary: str, ratios: tuple[float, ...], n
         smallest(lambda cell, method=method: reaches(cell, method, n_trials, RECOVERED_SHARE))
         for method in (default, algorithm)
     )
-    note = f"{n_trials} trials, {time.perf_counter() - start:.0f} s; the truth fits the most rows from {limit:g} on"
+    note = f"{n_trials} trials, {time.perf_counter() - start:.0f} s; no formula beats the truth from {limit:g} on"
     ratio = ours / min(published, ratios[-1])
     goal = at_most(0.5)
     return Row("", name, ours, published, "Algorithm 2 alone", ratio, str(goal), goal.met_by(ratio), note)

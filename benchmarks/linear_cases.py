@@ -95,11 +95,11 @@ class Cell:
         return corrupted(gaussian(self.n, self.d, rng), truth, self.eta, answer, rng)
 
     def possible(self, trial: int) -> bool:
-        """Whether the truth of table `trial` fits the most rows, so that it can be told from the data at all."""
+        """Whether no formula fits more rows of table `trial` than the truth; at a tie, luck decides who finds it."""
         table = self.table(trial)
-        right = self.n - table.n_wrong
-        rival = self.d if self.adversary == "constant" else max(self.d, table.n_wrong)
-        return right > rival
+        n_right = self.n - table.n_wrong
+        rival = 0 if self.adversary == "constant" else table.n_wrong  # rows that follow one other formula
+        return n_right > self.d and n_right >= rival
 
 
 def corrupted(X: FloatArray, truth: FloatArray, eta: float, adversary: Adversary, rng: np.random.Generator) -> Table:

@@ -34,6 +34,7 @@ def test_star_import_gives_exactly_the_public_names() -> None:
     [
         ("import massart", ["numpy", "scipy", "sklearn"]),
         ("from massart import radial_isotropy, l1_regression", ["sklearn", "pandas", "matplotlib"]),
+        ("import massart.recover", ["sklearn", "pandas", "matplotlib"]),
         ("import massart.cli", ["numpy", "scipy", "sklearn"]),
     ],
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import massart
@@ -10,6 +11,7 @@ import massart
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 
 from massart.cli import run
+from massart.demo import COLUMNS, Ledger
 
 
 def test_the_demo_recovers_the_price_list(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +31,10 @@ def test_the_demo_prints_the_same_for_the_same_seed(capsys: pytest.CaptureFixtur
 
 
 def test_the_demo_exits_with_1_when_no_majority_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("massart.demo.ROUNDING", -1.0)  # no residual is that small
+    def without_a_rule(rng: np.random.Generator, n_rows: int) -> Ledger:
+        return Ledger(COLUMNS, rng.standard_normal((n_rows, 5)), rng.standard_normal(n_rows))
+
+    monkeypatch.setattr("massart.demo.make_ledger", without_a_rule)
     assert run(["demo", "--rows", "50"]) == 1
 
 
@@ -55,11 +60,11 @@ def test_bad_input_is_one_line_and_status_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: object) -> None:
-        raise ValueError("X must be finite, got nan at row 3")
+        raise ValueError("X must be finite, got NaN at row 3")
 
     monkeypatch.setattr("massart.demo.fit", refuse)
     assert run(["demo"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "massart: X must be finite, got nan at row 3"
+    assert capsys.readouterr().err.splitlines()[-1] == "massart: X must be finite, got NaN at row 3"
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,13 @@ import zlib
 
 import numpy as np
 import pytest
-from bench_isotropy import drug_discovery
-from harness import MissingPeer
-from heavy_families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from bench_isotropy import drug_discovery
+from harness import MissingPeer
+from heavy_families import FAMILIES
 from massart.isotropy import Status, decompose, radial_isotropy
 from massart.noise import integers_on_subspace
 

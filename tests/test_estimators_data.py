@@ -241,12 +241,12 @@ def with_entry(array: Array, place: Any, value: float) -> Array:
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (GOOD_X, with_entry(GOOD_Y, 17, np.nan), "y must be finite, got nan at row 17"),
+        (GOOD_X, with_entry(GOOD_Y, 17, np.nan), "y must be finite, got NaN at row 17"),
         (GOOD_X, with_entry(GOOD_Y, 3, -np.inf), "y must be finite, got -inf at row 3"),
-        (with_entry(GOOD_X, (11, 2), np.nan), GOOD_Y, "X must be finite, got nan at row 11, column 2"),
+        (with_entry(GOOD_X, (11, 2), np.nan), GOOD_Y, "X must be finite, got NaN at row 11, column 2"),
         (with_entry(GOOD_X, (0, 1), np.inf), GOOD_Y, "X must be finite, got inf at row 0, column 1"),
         (GOOD_X, GOOD_Y[:-1], "y has 29 rows but X has 30"),
-        (GOOD_X, [None] + list(GOOD_Y[1:]), "y must be finite, got nan at row 0"),
+        (GOOD_X, [None] + list(GOOD_Y[1:]), "y must be finite, got NaN at row 0"),
         (GOOD_X, ["yes"] * 30, "y must hold real numbers"),
         (GOOD_X, ["yes"] + list(GOOD_Y[1:]), "y must hold real numbers"),
         (GOOD_X, None, "requires y to be passed"),
@@ -277,7 +277,7 @@ def test_bad_data_is_named(X: Any, y: Any, message: str) -> None:
 def test_one_nan_is_found_in_a_small_and_in_a_large_table(rows: int) -> None:
     X = np.random.default_rng(0).standard_normal((rows, 3))
     y = X @ [1.0, 2, 3]
-    with pytest.raises(ValueError, match=f"X must be finite, got nan at row {rows - 1}, column 1"):
+    with pytest.raises(ValueError, match=f"X must be finite, got NaN at row {rows - 1}, column 1"):
         MassartRegressor(random_state=0).fit(with_entry(X, (-1, 1), np.nan), y)
 
 
@@ -306,7 +306,7 @@ def test_bad_parameters_are_named(parameters: dict[str, Any], message: str) -> N
         (np.ones((30, 1)), r"sample_weight must have shape \(30,\), got \(30, 1\)"),
         (np.zeros(30), "sample_weight must not be zero for every row"),
         (with_entry(np.ones(30), 4, -2), "sample_weight must not be negative, got -2 at row 4"),
-        (with_entry(np.ones(30), 4, np.nan), "sample_weight must be finite, got nan at row 4"),
+        (with_entry(np.ones(30), 4, np.nan), "sample_weight must be finite, got NaN at row 4"),
         (["heavy"] * 30, "sample_weight must hold real numbers"),
     ],
 )
@@ -327,7 +327,7 @@ def test_text_in_a_frame_is_named_by_its_column(library: str) -> None:
 def test_a_missing_value_in_a_frame_is_found(library: str) -> None:
     module = pytest.importorskip(library, reason=f"{library} is not installed")
     frame = module.DataFrame({"price": [1.5, 2.5, 3.5], "tax": [1, None, 3]})
-    with pytest.raises(ValueError, match="X must be finite, got nan at row 1, column 1"):
+    with pytest.raises(ValueError, match="X must be finite, got NaN at row 1, column 1"):
         MassartRegressor().fit(frame, [1, 2, 3])
 
 

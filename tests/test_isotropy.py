@@ -7,11 +7,11 @@ import zlib
 
 import numpy as np
 import pytest
-from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
 from massart.isotropy import RadialIsotropy, Status, radial_isotropy
 from massart.noise import cauchy, dummy_table, ill_conditioned, paper_mixture
 from massart.progress import Progress
@@ -149,7 +149,7 @@ def test_agrees_with_pyriemann():
 # --- heavy subspaces ---
 
 
-@pytest.mark.parametrize("gamma, two_sided", [(1e-6, True), (0.5, False), (1e-2, False)])
+@pytest.mark.parametrize(("gamma", "two_sided"), [(1e-6, True), (0.5, False), (1e-2, False)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_planted_families_get_verified_right_answers(name, gamma, two_sided):
     for seed in range(4):
@@ -365,16 +365,16 @@ def test_hardest_zone_is_reported_honestly(off):
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    ("arguments", "message"),
     [
-        ({"X": [[1.0, np.nan]]}, "X must be finite, got nan at row 0, column 1"),
+        ({"X": [[1.0, np.nan]]}, "X must be finite, got NaN at row 0, column 1"),
         ({"X": [[1.0], [np.inf]]}, "X must be finite, got inf at row 1, column 0"),
         ({"X": [1.0, 2.0]}, "X must be a matrix"),
         ({"X": np.zeros((0, 3))}, "X must have at least one row"),
         ({"X": np.zeros((3, 0))}, "X must have at least one row and one column"),
         ({"X": np.zeros((3, 2))}, "X has no non-zero row"),
         ({"X": [["a", "b"]]}, "X must hold real numbers"),
-        ({"X": [[None, 1.0]]}, "X must be finite, got nan at row 0, column 0"),
+        ({"X": [[None, 1.0]]}, "X must be finite, got NaN at row 0, column 0"),
         ({"X": [[{}, 1.0]]}, "X must hold numbers"),
         ({"X": [[1.0], [1.0, 2.0]]}, "X must be a rectangular array"),
         ({"X": [[1j]]}, "X must hold real numbers"),

@@ -515,7 +515,7 @@ def test_the_callback_sees_the_gap_close():
         ({"X": np.full((5, 2), np.nan)}, "X"),
         (
             {"X": sp.csr_array(np.array([[0, 1.0], [0, np.nan], [0, 0], [1, 1], [1, 0]]))},
-            "X must be finite, got nan at row 1",
+            "X must be finite, got NaN at row 1",
         ),
         ({"X": sp.csr_array((0, 3))}, "X"),
         ({"X": [["a", "b"]] * 5}, "X"),

@@ -200,7 +200,7 @@ def test_regression_equivariance():
 
 
 @pytest.mark.parametrize(
-    "X, y",
+    ("X", "y"),
     [
         pytest.param(np.arange(1.0, 7)[:, None], np.zeros(6), id="labels all zero"),
         pytest.param(np.ones((5, 1)), [1.0, 1, 2, 1, 1], id="constant"),
@@ -227,9 +227,9 @@ def test_least_squares_survives_scales():
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    ("arguments", "message"),
     [
-        ({"y": [1.0, np.nan, 1.0]}, "y must be finite, got nan at row 1"),
+        ({"y": [1.0, np.nan, 1.0]}, "y must be finite, got NaN at row 1"),
         ({"y": np.ones((3, 2))}, "y must have shape"),
         ({"y": [1.0]}, "y has 1 rows but X has 3"),
         ({"tolerance": -1.0}, "tolerance"),

@@ -166,7 +166,7 @@ def test_an_adversary_cannot_write_into_what_it_is_shown(victim: int) -> None:
     [
         (lambda X, clean, allowed, rng: clean[:-1], "adversary's answer has 19 rows but X has 20"),
         (lambda X, clean, allowed, rng: clean[:, None], r"adversary's answer must have shape \(20,\)"),
-        (lambda X, clean, allowed, rng: np.where(allowed, np.nan, clean), "adversary's answer must be finite, got nan"),
+        (lambda X, clean, allowed, rng: np.where(allowed, np.nan, clean), "adversary's answer must be finite, got NaN"),
         (scale(1e308), "adversary's answer must be finite, got inf"),
         (lambda X, clean, allowed, rng: None, "adversary's answer"),
     ],

@@ -403,7 +403,7 @@ def test_progress_is_reported_and_the_limit_is_a_status() -> None:
     [
         ({"X": [[np.nan, 1.0]]}, "X must be finite"),
         ({"X": []}, "X must"),
-        ({"y": [1.0, np.nan]}, "y must be finite, got nan at row 1"),
+        ({"y": [1.0, np.nan]}, "y must be finite, got NaN at row 1"),
         ({"y": [1.0]}, "y has 1 rows"),
         ({"y": [[1.0], [2.0]]}, "y must have shape"),
         ({"sample_weight": [1.0, -1.0]}, "sample_weight must not be negative"),

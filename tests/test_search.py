@@ -10,8 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.l1 import l1_regression
-from massart.noise import MassartNoise, decoy, far_constant, gaussian, linear, paper_adversary, paper_mixture
-from massart.noise import paper_weights, scale
+from massart.noise import (
+    MassartNoise,
+    decoy,
+    far_constant,
+    gaussian,
+    linear,
+    paper_adversary,
+    paper_mixture,
+    paper_weights,
+    scale,
+)
 from massart.progress import Progress
 from massart.search import Consensus, concentrate, search
 from massart.search.concentration import least_squares
@@ -116,7 +125,7 @@ def test_search_finds_the_most_fitted_of_small_problems(seed):
 
 
 @pytest.mark.parametrize(
-    "eta, rows, adversary",
+    ("eta", "rows", "adversary"),
     [(0.45, 120, "paper"), (0.25, 60, "paper"), (0.4, 240, "decoy"), (0.4, 240, "scale"), (0.4, 90, "constant")],
 )
 def test_search_recovers_where_l1_fails(eta, rows, adversary):

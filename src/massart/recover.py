@@ -40,6 +40,11 @@ MOST_NOISY_ROWS = 20_000
 JUDGED_ROWS_PER_COLUMN = 12
 """Rows that decide whether there is a formula with noisy inliers at all: many fits of permuted labels are compared."""
 
+PERMUTATIONS = 9
+
+PLURALITY = 0.05
+"""Share of rows, beyond those that any formula fits, that cannot agree by chance."""
+
 CHEAP = 10_000_000
 """Numbers in a table on which the published algorithm runs whole before exactness is given up."""
 
@@ -150,15 +155,15 @@ def recover(
     if inliers not in ("auto", "exact", "noisy"):
         raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
     driver = _Driver(rows, LinearModel() if model is None else model, tolerance, rng, search, column_names, callback)
-    outcomes = driver.exact(patient=inliers == "exact")
+    outcomes = driver.exact(patient=inliers == "exact", rounds=1 if inliers == "noisy" else None)
     if inliers != "exact":
         for j, outcome in enumerate(outcomes):
-            if inliers == "noisy" or outcome.certificate.verdict is Verdict.PLURALITY:
+            if inliers == "noisy" or not driver.is_settled(outcome):
                 outcomes[j] = driver.noisy(j, outcome, forced=inliers == "noisy")
     return Recovery(
         coef=np.stack([outcome.coef for outcome in outcomes], axis=1),
         agree=np.stack([outcome.agree for outcome in outcomes], axis=1),
-        noise_rate=np.array([1 - outcome.n_agree / driver.total for outcome in outcomes]),
+        noise_rate=np.array([(driver.total - outcome.n_agree) / driver.total for outcome in outcomes]),
         certificates=tuple(outcome.certificate for outcome in outcomes),
         fractions=tuple(outcome.fractions for outcome in outcomes),
         scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
@@ -246,22 +251,24 @@ class _Driver:
         self.weights: FloatArray | None = rows.map(_weights_of) if rows.weighted else None
         self.total = float(rows.n_rows if self.weights is None else self.weights.sum())
 
-    def exact(self, patient: bool) -> list[_Outcome]:
+    def exact(self, patient: bool, rounds: int | None) -> list[_Outcome]:
         """Return a formula for each label column, from samples that grow until a majority of all rows agrees.
 
-        Unless `patient`, a sample of moderate size in which nothing beyond chance agrees ends the search for an exact
-        formula, after the published algorithm had all rows of a table that is not too large.
+        On all rows the search has so many `rounds`. Unless `patient`, a sample of moderate size in which nothing beyond
+        chance agrees ends the search for an exact formula, after the published algorithm had all rows of a table that
+        is not too large.
         """
         n, d = self.rows.n_rows, self.rows.n_columns
         size = max(SAMPLE_ROWS_PER_COLUMN * d, SMALLEST_SAMPLE)
         hopeless_size = 2 * size
         open_columns = list(range(self.rows.n_outputs))
         outcomes: dict[int, _Outcome] = {}
-        rounds: int | None = EARLY_ROUNDS if self.search else 0
+        whole_rounds = rounds if self.search else 0
+        rounds = EARLY_ROUNDS if self.search else 0
         while open_columns:
             if size * WORTH_SAMPLING > n:
                 size = n
-                rounds = None if self.search and rounds else 0
+                rounds = whole_rounds if rounds else 0
             sample = self.rows.sample(size, self.rng)
             prepared = self.model.prepare(sample.X, sample.weights, self.callback)
             answers = [self._propose(sample, prepared, j, rounds) for j in open_columns]
@@ -270,7 +277,7 @@ class _Driver:
             hopeless = not patient and size >= hopeless_size
             for j, answer, mask in zip(open_columns, answers, agree.T, strict=True):
                 outcomes[j] = self._judge(sample, prepared, answer, mask)
-                if outcomes[j].certificate.determined is Verdict.PLURALITY:
+                if not self.is_settled(outcomes[j]):
                     still_open.append(j)
                     hopeless &= int(answer.agree.sum()) <= d + 1
             if size == n or (hopeless and n * d > CHEAP):
@@ -278,6 +285,10 @@ class _Driver:
             open_columns = still_open
             size, rounds = (n, 0) if hopeless else (2 * size, rounds)
         return [outcomes[j] for j in range(self.rows.n_outputs)]
+
+    def is_settled(self, outcome: _Outcome) -> bool:
+        """Tell whether a majority of all rows agrees, and the certificate stands by what it determines."""
+        return 2 * outcome.n_agree > self.total and outcome.certificate.determined is not Verdict.PLURALITY
 
     def noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome:
         """Return a formula with noisy inliers for column `j`, if the rows have one (or it is `forced`)."""
@@ -288,7 +299,11 @@ class _Driver:
         )
         if fit.scale == 0:
             return exact
-        if not forced and not self._looks_noisy(sample, y, exact.coef):
+        # A minority that agrees exactly, amid a majority that nearly does, is noise below the tolerance.
+        agree = exact.tolerance.agree(y - sample.X @ exact.coef, np.abs(sample.X) @ np.abs(exact.coef) + np.abs(y))
+        same = 2 * fit.inliers.sum() > len(y) and (fit.inliers & agree).sum() > 0.9 * agree.sum()
+        beyond_chance = agree.sum() > self.rows.n_columns + PLURALITY * len(y)
+        if not (forced or (beyond_chance and same) or self._looks_noisy(sample, y, exact.coef)):
             return exact
         reach = float(np.abs(y - sample.X @ fit.coef)[fit.inliers].max())
         tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
@@ -312,7 +327,13 @@ class _Driver:
         part = np.sort(self.rng.choice(len(y), size, replace=False))
         weights = None if sample.weights is None else sample.weights[part]
         evidence = judge_inliers(
-            sample.X[part], y[part], (exact,), sample_weight=weights, rng=self.rng, callback=self.callback
+            sample.X[part],
+            y[part],
+            (exact,),
+            sample_weight=weights,
+            rng=self.rng,
+            n_permutations=PERMUTATIONS,
+            callback=self.callback,
         )
         return evidence.inliers is Inliers.NOISY
 
@@ -348,7 +369,8 @@ class _Driver:
             self.total,
             max(n_agree, share * float(answer.agree.sum())),
         )
-        errors = np.where(certificate.verdict is Verdict.PLURALITY, np.nan, np.zeros(len(answer.coef)))
+        known = certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
+        errors = np.full(len(answer.coef), 0.0 if known else np.nan)
         return _Outcome(answer.coef, answer.tolerance, answer.fractions, agree, n_agree, certificate, errors)
 
     def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> BoolArray:

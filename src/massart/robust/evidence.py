@@ -32,6 +32,7 @@ JUDGED_ROWS = 2000
 # Standard deviations by which the loss must fall below that of permuted labels. The gain by chance is like a
 # chi-squared variable, with a long tail, and its deviation is estimated from few permutations.
 _DEVIATIONS = 8.0
+_CLEAR = 0.5  # a scale below this part of every scale by chance needs no further evidence
 _PLURALITY = 0.05  # share of rows, beyond those that any labels would allow, that can make a rule without a majority
 
 
@@ -172,7 +173,8 @@ def judge_inliers(
     if n_agree - rank > max(2 * max(chance_agree - rank, 0), _PLURALITY * count):
         inliers = Inliers.EXACT
     else:
-        inliers = Inliers.NOISY if deviations > _DEVIATIONS else Inliers.NO_RULE
+        clear = ours.scale < _CLEAR * min(other.scale for other in chance)
+        inliers = Inliers.NOISY if clear or deviations > _DEVIATIONS else Inliers.NO_RULE
     return Evidence(inliers, count, n_agree, share, chance_agree, rank, ours.scale, scale, explained, deviations)
 
 

@@ -134,4 +134,5 @@ def first_fault(block: FloatArray, name: str, start: int) -> str:
         return ""
     where = tuple(int(i) for i in np.argwhere(~finite)[0])
     column = f", column {where[1]}" if block.ndim == 2 else ""
-    return f"{name} must be finite, got {block[where]} at row {start + where[0]}{column}"
+    value = "NaN" if np.isnan(block[where]) else str(block[where])
+    return f"{name} must be finite, got {value} at row {start + where[0]}{column}"

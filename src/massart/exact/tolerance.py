@@ -59,7 +59,7 @@ class Tolerance:
     reason: str
 
     def agree(self, residual: FloatArray, size: FloatArray) -> BoolArray:
-        """Mark the rows that agree, given their residuals y - w.x and their sizes |w|.|x| + |y|."""
+        """Mark the rows that agree, given their residuals y - w.x and their sizes ``|w|.|x| + |y|``."""
         return np.asarray(np.abs(residual) <= self.threshold(size), dtype=np.bool_)
 
     def threshold(self, size: FloatArray) -> FloatArray:
@@ -141,8 +141,8 @@ def resolve_tolerance(candidates: Sequence[Tolerance], residual: FloatArray, siz
     candidates : sequence of Tolerance
         As :func:`tolerances` gives them, the tightest first.
     residual, size : (n,) arrays
-        Residuals y - w.x of a formula and sizes |w|.|x| + |y|. Where formulas differ from one candidate to the next,
-        because each is polished on the rows that agree, ask with those of the candidate in question.
+        Residuals y - w.x of a formula and sizes ``|w|.|x| + |y|``. Where formulas differ from one candidate to the
+        next, because each is polished on the rows that agree, ask with those of the candidate in question.
     """
     if not candidates:
         raise ValueError("candidates must hold at least one tolerance")

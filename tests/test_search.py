@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from massart.search.concentration import least_squares
 def consensus(X, y, weights=None, near=1e-8):
     lengths = np.linalg.norm(X, axis=1)
     weights = np.ones(len(y)) if weights is None else weights
-    return Consensus(X / lengths[:, None], y / lengths, np.zeros(len(y)), near, weights)
+    return Consensus(X / lengths[:, None], y / lengths, np.zeros(len(y)), near, weights, lengths)
 
 
 def first_answer(problem):
@@ -64,7 +65,7 @@ def test_slack_counts_rounded_labels():
     X = np.random.default_rng(0).standard_normal((50, 2))
     problem = consensus(X, np.round(X @ [1.0, 2.0], 2))
     assert problem.best(np.array([[1.0, 2.0]])).agreement < 10
-    generous = Consensus(problem.Z, problem.y, 0.005 / np.linalg.norm(X, axis=1), 1e-8, problem.weights)
+    generous = replace(problem, slack=0.005 / problem.lengths)
     assert generous.best(np.array([[1.0, 2.0]])).agreement == 50
 
 

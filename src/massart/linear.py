@@ -193,7 +193,7 @@ def _solve_piece(
     z = l1_regression(Z, labels, sample_weight=weights, callback=callback).coef
     if rounds != 0:
         slack = tolerance.absolute / lengths
-        problem = Consensus(Z, labels, slack, max(NEAR, tolerance.relative), weights)
+        problem = Consensus(Z, labels, slack, max(NEAR, tolerance.relative), weights, lengths)
         z = _search(problem, z, rng, SEARCH_ROUNDS if rounds is None else rounds, callback)
     return np.asarray(basis @ z)
 

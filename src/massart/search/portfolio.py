@@ -36,8 +36,12 @@ _DISTANCES = (0.1, 0.3, 0.6)
 
 _SHARE_MET, _CERTAINTY = 0.45, 20.0  # misses a parameter that fits so many rows with a probability of exp(-20)
 
+_PREFERENCES = (0.0, 0.0, 1.0, 2.0, 4.0)
+"""Powers of their inverse length with which rows are drawn, in turns."""
+
 _STEPS = 15
 _ROUNDS = 7
+_BUDGET = 1e11  # floating-point operations of the last round, about
 _ROUNDS_FOR_CHANCE = 3
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
 _BATCH_BYTES = 1 << 25
@@ -70,7 +74,8 @@ def search(
     portfolio = _Portfolio(problem, first, rng, enough)
     best = problem.best(first[None])
     step = stale = 0
-    for number in range(rounds):
+    affordable = 1 + int(np.log2(max(1.0, _BUDGET / portfolio.cost)))
+    for number in range(min(rounds, affordable)):
         before = best.agreement
         for way in portfolio.ways(number):
             if best.agreement > enough or portfolio.exhausted:
@@ -99,6 +104,12 @@ class _Portfolio:
         self.draws = 0
 
     @property
+    def cost(self) -> float:
+        """Floating-point operations of the first round, about: those of `around`."""
+        n, k = self.problem.Z.shape
+        return float(100 * len(_DISTANCES) * _STEPS * n * k**2)
+
+    @property
     def exhausted(self) -> bool:
         """Whether consensus would have met any parameter that fits a share `_SHARE_MET` of the rows."""
         return bool(self.draws * -np.log1p(-(_SHARE_MET**self.first.size)) > _CERTAINTY)
@@ -106,15 +117,14 @@ class _Portfolio:
     def ways(self, number: int) -> list[Callable[[int], Candidate]]:
         """Return what one round tries, cheapest first."""
         ways: list[Callable[[int], Candidate]] = [
-            self.around,
             self.few_rows,
             self.consensus,
+            self.around,
             self.random_weights,
             self.lowered_weights,
         ]
         if not number:
-            # In a few dimensions consensus alone is certain to find what there is, and the cheapest of all.
-            ways = [self.plain_starts, self.consensus, *ways]
+            ways.insert(0, self.plain_starts)
         return ways
 
     def plain_starts(self, effort: int) -> Candidate:
@@ -147,7 +157,7 @@ class _Portfolio:
             chosen = self._subsets(size, min(n, k))
             W = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
             best = max(best, self.problem.best(W), key=lambda candidate: candidate.agreement)
-            self.draws += size
+            self.draws += size * _PREFERENCES.count(0.0) // len(_PREFERENCES)
             left -= size
         return best
 
@@ -190,8 +200,10 @@ class _Portfolio:
         return best
 
     def _subsets(self, count: int, size: int) -> NDArray[np.intp]:
-        """Return `count` random sets of `size` different rows."""
-        keys = self.rng.random((count, len(self.problem.y)))
+        """Return `count` random sets of `size` different rows; a share of them prefers short rows."""
+        keys = -self.rng.gumbel(size=(count, len(self.problem.y)))
+        preference = np.resize(_PREFERENCES, count)[:, None]
+        keys += preference * np.log(self.problem.lengths)
         if size == keys.shape[1]:
             return np.argsort(keys, axis=1)
         return np.argpartition(keys, size, axis=1)[:, :size]

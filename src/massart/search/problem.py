@@ -40,6 +40,8 @@ class Consensus:
     near : float
         Residual that a row may have relative to its label and w.
     weights : (n,) array
+    lengths : (n,) array
+        What the rows were divided by: an adversary gains most on long ones, so short ones are drawn more often.
     """
 
     Z: FloatArray
@@ -47,6 +49,7 @@ class Consensus:
     slack: FloatArray
     near: float
     weights: FloatArray
+    lengths: FloatArray
 
     @property
     def total(self) -> float:
@@ -66,7 +69,9 @@ class Consensus:
 
     def restricted(self, index: NDArray[np.intp]) -> Consensus:
         """Return the problem of some of the rows."""
-        return Consensus(self.Z[index], self.y[index], self.slack[index], self.near, self.weights[index])
+        return Consensus(
+            self.Z[index], self.y[index], self.slack[index], self.near, self.weights[index], self.lengths[index]
+        )
 
     def fits(self, residuals: FloatArray, W: FloatArray) -> BoolArray:
         """Return which rows each parameter fits: (b, n) for absolute residuals (b, n) and parameters (b, k)."""

@@ -236,7 +236,8 @@ def _check_sparse(X: Any) -> Any:
     if csr.data.dtype.kind == "f" and not np.isfinite(csr.data).all():
         entry = int(np.flatnonzero(~np.isfinite(csr.data))[0])
         row = int(np.searchsorted(csr.indptr, entry, side="right")) - 1
-        raise ValueError(f"X must be finite, got {csr.data[entry]} at row {row}, column {int(csr.indices[entry])}")
+        value = "NaN" if np.isnan(csr.data[entry]) else str(csr.data[entry])
+        raise ValueError(f"X must be finite, got {value} at row {row}, column {int(csr.indices[entry])}")
     data = check_matrix(csr.data[None, :])[0]
     return sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape)
 

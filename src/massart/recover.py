@@ -20,7 +20,7 @@ from massart.certificate import Certificate, Verdict, noisy_certificate
 from massart.exact import Tolerance, exact_coefficients, tolerances
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, silent
-from massart.robust import Inliers, judge_inliers, robust_regression
+from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
 from massart.rows import Block, BoolArray, FloatArray, Rows, Sample
 
 SAMPLE_ROWS_PER_COLUMN = 16
@@ -299,11 +299,7 @@ class _Driver:
         )
         if fit.scale == 0:
             return exact
-        # A minority that agrees exactly, amid a majority that nearly does, is noise below the tolerance.
-        agree = exact.tolerance.agree(y - sample.X @ exact.coef, np.abs(sample.X) @ np.abs(exact.coef) + np.abs(y))
-        same = 2 * fit.inliers.sum() > len(y) and (fit.inliers & agree).sum() > 0.9 * agree.sum()
-        beyond_chance = agree.sum() > self.rows.n_columns + PLURALITY * len(y)
-        if not (forced or (beyond_chance and same) or self._looks_noisy(sample, y, exact.coef)):
+        if not (forced or self._barely_noisy(sample, y, exact, fit) or self._looks_noisy(sample, y, exact.coef)):
             return exact
         reach = float(np.abs(y - sample.X @ fit.coef)[fit.inliers].max())
         tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
@@ -320,6 +316,16 @@ class _Driver:
         )
         nothing = (None,) * self.rows.n_columns
         return _Outcome(fit.coef, tolerance, nothing, agree, self._weigh(agree), certificate, fit.standard_errors)
+
+    def _barely_noisy(self, sample: Sample, y: FloatArray, exact: _Outcome, fit: RobustFit) -> bool:
+        """Tell whether a minority agrees exactly amid a majority that nearly does: noise about as large as rounding."""
+        sizes = np.abs(sample.X) @ np.abs(exact.coef) + np.abs(y)
+        agree = exact.tolerance.agree(y - sample.X @ exact.coef, sizes)
+        return bool(
+            agree.sum() > self.rows.n_columns + PLURALITY * len(y)
+            and (fit.inliers & agree).sum() > 0.9 * agree.sum()
+            and fit.scale <= linear.NEAR * float(np.median(sizes))
+        )
 
     def _looks_noisy(self, sample: Sample, y: FloatArray, exact: FloatArray) -> bool:
         """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""

@@ -8,10 +8,10 @@ the formula through a :class:`Model`, so that other links than the identity take
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -85,41 +85,40 @@ class Recovery:
     tolerances: tuple[Tolerance, ...]
 
 
-class Model(Protocol):
-    """What the driver asks of a kind of formula."""
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What the driver asks of a kind of formula, as functions; :data:`LINEAR` shows their arguments.
 
-    def prepare(self, X: FloatArray, weights: FloatArray | None, callback: Callback) -> Any:
-        """Return what depends on the rows of a sample alone; it serves all label columns."""
+    Attributes
+    ----------
+    prepare : callable
+        ``prepare(X, weights, callback)`` returns what depends on the rows of a sample alone: it serves all labels.
+    propose : callable
+        Returns the best formula of a sample, the tolerance it needs and the rows that agree, as
+        :func:`massart.linear.propose`.
+    predict : callable
+        ``predict(products)`` returns the labels for the products w.x.
+    certify : callable
+        Returns what is proven from a sample and the counts of the whole table, as
+        :func:`massart.linear.certify_rows`.
+    """
 
-    def propose(
-        self,
-        prepared: Any,
-        X: FloatArray,
-        y: FloatArray,
-        weights: FloatArray | None,
-        candidates: Sequence[Tolerance],
-        rng: np.random.Generator,
-        rounds: int | None,
-        callback: Callback,
-    ) -> tuple[FloatArray, Tolerance, BoolArray]:
-        """Return the best formula of a sample, the tolerance it needs and the rows that agree."""
+    prepare: Callable[[FloatArray, FloatArray | None, Callback], Any]
+    propose: Callable[..., tuple[FloatArray, Tolerance, BoolArray]]
+    predict: Callable[[FloatArray], FloatArray]
+    certify: Callable[..., Certificate]
 
-    def predict(self, products: FloatArray) -> FloatArray:
-        """Return the labels for the products w.x."""
 
-    def certify(
-        self,
-        prepared: Any,
-        X: FloatArray,
-        weights: FloatArray | None,
-        agree: BoolArray,
-        tolerance: Tolerance,
-        rng: np.random.Generator,
-        column_names: Sequence[str] | None,
-        n_rows: float,
-        n_agree: float,
-    ) -> Certificate:
-        """Return what is proven, from a sample and the counts of the whole table."""
+def _decomposition(X: FloatArray, weights: FloatArray | None, callback: Callback) -> list[RadialIsotropy]:
+    return decompose(X, sample_weight=weights, callback=callback)
+
+
+def _identity(products: FloatArray) -> FloatArray:
+    return products
+
+
+LINEAR = Model(_decomposition, linear.propose, _identity, linear.certify_rows)
+"""y = w.x."""
 
 
 def recover(
@@ -128,7 +127,7 @@ def recover(
     tolerance: float | Literal["auto"] = "auto",
     inliers: Literal["auto", "exact", "noisy"] = "auto",
     rng: np.random.Generator,
-    model: Model | None = None,
+    model: Model = LINEAR,
     search: bool = True,
     column_names: Sequence[str] | None = None,
     callback: Callback = silent,
@@ -144,8 +143,7 @@ def recover(
         Whether right rows follow the formula exactly, or up to noise. "auto" asks the rows: a majority that agrees is
         exact, and only without one noise is considered.
     rng : numpy.random.Generator
-    model : Model, optional
-        Linear by default.
+    model : Model
     search : bool
         False for the published algorithm alone.
     column_names : sequence of str, optional
@@ -154,7 +152,7 @@ def recover(
     """
     if inliers not in ("auto", "exact", "noisy"):
         raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
-    driver = _Driver(rows, LinearModel() if model is None else model, tolerance, rng, search, column_names, callback)
+    driver = _Driver(rows, model, tolerance, rng, search, column_names, callback)
     outcomes = driver.exact(patient=inliers == "exact", rounds=1 if inliers == "noisy" else None)
     if inliers != "exact":
         for j, outcome in enumerate(outcomes):
@@ -170,49 +168,6 @@ def recover(
         standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
         tolerances=tuple(outcome.tolerance for outcome in outcomes),
     )
-
-
-class LinearModel:
-    """y = w.x."""
-
-    def prepare(self, X: FloatArray, weights: FloatArray | None, callback: Callback) -> list[RadialIsotropy]:
-        """Return the decomposition of the rows."""
-        return decompose(X, sample_weight=weights, callback=callback)
-
-    def propose(
-        self,
-        prepared: list[RadialIsotropy],
-        X: FloatArray,
-        y: FloatArray,
-        weights: FloatArray | None,
-        candidates: Sequence[Tolerance],
-        rng: np.random.Generator,
-        rounds: int | None,
-        callback: Callback,
-    ) -> tuple[FloatArray, Tolerance, BoolArray]:
-        """Return the answer of Algorithm 2 and the search."""
-        return linear.propose(X, y, weights, candidates, prepared, rng, rounds=rounds, callback=callback)
-
-    def predict(self, products: FloatArray) -> FloatArray:
-        """Return the products."""
-        return products
-
-    def certify(
-        self,
-        prepared: list[RadialIsotropy],
-        X: FloatArray,
-        weights: FloatArray | None,
-        agree: BoolArray,
-        tolerance: Tolerance,
-        rng: np.random.Generator,
-        column_names: Sequence[str] | None,
-        n_rows: float,
-        n_agree: float,
-    ) -> Certificate:
-        """Return what is proven."""
-        return linear.certify_rows(
-            X, weights, agree, tolerance, prepared, rng, column_names, n_rows=n_rows, n_agree=n_agree
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +304,7 @@ class _Driver:
             self.tolerance, sample.X, y, X_precision=self.rows.precision, y_precision=self.rows.precision
         )
         w, tolerance, agree = self.model.propose(
-            prepared, sample.X, y, sample.weights, candidates, self.rng, rounds, self.callback
+            sample.X, y, sample.weights, candidates, prepared, self.rng, rounds=rounds, callback=self.callback
         )
         fractions: tuple[Fraction | None, ...] = (None,) * len(w)
         if agree.sum() > len(w):
@@ -361,19 +316,17 @@ class _Driver:
 
     def _judge(self, sample: Sample, prepared: Any, answer: _Answer, agree: BoolArray) -> _Outcome:
         n_agree = self._weigh(agree)
-        share = (
-            1.0 if sample.weights is None else float(sample.weights[answer.agree].sum()) / max(answer.agree.sum(), 1)
-        )
+        in_sample = float(answer.agree.sum() if sample.weights is None else sample.weights[answer.agree].sum())
         certificate = self.model.certify(
-            prepared,
             sample.X,
             sample.weights,
             answer.agree,
             answer.tolerance,
+            prepared,
             self.rng,
             self.column_names,
-            self.total,
-            max(n_agree, share * float(answer.agree.sum())),
+            n_rows=self.total,
+            n_agree=max(n_agree, in_sample),
         )
         known = certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
         errors = np.full(len(answer.coef), 0.0 if known else np.nan)

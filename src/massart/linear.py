@@ -33,7 +33,7 @@ from massart.search import search as search_consensus
 NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
 
-CERTIFICATE_BUDGET = 2e9
+CERTIFICATE_BUDGET = 8e8
 """Floating-point operations spent on a certificate, about: no more than on finding the answer."""
 
 SEARCH_ROUNDS = 7

@@ -343,7 +343,7 @@ class _Driver:
             predicted = self.model.predict(products)
             y = block.y[:, columns]
             residuals = np.abs(y - predicted)
-            sizes = np.abs(y) + np.abs(predicted)  # at most the size of the terms: a row that agrees here agrees
+            sizes = np.abs(y)  # at most the size of the terms: a row that agrees here agrees
             marks = np.stack([t.agree(residuals[:, i], sizes[:, i]) for i, t in enumerate(chosen)], axis=1)
             # Where terms cancel, the size is larger than its parts show: few rows are worth a closer look.
             doubtful = ~marks & (residuals <= _DOUBTFUL * (sizes + np.abs(y).max()))

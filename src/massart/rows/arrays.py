@@ -22,16 +22,16 @@ BLOCK_BYTES = 1 << 20
 _LARGEST_EXACT_INTEGER = 2**53
 
 
-def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut ``n_rows`` rows of ``n_columns`` float64 numbers into consecutive blocks of about `BLOCK_BYTES`."""
-    size = block_rows(n_columns)
+def row_blocks(n_rows: int, n_columns: int, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Cut ``n_rows`` rows of ``n_columns`` float64 numbers into consecutive blocks of about `block_bytes`."""
+    size = block_rows(n_columns, block_bytes)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
 
-def block_rows(n_columns: int) -> int:
+def block_rows(n_columns: int, block_bytes: int = BLOCK_BYTES) -> int:
     """Return the number of rows in a full block of `row_blocks`."""
-    return max(64, BLOCK_BYTES // (8 * max(n_columns, 1)))
+    return max(64, block_bytes // (8 * max(n_columns, 1)))
 
 
 def precision_of(X: object) -> float:

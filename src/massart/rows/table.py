@@ -24,6 +24,8 @@ from massart.rows.arrays import (
     row_blocks,
 )
 
+_BLOCK_BYTES = 1 << 23  # kernels read a block once: larger ones cost fewer calls
+
 Sum = TypeVar("Sum", bound="Addable")
 
 
@@ -203,7 +205,7 @@ class ArrayRows:
         return "X times the coefficients is not finite: the numbers are too large"
 
     def _blocks(self) -> Iterator[Block]:
-        for rows in row_blocks(self.n_rows, self.n_columns):
+        for rows in row_blocks(self.n_rows, self.n_columns, _BLOCK_BYTES):
             weights = None if self._weights is None else self._weights[rows]
             yield Block(self._X[rows], self._y[rows], weights, self._intercept, rows.start)
 

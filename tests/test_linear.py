@@ -220,6 +220,23 @@ def test_odd_tables_get_an_honest_answer(X, y):
         assert found.certificate.verdict not in (Verdict.PROVEN, Verdict.MAJORITY)
 
 
+def test_the_margin_tells_whether_algorithm_1_had_to_succeed():
+    seen = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = gaussian(60, 3, rng)
+        w = rng.standard_normal(3)
+        y = MassartNoise(0.45, scale(-1.0)).corrupt(X, X @ w, rng).labels
+        found = recover_linear(X, y, margin=True)
+        margin = found.certificate.margin
+        assert margin.lower <= margin.upper
+        if margin.lower > 0:  # Lemma 2.3: then the L1 minimizer is this formula, whatever the wrong labels are
+            np.testing.assert_allclose(recover_linear(X, y, search=False).coef, found.coef, rtol=1e-9, atol=1e-9)
+        seen.add(margin.lower > 0)
+    assert seen == {True, False}
+    assert recover_linear(X, y).certificate.margin is None
+
+
 def test_least_squares_survives_scales():
     X = np.random.default_rng(0).standard_normal((20, 3)) * [1e120, 1, 1e-120]
     w = np.array([1e-120, 2, 3e120])

@@ -23,7 +23,7 @@ from massart.noise import (
     scale,
 )
 from massart.progress import Progress
-from massart.search import Consensus, concentrate, search
+from massart.search import Consensus, concentrate, improve_coordinates, search
 from massart.search.concentration import least_squares
 
 
@@ -148,6 +148,30 @@ def test_search_recovers_where_l1_fails(eta, rows, adversary):
         plain += bool(np.allclose(first, w, rtol=1e-5))
     assert recovered >= 9
     assert plain < recovered
+
+
+def test_a_wrong_dummy_is_repaired():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(200), rng.integers(0, 2, 200), np.arange(200) < 20]).astype(float)
+    w = np.array([1.0, 2.0, 3.0])
+    y = X @ w
+    y[:8] += 0.5  # of the twenty rows of the last dummy, eight are wrong together
+    threshold = np.full(200, 1e-9)
+    found = improve_coordinates(X, y, np.array([1.0, 2.0, 3.5]), threshold, np.ones(200))
+    np.testing.assert_allclose(found, w, atol=1e-9)
+    heavy = np.where(np.arange(200) < 8, 10.0, 1.0)  # by weight the eight rows are the majority of that dummy
+    np.testing.assert_allclose(improve_coordinates(X, y, w, threshold, heavy), [1, 2, 3.5], atol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_changing_single_coefficients_never_loses_rows(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (30, 4)).astype(float)
+    y = X @ rng.integers(-3, 4, 4) + (rng.random(30) < 0.3) * rng.integers(1, 9, 30)
+    start = rng.integers(-3, 4, 4).astype(float)
+    threshold = np.full(30, 1e-6)
+    found = improve_coordinates(X, y, start, threshold, np.ones(30))
+    assert (np.abs(y - X @ found) <= threshold).sum() >= (np.abs(y - X @ start) <= threshold).sum()
 
 
 def test_same_seed_same_answer():

@@ -74,8 +74,8 @@ def search(
     portfolio = _Portfolio(problem, first, rng, enough)
     best = problem.best(first[None])
     step = stale = 0
-    affordable = 1 + int(np.log2(max(1.0, _BUDGET / portfolio.cost)))
-    for number in range(min(rounds, affordable)):
+    affordable = int(np.log2(max(1.0, _BUDGET / portfolio.cost)))
+    for number in range(min(rounds, 1 + affordable)):
         before = best.agreement
         for way in portfolio.ways(number):
             if best.agreement > enough or portfolio.exhausted:
@@ -125,7 +125,7 @@ class _Portfolio:
         ]
         if not number:
             ways.insert(0, self.plain_starts)
-        return ways
+        return ways if self.cost <= _BUDGET else ways[:1]
 
     def plain_starts(self, effort: int) -> Candidate:
         """Concentrate from zero, from least squares and from the L1 answer."""

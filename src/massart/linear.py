@@ -261,7 +261,25 @@ def polish(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) ->
         if np.array_equal(now, chosen):
             break
         chosen = now
-    return w, agree
+    return (w, agree) if tolerance.absolute == 0 else _within(X, y, w, agree, tolerance)
+
+
+def _within(
+    X: FloatArray, y: FloatArray, w: FloatArray, agree: BoolArray, tolerance: Tolerance
+) -> tuple[FloatArray, BoolArray]:
+    """Move `w` into the intervals of rounded labels, y - t <= w.x <= y + t, where least squares stays outside of some.
+
+    The sum of what is missing to the interval of each row nearby is a one-sided L1 problem of two rows each.
+    """
+    t = tolerance.absolute
+    near = replace(tolerance, absolute=2 * t).agree(*_residuals(X, y, w))
+    if near.sum() <= agree.sum():
+        return w, agree
+    both = np.vstack([X[near], -X[near]])
+    labels = np.concatenate([y[near] + t, t - y[near]])
+    moved = l1_regression(both, labels, one_sided=np.ones(len(labels), dtype=bool)).coef
+    now = tolerance.agree(*_residuals(X, y, moved))
+    return (moved, now) if now.sum() > agree.sum() else (w, agree)
 
 
 def _residuals(X: FloatArray, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:

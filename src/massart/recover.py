@@ -49,6 +49,10 @@ CHEAP = 10_000_000
 """Numbers in a table on which the published algorithm runs whole before exactness is given up."""
 
 MOST_SNAPPING_ROWS = 2_000
+
+KEPT = 0.995
+"""Share of the agreeing rows that must stay when rounded labels get exact numbers: wrong ones may agree by chance."""
+
 _DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
 
 
@@ -98,6 +102,8 @@ class Model:
         :func:`massart.linear.propose`.
     predict : callable
         ``predict(products)`` returns the labels for the products w.x.
+    polish : callable
+        ``polish(X, y, w, tolerance)`` returns w refitted to the rows that agree, and these rows.
     certify : callable
         Returns what is proven from a sample and the counts of the whole table, as
         :func:`massart.linear.certify_rows`.
@@ -106,6 +112,7 @@ class Model:
     prepare: Callable[[FloatArray, FloatArray | None, Callback], Any]
     propose: Callable[..., tuple[FloatArray, Tolerance, BoolArray]]
     predict: Callable[[FloatArray], FloatArray]
+    polish: Callable[[FloatArray, FloatArray, FloatArray, Tolerance], tuple[FloatArray, BoolArray]]
     certify: Callable[..., Certificate]
 
 
@@ -117,7 +124,7 @@ def _identity(products: FloatArray) -> FloatArray:
     return products
 
 
-LINEAR = Model(_decomposition, linear.propose, _identity, linear.certify_rows)
+LINEAR = Model(_decomposition, linear.propose, _identity, linear.polish, linear.certify_rows)
 """y = w.x."""
 
 
@@ -306,12 +313,15 @@ class _Driver:
         w, tolerance, agree = self.model.propose(
             sample.X, y, sample.weights, candidates, prepared, self.rng, rounds=rounds, callback=self.callback
         )
-        fractions: tuple[Fraction | None, ...] = (None,) * len(w)
-        if agree.sum() > len(w):
-            chosen = np.flatnonzero(agree)[:MOST_SNAPPING_ROWS]
-            exact = exact_coefficients(sample.X[chosen], y[chosen], w, tolerance)
-            w, fractions = exact.coef, exact.fractions
-            agree = tolerance.agree(y - sample.X @ w, np.abs(sample.X) @ np.abs(w) + np.abs(y))
+        X = sample.X
+        if tolerance.absolute > 0 and len(y) < self.rows.n_rows:
+            # Intervals of rounded labels pin a coefficient the better the more rows there are.
+            more = self.rows.sample(MOST_NOISY_ROWS, self.rng)
+            w, close = self.model.polish(more.X, more.y[:, j], w, tolerance)
+            w, fractions = _snap(more.X[close], more.y[close, j], w, tolerance)
+        else:
+            w, fractions = _snap(X[agree], y[agree], w, tolerance)
+        agree = tolerance.agree(y - X @ w, np.abs(X) @ np.abs(w) + np.abs(y))
         return _Answer(w, tolerance, fractions, agree)
 
     def _judge(self, sample: Sample, prepared: Any, answer: _Answer, agree: BoolArray) -> _Outcome:
@@ -369,6 +379,23 @@ class _Answer:
     tolerance: Tolerance
     fractions: tuple[Fraction | None, ...]
     agree: BoolArray
+
+
+def _snap(
+    X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance
+) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
+    """Return the formula in exact numbers where these rows, which agree with `w`, support them."""
+    nothing = (None,) * len(w)
+    if len(y) <= len(w):
+        return w, nothing
+    X, y = X[:MOST_SNAPPING_ROWS], y[:MOST_SNAPPING_ROWS]
+    # Rounded labels leave w anywhere in their intervals; least squares is in the middle, where simple numbers are.
+    start = w if tolerance.absolute == 0 else linear.least_squares(X, y)
+    exact = exact_coefficients(X, y, start, tolerance)
+    agree = tolerance.agree(y - X @ exact.coef, np.abs(X) @ np.abs(exact.coef) + np.abs(y))
+    if tolerance.absolute > 0 and agree.mean() < KEPT:
+        return w, nothing
+    return exact.coef, exact.fractions
 
 
 def _weights_of(block: Block) -> FloatArray:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from harness import Case, Goal, Incorrect, MissingPeer, Row, at_least, at_most, count, race, require  # isort: skip
 
 import numpy as np
 
+from drug_discovery import drug_discovery
 from heavy_families import FAMILIES, Rows, check_answer
 from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
 from massart.noise import cauchy, ill_conditioned, paper_mixture
@@ -164,18 +163,8 @@ def _heavy(seeds: int) -> Iterator[Row]:
         )
 
 
-def drug_discovery() -> tuple[Rows, Rows]:
-    """Return the training rows and labels of the drug-discovery set, from MASSART_DRUG_DATA or the shared folder."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "data" / "drug_discovery_qsar.mat"
-    path = Path(os.environ.get("MASSART_DRUG_DATA", default))
-    if not path.exists():
-        raise MissingPeer("drug_discovery_qsar.mat is not here; set MASSART_DRUG_DATA to its path")
-    data = require("scipy.io").loadmat(path)
-    return np.ascontiguousarray(data["X_train"], dtype=float), data["y_train"].ravel().astype(float)
-
-
 def _drug_discovery() -> Row:
-    X, _ = drug_discovery()
+    X = drug_discovery().X
     rank = int(np.linalg.matrix_rank(X))
 
     def judge(pieces: list[RadialIsotropy], _: object) -> str:

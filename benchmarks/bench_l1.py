@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from drug_discovery import drug_discovery
 from harness import Case, Goal, Incorrect, MissingPeer, Row, alternate, at_least, at_most, count, race, require
 from massart.l1 import L1Solution, Status, l1_regression
 
-DRUG_DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "drug_discovery_qsar.mat"
 SAME_OBJECTIVE = 1e-10
 SAME_COEFFICIENTS = 1e-12
 
@@ -160,10 +160,8 @@ def _drug(labels: str, small: bool, wanted: Goal) -> Iterator[Row]:
     HiGHS makes the most of the zeros. The second form is like what the learners solve, since a radial-isotropic
     transform leaves none.
     """
-    if not DRUG_DATA.exists():
-        raise MissingPeer(f"the file {DRUG_DATA.name} is not there")
-    loaded = require("scipy.io").loadmat(DRUG_DATA)
-    X, y = loaded["X_train"].astype(float), loaded["y_train"].ravel().astype(float)
+    data = drug_discovery()
+    X, y = data.X, data.y
     if labels == "corrupted":
         y = np.where(np.random.default_rng(0).random(y.size) < 0.4, -100.0 * y, y)
     if small:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from harness import Case, Incorrect, MissingPeer, Row, at_least, at_most, count, race, require  # isort: skip
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_isotropy import drug_discovery
+from drug_discovery import drug_discovery
 from massart.noise import (
     Adversary,
     MassartNoise,
@@ -51,17 +49,10 @@ def cases(small: bool) -> Iterator[Case]:
     yield Case("time", partial(_time, *((500, 5) if small else (2000, 10))))
 
 
-def drug_discovery_test() -> tuple[FloatArray, FloatArray]:
-    """Return the test rows and labels of the drug-discovery set."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "data" / "drug_discovery_qsar.mat"
-    data = require("scipy.io").loadmat(Path(os.environ.get("MASSART_DRUG_DATA", default)))
-    return np.ascontiguousarray(data["X_test"], dtype=float), data["y_test"].ravel().astype(float)
-
-
 def _drug(eta: float, draws: int) -> Row:
     """Report the mean share of test rows within the margin, over draws of the rows that become -100 y."""
-    X, y = drug_discovery()
-    X_test, y_test = drug_discovery_test()
+    data = drug_discovery()
+    X, y, X_test, y_test = data.X, data.y, data.X_test, data.y_test
     shares, scales = [], []
     for seed in range(draws):
         rng = np.random.default_rng(seed)

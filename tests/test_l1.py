@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.io import loadmat
 from scipy.optimize import linprog
 
+from drug_discovery import drug_discovery
+from harness import MissingPeer
 from massart.l1 import L1Solution, Status, direct, l1_regression
 from massart.l1.matrix import DenseRows, SparseRows, check_rows
 from massart.l1.problem import Problem, evaluate
@@ -454,11 +454,11 @@ def test_a_dual_out_of_balance_shows_in_the_gap_even_at_zero():
 
 @pytest.mark.parametrize("labels", ["clean", "corrupted"])
 def test_drug_discovery_set_has_the_objective_of_highs(labels):
-    path = Path(__file__).resolve().parents[2] / "shared" / "data" / "drug_discovery_qsar.mat"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not beside the checkout, in shared/data")
-    loaded = loadmat(path)
-    X, y = loaded["X_train"].astype(float), loaded["y_train"].ravel().astype(float)
+    try:
+        data = drug_discovery()
+    except MissingPeer as reason:
+        pytest.skip(str(reason))
+    X, y = data.X, data.y
     if labels == "corrupted":
         y = np.where(np.random.default_rng(0).random(y.size) < 0.4, -100.0 * y, y)
     solution = l1_regression(X, y)

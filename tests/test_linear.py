@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from massart.certificate import Verdict
 from massart.isotropy import decompose, radial_isotropy
 from massart.l1 import l1_regression
-from massart.linear import has_majorities, least_squares, recover_linear
+from massart.linear import has_column_majorities, has_majorities, least_squares, recover_linear
 from massart.noise import (
     MassartNoise,
     cauchy,
@@ -124,6 +124,14 @@ def test_a_false_majority_on_a_subspace_is_not_claimed():
     assert 2 * found.agree.sum() > len(y)
     assert found.certificate.verdict not in (Verdict.PROVEN, Verdict.MAJORITY)
     assert not has_majorities(decompose(X), found.agree, np.ones(len(y)))
+
+
+def test_exactly_half_of_a_column_is_no_majority():
+    X = np.array([[1.0, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]])
+    agree = np.array([True, False, True, True])
+    assert not has_column_majorities(X, agree, np.ones(4))
+    assert has_column_majorities(X, agree, np.array([2.0, 1, 1, 1]))
+    assert has_column_majorities(X[:, [0, 2]], agree, np.ones(4)), "a zero column has no rows to ask"
 
 
 def test_dummies_and_constants():

@@ -351,4 +351,5 @@ def has_majorities(pieces: Sequence[RadialIsotropy], agree: BoolArray, counts: F
 def has_column_majorities(X: FloatArray, agree: BoolArray, counts: FloatArray) -> bool:
     """Tell whether more than half of the rows in which a column is not zero agree, for every column."""
     present = X != 0
-    return bool(np.all(2 * (counts * agree) @ present >= counts @ present))
+    rows = counts @ present
+    return bool(np.all((2 * (counts * agree) @ present > rows) | (rows == 0)))

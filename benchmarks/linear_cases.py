@@ -201,7 +201,7 @@ def attempt(cell: Cell, method: Method, trial: int) -> Answer:
 @cache
 def trials(cell: Cell, method: Method, n_trials: int) -> tuple[Answer, ...]:
     """Return the answers of trials 0, 1, ..."""
-    return tuple(_checked(cell, method, range(n_trials), _mapped))
+    return tuple(_checked(cell, method, range(n_trials), mapped))
 
 
 def one_by_one(cell: Cell, method: Method, n_trials: int) -> tuple[Answer, ...]:
@@ -217,7 +217,7 @@ def reaches(cell: Cell, method: Method, n_trials: int, share: float) -> bool:
     while done < n_trials:
         numbers = range(done, min(done + max(allowed + 1 - failures, processes()), n_trials))
         done = numbers.stop
-        failures += sum(not answer.recovered for answer in _checked(cell, method, numbers, _mapped))
+        failures += sum(not answer.recovered for answer in _checked(cell, method, numbers, mapped))
         if failures > allowed:
             return False
     return True
@@ -259,7 +259,7 @@ def processes() -> int:
     return int(os.environ.get("MASSART_BENCH_PROCESSES", min(2, os.cpu_count() or 1)))
 
 
-def _mapped(function: Callable[[int], Answer], numbers: range) -> list[Answer]:
+def mapped(function: Callable[[int], Answer], numbers: range) -> list[Answer]:
     """Return the function's values in order."""
     if processes() <= 1 or len(numbers) <= 1:
         return [function(number) for number in numbers]
@@ -278,7 +278,7 @@ R_METHODS = {"ltsReg": "robustbase", "lmrob": "robustbase", "rlm": "MASS"}
 """The methods of peers.R and the packages they come from."""
 
 
-def r_trials(cell: Cell, n_trials: int) -> dict[str, tuple[Answer, ...]]:
+def r_trials(cell: Cell, n_trials: int, program: str = "peers.R") -> dict[str, tuple[Answer, ...]]:
     """Return what R's methods make of the first trials, timed inside one R process; those not installed are missing."""
     if shutil.which("Rscript") is None:
         raise MissingPeer("Rscript is not installed")
@@ -288,8 +288,8 @@ def r_trials(cell: Cell, n_trials: int) -> dict[str, tuple[Answer, ...]]:
         with source.open("wb") as file:
             for table in tables:
                 file.write(table.X.tobytes(order="F") + table.y.tobytes())
-        program = Path(__file__).with_name("peers.R")
-        command = ["Rscript", str(program), str(source), str(target), str(n_trials), str(cell.n), str(cell.d)]
+        script = Path(__file__).with_name(program)
+        command = ["Rscript", str(script), str(source), str(target), str(n_trials), str(cell.n), str(cell.d)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise MissingPeer(f"R failed: {done.stderr[-200:]}")

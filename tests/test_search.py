@@ -106,7 +106,7 @@ def test_concentration_from_zero_finds_the_truth_among_gross_errors():
     w = rng.standard_normal(10)
     y = MassartNoise(0.4, far_constant).corrupt(X, X @ w, rng).labels
     problem = consensus(X, y)
-    found = concentrate(problem, np.zeros((1, 10)), 50, 15, enough=54.5)
+    found = concentrate(problem, np.zeros((1, 10)), 0.5, 15, enough=54.5)
     np.testing.assert_allclose(found.w, w, rtol=1e-8)
 
 

@@ -211,24 +211,23 @@ def _solve_piece(
     if rounds != 0:
         slack = tolerance.absolute / lengths
         problem = Consensus(Z, labels, slack, max(NEAR, tolerance.relative), weights, lengths)
-        z = _search(problem, z, rng, SEARCH_ROUNDS if rounds is None else rounds, callback)
+        rounds = SEARCH_ROUNDS if rounds is None else rounds
+        z = search_rows(problem, z, rng, min(rounds, FEW_ROUNDS) if len(Z) >= PLENTY * Z.shape[1] else rounds, callback)
     return np.asarray(basis @ z)
 
 
-def _search(
+def search_rows(
     problem: Consensus, first: FloatArray, rng: np.random.Generator, rounds: int, callback: Callback
 ) -> FloatArray:
     """Return the answer that fits most among `first` and those of the search, on some of the rows if there are many."""
     n, k = problem.Z.shape
     best = problem.best(first[None])
-    if best.agreement > problem.unique:
+    if problem.settled(best, problem.unique):
         return best.w
     size = max(SEARCH_ROWS_PER_COLUMN * k, SMALLEST_SEARCH)
     part = problem
     if n > 2 * size:
         part = problem.restricted(np.sort(rng.choice(n, size, replace=False)))
-    if n >= PLENTY * k:
-        rounds = min(rounds, FEW_ROUNDS)
     found = search_consensus(part, first, rng, enough=part.unique, rounds=rounds, callback=callback)
     return max(best, problem.best(found.w[None]), key=lambda candidate: candidate.agreement).w
 

@@ -118,6 +118,7 @@ def certify_relu(
     a_pos: float,
     n_zero: float,
     a_zero: float,
+    n_active: float | None = None,
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
     general_position: bool = False,
@@ -128,7 +129,9 @@ def certify_relu(
 ) -> Certificate:
     """Say what is proven about a formula ``max(0, w.x)`` from the rows with positive labels that it fits.
 
-    A MAJORITY takes more than half of all rows and more than half of those with positive labels: w = 0 fits all zeros.
+    A MAJORITY takes more than half of all rows and more than half of those where the formula is positive: w = 0 fits
+    all zeros. It is the same for any link that clips, with labels between its limits for positive ones and labels at
+    a limit for zeros.
 
     Parameters
     ----------
@@ -139,6 +142,8 @@ def certify_relu(
     n_zero, a_zero : float
         Rows with y = 0, and those of them that it fits. With a tolerance t, labels up to t belong here: zero
         fits them, too. Rows with negative labels fit no formula: leave them out.
+    n_active : float, optional
+        Rows where the formula is positive; all with y > 0 by default.
     sample_weight, rng, general_position, confidence, tolerance, budget, column_names
         As for :func:`certify`.
     """
@@ -149,7 +154,8 @@ def certify_relu(
     _check_counts(n_zero, a_zero, "n_zero", "a_zero")
     total, agree = float(n_pos + n_zero), float(a_pos + a_zero)
     case = _Case(rows, weights, float(a_pos), total - agree, tolerance, confidence, budget, rng, general_position)
-    return _certificate(case, total, agree, 2 * agree > total and 2 * a_pos > n_pos, column_names, None)
+    majority = 2 * agree > total and 2 * a_pos > (n_pos if n_active is None else n_active)
+    return _certificate(case, total, agree, majority, column_names, None)
 
 
 def noisy_certificate(

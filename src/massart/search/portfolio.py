@@ -8,11 +8,14 @@ different tables, so that together they do better than each:
   (finds it among rows that follow another rule);
 - *concentration from few random rows* (FAST-LTS), for less than about a third of wrong rows;
 - *consensus* of k random rows, for few columns or few wrong rows;
-- *L1 with other weights*: random ones, and ones lowered on the rows that a failed answer fits.
+- *L1 with other weights*: random ones, and ones lowered on the rows that a failed answer fits;
+- with limits, *L1 from other active rows*: those of random directions, where the alternation ends elsewhere; and
+  *concentration without the rows of the leader*, which outnumber the right ones where an adversary answers by a rule.
 
 Rounds double what is spent on each. The search ends when a parameter fits more than `enough`, when some rounds bring no
-improvement, when consensus has drawn so often that it cannot have missed a large share, when the first rounds found
-nothing beyond chance (then there is no exact rule to find), or after the last round.
+improvement, when (with limits) several ways end at the same majority, when consensus has drawn so often that it cannot
+have missed a large share, when the first rounds found nothing beyond chance (then there is no exact rule to find), or
+after the last round.
 """
 
 from __future__ import annotations
@@ -22,14 +25,23 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.l1 import l1_regression
 from massart.progress import Callback, Progress, silent
 from massart.rows import FloatArray
+from massart.search.alternation import active_rows, alternate
 from massart.search.concentration import concentrate, least_squares
 from massart.search.problem import Candidate, Consensus
 
 _SHARES = (0.5, 0.55, 0.45, 0.4, 0.35, 0.3)
 """Shares of the rows that concentration keeps: larger ones resist chance, smaller ones wrong rows."""
+
+_SMALL_SHARES = (0.25, 0.2)
+"""Also tried with limits: wrong labels may be decisive where right ones are not."""
+
+_TINY = 1e-9
+"""Length of a start, relative to the labels, that is zero but for the rows it makes active."""
+
+_DIRECTIONS = 20
+_ALTERNATIONS = 8
 
 _DISTANCES = (0.1, 0.3, 0.6)
 """How far around an answer concentration starts, relative to its length."""
@@ -44,6 +56,7 @@ _ROUNDS = 7
 _BUDGET = 1e11  # floating-point operations of the last round, about
 _ROUNDS_FOR_CHANCE = 3
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
+_HITS = 3  # ways with limits, where no count proves a majority, that end at the same one
 _BATCH_BYTES = 1 << 25
 
 
@@ -73,14 +86,19 @@ def search(
     """
     portfolio = _Portfolio(problem, first, rng, enough)
     best = problem.best(first[None])
-    step = stale = 0
+    step = stale = hits = 0
     affordable = int(np.log2(max(1.0, _BUDGET / portfolio.cost)))
     for number in range(min(rounds, 1 + affordable)):
         before = best.agreement
         for way in portfolio.ways(number):
-            if best.agreement > enough or portfolio.exhausted:
+            if problem.settled(best, enough) or portfolio.exhausted:
                 return best
-            best = max(best, way(2**number), key=lambda candidate: candidate.agreement)
+            found = way(2**number)
+            if found.agreement >= best.agreement:
+                hits = 1 if found.agreement > best.agreement else hits + 1
+                best = portfolio.leader = found
+            if problem.limits is not None and hits >= _HITS and problem.has_majority(best):
+                return best
             step += 1
             callback(Progress("search", step, problem.total - best.agreement, problem.total - enough))
         stale = stale + 1 if best.agreement == before else 0
@@ -101,6 +119,7 @@ class _Portfolio:
         self.enough = enough
         self.lowered = problem.weights.copy()  # weights that fall on rows that failed answers fit
         self.failed = first
+        self.leader = problem.best(first[None])
         self.draws = 0
 
     @property
@@ -123,15 +142,50 @@ class _Portfolio:
             self.random_weights,
             self.lowered_weights,
         ]
+        if self.problem.limits is not None:
+            ways[0:0] = [self.without_leader]
+            ways.insert(3, self.directions)
         if not number:
             ways.insert(0, self.plain_starts)
         return ways if self.cost <= _BUDGET else ways[:1]
 
     def plain_starts(self, effort: int) -> Candidate:
-        """Concentrate from zero, from least squares and from the L1 answer."""
-        Z, y = self.problem.Z, self.problem.y
+        """Concentrate from zero, from least squares, from the L1 answer and, with limits, from directions at zero."""
+        return self._concentrate(self._plain_starts(self.problem), _SHARES + _SMALL_SHARES * self._limited)
+
+    def without_leader(self, effort: int) -> Candidate:
+        """Concentrate on the rows that the leader does not explain."""
+        W = self.leader.w[None]
+        fitted = self.problem.fits(self.problem.residuals(W), W)[0]
+        fitted[np.setdiff1d(np.arange(len(fitted)), self.problem.decisive)] = False
+        rest = self.problem.restricted(np.flatnonzero(~fitted))
+        if len(rest.decisive) <= rest.Z.shape[1]:
+            return self.leader
+        starts = self._plain_starts(rest)
+        found = [concentrate(rest, starts, share, _STEPS, rest.total).w for share in _SHARES]
+        return self.problem.best(np.stack(found))
+
+    def _plain_starts(self, problem: Consensus) -> FloatArray:
+        Z, y = problem.Z[problem.decisive], problem.y[problem.decisive]
         starts = np.stack([np.zeros(Z.shape[1]), least_squares(Z[None], y[None])[0], self.first])
-        return self._concentrate(starts, _SHARES)
+        if not self._limited:
+            return starts
+        directions = np.vstack([Z.sum(axis=0), self.rng.standard_normal((_DIRECTIONS, Z.shape[1]))])
+        return np.vstack([starts, _TINY * float(np.abs(y).max(initial=1.0)) * directions])
+
+    @property
+    def _limited(self) -> bool:
+        return self.problem.limits is not None
+
+    def directions(self, effort: int) -> Candidate:
+        """Concentrate from the L1 answers on the active rows of random directions."""
+        best = Candidate(self.first, -1.0)
+        for direction in self.rng.standard_normal((2 * effort, self.first.size)):
+            for w in alternate(self.problem, direction, _ALTERNATIONS):
+                best = max(best, self._concentrate(w[None], _SHARES[:4]), key=lambda candidate: candidate.agreement)
+                if self._settled(best):
+                    return best
+        return best
 
     def around(self, effort: int) -> Candidate:
         """Concentrate from points around the L1 answer."""
@@ -142,19 +196,19 @@ class _Portfolio:
 
     def few_rows(self, effort: int) -> Candidate:
         """Concentrate from fits of a few random rows more than there are columns."""
-        n, k = self.problem.Z.shape
+        n, k = len(self.problem.decisive), self.first.size
         chosen = self._subsets(100 * effort, min(n, k + 1))
         starts = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
-        return self._concentrate(starts, (0.5 + 0.5 * (k + 1) / n,))
+        return self._concentrate(starts, (0.5 + 0.5 * (k + 1) / max(n, k + 1),))
 
     def consensus(self, effort: int) -> Candidate:
         """Count what k random rows, fitted exactly, agree with."""
-        n, k = self.problem.Z.shape
+        n, k = len(self.problem.y), self.first.size
         best = Candidate(self.first, -1.0)
         left = 1000 * effort
-        while left > 0 and best.agreement <= self.enough:
+        while left > 0 and not self._settled(best):
             size = min(left, max(1, _BATCH_BYTES // (8 * k * max(k, n // k + 1))))
-            chosen = self._subsets(size, min(n, k))
+            chosen = self._subsets(size, min(len(self.problem.decisive), k))
             W = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
             best = max(best, self.problem.best(W), key=lambda candidate: candidate.agreement)
             self.draws += size * _PREFERENCES.count(0.0) // len(_PREFERENCES)
@@ -181,29 +235,38 @@ class _Portfolio:
     def _from_l1(self, weights: Iterator[FloatArray], remember: bool = False) -> Candidate:
         best = Candidate(self.first, -1.0)
         for row_weights in weights:
-            w = l1_regression(self.problem.Z, self.problem.y, sample_weight=row_weights).coef
-            if remember:
-                self.failed = w
-            best = max(best, self._concentrate(w[None], _SHARES[:4]), key=lambda candidate: candidate.agreement)
-            if best.agreement > self.enough:
-                break
+            for w in alternate(self.problem, self.failed, _ALTERNATIONS, row_weights):
+                if remember:
+                    self.failed = w
+                best = max(best, self._concentrate(w[None], _SHARES[:4]), key=lambda candidate: candidate.agreement)
+                if self._settled(best):
+                    return best
         return best
+
+    def _settled(self, best: Candidate) -> bool:
+        return self.problem.settled(best, self.enough)
 
     def _concentrate(self, starts: FloatArray, shares: tuple[float, ...]) -> Candidate:
         best = Candidate(starts[0], -1.0)
         for share in shares:
-            size = round(share * len(self.problem.y))
-            found = concentrate(self.problem, starts, size, _STEPS, self.enough)
+            found = concentrate(self.problem, starts, share, _STEPS, self.enough)
             best = max(best, found, key=lambda candidate: candidate.agreement)
-            if best.agreement > self.enough:
+            if self._settled(best):
                 break
         return best
 
     def _subsets(self, count: int, size: int) -> NDArray[np.intp]:
-        """Return `count` random sets of `size` different rows; a share of them prefers short rows."""
-        keys = -self.rng.gumbel(size=(count, len(self.problem.y)))
+        """Return `count` random sets of `size` different decisive rows; a share of them prefers short rows.
+
+        With limits every other set prefers the rows that are active for the first answer: more of them are right.
+        """
+        rows = self.problem.decisive
+        keys = -self.rng.gumbel(size=(count, len(rows)))
         preference = np.resize(_PREFERENCES, count)[:, None]
-        keys += preference * np.log(self.problem.lengths)
+        keys += preference * np.log(self.problem.lengths[rows])
+        if self.problem.limits is not None:
+            inactive = ~active_rows(self.problem, self.problem.limits, self.first)[rows]
+            keys[::2] += np.where(inactive, np.inf if (~inactive).sum() >= size else 0.0, 0.0)
         if size == keys.shape[1]:
-            return np.argsort(keys, axis=1)
-        return np.argpartition(keys, size, axis=1)[:, :size]
+            return rows[np.argsort(keys, axis=1)]
+        return rows[np.argpartition(keys, size, axis=1)[:, :size]]

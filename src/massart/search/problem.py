@@ -5,16 +5,27 @@ r"""What is searched for: the parameter that fits the most rows.
 
 over unit rows :math:`z_i`, counted with weights. The allowances are generous, with :math:`\rho` about half of the
 digits: a candidate that is right but not yet polished must count. The caller decides at the data's own precision.
+
+**Limits.** Where a link clips, row i is fitted if :math:`\min(\max(l_i, w \cdot z_i), u_i)` is its label. A *decisive*
+label, one between its limits, tells :math:`w \cdot z_i`; a limit tells a side only. A row is *active* for w where
+:math:`l_i < w \cdot z_i < u_i`. Zero fits half of all ReLU labels, so a candidate counts only with more decisive rows
+than any k of them give.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
+
+CLEAR = 2.0
+"""Standard deviations of a fair coin beyond one half at which a majority of the active rows ends a search."""
+
+_REPEATED = 2
+"""Decisive rows, in units of what any k of them give, that end a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +34,31 @@ class Candidate:
 
     w: FloatArray
     agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where the products w.z of rows are clipped.
+
+    Attributes
+    ----------
+    lower, upper : (n,) arrays
+        Scaled with their rows.
+    decisive : (n,) boolean array
+        Rows whose label lies between the limits; the label of any other row is one of its limits.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    decisive: BoolArray
+
+    def active(self, products: FloatArray) -> BoolArray:
+        """Return which rows each parameter does not clip, for products (b, n)."""
+        return np.asarray((products > self.lower) & (products < self.upper))
+
+    def restricted(self, index: NDArray[np.intp]) -> Limits:
+        """Return the limits of some of the rows."""
+        return Limits(self.lower[index], self.upper[index], self.decisive[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +78,8 @@ class Consensus:
     weights : (n,) array
     lengths : (n,) array
         What the rows were divided by: an adversary gains most on long ones, so short ones are drawn more often.
+    limits : Limits, optional
+        Where the link clips; by default it does not.
     """
 
     Z: FloatArray
@@ -50,6 +88,7 @@ class Consensus:
     near: float
     weights: FloatArray
     lengths: FloatArray
+    limits: Limits | None = None
 
     @property
     def total(self) -> float:
@@ -67,10 +106,21 @@ class Consensus:
         """In general position, a parameter that fits more than this fits more than any other."""
         return (self.total + self.chance - float(self.weights.max())) / 2
 
+    @property
+    def decisive(self) -> NDArray[np.intp]:
+        """The rows whose label tells the product w.z."""
+        return np.arange(len(self.y)) if self.limits is None else np.flatnonzero(self.limits.decisive)
+
     def restricted(self, index: NDArray[np.intp]) -> Consensus:
         """Return the problem of some of the rows."""
-        return Consensus(
-            self.Z[index], self.y[index], self.slack[index], self.near, self.weights[index], self.lengths[index]
+        return replace(
+            self,
+            Z=self.Z[index],
+            y=self.y[index],
+            slack=self.slack[index],
+            weights=self.weights[index],
+            lengths=self.lengths[index],
+            limits=None if self.limits is None else self.limits.restricted(index),
         )
 
     def fits(self, residuals: FloatArray, W: FloatArray) -> BoolArray:
@@ -80,10 +130,54 @@ class Consensus:
 
     def residuals(self, W: FloatArray) -> FloatArray:
         """Return the absolute residuals of each parameter on each row, (b, n)."""
-        return np.abs(self.y - W @ self.Z.T)
+        products = W @ self.Z.T
+        if self.limits is not None:
+            np.clip(products, self.limits.lower, self.limits.upper, out=products)
+        return np.abs(self.y - products)
 
     def best(self, W: FloatArray, residuals: FloatArray | None = None) -> Candidate:
         """Return the parameter of `W`, (b, k), that fits most."""
-        agreement = self.fits(self.residuals(W) if residuals is None else residuals, W) @ self.weights
+        fits = self.fits(self.residuals(W) if residuals is None else residuals, W)
+        agreement = fits @ self.weights
+        if self.limits is not None:
+            decided = fits @ (self.weights * self.limits.decisive)
+            agreement = np.where(decided > self.chance, agreement, np.minimum(decided, self.chance))
         j = int(np.argmax(agreement))
         return Candidate(W[j], float(agreement[j]))
+
+    def settled(self, candidate: Candidate, enough: float) -> bool:
+        """Tell whether nothing better need be looked for: it fits more than `enough`.
+
+        With limits no count alone says so. But rows that are active for a wrong w agree only where their label is
+        wrong, so a majority of them, beyond luck and beyond what any k rows give, is the sign of the right one.
+        """
+        if self.limits is None:
+            return candidate.agreement > enough
+        if candidate.agreement <= self.chance:
+            return False
+        right, met = self._evidence(self.limits, candidate.w)
+        if right - self.chance > self.total - candidate.agreement:
+            return True  # the certificate's count, in general position
+        return right > _REPEATED * self.chance and is_clear_majority(right, met, CLEAR)
+
+    def has_majority(self, candidate: Candidate) -> bool:
+        """Tell whether more than half of the rows agree, with limits also of those that are active."""
+        if candidate.agreement <= self.total / 2:
+            return False
+        if self.limits is None:
+            return True
+        right, met = self._evidence(self.limits, candidate.w)
+        return 2 * right > met
+
+    def _evidence(self, limits: Limits, w: FloatArray) -> tuple[float, float]:
+        """Return the weight of the decisive rows that agree, and that of all rows which speak for w or against it."""
+        W = w[None]
+        fits = self.fits(self.residuals(W), W)[0]
+        decided = fits & limits.decisive
+        active = limits.active(W @ self.Z.T)[0] & (decided | ~fits)
+        return float(self.weights[decided].sum()), float(self.weights[active].sum())
+
+
+def is_clear_majority(right: float, met: float, deviations: float) -> bool:
+    """Tell whether `right` of `met` rows are more than half, by so many standard deviations of a fair coin."""
+    return bool(right > (met + deviations * np.sqrt(max(met, 0.0))) / 2)

@@ -1,0 +1,135 @@
+r"""What the rows say of a formula :math:`y = f(w \cdot x)`: a few marks for each row, and the verdict from their counts.
+
+Zero fits all inactive rows of any ReLU table, so a majority of all rows alone says little. But a row that is active for
+a wrong w agrees with it only where its label is wrong, which happens with a probability below one half. So MAJORITY
+takes, besides more than half of all rows, more than half of the active ones at every level of their decomposition
+(where a level without one hides behind the others), by a margin beyond luck and beyond the k rows that any w fits.
+Rows with labels that no w explains are wrong for sure and count for no side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart import linear
+from massart.certificate import Certificate, Verdict, certify_relu
+from massart.exact import Tolerance
+from massart.isotropy import RadialIsotropy, decompose
+from massart.relu.link import RELU, Link
+from massart.rows import BoolArray, FloatArray
+from massart.search import is_clear_majority
+
+Marks: TypeAlias = NDArray[np.integer]
+
+CONVINCING = 3.0
+"""Standard deviations of a fair coin by which a majority of the active rows must exceed one half to be claimed."""
+
+AGREES, ACTIVE, DECISIVE, IMPOSSIBLE, MARKS = 1, 2, 4, 8, 16
+"""What a row is marked with, and the number of combinations."""
+
+
+def mark(y: FloatArray, products: FloatArray, agree: BoolArray, tolerance: Tolerance, link: Link = RELU) -> Marks:
+    """Return for each row whether it agrees, is active for w (products w.x), is decisive, is impossible: bits."""
+    slack = tolerance.absolute
+    marks = agree * np.uint8(AGREES)
+    marks |= link.decisive(products) * np.uint8(ACTIVE)
+    marks |= link.decisive(y, slack) * np.uint8(DECISIVE)
+    marks |= link.impossible(y, slack) * np.uint8(IMPOSSIBLE)
+    return np.asarray(marks)
+
+
+def tally(marks: Marks, weights: FloatArray | None) -> FloatArray:
+    """Return the weight of the rows with each combination of marks."""
+    return np.bincount(marks, weights, MARKS).astype(np.float64)
+
+
+def certify_rows(
+    X: FloatArray,
+    weights: FloatArray | None,
+    marks: Marks,
+    tally: FloatArray,
+    tolerance: Tolerance,
+    pieces: Sequence[RadialIsotropy],
+    rng: np.random.Generator,
+    column_names: Sequence[str] | None = None,
+    *,
+    link: Link = RELU,
+) -> Certificate:
+    """Return the certificate of rows in memory, or of a table of which they are a sample.
+
+    Parameters
+    ----------
+    marks : (n,) array
+        Of the rows, see :func:`mark`.
+    tally : (16,) array
+        The weight of all rows of the table by their marks.
+    """
+    agree = (marks & AGREES) > 0
+    kinds = np.arange(MARKS)
+    if link.invertible:
+        return linear.certify_rows(
+            X,
+            weights,
+            agree,
+            tolerance,
+            pieces,
+            rng,
+            column_names,
+            n_rows=tally.sum(),
+            n_agree=tally[kinds & AGREES > 0].sum(),
+        )
+    decided = agree & (marks & DECISIVE > 0)
+    possible = kinds & IMPOSSIBLE == 0
+    decisive = possible & (kinds & DECISIVE > 0)
+    right = kinds & AGREES > 0
+    met = _evidence(kinds)
+    certificate = certify_relu(
+        X[decided],
+        n_pos=tally[decisive].sum(),
+        a_pos=tally[decisive & right].sum(),
+        n_zero=tally[possible & ~decisive].sum(),
+        a_zero=tally[possible & ~decisive & right].sum(),
+        n_active=tally[met].sum(),
+        sample_weight=None if weights is None else weights[decided],
+        rng=rng,
+        tolerance=tolerance.absolute,
+        budget=linear.CERTIFICATE_BUDGET,
+        column_names=column_names,
+    )
+    if Verdict.MAJORITY in (certificate.verdict, certificate.determined):
+        counts = np.ones(len(X)) if weights is None else weights
+        everywhere = _is_convincing(tally[met & decisive & right].sum(), tally[met].sum(), certificate.rank)
+        if not (everywhere and _has_clear_majorities(X, marks, counts)):
+            verdict = certificate.verdict if certificate.verdict is Verdict.UNIDENTIFIABLE else Verdict.PLURALITY
+            certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
+    return certificate
+
+
+def _evidence(marks: Marks) -> BoolArray:
+    """Return the rows that speak for w or against it: active ones, but for possible limits that agree anyway."""
+    neutral = (marks & AGREES > 0) & (marks & DECISIVE == 0)
+    return np.asarray((marks & ACTIVE > 0) & (marks & IMPOSSIBLE == 0) & ~neutral)
+
+
+def _has_clear_majorities(X: FloatArray, marks: Marks, counts: FloatArray) -> bool:
+    """Tell whether the active rows have a clear majority at every level of their decomposition, and in every column."""
+    met = _evidence(marks)
+    right = (marks[met] & AGREES) > 0
+    rows, counts = X[met], counts[met]
+    levels = decompose(rows, sample_weight=counts)
+    return linear.has_column_majorities(rows, right, counts) and all(
+        _is_convincing(
+            float(counts[level.members & right].sum()), float(counts[level.members].sum()), level.matrix.shape[0]
+        )
+        for level in levels
+    )
+
+
+def _is_convincing(right: float, met: float, k: int) -> bool:
+    """Tell whether the majority is clear among the rows beyond the k that any w fits."""
+    return is_clear_majority(right - k, met - k, CONVINCING)

@@ -1,9 +1,9 @@
 """The driver: sample, propose, verify on all rows, grow.
 
 Proposing a formula is expensive and verifying one is a single read of the table. So a small sample of the rows proposes
-(:mod:`massart.linear`), the answer is polished and counted on ALL rows, and only where no majority agrees the sample
-doubles, up to all rows. The table is met through three verbs (:class:`massart.rows.Rows`), so that it may lie anywhere;
-the formula through a :class:`Model`, so that other links than the identity take the same road.
+(:mod:`massart.linear`, :mod:`massart.relu`), the answer is polished and counted on ALL rows, and only where no majority
+agrees the sample doubles, up to all rows. The table is met through three verbs (:class:`massart.rows.Rows`), so that it
+may lie anywhere; the formula through a :class:`Model`, so that other links than the identity take the same road.
 """
 
 from __future__ import annotations
@@ -11,20 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from massart import linear
 from massart.certificate import Certificate, Verdict, noisy_certificate
 from massart.exact import Tolerance, exact_coefficients, tolerances
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, silent
+from massart.relu import Link, evidence, noisy, recovery
 from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
 from massart.rows import Block, BoolArray, FloatArray, Rows, Sample
 
 SAMPLE_ROWS_PER_COLUMN = 16
 """Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position."""
+
+CLIPPED_ROWS_PER_COLUMN = 32
+"""The same where a link clips: about half of the rows tell no more than a side."""
 
 SMALLEST_SAMPLE = 400
 
@@ -95,37 +101,105 @@ class Model:
 
     Attributes
     ----------
-    prepare : callable
-        ``prepare(X, weights, callback)`` returns what depends on the rows of a sample alone: it serves all labels.
     propose : callable
         Returns the best formula of a sample, the tolerance it needs and the rows that agree, as
         :func:`massart.linear.propose`.
     predict : callable
         ``predict(products)`` returns the labels for the products w.x.
+    products : callable
+        ``products(y)`` returns the products that decisive labels tell.
+    decisive : callable
+        ``decisive(y, slack)`` returns which labels tell a product at all.
     polish : callable
         ``polish(X, y, w, tolerance)`` returns w refitted to the rows that agree, and these rows.
+    mark : callable
+        ``mark(y, products, agree, tolerance)`` returns a small integer for each row, the lowest bit of which tells
+        whether it agrees: what the certificate needs to know of a row that was read.
     certify : callable
-        Returns what is proven from a sample and the counts of the whole table, as
-        :func:`massart.linear.certify_rows`.
+        ``certify(X, weights, marks, tally, tolerance, pieces, rng, column_names)`` returns what is proven, from the
+        rows of a sample and the weight of all rows of the table by their marks.
+    robust : callable
+        ``robust(X, y, weights, start, rng, callback)`` fits noisy inliers; returns the fit and the rows it is of.
+    sample_rows_per_column : int
     """
 
-    prepare: Callable[[FloatArray, FloatArray | None, Callback], Any]
     propose: Callable[..., tuple[FloatArray, Tolerance, BoolArray]]
     predict: Callable[[FloatArray], FloatArray]
+    products: Callable[[FloatArray], FloatArray]
+    decisive: Callable[[FloatArray, float], BoolArray]
     polish: Callable[[FloatArray, FloatArray, FloatArray, Tolerance], tuple[FloatArray, BoolArray]]
+    mark: Callable[[FloatArray, FloatArray, BoolArray, Tolerance], NDArray[Any]]
     certify: Callable[..., Certificate]
+    robust: Callable[..., tuple[RobustFit, BoolArray]]
+    sample_rows_per_column: int
 
 
-def _decomposition(X: FloatArray, weights: FloatArray | None, callback: Callback) -> list[RadialIsotropy]:
-    return decompose(X, sample_weight=weights, callback=callback)
+def _identity(values: FloatArray) -> FloatArray:
+    return values
 
 
-def _identity(products: FloatArray) -> FloatArray:
-    return products
+def _all_decisive(y: FloatArray, slack: float) -> BoolArray:
+    return np.ones(len(y), dtype=bool)
 
 
-LINEAR = Model(_decomposition, linear.propose, _identity, linear.polish, linear.certify_rows)
+def _mark_agreement(y: FloatArray, products: FloatArray, agree: BoolArray, tolerance: Tolerance) -> NDArray[Any]:
+    return agree.astype(np.uint8)
+
+
+def _certify_linear(
+    X: FloatArray,
+    weights: FloatArray | None,
+    marks: NDArray[Any],
+    tally: FloatArray,
+    tolerance: Tolerance,
+    pieces: Sequence[RadialIsotropy],
+    rng: np.random.Generator,
+    column_names: Sequence[str] | None,
+) -> Certificate:
+    return linear.certify_rows(
+        X, weights, marks > 0, tolerance, pieces, rng, column_names, n_rows=float(tally.sum()), n_agree=float(tally[1])
+    )
+
+
+def _robust_linear(
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    start: FloatArray,
+    rng: np.random.Generator,
+    callback: Callback,
+) -> tuple[RobustFit, BoolArray]:
+    fit = robust_regression(X, y, sample_weight=weights, starts=(start,), rng=rng, callback=callback)
+    return fit, np.ones(len(y), dtype=bool)
+
+
+LINEAR = Model(
+    propose=linear.propose,
+    predict=_identity,
+    products=_identity,
+    decisive=_all_decisive,
+    polish=linear.polish,
+    mark=_mark_agreement,
+    certify=_certify_linear,
+    robust=_robust_linear,
+    sample_rows_per_column=SAMPLE_ROWS_PER_COLUMN,
+)
 """y = w.x."""
+
+
+def through(link: Link) -> Model:
+    """Return the model y = f(w.x) for the link f."""
+    return Model(
+        propose=partial(recovery.propose, link=link),
+        predict=link,
+        products=link.inverse,
+        decisive=link.decisive,
+        polish=partial(recovery.polish, link=link),
+        mark=partial(evidence.mark, link=link),
+        certify=partial(evidence.certify_rows, link=link),
+        robust=partial(noisy.robust_fit, link=link),
+        sample_rows_per_column=SAMPLE_ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN,
+    )
 
 
 def recover(
@@ -221,7 +295,7 @@ class _Driver:
         is not too large.
         """
         n, d = self.rows.n_rows, self.rows.n_columns
-        size = max(SAMPLE_ROWS_PER_COLUMN * d, SMALLEST_SAMPLE)
+        size = max(self.model.sample_rows_per_column * d, SMALLEST_SAMPLE)
         hopeless_size = 2 * size
         open_columns = list(range(self.rows.n_outputs))
         outcomes: dict[int, _Outcome] = {}
@@ -232,16 +306,16 @@ class _Driver:
                 size = n
                 rounds = whole_rounds if rounds else 0
             sample = self.rows.sample(size, self.rng)
-            prepared = self.model.prepare(sample.X, sample.weights, self.callback)
-            answers = [self._propose(sample, prepared, j, rounds) for j in open_columns]
-            agree = self._verify([a.coef for a in answers], [a.tolerance for a in answers], open_columns)
+            pieces = decompose(sample.X, sample_weight=sample.weights, callback=self.callback)
+            answers = [self._propose(sample, pieces, j, rounds) for j in open_columns]
+            marks = self._verify([a.coef for a in answers], [a.tolerance for a in answers], open_columns)
             still_open = []
             hopeless = not patient and size >= hopeless_size
-            for j, answer, mask in zip(open_columns, answers, agree.T, strict=True):
-                outcomes[j] = self._judge(sample, prepared, answer, mask)
+            for j, answer, column in zip(open_columns, answers, marks.T, strict=True):
+                outcomes[j] = self._judge(sample, pieces, answer, column)
                 if not self.is_settled(outcomes[j]):
                     still_open.append(j)
-                    hopeless &= int(answer.agree.sum()) <= d + 1
+                    hopeless &= answer.n_decided <= d + 1
             if size == n or (hopeless and n * d > CHEAP):
                 break
             open_columns = still_open
@@ -249,24 +323,24 @@ class _Driver:
         return [outcomes[j] for j in range(self.rows.n_outputs)]
 
     def is_settled(self, outcome: _Outcome) -> bool:
-        """Tell whether a majority of all rows agrees, and the certificate stands by what it determines."""
-        return 2 * outcome.n_agree > self.total and outcome.certificate.determined is not Verdict.PLURALITY
+        """Tell whether the certificate stands by what it determines: a majority agrees, or more."""
+        return outcome.certificate.determined is not Verdict.PLURALITY
 
     def noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome:
         """Return a formula with noisy inliers for column `j`, if the rows have one (or it is `forced`)."""
         sample = self.rows.sample(MOST_NOISY_ROWS, self.rng)
         y = sample.y[:, j]
-        fit = robust_regression(
-            sample.X, y, sample_weight=sample.weights, starts=(exact.coef,), rng=self.rng, callback=self.callback
-        )
+        fit, fitted = self.model.robust(sample.X, y, sample.weights, exact.coef, self.rng, self.callback)
         if fit.scale == 0:
             return exact
-        if not (forced or self._barely_noisy(sample, y, exact, fit) or self._looks_noisy(sample, y, exact.coef)):
+        weights = None if sample.weights is None else sample.weights[fitted]
+        part = Sample(sample.X[fitted], self.model.products(y[fitted])[:, None], weights, sample.index[fitted])
+        if not (forced or self._barely_noisy(part, exact, fit) or self._looks_noisy(part, exact.coef)):
             return exact
-        reach = float(np.abs(y - sample.X @ fit.coef)[fit.inliers].max())
+        reach = float(np.abs(part.y[:, 0] - part.X @ fit.coef)[fit.inliers].max())
         tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
-        agree = self._verify([fit.coef], [tolerance], [j])[:, 0]
-        inliers = sample.X[fit.inliers]
+        agree = (self._verify([fit.coef], [tolerance], [j])[:, 0] & 1) > 0
+        inliers = part.X[fit.inliers]
         certificate = noisy_certificate(
             self.total,
             self._weigh(agree),
@@ -279,74 +353,74 @@ class _Driver:
         nothing = (None,) * self.rows.n_columns
         return _Outcome(fit.coef, tolerance, nothing, agree, self._weigh(agree), certificate, fit.standard_errors)
 
-    def _barely_noisy(self, sample: Sample, y: FloatArray, exact: _Outcome, fit: RobustFit) -> bool:
+    def _barely_noisy(self, part: Sample, exact: _Outcome, fit: RobustFit) -> bool:
         """Tell whether a minority agrees exactly amid a majority that nearly does: noise about as large as rounding."""
-        sizes = np.abs(sample.X) @ np.abs(exact.coef) + np.abs(y)
-        agree = exact.tolerance.agree(y - sample.X @ exact.coef, sizes)
+        y = part.y[:, 0]
+        sizes = np.abs(part.X) @ np.abs(exact.coef) + np.abs(y)
+        agree = exact.tolerance.agree(y - part.X @ exact.coef, sizes)
         return bool(
             agree.sum() > self.rows.n_columns + PLURALITY * len(y)
             and (fit.inliers & agree).sum() > 0.9 * agree.sum()
             and fit.scale <= linear.NEAR * float(np.median(sizes))
         )
 
-    def _looks_noisy(self, sample: Sample, y: FloatArray, exact: FloatArray) -> bool:
+    def _looks_noisy(self, part: Sample, exact: FloatArray) -> bool:
         """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
-        size = min(len(y), max(JUDGED_ROWS_PER_COLUMN * self.rows.n_columns, SMALLEST_SAMPLE))
-        part = np.sort(self.rng.choice(len(y), size, replace=False))
-        weights = None if sample.weights is None else sample.weights[part]
+        n = len(part.y)
+        size = min(n, max(JUDGED_ROWS_PER_COLUMN * self.rows.n_columns, SMALLEST_SAMPLE))
+        some = np.sort(self.rng.choice(n, size, replace=False))
         evidence = judge_inliers(
-            sample.X[part],
-            y[part],
+            part.X[some],
+            part.y[some, 0],
             (exact,),
-            sample_weight=weights,
+            sample_weight=None if part.weights is None else part.weights[some],
             rng=self.rng,
             n_permutations=PERMUTATIONS,
             callback=self.callback,
         )
         return evidence.inliers is Inliers.NOISY
 
-    def _propose(self, sample: Sample, prepared: Any, j: int, rounds: int | None) -> _Answer:
+    def _propose(self, sample: Sample, pieces: list[RadialIsotropy], j: int, rounds: int | None) -> _Answer:
         y = sample.y[:, j]
         candidates = tolerances(
             self.tolerance, sample.X, y, X_precision=self.rows.precision, y_precision=self.rows.precision
         )
         w, tolerance, agree = self.model.propose(
-            sample.X, y, sample.weights, candidates, prepared, self.rng, rounds=rounds, callback=self.callback
+            sample.X, y, sample.weights, candidates, pieces, self.rng, rounds=rounds, callback=self.callback
         )
         X = sample.X
         if tolerance.absolute > 0 and len(y) < self.rows.n_rows:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
             more = self.rows.sample(MOST_NOISY_ROWS, self.rng)
             w, close = self.model.polish(more.X, more.y[:, j], w, tolerance)
-            w, fractions = _snap(more.X[close], more.y[close, j], w, tolerance)
+            w, fractions = self._snap(more.X, more.y[:, j], close, w, tolerance)
         else:
-            w, fractions = _snap(X[agree], y[agree], w, tolerance)
-        agree = tolerance.agree(y - X @ w, np.abs(X) @ np.abs(w) + np.abs(y))
-        return _Answer(w, tolerance, fractions, agree)
+            w, fractions = self._snap(X, y, agree, w, tolerance)
+        decided = agree & self.model.decisive(y, tolerance.absolute)
+        return _Answer(w, tolerance, fractions, int(decided.sum()))
 
-    def _judge(self, sample: Sample, prepared: Any, answer: _Answer, agree: BoolArray) -> _Outcome:
-        n_agree = self._weigh(agree)
-        in_sample = float(answer.agree.sum() if sample.weights is None else sample.weights[answer.agree].sum())
+    def _snap(
+        self, X: FloatArray, y: FloatArray, agree: BoolArray, w: FloatArray, tolerance: Tolerance
+    ) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
+        """Return the formula in exact numbers where the rows that agree with `w` support them."""
+        chosen = np.flatnonzero(agree & self.model.decisive(y, tolerance.absolute))[:MOST_SNAPPING_ROWS]
+        return _snap(X[chosen], self.model.products(y[chosen]), w, tolerance)
+
+    def _judge(self, sample: Sample, pieces: list[RadialIsotropy], answer: _Answer, marks: NDArray[Any]) -> _Outcome:
+        agree = (marks & 1) > 0
+        tally = evidence.tally(marks, self.weights)
         certificate = self.model.certify(
-            sample.X,
-            sample.weights,
-            answer.agree,
-            answer.tolerance,
-            prepared,
-            self.rng,
-            self.column_names,
-            n_rows=self.total,
-            n_agree=max(n_agree, in_sample),
+            sample.X, sample.weights, marks[sample.index], tally, answer.tolerance, pieces, self.rng, self.column_names
         )
         known = certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
         errors = np.full(len(answer.coef), 0.0 if known else np.nan)
-        return _Outcome(answer.coef, answer.tolerance, answer.fractions, agree, n_agree, certificate, errors)
+        return _Outcome(answer.coef, answer.tolerance, answer.fractions, agree, self._weigh(agree), certificate, errors)
 
-    def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> BoolArray:
-        """Return which rows agree with each formula: one read of the table."""
+    def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> NDArray[Any]:
+        """Return the marks of all rows for each formula: one read of the table."""
         W = np.stack(coefs, axis=1)
 
-        def agree(block: Block) -> BoolArray:
+        def mark(block: Block) -> NDArray[Any]:
             products = block.times(W)
             if not np.isfinite(products).all():
                 raise ValueError(self.rows.fault())
@@ -354,18 +428,20 @@ class _Driver:
             y = block.y[:, columns]
             residuals = np.abs(y - predicted)
             sizes = np.abs(y)  # at most the size of the terms: a row that agrees here agrees
-            marks = np.stack([t.agree(residuals[:, i], sizes[:, i]) for i, t in enumerate(chosen)], axis=1)
+            agree = np.stack([t.agree(residuals[:, i], sizes[:, i]) for i, t in enumerate(chosen)], axis=1)
             # Where terms cancel, the size is larger than its parts show: few rows are worth a closer look.
-            doubtful = ~marks & (residuals <= _DOUBTFUL * (sizes + np.abs(y).max()))
+            doubtful = ~agree & (residuals <= _DOUBTFUL * (sizes + np.abs(y).max()))
             some = doubtful.any(axis=1)
             if some.any():
                 exact = np.abs(block.dense(some)) @ np.abs(W) + np.abs(y[some])
-                marks[some] |= np.stack(
+                agree[some] |= np.stack(
                     [t.agree(residuals[some, i], exact[:, i]) for i, t in enumerate(chosen)], axis=1
                 )
-            return np.asarray(marks)
+            return np.stack(
+                [self.model.mark(y[:, i], products[:, i], agree[:, i], t) for i, t in enumerate(chosen)], axis=1
+            )
 
-        return self.rows.map(agree)
+        return self.rows.map(mark)
 
     def _weigh(self, agree: BoolArray) -> float:
         return float(agree.sum() if self.weights is None else self.weights[agree].sum())
@@ -373,22 +449,21 @@ class _Driver:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A formula of a sample, and the rows of the sample that agree."""
+    """A formula of a sample, and the number of its rows that tell a product and agree."""
 
     coef: FloatArray
     tolerance: Tolerance
     fractions: tuple[Fraction | None, ...]
-    agree: BoolArray
+    n_decided: int
 
 
 def _snap(
     X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance
 ) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
-    """Return the formula in exact numbers where these rows, which agree with `w`, support them."""
+    """Return the formula in exact numbers where these rows, on which w.x is y, support them."""
     nothing = (None,) * len(w)
     if len(y) <= len(w):
         return w, nothing
-    X, y = X[:MOST_SNAPPING_ROWS], y[:MOST_SNAPPING_ROWS]
     # Rounded labels leave w anywhere in their intervals; least squares is in the middle, where simple numbers are.
     start = w if tolerance.absolute == 0 else linear.least_squares(X, y)
     exact = exact_coefficients(X, y, start, tolerance)

@@ -82,7 +82,8 @@ def ellipsoid(
 ) -> Cuts:
     """Find a point that `oracle` accepts by the ellipsoid method.
 
-    It takes at most ``2 (d + 1) d log(R / r)`` queries where the target holds a ball of radius r.
+    It takes at most ``2 (d + 1) d log(R / r)`` queries where the target holds a ball of radius r. Queries may leave the
+    first ball.
 
     Parameters
     ----------

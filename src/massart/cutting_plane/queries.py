@@ -149,7 +149,7 @@ def search(
             status = Status.ACCEPTED
         else:
             normal, depth = _unit_cut(answer, query)
-            rest = region.cut(normal, depth / radius)
+            rest = region.cut(normal, depth / float(radius))
             if rest is not None:
                 region = rest
             if rest is None or region.log_volume() < d * np.log(tol):
@@ -173,7 +173,8 @@ def _unit_cut(answer: Halfspace, query: FloatArray) -> tuple[FloatArray, float]:
     # A power of two keeps every product exact, so that the offset of a central cut cancels to the last bit.
     exponent = -int(np.frexp(np.abs(normal).max())[1])
     normal = np.ldexp(normal, exponent)
-    depth = float(normal @ query) - float(np.ldexp(answer.offset, exponent))
+    with np.errstate(over="ignore"):  # an infinite depth leaves nothing, as it should
+        depth = float(normal @ query) - float(np.ldexp(answer.offset, exponent))
     length = float(np.linalg.norm(normal))
     if depth < -_ROUNDING * d * length * float(np.linalg.norm(query)):
         raise ValueError(

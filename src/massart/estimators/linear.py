@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from massart.certificate import Certificate, Verdict
-from massart.recover import Recovery, recover
-from massart.rows import ArrayRows, FloatArray
-
-# The rows find NaN and infinity where they read them anyway, and name the place.
-_CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
-_CHECKS_OF_Y = {"ensure_2d": False, "ensure_all_finite": False, "dtype": None}
-
-_UNCERTAIN = (Verdict.PLURALITY, Verdict.UNIDENTIFIABLE)
-_SEED_WORDS = 4
+from massart.estimators.base import Recoverer
+from massart.recover import LINEAR, Model
 
 
-class MassartRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class MassartRegressor(Recoverer):
     """Linear regression that is exact when fewer than half of the labels are wrong, whatever the errors are.
 
     The share of wrong labels is estimated, not asked for; rows whose labels are right but not exact are recognized.
@@ -105,108 +89,5 @@ class MassartRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self.inliers = inliers
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the formula and the rows that follow it.
-
-        Parameters
-        ----------
-        X : (n, d) array, SciPy sparse matrix or data frame
-            Neither copied nor converted if it is an array of numbers.
-        y : (n,) or (n, m) array
-        sample_weight : (n,) array, optional
-            A row of weight c counts c times; one of weight 0 not at all.
-
-        Returns
-        -------
-        MassartRegressor
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            Naming the argument that is wrong and, where there is one, the row and the column.
-        """
-        X, y = validate_data(self, X, y, validate_separately=(_CHECKS_OF_X, _CHECKS_OF_Y))
-        rows = ArrayRows(_numbers(X, self._column_names()), y, sample_weight, intercept=self.fit_intercept)
-        found = recover(
-            rows,
-            tolerance=self.tolerance,
-            inliers=self.inliers,
-            rng=_generator(self.random_state),
-            column_names=self._column_names(),
-        )
-        self._keep(found, one_output=np.ndim(y) == 1)
-        _warn_of_doubt(found.certificates)
-        return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Return what the formula gives for the rows of `X`: (n,), or (n, m) if y had m columns."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        answer: FloatArray = X @ self.coef_.T + self.intercept_
-        return answer
-
-    def _keep(self, found: Recovery, one_output: bool) -> None:
-        """Copy the fields, without the axis of the outputs where y has none."""
-        coef, errors, exact = found.coef, found.standard_errors, found.fractions
-        if not self.fit_intercept:  # a constant that is known to be zero
-            zero = np.zeros((1, len(exact)))
-            coef, errors = np.vstack([coef, zero]), np.vstack([errors, zero])
-            exact = tuple((*values, Fraction(0)) for values in exact)
-
-        def each(values: Any) -> Any:
-            value = values[0] if one_output else values
-            return value.item() if isinstance(value, np.generic) else value
-
-        self.coef_, self.intercept_ = each(np.ascontiguousarray(coef[:-1].T)), each(coef[-1])
-        self.standard_errors_ = each(np.ascontiguousarray(errors[:-1].T))
-        self.intercept_standard_error_ = each(errors[-1])
-        self.exact_coef_ = each(tuple(values[:-1] for values in exact))
-        self.exact_intercept_ = each(tuple(values[-1] for values in exact))
-        self.inlier_mask_ = np.ascontiguousarray(found.agree[:, 0]) if one_output else found.agree
-        self.noise_rate_, self.scale_ = each(found.noise_rate), each(found.scale)
-        self.certificate_ = each(found.certificates)
-
-    def _column_names(self) -> list[str]:
-        """Return what the certificate calls the columns, the constant one included."""
-        unnamed = [f"column {j}" for j in range(self.n_features_in_)]
-        return [*getattr(self, "feature_names_in_", unnamed)] + ["the intercept"] * bool(self.fit_intercept)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
-    words: NDArray[np.uint32] = check_random_state(random_state).randint(2**32, size=_SEED_WORDS, dtype=np.uint32)
-    return np.random.default_rng(words)
-
-
-def _numbers(X: Any, names: Sequence[str]) -> Any:
-    """Return `X` itself, or a float64 array where frames of mixed columns and lists of Decimal arrive as objects."""
-    if X.dtype.kind != "O":
-        return X
-    try:
-        return X.astype(np.float64)
-    except ValueError:
-        i, j = next(place for place, value in np.ndenumerate(X) if not _is_number(value))
-        raise ValueError(f"X must hold numbers, got {X[i, j]!r} in row {i} of {names[j]}") from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    except TypeError:  # None, which counts as NaN
-        pass
-    return True
-
-
-def _warn_of_doubt(certificates: Sequence[Certificate]) -> None:
-    for j, certificate in enumerate(certificates):
-        if certificate.verdict in _UNCERTAIN:
-            output = f" (output {j})" if len(certificates) > 1 else ""
-            message = f"{certificate.verdict.name}{output}: {certificate.explain()}"
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    def _model(self) -> Model:
+        return LINEAR

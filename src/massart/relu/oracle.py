@@ -29,7 +29,7 @@ is active, what fits and the sides are those of the whole rows. Further differen
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from massart.cutting_plane import Halfspace
 from massart.exact import Tolerance, tolerances
@@ -141,9 +141,7 @@ class SeparationOracle:
         self._X, self._y = X[self._used], y[self._used]
         self._sizes = np.abs(self._X)
         self._weights = np.ones(len(self._y)) if weights is None else weights[self._used]
-        # Powers of two: squares stay finite, and a transform does not see the lengths of rows.
-        self._exponents = np.frexp(self._sizes.max(axis=1))[1]
-        units = np.ldexp(self._X, -self._exponents[:, None])
+        units, self._exponents = _scaled(self._X)
         self._position = Position(units, gamma, None if weights is None else self._weights)
         everything = self._position.pieces(np.ones(len(units), dtype=bool))  # and the start of the first query
         self.rank = sum(piece.subspace.shape[1] for piece in everything)
@@ -180,8 +178,9 @@ class SeparationOracle:
         solved, wrong = self._walk(self._position.pieces(told.active), told)
         dimension = solved.shape[1]
         if self._undecided(solved, wrong, told):
-            more, wrong = self._walk(self._position.beyond(solved, told.tells), told)
+            more, joined = self._walk(self._position.beyond(solved, told.tells), told)
             dimension += more.shape[1]
+            wrong = wrong if joined is None else joined
         if wrong is None:
             wrong = self._hidden(told)
         if wrong is None and fitted <= _MAJORITY:
@@ -218,7 +217,7 @@ class SeparationOracle:
     def _undecided(self, solved: FloatArray, wrong: RadialIsotropy | None, told: Sides) -> bool:
         """Tell whether other rows than the active ones should make the cut."""
         if wrong is None:
-            return solved.shape[1] < self.rank
+            return bool(solved.shape[1] < self.rank)
         if np.count_nonzero(wrong.members) <= _FEW * wrong.subspace.shape[1]:
             return True
         inactive = ~told.active
@@ -227,8 +226,9 @@ class SeparationOracle:
     def _majority(self, piece: RadialIsotropy, told: Sides) -> bool:
         """Tell whether a query passes a level."""
         pinned = piece.members & told.pinned
-        enough = np.count_nonzero(pinned) > piece.subspace.shape[1]
-        return enough and self._weight(pinned) > _MAJORITY * self._weight(piece.members)
+        if np.count_nonzero(pinned) <= piece.subspace.shape[1]:
+            return False
+        return self._weight(pinned) > _MAJORITY * self._weight(piece.members)
 
     def _weight(self, rows: BoolArray) -> float:
         return float(self._weights[rows].sum())
@@ -278,9 +278,10 @@ def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU, gamma: float = 0
     rows = check_matrix(X)
     labels = check_vector(y, len(rows), "y")
     used = _possible(rows, labels, link, EXACT, None)
-    rows, sizes = rows[used], np.abs(link.inverse(labels[used]))
+    rows, exponents = _scaled(rows[used])
+    sizes = np.ldexp(np.abs(link.inverse(labels[used])), -exponents)
     decisive = link.decisive(labels[used])
-    squared = 0.0
+    total = 0.0
     hidden = np.zeros(len(rows))  # what earlier levels may add to w.x
     for piece in decompose(rows, gamma):
         parts = rows[piece.members] @ piece.subspace
@@ -289,8 +290,14 @@ def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU, gamma: float = 0
         k = piece.subspace.shape[1]
         radius = _SAFETY * np.sqrt(k) * np.linalg.norm(piece.matrix, 2) * np.quantile(shown, _QUANTILE)
         hidden += radius * np.linalg.norm(rows @ piece.subspace, axis=1)
-        squared += radius**2
-    return float(np.sqrt(squared)) or 1.0  # labels that are all 0 have no scale
+        total = np.hypot(total, radius)
+    return float(total) or 1.0  # labels that are all 0 have no scale
+
+
+def _scaled(X: FloatArray) -> tuple[FloatArray, NDArray[np.intc]]:
+    """Return rows of size one and their exponents; by powers of two, so exactly, and transforms see no lengths."""
+    exponents = np.frexp(np.abs(X).max(axis=1))[1]
+    return np.ldexp(X, -exponents[:, None]), exponents
 
 
 def _possible(X: FloatArray, y: FloatArray, link: Link, tolerance: Tolerance, weights: FloatArray | None) -> BoolArray:

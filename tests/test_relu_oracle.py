@@ -396,6 +396,19 @@ def test_rows_that_do_not_span_are_served_in_their_span():
     np.testing.assert_allclose(basis @ (basis.T @ normal), normal, atol=1e-12)
 
 
+def test_parts_beyond_a_subspace_are_decomposed_in_their_own_span():
+    rng = np.random.default_rng(0)
+    X = np.zeros((90, 6))
+    X[:60, :2] = rng.standard_normal((60, 2))
+    X[60:, 1:4] = rng.standard_normal((30, 3))
+    Q = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    for rows, basis in ((X, np.eye(6)[:, :2]), (X @ Q.T, Q[:, :2])):
+        (piece,) = Position(rows, 0.5).beyond(basis, np.ones(90, dtype=bool))
+        np.testing.assert_array_equal(piece.members, np.arange(90) >= 60)
+        assert piece.subspace.shape == (6, 2)
+        np.testing.assert_allclose(basis.T @ piece.subspace, 0, atol=1e-12)
+
+
 def test_sides_tell_the_right_inequality_for_every_right_label():
     rng = np.random.default_rng(0)
     for link in LINKS.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -105,3 +105,8 @@ class MassartReLURegressor(Recoverer):
         if not isinstance(self.link, Link | None):
             raise ValueError(f"link must be a massart.relu.Link or None, got {self.link!r}")
         return through(RELU if self.link is None else self.link)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on labels of both signs, of which a ReLU gives one
+        return tags

@@ -26,7 +26,7 @@ from massart.search import is_clear_majority
 
 Marks: TypeAlias = NDArray[np.integer]
 
-CONVINCING = 3.0
+CONVINCING = 2.5
 """Standard deviations of a fair coin by which a majority of the active rows must exceed one half to be claimed."""
 
 AGREES, ACTIVE, DECISIVE, IMPOSSIBLE, MARKS = 1, 2, 4, 8, 16

@@ -44,7 +44,7 @@ _MAJORITY = 0.5
 _FINE = 0.1
 """The gamma with which the rows that a query fits are searched for subspaces."""
 
-_FEW = 4
+_FEW = 3
 """Rows for each dimension of a level that are too few for a cut: their majority may be luck (measured, not proven)."""
 
 _CANCELLED = 1e-12
@@ -133,9 +133,9 @@ class SeparationOracle:
         weights: FloatArray | None,
         callback: Callback,
     ) -> None:
-        self.link = link
-        self.tolerance = tolerance
-        self.callback = callback
+        self._link = link
+        self._tolerance = tolerance
+        self._callback = callback
         self.n_queries = 0
         self._used = _possible(X, y, link, tolerance, weights)
         self._X, self._y = X[self._used], y[self._used]
@@ -163,10 +163,10 @@ class SeparationOracle:
         w0 : (d,) array
         """
         query = check_vector(w0, self._X.shape[1], "w0")
-        told = sides(self._X @ query, self._y, self._sizes @ np.abs(query), link=self.link, tolerance=self.tolerance)
+        told = sides(self._X @ query, self._y, self._sizes @ np.abs(query), link=self._link, tolerance=self._tolerance)
         fitted = self._weight(told.fits) / float(self._weights.sum())
         self.n_queries += 1
-        self.callback(Progress("separation oracle", self.n_queries, 1 - fitted, _MAJORITY))
+        self._callback(Progress("separation oracle", self.n_queries, 1 - fitted, _MAJORITY))
         dimension, wrong = self._first_wrong(told, fitted)
         if wrong is not None:
             return self._cut(query, wrong, told, fitted)

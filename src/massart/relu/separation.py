@@ -36,7 +36,6 @@ from numpy.typing import ArrayLike
 from massart.cutting_plane import Halfspace
 from massart.exact import Tolerance, tolerances
 from massart.isotropy import RadialIsotropy, Status, decompose, radial_isotropy
-from massart.progress import Callback, silent
 from massart.relu.link import RELU, Link
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix
 
@@ -184,6 +183,7 @@ def separation_margin(
 
 
 _INSIDE = 1e-11  # relative distance at which a row lies in a subspace
+_ROUNDING = 8 * np.finfo(float).eps
 
 
 class Position:
@@ -196,16 +196,12 @@ class Position:
     X : (n, d) array
     gamma : float
     sample_weight : (n,) array, optional
-    callback : callable
     """
 
-    def __init__(
-        self, X: FloatArray, gamma: float, sample_weight: FloatArray | None = None, callback: Callback = silent
-    ) -> None:
+    def __init__(self, X: FloatArray, gamma: float, sample_weight: FloatArray | None = None) -> None:
         self.X = X
         self.gamma = gamma
         self.sample_weight = sample_weight
-        self.callback = callback
         self.n_iter = 0
         """Iterations spent on transforms so far."""
         self._start: RadialIsotropy | None = None
@@ -228,7 +224,10 @@ class Position:
             return self.decomposed(subset)
         complement = np.linalg.qr(basis, mode="complete")[0][:, k:]
         outside = subset & ~self.inside(basis)
-        pieces = self.decomposed(outside, self.X @ complement)
+        parts = self.X @ complement
+        # A column of nothing but rounding is no dimension.
+        parts[np.abs(parts) <= _ROUNDING * np.linalg.norm(self.X, axis=1)[:, None]] = 0
+        pieces = self.decomposed(outside, parts)
         return [replace(piece, subspace=complement @ piece.subspace) for piece in pieces]
 
     def inside(self, basis: FloatArray) -> BoolArray:
@@ -244,7 +243,7 @@ class Position:
             return []
         rows = (self.X if X is None else X)[subset]
         gamma = self.gamma if gamma is None else gamma
-        pieces = decompose(rows, gamma, sample_weight=self._weights(subset), callback=self.callback)
+        pieces = decompose(rows, gamma, sample_weight=self._weights(subset))
         self.n_iter += sum(piece.n_iter for piece in pieces)
         return [_spread(piece, subset) for piece in pieces]
 
@@ -256,13 +255,8 @@ class Position:
         """Return a transform of the whole space, from the last one; nothing where either has none."""
         if self._start is None or not subset.any():
             return []
-        found = radial_isotropy(
-            self.X[subset],
-            self.gamma,
-            sample_weight=self._weights(subset),
-            start=self._start,
-            callback=self.callback,
-        )
+        weights = self._weights(subset)
+        found = radial_isotropy(self.X[subset], self.gamma, sample_weight=weights, start=self._start)
         self.n_iter += found.n_iter
         return [_spread(found, subset)] if found.status is Status.WHOLE else []
 

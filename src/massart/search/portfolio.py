@@ -56,6 +56,7 @@ _ROUNDS = 7
 _BUDGET = 1e11  # floating-point operations of the last round, about
 _ROUNDS_FOR_CHANCE = 3
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
+_FRUGAL = 3  # with limits L1 answers cost the most and find the least: so many times fewer, and other ways more
 _HITS = 3  # ways with limits, where no count proves a majority, that end at the same one
 _BATCH_BYTES = 1 << 25
 
@@ -102,7 +103,7 @@ def search(
             step += 1
             callback(Progress("search", step, problem.total - best.agreement, problem.total - enough))
         stale = stale + 1 if best.agreement == before else 0
-        if stale >= (_PATIENCE if best.agreement <= problem.total / 2 else _PATIENCE_WITH_A_MAJORITY):
+        if stale >= (portfolio.patience if problem.has_majority(best) else _PATIENCE):
             return best
         if number >= _ROUNDS_FOR_CHANCE and best.agreement <= problem.chance:
             return best
@@ -121,6 +122,11 @@ class _Portfolio:
         self.failed = first
         self.leader = problem.best(first[None])
         self.draws = 0
+
+    @property
+    def patience(self) -> int:
+        """Rounds without improvement that end the search when there is a majority."""
+        return _PATIENCE_WITH_A_MAJORITY - self._limited
 
     @property
     def cost(self) -> float:
@@ -180,7 +186,7 @@ class _Portfolio:
     def directions(self, effort: int) -> Candidate:
         """Concentrate from the L1 answers on the active rows of random directions."""
         best = Candidate(self.first, -1.0)
-        for direction in self.rng.standard_normal((2 * effort, self.first.size)):
+        for direction in self.rng.standard_normal((effort, self.first.size)):
             for w in alternate(self.problem, direction, _ALTERNATIONS):
                 best = max(best, self._concentrate(w[None], _SHARES[:4]), key=lambda candidate: candidate.agreement)
                 if self._settled(best):
@@ -197,7 +203,7 @@ class _Portfolio:
     def few_rows(self, effort: int) -> Candidate:
         """Concentrate from fits of a few random rows more than there are columns."""
         n, k = len(self.problem.decisive), self.first.size
-        chosen = self._subsets(100 * effort, min(n, k + 1))
+        chosen = self._subsets((100 * _FRUGAL if self._limited else 100) * effort, min(n, k + 1))
         starts = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
         return self._concentrate(starts, (0.5 + 0.5 * (k + 1) / max(n, k + 1),))
 
@@ -205,7 +211,7 @@ class _Portfolio:
         """Count what k random rows, fitted exactly, agree with."""
         n, k = len(self.problem.y), self.first.size
         best = Candidate(self.first, -1.0)
-        left = 1000 * effort
+        left = (1000 * _FRUGAL if self._limited else 1000) * effort
         while left > 0 and not self._settled(best):
             size = min(left, max(1, _BATCH_BYTES // (8 * k * max(k, n // k + 1))))
             chosen = self._subsets(size, min(len(self.problem.decisive), k))
@@ -218,19 +224,22 @@ class _Portfolio:
     def random_weights(self, effort: int) -> Candidate:
         """Concentrate from L1 answers for exponential row weights."""
         n = len(self.problem.y)
-        return self._from_l1(self.problem.weights * self.rng.exponential(size=n) for _ in range(3 * effort))
+        return self._from_l1(self.problem.weights * self.rng.exponential(size=n) for _ in range(self._answers(effort)))
 
     def lowered_weights(self, effort: int) -> Candidate:
         """Concentrate from L1 answers after lowering the weights of the rows that the last one fitted."""
 
         def weights() -> Iterator[FloatArray]:
-            for _ in range(3 * effort):
+            for _ in range(self._answers(effort)):
                 failed = self.failed[None]
                 fitted = self.problem.fits(self.problem.residuals(failed), failed)[0]
                 self.lowered[fitted] *= 0.7
                 yield self.lowered
 
         return self._from_l1(weights(), remember=True)
+
+    def _answers(self, effort: int) -> int:
+        return effort if self._limited else _FRUGAL * effort
 
     def _from_l1(self, weights: Iterator[FloatArray], remember: bool = False) -> Candidate:
         best = Candidate(self.first, -1.0)

@@ -1,4 +1,4 @@
-r"""What the rows say of a formula :math:`y = f(w \cdot x)`: a few marks for each row, and the verdict from their counts.
+r"""What the rows say of a formula :math:`y = f(w \cdot x)`: marks for each row, and the verdict from their counts.
 
 Zero fits all inactive rows of any ReLU table, so a majority of all rows alone says little. But a row that is active for
 a wrong w agrees with it only where its label is wrong, which happens with a probability below one half. So MAJORITY
@@ -103,8 +103,9 @@ def certify_rows(
     )
     if Verdict.MAJORITY in (certificate.verdict, certificate.determined):
         counts = np.ones(len(X)) if weights is None else weights
+        most = 2 * tally[right].sum() > tally.sum()  # of all rows, impossible ones included
         everywhere = _is_convincing(tally[met & decisive & right].sum(), tally[met].sum(), certificate.rank)
-        if not (everywhere and _has_clear_majorities(X, marks, counts)):
+        if not (most and everywhere and _has_clear_majorities(X, marks, counts)):
             verdict = certificate.verdict if certificate.verdict is Verdict.UNIDENTIFIABLE else Verdict.PLURALITY
             certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
     return certificate

@@ -19,11 +19,13 @@ from numpy.typing import ArrayLike
 
 from massart import linear
 from massart.certificate import Certificate
+from massart.cutting_plane import Method
 from massart.exact import Tolerance, tolerances
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, silent
 from massart.relu.evidence import certify_rows, mark, tally
 from massart.relu.link import RELU, Link
+from massart.relu.published import solve_by_cuts
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
 from massart.search import Candidate, Consensus, Limits, alternate, improve_coordinates
 
@@ -51,12 +53,15 @@ class ReLURecovery:
         The tightest of those the data allow with which a majority agrees.
     certificate : Certificate
         What is proven. Rows with impossible labels are not counted in it.
+    n_queries : int
+        Questions to the separation oracle; 0 unless the published method was asked for.
     """
 
     coef: FloatArray
     agree: BoolArray
     tolerance: Tolerance
     certificate: Certificate
+    n_queries: int
 
 
 def recover_relu(
@@ -66,6 +71,7 @@ def recover_relu(
     link: Link = RELU,
     sample_weight: ArrayLike | None = None,
     tolerance: float | Literal["auto"] = "auto",
+    cuts: Method | None = None,
     rng: np.random.Generator | None = None,
     column_names: Sequence[str] | None = None,
     callback: Callback = silent,
@@ -82,6 +88,9 @@ def recover_relu(
         A row of weight c counts c times.
     tolerance : "auto" or float
         See :func:`massart.exact.tolerances`.
+    cuts : Method, optional
+        :func:`massart.cutting_plane.analytic_center` or :func:`massart.cutting_plane.ellipsoid` for the published
+        method, with the tightest tolerance, and nothing else; the portfolio by default.
     rng : numpy.random.Generator, optional
         For the search and the certificate; a fixed one by default.
     column_names : sequence of str, optional
@@ -109,12 +118,18 @@ def recover_relu(
     rng = np.random.default_rng(_DEFAULT_SEED) if rng is None else rng
     candidates = tolerances(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
     pieces = decompose(rows, sample_weight=weights, callback=callback)
-    w, chosen, agree = propose(rows, labels, weights, candidates, pieces, rng, link=link, callback=callback)
+    n_queries = 0
+    if cuts is None:
+        w, chosen, agree = propose(rows, labels, weights, candidates, pieces, rng, link=link, callback=callback)
+    else:
+        chosen = candidates[0]
+        w, n_queries = solve_by_cuts(rows, labels, weights, chosen, pieces, cuts, link=link, callback=callback)
+        w, agree = polish(rows, labels, w, chosen, link)
     marks = mark(labels, rows @ w, agree, chosen, link)
     certificate = certify_rows(
         rows, weights, marks, tally(marks, weights), chosen, pieces, rng, column_names, link=link
     )
-    return ReLURecovery(w, agree, chosen, certificate)
+    return ReLURecovery(w, agree, chosen, certificate, n_queries)
 
 
 def propose(

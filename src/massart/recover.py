@@ -59,6 +59,7 @@ MOST_SNAPPING_ROWS = 2_000
 KEPT = 0.995
 """Share of the agreeing rows that must stay when rounded labels get exact numbers: wrong ones may agree by chance."""
 
+_SQUARE_IS_FINITE = 1e150
 _DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
 
 
@@ -119,7 +120,11 @@ class Model:
         ``certify(X, weights, marks, tally, tolerance, pieces, rng, column_names)`` returns what is proven, from the
         rows of a sample and the weight of all rows of the table by their marks.
     robust : callable
-        ``robust(X, y, weights, start, rng, callback)`` fits noisy inliers; returns the fit and the rows it is of.
+        ``robust(X, y, weights, start, rng, callback)`` fits noisy inliers; returns the fit and the rows it is of, or
+        None where labels tell too little.
+    has_majority : callable
+        ``has_majority(tally)`` tells whether more than half of the rows agree that can speak for a formula or against
+        it.
     sample_rows_per_column : int
     """
 
@@ -130,7 +135,8 @@ class Model:
     polish: Callable[[FloatArray, FloatArray, FloatArray, Tolerance], tuple[FloatArray, BoolArray]]
     mark: Callable[[FloatArray, FloatArray, BoolArray, Tolerance], NDArray[Any]]
     certify: Callable[..., Certificate]
-    robust: Callable[..., tuple[RobustFit, BoolArray]]
+    robust: Callable[..., tuple[RobustFit, BoolArray] | None]
+    has_majority: Callable[[FloatArray], bool]
     sample_rows_per_column: int
 
 
@@ -161,6 +167,10 @@ def _certify_linear(
     )
 
 
+def _is_majority(tally: FloatArray) -> bool:
+    return bool(2 * tally[1] > tally.sum())
+
+
 def _robust_linear(
     X: FloatArray,
     y: FloatArray,
@@ -182,6 +192,7 @@ LINEAR = Model(
     mark=_mark_agreement,
     certify=_certify_linear,
     robust=_robust_linear,
+    has_majority=_is_majority,
     sample_rows_per_column=SAMPLE_ROWS_PER_COLUMN,
 )
 """y = w.x."""
@@ -198,6 +209,7 @@ def through(link: Link) -> Model:
         mark=partial(evidence.mark, link=link),
         certify=partial(evidence.certify_rows, link=link),
         robust=partial(noisy.robust_fit, link=link),
+        has_majority=evidence.has_majority,
         sample_rows_per_column=SAMPLE_ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN,
     )
 
@@ -237,7 +249,7 @@ def recover(
     outcomes = driver.exact(patient=inliers == "exact", rounds=1 if inliers == "noisy" else None)
     if inliers != "exact":
         for j, outcome in enumerate(outcomes):
-            if inliers == "noisy" or not driver.is_settled(outcome):
+            if inliers == "noisy" or not (driver.is_settled(outcome) or outcome.has_majority):
                 outcomes[j] = driver.noisy(j, outcome, forced=inliers == "noisy")
     return Recovery(
         coef=np.stack([outcome.coef for outcome in outcomes], axis=1),
@@ -262,6 +274,7 @@ class _Outcome:
     n_agree: float
     certificate: Certificate
     standard_errors: FloatArray
+    has_majority: bool
 
 
 class _Driver:
@@ -306,6 +319,7 @@ class _Driver:
                 size = n
                 rounds = whole_rounds if rounds else 0
             sample = self.rows.sample(size, self.rng)
+            self._check_size(sample)
             pieces = decompose(sample.X, sample_weight=sample.weights, callback=self.callback)
             answers = [self._propose(sample, pieces, j, rounds) for j in open_columns]
             marks = self._verify([a.coef for a in answers], [a.tolerance for a in answers], open_columns)
@@ -322,6 +336,17 @@ class _Driver:
             size, rounds = (n, 0) if hopeless else (2 * size, rounds)
         return [outcomes[j] for j in range(self.rows.n_outputs)]
 
+    def _check_size(self, sample: Sample) -> None:
+        """Raise ValueError where squares of the numbers overflow, or all of them vanish."""
+        sizes = np.abs(sample.X)
+        largest = float(sizes.max())
+        if largest and not 1 / _SQUARE_IS_FINITE <= largest <= _SQUARE_IS_FINITE:
+            i, j = np.unravel_index(int(sizes.argmax()), sizes.shape)
+            raise ValueError(
+                f"X must have its largest number between {1 / _SQUARE_IS_FINITE:g} and {_SQUARE_IS_FINITE:g}, got "
+                f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"
+            )
+
     def is_settled(self, outcome: _Outcome) -> bool:
         """Tell whether the certificate stands by what it determines: a majority agrees, or more."""
         return outcome.certificate.determined is not Verdict.PLURALITY
@@ -330,7 +355,10 @@ class _Driver:
         """Return a formula with noisy inliers for column `j`, if the rows have one (or it is `forced`)."""
         sample = self.rows.sample(MOST_NOISY_ROWS, self.rng)
         y = sample.y[:, j]
-        fit, fitted = self.model.robust(sample.X, y, sample.weights, exact.coef, self.rng, self.callback)
+        found = self.model.robust(sample.X, y, sample.weights, exact.coef, self.rng, self.callback)
+        if found is None:
+            return exact
+        fit, fitted = found
         if fit.scale == 0:
             return exact
         weights = None if sample.weights is None else sample.weights[fitted]
@@ -351,7 +379,9 @@ class _Driver:
             column_names=self.column_names,
         )
         nothing = (None,) * self.rows.n_columns
-        return _Outcome(fit.coef, tolerance, nothing, agree, self._weigh(agree), certificate, fit.standard_errors)
+        n_agree = self._weigh(agree)
+        majority = 2 * n_agree > self.total
+        return _Outcome(fit.coef, tolerance, nothing, agree, n_agree, certificate, fit.standard_errors, majority)
 
     def _barely_noisy(self, part: Sample, exact: _Outcome, fit: RobustFit) -> bool:
         """Tell whether a minority agrees exactly amid a majority that nearly does: noise about as large as rounding."""
@@ -414,7 +444,16 @@ class _Driver:
         )
         known = certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
         errors = np.full(len(answer.coef), 0.0 if known else np.nan)
-        return _Outcome(answer.coef, answer.tolerance, answer.fractions, agree, self._weigh(agree), certificate, errors)
+        return _Outcome(
+            answer.coef,
+            answer.tolerance,
+            answer.fractions,
+            agree,
+            self._weigh(agree),
+            certificate,
+            errors,
+            self.model.has_majority(tally),
+        )
 
     def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> NDArray[Any]:
         """Return the marks of all rows for each formula: one read of the table."""
@@ -462,7 +501,12 @@ def _snap(
 ) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
     """Return the formula in exact numbers where these rows, on which w.x is y, support them."""
     nothing = (None,) * len(w)
-    if len(y) <= len(w):
+    sizes = np.abs([X.max(initial=0.0), X.min(initial=0.0), y.max(initial=0.0), y.min(initial=0.0), *w])
+    if (
+        len(y) <= len(w)
+        or not 1 / _SQUARE_IS_FINITE < sizes[sizes > 0].min(initial=1.0)
+        or sizes.max() > _SQUARE_IS_FINITE
+    ):
         return w, nothing
     # Rounded labels leave w anywhere in their intervals; least squares is in the middle, where simple numbers are.
     start = w if tolerance.absolute == 0 else linear.least_squares(X, y)

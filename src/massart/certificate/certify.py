@@ -22,7 +22,7 @@ asked for with a margin (`CLEAR_REACH`, `NEAR`) that is wide next to rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,7 +155,8 @@ def certify_relu(
     total, agree = float(n_pos + n_zero), float(a_pos + a_zero)
     case = _Case(rows, weights, float(a_pos), total - agree, tolerance, confidence, budget, rng, general_position)
     majority = 2 * agree > total and 2 * a_pos > (n_pos if n_active is None else n_active)
-    return _certificate(case, total, agree, majority, column_names, None)
+    certificate = _certificate(case, total, agree, majority, column_names, None)
+    return certificate if n_active is None else replace(certificate, n_active=_whole(float(n_active)))
 
 
 def noisy_certificate(

@@ -17,7 +17,7 @@ class Verdict(Enum):
 
     PROVEN = "proven: no other formula fits as many rows"
     MAJORITY = "more than half of the rows agree exactly, and they determine every coefficient"
-    PLURALITY = "the best formula found; it fits no majority of the rows"
+    PLURALITY = "the best formula found; no clear majority of the rows confirms it"
     NOISY = "the rows follow the formula up to noise, not exactly"
     UNIDENTIFIABLE = "the rows that agree do not determine every coefficient"
 
@@ -48,6 +48,9 @@ class Certificate:
     n_decisive : float
         Agreeing rows that can tell two formulas apart: all for a linear formula, those with a positive label for a
         ReLU.
+    n_active : float or None
+        Rows where a ReLU is positive (any link: between its limits) and the label does not fit for that reason alone:
+        those that speak for the formula or against it. None for a linear formula, where all do.
     hyperplane_rows : float or None
         h: another formula agrees with this one on at most so many of the decisive rows.
     bound : Bound
@@ -89,6 +92,7 @@ class Certificate:
     resolution: float = 0.0
     scale: float | None = None
     margin: StructuralMargin | None = None
+    n_active: float | None = None
 
     def explain(self) -> str:
         """Say in plain words what holds, why, and what is not claimed."""
@@ -103,6 +107,10 @@ class Certificate:
         sentences = [
             f"The formula fits {_number(self.n_agree)} of {_number(self.n_rows)} rows{within} ({self._share()})."
         ]
+        if self.n_active is not None:
+            sentences.append(
+                f"Of the {_number(self.n_active)} rows where it is not clipped, {_number(self.n_decisive)} agree."
+            )
         sentences += self._open_directions()
         if self.determined is Verdict.PROVEN:
             sentences += self._proof()
@@ -113,7 +121,7 @@ class Certificate:
             sentences.append("Not claimed: that no other formula fits as many rows; " + self._gap() + ".")
         else:
             sentences.append(
-                "It is the best formula found, but it has no majority that confirms it: treat it as a hypothesis."
+                "It is the best formula found, but no clear majority confirms it: treat it as a hypothesis."
             )
             sentences.append("Not claimed: that it is the right formula or that no other fits as many rows.")
         return " ".join(sentences)

@@ -48,6 +48,14 @@ def tally(marks: Marks, weights: FloatArray | None) -> FloatArray:
     return np.bincount(marks, weights, MARKS).astype(np.float64)
 
 
+def has_majority(tally: FloatArray) -> bool:
+    """Tell whether more than half of all rows agree, and more than half of those that are active."""
+    kinds = np.arange(MARKS)
+    met = _evidence(kinds)
+    right = kinds & AGREES > 0
+    return bool(2 * tally[right].sum() > tally.sum() and 2 * tally[met & right].sum() > tally[met].sum())
+
+
 def certify_rows(
     X: FloatArray,
     weights: FloatArray | None,
@@ -101,13 +109,10 @@ def certify_rows(
         budget=linear.CERTIFICATE_BUDGET,
         column_names=column_names,
     )
-    if Verdict.MAJORITY in (certificate.verdict, certificate.determined):
-        counts = np.ones(len(X)) if weights is None else weights
-        most = 2 * tally[right].sum() > tally.sum()  # of all rows, impossible ones included
-        everywhere = _is_convincing(tally[met & decisive & right].sum(), tally[met].sum(), certificate.rank)
-        if not (most and everywhere and _has_clear_majorities(X, marks, counts)):
-            verdict = certificate.verdict if certificate.verdict is Verdict.UNIDENTIFIABLE else Verdict.PLURALITY
-            certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
+    interpolates = certificate.n_decisive <= certificate.rank  # then nothing confirms the formula
+    if interpolates or (certificate.determined is Verdict.MAJORITY and not _is_confirmed(X, weights, marks, tally)):
+        verdict = certificate.verdict if certificate.verdict is Verdict.UNIDENTIFIABLE else Verdict.PLURALITY
+        certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
     return certificate
 
 
@@ -117,17 +122,27 @@ def _evidence(marks: Marks) -> BoolArray:
     return np.asarray((marks & ACTIVE > 0) & (marks & IMPOSSIBLE == 0) & ~neutral)
 
 
-def _has_clear_majorities(X: FloatArray, marks: Marks, counts: FloatArray) -> bool:
-    """Tell whether the active rows have a clear majority at every level of their decomposition, and in every column."""
+def _is_confirmed(X: FloatArray, weights: FloatArray | None, marks: Marks, tally: FloatArray) -> bool:
+    """Tell whether the active rows have a clear majority: all of them, on every level, and in each column."""
+    if not has_majority(tally):
+        return False
     met = _evidence(marks)
     right = (marks[met] & AGREES) > 0
-    rows, counts = X[met], counts[met]
+    rows = X[met]
+    counts = np.ones(len(rows)) if weights is None else weights[met]
     levels = decompose(rows, sample_weight=counts)
-    return linear.has_column_majorities(rows, right, counts) and all(
-        _is_convincing(
-            float(counts[level.members & right].sum()), float(counts[level.members].sum()), level.matrix.shape[0]
+    kinds = np.arange(MARKS)
+    active = _evidence(kinds)
+    rank = sum(level.matrix.shape[0] for level in levels)
+    return (
+        _is_convincing(tally[active & (kinds & AGREES > 0)].sum(), tally[active].sum(), rank)
+        and linear.has_column_majorities(rows, right, counts)
+        and all(
+            _is_convincing(
+                float(counts[level.members & right].sum()), float(counts[level.members].sum()), level.matrix.shape[0]
+            )
+            for level in levels
         )
-        for level in levels
     )
 
 

@@ -40,7 +40,7 @@ def robust_fit(
     callback: Callback = silent,
     *,
     link: Link = RELU,
-) -> tuple[RobustFit, BoolArray]:
+) -> tuple[RobustFit, BoolArray] | None:
     """Fit w to the rows that it leaves far from the limits.
 
     Parameters
@@ -55,6 +55,8 @@ def robust_fit(
 
     Returns
     -------
+    None if hardly any label is decisive, or
+
     fit : RobustFit
         Of :math:`f^{-1}(y)` on the rows below, all its row-wise fields included.
     rows : (n,) boolean array
@@ -62,11 +64,15 @@ def robust_fit(
     """
     everything = np.ones(len(y), dtype=bool)
     labels = link.inverse(y)
-    if link.invertible or not X.any():
+    if link.invertible:
         return robust_regression(X, labels, sample_weight=weights, starts=(start,), rng=rng), everything
-    decisive = link.decisive(y)
+    decisive = link.decisive(y) & X.any(axis=1)
+    if decisive.sum() <= _FEWEST * X.shape[1]:
+        return None
     w = _best_start(X, y, weights, start, link, rng)
     rows = _far(X @ w, decisive, link, 0.0)
+    if rows.sum() <= _FEWEST * X.shape[1]:
+        rows = decisive
     seen: set[bytes] = set()
     while True:
         fit = robust_regression(

@@ -23,7 +23,7 @@ from massart.cutting_plane import Method
 from massart.exact import Tolerance, tolerances
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, silent
-from massart.relu.evidence import certify_rows, mark, tally
+from massart.relu.evidence import certify_rows, has_majority, mark, tally
 from massart.relu.link import RELU, Link
 from massart.relu.published import solve_by_cuts
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
@@ -156,9 +156,12 @@ def propose(
     for given in candidates:
         tolerance = replace(given, absolute=given.absolute / unit)
         w, agree = _propose(X, y, counts, tolerance, pieces, link, rng, rounds, callback)
+        nothing = agreement(X, y, np.zeros(len(w)), tolerance, link)
+        if counts[nothing].sum() > counts[agree].sum():  # labels that hardly any w explains better than zero does
+            w, agree = np.zeros(len(w)), nothing
         if float(counts[agree].sum()) > most:
             best, most = (w * unit, given, agree), float(counts[agree].sum())
-        if 2 * most > counts[~link.impossible(y, tolerance.absolute)].sum():
+        if has_majority(tally(mark(y, X @ w, agree, tolerance, link), counts)):
             break
     assert best is not None  # there is at least one tolerance
     return best

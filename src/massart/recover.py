@@ -59,7 +59,7 @@ MOST_SNAPPING_ROWS = 2_000
 KEPT = 0.995
 """Share of the agreeing rows that must stay when rounded labels get exact numbers: wrong ones may agree by chance."""
 
-_SQUARE_IS_FINITE = 1e150
+_SQUARE_IS_FINITE = 1e152
 _DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
 
 

@@ -17,6 +17,7 @@ import massart
 import massart.relu
 from linear_cases import RECOVERED, Answer, answered, median_seconds, relative_error, share, verdicts
 from massart.cutting_plane import Method, analytic_center, ellipsoid
+from massart.relu import Transformation, descend
 from relu_cases import (
     ADVERSARIES,
     FAMILIES,
@@ -24,6 +25,7 @@ from relu_cases import (
     RATIOS,
     ReluCell,
     clad,
+    clad_on_our_l1,
     crq_trials,
     default,
     one_by_one,
@@ -52,6 +54,18 @@ PORTFOLIO = {
 GAUSSIAN_ADVERSARIES = tuple(name for name in ADVERSARIES if name != "neg")
 """Of "neg" the L1 fit that knows the active rows sees no wrong label: there they are all negative."""
 
+WHERE_PEERS_FAIL = (
+    ReluCell(240, 30, 0.4, "const", "mixture"),
+    ReluCell(240, 30, 0.4, "decoy", "mixture"),
+    ReluCell(480, 10, 0.4, "flip", "intercept"),
+    ReluCell(720, 30, 0.4, "decoy", "Cauchy"),
+    ReluCell(160, 10, 0.4, "decoy"),
+)
+
+FIGURE_STEPS = 1000
+FAR_AHEAD = 10
+"""How many times closer to the truth radial-isotropic descent ends than the best of the other three."""
+
 SMALL_RATIOS = (24, 128)
 SMALL_FAMILIES = ("mixture", "labels to zero", "integers on a subspace", "48 rows a column")
 RECOVERED_SHARE = 0.95
@@ -76,7 +90,9 @@ def cases(small: bool) -> Iterator[Case]:
             cell = ReluCell(*((200, 5) if small else (1000, 10)), eta, adversary)
             number = 2 if small else 20
             yield Case(f"{cell}: R", partial(_against_crq, cell, number, at_least(0 if small else 1)))
-            yield Case(f"{cell}: CLAD", partial(_against_clad, cell, number))
+            yield Case(f"{cell}: CLAD", partial(_against_clad, cell, number, at_least(0 if small else 1)))
+    for cell in () if small else WHERE_PEERS_FAIL:
+        yield Case(f"{cell}: peers", partial(_where_peers_fail, cell, 20))
 
     n, d = (20_000, 10) if small else (1_000_000, 50)
     yield Case(f"{n} x {d}, 40 % wrong", partial(_many_rows, n, d, small))
@@ -143,11 +159,24 @@ def _against_crq(cell: ReluCell, n_trials: int, speed: Goal) -> Iterator[Row]:
         yield _time_row(cell, f"R {method}", ours, theirs[method], speed)
 
 
-def _against_clad(cell: ReluCell, n_trials: int) -> Iterator[Row]:
+def _against_clad(cell: ReluCell, n_trials: int, speed: Goal) -> Iterator[Row]:
     """Compare with iterated linear programs, which claim nothing, on the same tables."""
-    ours, theirs = (one_by_one(cell, method, n_trials) for method in (default, clad))
-    yield _share_row(cell, "CLAD", ours, theirs)
-    yield _time_row(cell, "CLAD", ours, theirs, None)
+    ours, theirs, faster = (one_by_one(cell, method, n_trials) for method in (default, clad, clad_on_our_l1))
+    yield _share_row(cell, "CLAD (HiGHS)", ours, theirs)
+    yield _time_row(cell, "CLAD (HiGHS)", ours, theirs, speed)
+    yield _time_row(cell, "CLAD on our L1", ours, faster, None)
+
+
+def _where_peers_fail(cell: ReluCell, n_trials: int) -> Iterator[Row]:
+    ours = trials(cell, default, n_trials)
+    yield _share_row(cell, "CLAD (HiGHS)", ours, trials(cell, clad, n_trials))
+    try:
+        theirs = crq_trials(cell, n_trials)
+    except MissingPeer as missing:
+        yield skipped(f"{cell}: R crq", missing)
+        return
+    for method, answers in theirs.items():
+        yield _share_row(cell, f"R {method}", ours, answers)
 
 
 def _share_row(cell: ReluCell, peer: str, ours: Sequence[Answer], theirs: Sequence[Answer]) -> Row:
@@ -220,5 +249,20 @@ def _queries(name: str, d: int, wanted: Goal) -> Row:
 
 
 def _descents(small: bool) -> Iterator[Row]:
-    """Compare the errors of the paper's four gradient descents, Figure 2(a)."""
-    raise MissingPeer("TO FILL IN: massart.relu.descend")
+    """Compare where the paper's four gradient descents end, Figure 2(a): medians over tables."""
+    cell = ReluCell(240, 30, 0.4, "neg", "mixture")
+
+    def distance(transformation: Transformation, trial: int) -> float:
+        table = cell.table(trial)
+        return float(descend(table.X, table.y, transformation, steps=FIGURE_STEPS).distances(table.truth)[-1])
+
+    ends = {
+        transformation: float(np.median([distance(transformation, trial) for trial in range(1 if small else 5)]))
+        for transformation in Transformation
+    }
+    ours = ends.pop(Transformation.RADIAL_ISOTROPIC)
+    for transformation, theirs in ends.items():
+        name = f"Figure 2(a), distance after {FIGURE_STEPS} steps: radial-isotropic"
+        goal = at_least(FAR_AHEAD)
+        peer = transformation.name.lower()
+        yield Row("", name, ours, theirs, peer, theirs / ours, str(goal), goal.met_by(theirs / ours), "distances")

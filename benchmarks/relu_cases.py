@@ -18,6 +18,7 @@ from harness import Incorrect  # isort: skip
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 import massart.relu
 from massart.certificate import Verdict
@@ -227,18 +228,34 @@ def oracle_l1(table: Table, trial: int) -> tuple[FloatArray, None]:
 def clad(table: Table, trial: int) -> tuple[FloatArray, None]:
     """Minimise the absolute residuals of the rows with ``w.x > 0`` until these rows repeat (Buchinsky 1994).
 
-    Powell's censored least absolute deviations by iterated linear programs. They start with the rows of a positive
-    label: from all rows, half of whose labels are zero, the first fit is often w = 0, and that is the end.
+    Powell's censored least absolute deviations by iterated linear programs (HiGHS). They start with the rows of a
+    positive label: from all rows, half of whose labels are zero, the first fit is often w = 0, and that is the end.
     """
+    return _clad(table, highs_l1), None
+
+
+def clad_on_our_l1(table: Table, trial: int) -> tuple[FloatArray, None]:
+    """Do the same with our own L1 regression instead of a linear program."""
+    return _clad(table, lambda X, y: l1_regression(X, y).coef), None
+
+
+def _clad(table: Table, solve: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
     X, y = table.X, table.y
     coef = np.zeros(X.shape[1])
     rows = y > 0
     seen: set[bytes] = set()
     while rows.sum() >= X.shape[1] and rows.tobytes() not in seen and len(seen) < CLAD_ROUNDS:
         seen.add(rows.tobytes())
-        coef = l1_regression(X[rows], y[rows]).coef
+        coef = solve(X[rows], y[rows])
         rows = X @ coef > 0
-    return coef, None
+    return coef
+
+
+def highs_l1(X: FloatArray, y: FloatArray) -> FloatArray:
+    """Minimise the absolute residuals by HiGHS, through the dual, which has few constraints."""
+    unit = float(np.abs(y).max()) or 1.0
+    program = linprog(-y / unit, A_eq=X.T, b_eq=np.zeros(X.shape[1]), bounds=(-1, 1), method="highs")
+    return -program.eqlin.marginals * unit
 
 
 def polished(X: FloatArray, y: FloatArray, coef: FloatArray) -> FloatArray:

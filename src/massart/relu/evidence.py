@@ -26,6 +26,9 @@ from massart.search import is_clear_majority
 
 Marks: TypeAlias = NDArray[np.integer]
 
+FINE, INSIDE = 0.1, 1e-9
+"""The gamma with which subspaces are looked for, and the relative distance at which a row lies in one."""
+
 CONVINCING = 2.5
 """Standard deviations of a fair coin by which a majority of the active rows must exceed one half to be claimed."""
 
@@ -124,26 +127,41 @@ def _evidence(marks: Marks) -> BoolArray:
 
 def _is_confirmed(X: FloatArray, weights: FloatArray | None, marks: Marks, tally: FloatArray) -> bool:
     """Tell whether the active rows have a clear majority: all of them, on every level, and in each column."""
-    if not has_majority(tally):
-        return False
+    kinds = np.arange(MARKS)
+    active = _evidence(kinds)
+    n_right, n_met = float(tally[active & (kinds & AGREES > 0)].sum()), float(tally[active].sum())
     met = _evidence(marks)
     right = (marks[met] & AGREES) > 0
     rows = X[met]
     counts = np.ones(len(rows)) if weights is None else weights[met]
-    levels = decompose(rows, sample_weight=counts)
-    kinds = np.arange(MARKS)
-    active = _evidence(kinds)
-    rank = sum(level.matrix.shape[0] for level in levels)
-    return (
-        _is_convincing(tally[active & (kinds & AGREES > 0)].sum(), tally[active].sum(), rank)
-        and linear.has_column_majorities(rows, right, counts)
-        and all(
-            _is_convincing(
-                float(counts[level.members & right].sum()), float(counts[level.members].sum()), level.matrix.shape[0]
-            )
-            for level in levels
-        )
+    if not (has_majority(tally) and right.any() and linear.has_column_majorities(rows, right, counts)):
+        return False
+    levels = _levels(rows, right, counts)
+    if len(levels) == 1:  # the table's own count is that of the level
+        return _is_convincing(n_right, n_met, levels[0][1])
+    return _is_convincing(n_right, n_met, sum(k for _, k in levels)) and all(
+        _is_convincing(float(counts[inside & right].sum()), float(counts[inside].sum()), k) for inside, k in levels
     )
+
+
+def _levels(X: FloatArray, right: BoolArray, counts: FloatArray) -> list[tuple[BoolArray, int]]:
+    """Return the rows of each level, and its dimension, in the decomposition of the rows that are right.
+
+    Where w is right on a subspace only, the rows that agree lie there, and show it; all rows together may hide it.
+    """
+    sizes = np.abs(X).max(axis=0)
+    rows = X / np.where(sizes > 0, sizes, 1.0)
+    lengths = np.linalg.norm(rows, axis=1)
+    reached = np.zeros((X.shape[1], 0))
+    left = np.ones(len(rows), dtype=bool)
+    levels = []
+    for piece in decompose(rows[right], FINE, sample_weight=counts[right]):
+        reached = np.hstack([reached, piece.subspace])
+        beyond = np.linalg.norm(rows - (rows @ reached) @ reached.T, axis=1)
+        inside = left & (beyond <= INSIDE * lengths)
+        levels.append((inside, piece.subspace.shape[1]))
+        left &= ~inside
+    return [*levels, (left, 0)] if left.any() else levels
 
 
 def _is_convincing(right: float, met: float, k: int) -> bool:

@@ -84,7 +84,7 @@ class MassartReLURegressor(Recoverer):
            [-2. ,  0. ],
            [ 0.5, -1. ]])
     >>> [certificate.verdict.name for certificate in layer.certificate_]
-    ['MAJORITY', 'MAJORITY', 'MAJORITY']
+    ['PROVEN', 'PROVEN', 'PROVEN']
     """
 
     def __init__(

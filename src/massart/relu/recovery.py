@@ -108,7 +108,7 @@ def recover_relu(
     >>> np.round(found.coef, 12) + 0.0
     array([ 3. ,  0. , -1. ,  0.5])
     >>> found.certificate.verdict.name
-    'MAJORITY'
+    'PROVEN'
     """
     rows = check_matrix(X)
     labels = check_labels(y, len(rows))

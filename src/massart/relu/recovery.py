@@ -156,9 +156,11 @@ def propose(
     for given in candidates:
         tolerance = replace(given, absolute=given.absolute / unit)
         w, agree = _propose(X, y, counts, tolerance, pieces, link, rng, rounds, callback)
-        nothing = agreement(X, y, np.zeros(len(w)), tolerance, link)
-        if counts[nothing].sum() > counts[agree].sum():  # labels that hardly any w explains better than zero does
-            w, agree = np.zeros(len(w)), nothing
+        if (agree & link.decisive(y, tolerance.absolute)).sum() <= len(w) + 1:
+            # No more than any w fits: then nothing is known, and zero may say it best.
+            nothing = agreement(X, y, np.zeros(len(w)), tolerance, link)
+            if counts[nothing].sum() > counts[agree].sum():
+                w, agree = np.zeros(len(w)), nothing
         if float(counts[agree].sum()) > most:
             best, most = (w * unit, given, agree), float(counts[agree].sum())
         if has_majority(tally(mark(y, X @ w, agree, tolerance, link), counts)):

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import massart.estimators.linear
+import massart.estimators.base
 from massart import MassartRegressor
 from massart.certificate import Certificate, Verdict
 
@@ -270,7 +270,7 @@ def test_rows_get_the_memory_of_the_caller(kind: str, monkeypatch: pytest.Monkey
     def look(rows: Any, *_: Any, **__: Any) -> None:
         raise _Seen(rows)
 
-    monkeypatch.setattr(massart.estimators.linear, "ArrayRows", look)
+    monkeypatch.setattr(massart.estimators.base, "ArrayRows", look)
     with pytest.raises(_Seen) as caught:
         MassartRegressor().fit(given, np.zeros(given.shape[0]))
     (seen,) = caught.value.args

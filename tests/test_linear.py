@@ -87,7 +87,7 @@ def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     # A column 1e8 times smaller than another has its coefficient from the last digits of the labels.
     assert np.abs(X @ (found.coef - w)).max() <= 1e-13 * (np.abs(X) @ np.abs(w)).max()
     assert found.certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
-    np.testing.assert_array_equal(found.agree, np.abs(y - X @ w) <= 1e-9 * (np.abs(X) @ np.abs(w) + np.abs(y)))
+    np.testing.assert_array_equal(found.agree, np.abs(y - X @ w) <= 1e-12 * (np.abs(X) @ np.abs(w) + np.abs(y)))
 
 
 def test_recovered_coefficients_are_right_to_the_last_digits():

@@ -146,7 +146,9 @@ def propose(
 ) -> tuple[FloatArray, Tolerance, BoolArray]:
     """Return the best w found, the tolerance it needs, and the rows that agree; as :func:`massart.linear.propose`."""
     if link.invertible:
-        return linear.propose(X, link.inverse(y), weights, candidates, pieces, rng, rounds=rounds, callback=callback)
+        labels = link.inverse(y)
+        w, chosen, _ = linear.propose(X, labels, weights, candidates, pieces, rng, rounds=rounds, callback=callback)
+        return w, chosen, agreement(X, y, w, chosen, link)
     counts = np.ones(len(X)) if weights is None else weights
     # Labels of size one: coefficients and residuals have squares that neither overflow nor vanish.
     unit = float(np.exp2(np.frexp(np.abs(y).max())[1]))

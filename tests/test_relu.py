@@ -1,0 +1,460 @@
+"""Recovery behind a ReLU: exact where it can be, and never claimed where it is not."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from massart.certificate import Verdict
+from massart.cutting_plane import analytic_center, ellipsoid
+from massart.noise import (
+    MassartNoise,
+    decoy,
+    far_constant,
+    flip,
+    gaussian,
+    gross,
+    integers_on_subspace,
+    negate,
+    oppose,
+    relu,
+    scale,
+    zero,
+)
+from massart.progress import Progress
+from massart.relu import recover_relu
+from relu_cases import FAMILIES, ReluCell, attempt, default, wrong_claims
+
+ADVERSARIES = {
+    "negate": lambda w, rng: negate(w),
+    "flip": lambda w, rng: flip(w, relu),
+    "constant": lambda w, rng: far_constant,
+    "zero": lambda w, rng: zero,
+    "gross": lambda w, rng: gross(),
+    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), relu),
+    "oppose": lambda w, rng: oppose(w, relu),
+    "1.1": lambda w, rng: scale(1.1),
+    "-100": lambda w, rng: scale(-100.0),
+}
+CLAIMS = (Verdict.PROVEN, Verdict.MAJORITY)
+SLOW = ("intercept", "50 columns")
+
+
+def relative_error(found, w):
+    return np.linalg.norm(found - w) / np.linalg.norm(w)
+
+
+def table(n, d, eta, adversary, seed=0):
+    rng = np.random.default_rng(seed)
+    X = gaussian(n, d, rng)
+    w = rng.standard_normal(d)
+    noise = MassartNoise(eta, ADVERSARIES[adversary](w, rng)).corrupt(X, relu(X, w), rng)
+    return X, noise.labels, w, noise.changed
+
+
+# --- recovery ---
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.3), st.integers(0, 2**32 - 1))
+def test_recovery_is_exact_for_any_adversary(name, eta, seed):
+    d = 2 + seed % 5
+    X, y, w, _ = table(60 * d, d, eta, name, seed)
+    found = recover_relu(X, y)
+    assert relative_error(found.coef, w) <= 1e-12
+    np.testing.assert_array_equal(found.agree, np.abs(y - relu(X, w)) <= 1e-9 * (np.abs(X) @ np.abs(w)))
+    assert found.tolerance.absolute == 0
+    assert found.n_queries == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "trial"),
+    [(cell, trial) for name, cells in FAMILIES.items() for cell in cells for trial in range(1 if name in SLOW else 2)],
+    ids=lambda value: str(value),
+)
+def test_hard_tables_are_recovered_and_never_claimed_wrongly(cell: ReluCell, trial: int):
+    answer = attempt(cell, default, trial)
+    assert cell.possible(trial)
+    assert answer.recovered
+    assert wrong_claims([answer]) == 0
+
+
+@pytest.mark.parametrize("cell", FAMILIES["labels to zero"], ids=str)
+def test_zero_is_not_the_answer_to_labels_that_were_zeroed(cell):
+    for trial in range(4):
+        drawn = cell.table(trial)
+        assert (drawn.y == 0).mean() > 0.6, "zero fits the larger part"
+        found = recover_relu(drawn.X, drawn.y)
+        assert relative_error(found.coef, drawn.truth) <= 1e-12
+
+
+def test_noiseless_labels_are_proven_at_few_rows():
+    X, y, w, _ = table(60, 5, 0.0, "zero")
+    found = recover_relu(X, y)
+    assert relative_error(found.coef, w) <= 1e-13
+    assert found.certificate.verdict is Verdict.PROVEN
+    assert found.agree.all()
+
+
+def test_float32_tables_are_exact_up_to_their_own_rounding():
+    X, y, w, changed = table(600, 6, 0.3, "gross")
+    coarse = X.astype(np.float32)
+    labels = np.where(changed, y, relu(coarse, w)).astype(np.float32)
+    found = recover_relu(coarse, labels)
+    assert relative_error(found.coef, w) <= 1e-6
+    np.testing.assert_array_equal(found.agree, ~changed)
+    assert found.certificate.verdict in CLAIMS
+    assert found.tolerance.reason == "rounding of float32"
+
+
+@pytest.mark.parametrize("tolerance", ["auto", 0.005])
+def test_labels_in_cents_need_the_looser_tolerance_and_get_it(tolerance):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-100, 100, (400, 3))
+    w = np.array([0.421, -1.534, 2.077])
+    y = np.round(relu(X, w), 2)
+    wrong = (rng.random(400) < 0.3) & (y > 0)
+    y[wrong] = np.round(1.1 * y[wrong], 2)
+    found = recover_relu(X, y, tolerance=tolerance)
+    assert found.tolerance.absolute == 0.005
+    np.testing.assert_array_equal(found.agree, ~wrong)
+    assert relative_error(found.coef, w) < 1e-4
+    assert found.certificate.verdict in CLAIMS
+    assert found.certificate.tolerance == 0.005
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_false_majority_on_a_subspace_is_not_claimed(seed):
+    """90 % of the rows in three dimensions: a formula right there and wrong beyond fits a majority of all rows."""
+    rng = np.random.default_rng(seed)
+    planted = integers_on_subspace(400, 9, 3, 360, rng)
+    X, outside = planted.X, ~planted.inside
+    y = relu(X, rng.integers(1, 6, 9).astype(float))
+    y[outside] = rng.integers(0, 60, outside.sum()) + 0.5
+    found = recover_relu(X, y)
+    assert 2 * found.agree.sum() > len(y)
+    assert found.certificate.verdict not in CLAIMS
+
+
+def test_more_than_half_wrong_is_not_claimed():
+    X, y, w, _ = table(600, 5, 0.0, "zero")
+    rng = np.random.default_rng(1)
+    y[:360] = 10 * rng.random(360)
+    found = recover_relu(X, y)
+    assert relative_error(found.coef, w) <= 1e-12
+    assert found.certificate.verdict is Verdict.PLURALITY
+
+
+def test_labels_without_a_rule_are_not_claimed():
+    rng = np.random.default_rng(0)
+    for labels in (rng.standard_normal(200), relu(rng.standard_normal((200, 1)), [1.0]), rng.random(200)):
+        assert recover_relu(gaussian(200, 4, rng), labels).certificate.verdict not in CLAIMS
+
+
+# --- brute force on small tables ---
+
+
+def small_table(seed):
+    """Return rows and labels of small integers: d <= 2, n <= 12, with zero rows, repeated rows and negative labels."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 13)), int(rng.integers(1, 3))
+    X = rng.integers(-3, 4, (n, d)).astype(float)
+    clean = relu(X, rng.integers(-3, 4, d))
+    return X, np.where(rng.random(n) < rng.choice([0.5, 0.7, 0.9]), clean, rng.integers(-2, 9, n)).astype(float)
+
+
+def fitted(X, y, w):
+    return np.abs(y - np.maximum(X @ w, 0.0)) < 1e-9
+
+
+def determined(X, y):
+    """Return the parameters that d rows with positive labels determine."""
+    for chosen in itertools.combinations(np.flatnonzero(y > 0), X.shape[1]):
+        rows = X[list(chosen)]
+        if abs(np.linalg.det(rows)) > 1e-9:
+            yield np.linalg.solve(rows, y[list(chosen)])
+
+
+def all_kinds(X, y):
+    """Return a parameter of every kind, apart from which rows of labels y >= 0 they fit; d is 1 or 2.
+
+    What a parameter fits changes on the lines w.x = y only: all their crossings, a point of every piece of a line
+    between two crossings, and (off all lines only zeros are fitted) a direction between any two lines of zeros.
+    """
+    used = (y >= 0) & X.any(axis=1)
+    X, y = X[used], y[used]
+    if X.shape[1] == 1:
+        return np.array(with_gaps([0.0, *(y / X[:, 0])]))[:, None]
+    kinds = [np.zeros(2)]
+    for row, label in zip(X, y, strict=True):
+        foot, along = row * label / (row @ row), np.array([-row[1], row[0]])
+        crossed = np.abs(X @ along) > 1e-12
+        places = (y[crossed] - X[crossed] @ foot) / (X[crossed] @ along)
+        kinds += [foot + place * along for place in with_gaps([0.0, *places])]
+    angles = np.arctan2(X[:, 1], X[:, 0])
+    turns = with_gaps([*(angles + np.pi / 2) % (2 * np.pi), *(angles - np.pi / 2) % (2 * np.pi)]) if len(X) else []
+    return np.array(kinds + [np.array([np.cos(turn), np.sin(turn)]) for turn in turns])
+
+
+def with_gaps(values):
+    values = sorted(set(values))
+    middles = [(low + high) / 2 for low, high in itertools.pairwise(values)]
+    return [*values, *middles, values[0] - 0.01, values[-1] + 0.01]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32 - 1))
+def test_no_parameter_that_rows_confirm_fits_more_rows_of_a_small_table(seed):
+    """A parameter with d decisive rows has found nothing, and with one more hardly: those need not be found."""
+    X, y = small_table(seed)
+    found = recover_relu(X, y)
+    ours = fitted(X, y, found.coef).sum()
+    assert ours >= (y == 0).sum(), "zero fits as many"
+    for w in determined(X, y):
+        rows = fitted(X, y, w)
+        if (rows & (y > 0)).sum() > X.shape[1] + 1:
+            assert ours >= rows.sum()
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_proven_of_a_small_table_is_true(seed):
+    X, y = small_table(seed)
+    found = recover_relu(X, y)
+    if found.certificate.verdict is not Verdict.PROVEN:
+        return
+    ours = fitted(X, y, found.coef).sum()
+    for w in all_kinds(X, y):
+        assert np.abs(w - found.coef).max() < 1e-9 or fitted(X, y, w).sum() < ours
+
+
+def test_some_small_tables_are_proven():
+    verdicts = [recover_relu(*small_table(seed)).certificate.verdict for seed in range(60)]
+    assert verdicts.count(Verdict.PROVEN) >= 10
+    assert verdicts.count(Verdict.PLURALITY) >= 10
+
+
+# --- laws ---
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(["flip", "constant", "decoy", "gross"]), st.integers(0, 2**32 - 1))
+def test_recovery_follows_the_units_and_the_order_of_the_rows(name, seed):
+    X, y, _, _ = table(200, 4, 0.35, name, seed)
+    rng = np.random.default_rng(seed)
+    base = recover_relu(X, y)
+    rows, columns = np.exp2(rng.integers(-8, 9, len(y))), np.exp2(rng.integers(-20, 21, 4))
+    order = rng.permutation(len(y))
+    permuted = recover_relu(X[order], y[order])
+    np.testing.assert_array_equal(permuted.agree, base.agree[order])
+    for other, back in (
+        (permuted, 1.0),
+        (recover_relu(X * rows[:, None], y * rows), 1.0),
+        (recover_relu(X * columns, y), columns),
+        (recover_relu(X, 1024 * y), 1 / 1024),
+    ):
+        assert relative_error(other.coef * back, base.coef) <= 1e-11
+        assert other.agree.sum() == base.agree.sum()
+
+
+def test_recovery_follows_linear_maps_of_the_rows():
+    X, y, w, _ = table(300, 4, 0.35, "decoy")
+    M = np.random.default_rng(1).standard_normal((4, 4))
+    assert relative_error(M @ recover_relu(X @ M, y).coef, w) <= 1e-12
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_weights_repeat_rows(seed):
+    X, y, _, _ = table(120, 3, 0.3, "decoy", seed)
+    weights = np.random.default_rng(seed).integers(0, 4, len(y))
+    weighted = recover_relu(X, y, sample_weight=weights)
+    repeated = recover_relu(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert relative_error(weighted.coef, repeated.coef) <= 1e-12
+    np.testing.assert_array_equal(np.repeat(weighted.agree, weights), repeated.agree)
+    ours, theirs = weighted.certificate, repeated.certificate
+    assert (ours.n_rows, ours.n_agree, ours.n_decisive, ours.n_active, ours.rank) == (
+        theirs.n_rows,
+        theirs.n_agree,
+        theirs.n_decisive,
+        theirs.n_active,
+        theirs.rank,
+    )
+
+
+def test_weights_decide_which_formula_has_the_majority():
+    rng = np.random.default_rng(0)
+    X = gaussian(240, 3, rng)
+    first = np.arange(240) < 160
+    y = np.where(first, relu(X, [3.0, -1, 0.5]), relu(X, [1.0, 2, 3]))
+    np.testing.assert_allclose(recover_relu(X, y).coef, [3, -1, 0.5], rtol=1e-12)
+    found = recover_relu(X, y, sample_weight=np.where(first, 1.0, 5.0))
+    np.testing.assert_allclose(found.coef, [1, 2, 3], rtol=1e-12)
+    assert found.certificate.n_rows == 160 + 5 * 80
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.45), st.integers(0, 2**32 - 1))
+def test_the_numbers_of_the_certificate_are_those_of_the_answer(name, eta, seed):
+    X, y, _, _ = table(150, 3, eta, name, seed)
+    found = recover_relu(X, y)
+    residuals = y - np.maximum(X @ found.coef, 0.0)
+    agree = found.tolerance.agree(residuals, np.abs(X) @ np.abs(found.coef) + np.abs(y))
+    np.testing.assert_array_equal(found.agree, agree)
+    certificate = found.certificate
+    possible = y >= 0
+    speaking = possible & (X @ found.coef > 0) & ~(agree & (y == 0))
+    assert certificate.n_rows == possible.sum()
+    assert certificate.n_agree == agree.sum()
+    assert certificate.n_decisive == (agree & (y > 0)).sum()
+    assert certificate.n_active == speaking.sum()
+    assert certificate.rank == np.linalg.matrix_rank(X[agree & (y > 0)])
+    if certificate.verdict is Verdict.PROVEN:
+        missed = possible.sum() - agree.sum()
+        assert certificate.n_decisive - certificate.hyperplane_rows > missed
+    if certificate.verdict in CLAIMS:
+        assert 2 * certificate.n_decisive > certificate.n_active
+        assert 2 * certificate.n_agree > certificate.n_rows
+        assert f"Of the {certificate.n_active} rows where it is not clipped" in certificate.explain()
+
+
+def test_the_same_generator_gives_the_same_bytes():
+    drawn = ReluCell(480, 10, 0.45, "oppose").table(0)
+    one, other = (recover_relu(drawn.X, drawn.y, rng=np.random.default_rng(7)) for _ in range(2))
+    assert one.coef.tobytes() == other.coef.tobytes()
+    assert one.agree.tobytes() == other.agree.tobytes()
+    assert one.certificate.explain() == other.certificate.explain()
+    assert recover_relu(drawn.X, drawn.y).coef.tobytes() == recover_relu(drawn.X, drawn.y).coef.tobytes()
+
+
+def test_arguments_are_not_written_to():
+    X, y, _, _ = table(200, 4, 0.3, "flip")
+    X.flags.writeable = y.flags.writeable = False
+    assert recover_relu(X, y, sample_weight=np.ones(200)).certificate.rank == 4
+
+
+@pytest.mark.parametrize("cuts", [None, analytic_center], ids=["portfolio", "published"])
+def test_every_callback_hears_progress(cuts):
+    drawn = ReluCell(480, 10, 0.45, "oppose").table(0) if cuts is None else ReluCell(120, 3, 0.2, "decoy").table(0)
+    heard: list[Progress] = []
+    recover_relu(drawn.X, drawn.y, cuts=cuts, callback=heard.append)
+    assert heard
+    assert all(isinstance(progress, Progress) for progress in heard)
+    assert len({progress.task for progress in heard}) >= 2, "the decomposition, and the search or the cuts"
+
+
+def test_a_callback_stops_the_search_by_raising():
+    def stop(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    X, y, _, _ = table(200, 4, 0.3, "flip")
+    with pytest.raises(KeyboardInterrupt):
+        recover_relu(X, y, callback=stop)
+
+
+# --- the published method ---
+
+
+@pytest.mark.parametrize("adversary", ["flip", "constant", "decoy"])
+def test_cutting_planes_recover_by_themselves(adversary):
+    for seed in range(2):
+        X, y, w, _ = table(240, 5, 0.25, adversary, seed)
+        center, oldest = (recover_relu(X, y, cuts=cuts) for cuts in (analytic_center, ellipsoid))
+        for found in (center, oldest):
+            assert relative_error(found.coef, w) <= 1e-12
+            np.testing.assert_array_equal(found.agree, fitted(X, y, w))
+        assert 0 < center.n_queries < oldest.n_queries
+        assert recover_relu(X, y).n_queries == 0
+
+
+# --- odd tables ---
+
+
+def test_labels_that_are_all_zero_leave_every_coefficient_open():
+    found = recover_relu(gaussian(60, 3, np.random.default_rng(0)), np.zeros(60))
+    np.testing.assert_array_equal(found.coef, 0)
+    assert found.agree.all()
+    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
+    assert (found.certificate.rank, found.certificate.n_agree, found.certificate.n_decisive) == (0, 60, 0)
+
+
+def test_labels_that_are_all_negative_agree_with_nothing():
+    rng = np.random.default_rng(0)
+    found = recover_relu(gaussian(60, 3, rng), -1 - rng.random(60))
+    np.testing.assert_array_equal(found.coef, 0)
+    assert not found.agree.any()
+    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
+    assert (found.certificate.n_rows, found.certificate.n_agree) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        pytest.param(np.arange(1.0, 7)[:, None], [2.0, 4, 6, 8, 10, 3], id="one column"),
+        pytest.param(np.ones((5, 1)), [1.0, 1, 2, 1, 1], id="constant column"),
+        pytest.param(np.random.default_rng(0).standard_normal((3, 5)), [1.0, 2.0, 3.0], id="fewer rows than columns"),
+        pytest.param(np.random.default_rng(0).standard_normal((5, 5)), np.arange(5.0), id="as many"),
+        pytest.param(np.zeros((4, 2)), [0.0, 0, 0, 1], id="zero rows"),
+        pytest.param(np.zeros((4, 2)), [-1.0, -2, 3, 1], id="zero rows with labels"),
+        pytest.param([[1.0, 2.0]], [3.0], id="one row"),
+        pytest.param([[1.0, 2.0]], [0.0], id="one row of label zero"),
+        pytest.param([[1.0, 2.0]], [-1.0], id="one row of a negative label"),
+        pytest.param(np.ones((6, 3)), np.ones(6), id="the same row"),
+        pytest.param(-np.ones((6, 1)), [0.0, 0, 0, 0, 0, 4], id="hardly an active row"),
+        pytest.param(1e150 * np.random.default_rng(0).standard_normal((30, 2)), np.full(30, 3.0), id="huge"),
+        pytest.param(1e-150 * np.random.default_rng(0).standard_normal((30, 2)), np.full(30, 3.0), id="tiny"),
+    ],
+)
+def test_odd_tables_get_an_honest_answer(X, y):
+    X, y = np.asarray(X), np.asarray(y)
+    found = recover_relu(X, y)
+    assert np.isfinite(found.coef).all()
+    sizes = np.abs(X) @ np.abs(found.coef) + np.abs(y)
+    residuals = y - np.maximum(X @ found.coef, 0.0)
+    np.testing.assert_array_equal(found.agree, found.tolerance.agree(residuals, sizes))
+    certificate = found.certificate
+    assert certificate.explain()
+    if (found.agree & (y > 0)).sum() <= X.shape[1]:
+        assert certificate.verdict not in CLAIMS
+        assert certificate.determined is Verdict.PLURALITY
+
+
+def test_a_table_of_one_column_is_proven():
+    found = recover_relu(np.arange(-6.0, 7)[:, None], [*np.zeros(7), 2, 4, 6, 8, 10, 3])
+    assert found.coef[0] == pytest.approx(2, rel=1e-15)
+    assert found.certificate.verdict is Verdict.PROVEN
+
+
+def test_undetermined_columns_are_named():
+    X = gaussian(80, 3, np.random.default_rng(0))
+    X = np.column_stack([X, 2 * X[:, 0], np.zeros(80)])
+    names = ["a", "b", "c", "twice a", "nothing"]
+    found = recover_relu(X, relu(X[:, :3], [1.0, 2.0, 3.0]), column_names=names)
+    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
+    assert found.certificate.determined is Verdict.PROVEN
+    assert set(found.certificate.undetermined_columns) == {("a", "twice a"), ("nothing",)}
+    assert found.agree.all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": [1.0, np.nan, 1.0]}, "y must be finite, got NaN at row 1"),
+        ({"X": [[1.0, 2], [3, np.inf], [0, 1]]}, "X must be finite, got inf at row 1, column 1"),
+        ({"y": np.ones((3, 2))}, "y must have shape"),
+        ({"y": [1.0]}, "y has 1 rows but X has 3"),
+        ({"X": np.ones(3)}, "X must be a matrix"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"tolerance": "loose"}, "tolerance"),
+        ({"sample_weight": [0.0, 0, 0]}, "sample_weight"),
+        ({"sample_weight": [1.0, 1]}, "sample_weight must have shape"),
+        ({"column_names": ["only one"]}, "column_names"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        recover_relu(**{"X": np.eye(3), "y": np.ones(3), **arguments})

@@ -21,6 +21,7 @@ after the last round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,8 +137,10 @@ class _Portfolio:
 
     @property
     def exhausted(self) -> bool:
-        """Whether consensus would have met any parameter that fits a share `_SHARE_MET` of the rows."""
-        return bool(self.draws * -np.log1p(-(_SHARE_MET**self.first.size)) > _CERTAINTY)
+        """Whether consensus would have met any parameter that fits a share `_SHARE_MET` of the rows, or any at all."""
+        likely = _SHARE_MET**self.first.size
+        likely = max(likely, 1 / max(1, comb(len(self.problem.decisive), self.first.size)))
+        return bool(self.draws * -np.log1p(-min(likely, 0.5)) > _CERTAINTY)
 
     def ways(self, number: int) -> list[Callable[[int], Candidate]]:
         """Return what one round tries, cheapest first."""

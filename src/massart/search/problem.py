@@ -141,7 +141,10 @@ class Consensus:
         agreement = fits @ self.weights
         if self.limits is not None:
             decided = fits @ (self.weights * self.limits.decisive)
-            agreement = np.where(decided > self.chance, agreement, np.minimum(decided, self.chance))
+            determined = fits @ self.limits.decisive.astype(np.float64) >= self.Z.shape[1]
+            # At the level of chance the limits still tell one from the other, below all that is beyond it.
+            by_limits = determined * self.chance * agreement / (1 + self.total)
+            agreement = np.where(decided > self.chance, agreement, by_limits)
         j = int(np.argmax(agreement))
         return Candidate(W[j], float(agreement[j]))
 

@@ -355,3 +355,14 @@ def test_bad_arguments_are_named():
         packing_bound(X, 1, sample_weight=[1, -1, 1])
     with pytest.raises(ValueError, match="X must be finite"):
         exact_count([[np.nan, 1.0]])
+
+
+def test_moment_bounds_of_orthogonal_rows_whatever_lapack_makes_of_equal_eigenvalues():
+    """As many rows as columns, in isotropic position: eigenvalues coincide, on which LAPACK's syevr may give up."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(10, 60))
+        Z = np.linalg.qr(rng.standard_normal((k, k)))[0]
+        second, fourth = moment_bounds(Z, np.full(k, 1 / k))
+        assert second == pytest.approx(1 / k)
+        assert fourth >= 1 / k - 1e-12  # met by r = any of the rows

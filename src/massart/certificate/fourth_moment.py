@@ -133,10 +133,17 @@ def moment_bounds(Z: FloatArray, c: FloatArray) -> tuple[float, float]:
     second = float(np.linalg.eigvalsh((Z * c[:, None]).T @ Z)[0]) - rounding * float(c @ squares) * d
     cross = (Z * (c * squares)[:, None]).T @ Z - float(c @ squares**2) * np.eye(d)
     quadratic = _kernel(Z, c, squares) if n <= D else _covariance(Z, c, squares)
-    top = float(sla.eigvalsh(quadratic, subset_by_index=[len(quadratic) - 1] * 2, check_finite=False)[0])
+    top = _largest_eigenvalue(quadratic)
     mixed = float(np.linalg.eigvalsh(cross)[-1])
     fourth = float(c @ squares**2) + 2 * mixed + (1 - 1 / d) * max(top, 0.0) + 4 * rounding * size
     return second, fourth
+
+
+def _largest_eigenvalue(A: FloatArray) -> float:
+    try:
+        return float(sla.eigvalsh(A, subset_by_index=[len(A) - 1] * 2, check_finite=False)[0])
+    except np.linalg.LinAlgError:  # LAPACK's method for single eigenvalues gives up on some that are almost equal
+        return float(np.linalg.eigvalsh(A)[-1])
 
 
 def _kernel(Z: FloatArray, c: FloatArray, squares: FloatArray) -> FloatArray:

@@ -20,10 +20,20 @@ from massart.noise import (
     paper_adversary,
     paper_mixture,
     paper_weights,
+    relu,
     scale,
 )
 from massart.progress import Progress
-from massart.search import Consensus, concentrate, improve_coordinates, search
+from massart.search import (
+    Consensus,
+    Limits,
+    active_rows,
+    alternate,
+    concentrate,
+    improve_coordinates,
+    is_clear_majority,
+    search,
+)
 from massart.search.concentration import least_squares
 
 
@@ -190,3 +200,153 @@ def test_noise_ends_the_search_early_and_honestly():
     assert found.agreement <= problem.chance
     assert seen
     assert seen[-1].residual > seen[-1].goal
+
+
+# --- limits ---
+
+
+def limited(X, y, lower=0.0, upper=np.inf, weights=None):
+    """Return the consensus of labels that are clipped at two limits, scaled with their rows."""
+    problem = consensus(X, y, weights)
+    limits = Limits(lower / problem.lengths, upper / problem.lengths, (y > lower) & (y < upper))
+    return replace(problem, limits=limits)
+
+
+def relu_problem(seed, n=200, d=4, eta=0.3, weights=None):
+    rng = np.random.default_rng(seed)
+    X = gaussian(n, d, rng)
+    w = rng.standard_normal(d)
+    y = MassartNoise(eta, decoy(rng.standard_normal(d), relu)).corrupt(X, relu(X, w), rng).labels
+    return limited(X, y, weights=weights), w
+
+
+def test_limits_clip_the_products_and_count_by_definition():
+    rng = np.random.default_rng(0)
+    X = gaussian(60, 3, rng)
+    w = np.array([1.0, -2.0, 0.5])
+    y = np.clip(X @ w, -1, 1.5)
+    y[:20] = rng.uniform(-1, 1.5, 20)
+    problem = limited(X, y, -1.0, 1.5, weights=rng.integers(1, 4, 60).astype(float))
+    W = np.vstack([rng.standard_normal((5, 3)), w])
+    residuals = np.abs(y - np.clip(W @ X.T, -1, 1.5)) / problem.lengths
+    np.testing.assert_allclose(problem.residuals(W), residuals, atol=1e-13)
+    products = W @ X.T
+    np.testing.assert_array_equal(problem.limits.active(W @ problem.Z.T), (products > -1) & (products < 1.5))
+    best = problem.best(W)
+    np.testing.assert_array_equal(best.w, w)
+    assert best.agreement == problem.weights[residuals[-1] < 1e-9].sum()
+    np.testing.assert_array_equal(problem.decisive, np.flatnonzero((y > -1) & (y < 1.5)))
+
+
+def test_zero_fits_most_zeros_and_counts_for_nothing():
+    problem, w = relu_problem(0)
+    labels_at_the_limit = (~problem.limits.decisive).sum()
+    assert labels_at_the_limit > 60
+    nothing = problem.best(np.zeros((1, 4)))
+    assert nothing.agreement <= problem.chance
+    assert not problem.settled(nothing, 0.0)
+    assert not problem.has_majority(nothing)
+    np.testing.assert_array_equal(problem.best(np.stack([np.zeros(4), w])).w, w)
+
+
+def test_a_candidate_of_d_rows_is_below_any_that_more_rows_confirm():
+    problem, w = relu_problem(1)
+    chosen = problem.decisive[:4]
+    interpolation = np.linalg.solve(problem.Z[chosen], problem.y[chosen])
+    assert problem.best(interpolation[None]).agreement <= problem.chance < problem.best(w[None]).agreement
+
+
+def test_the_truth_settles_a_problem_with_limits_and_its_rival_does_not():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = gaussian(400, 4, rng)
+        w, other = rng.standard_normal((2, 4))
+        y = MassartNoise(0.3, decoy(other, relu)).corrupt(X, relu(X, w), rng).labels
+        problem = limited(X, y)
+        truth, rival = problem.best(w[None]), problem.best(other[None])
+        assert problem.settled(truth, np.inf)
+        assert problem.has_majority(truth)
+        assert not problem.settled(rival, 0.0)
+
+
+def test_some_of_the_rows_keep_their_limits():
+    problem, _ = relu_problem(0, weights=np.arange(200.0) + 1)
+    index = np.arange(3, 150, 7)
+    part = problem.restricted(index)
+    for name in ("lower", "upper", "decisive"):
+        np.testing.assert_array_equal(getattr(part.limits, name), getattr(problem.limits, name)[index])
+    np.testing.assert_array_equal(part.decisive, np.flatnonzero(problem.limits.decisive[index]))
+    assert part.total == problem.weights[index].sum()
+
+
+def test_without_limits_there_is_one_l1_answer():
+    rng = np.random.default_rng(0)
+    problem = consensus(gaussian(40, 3, rng), rng.standard_normal(40))
+    (answer,) = alternate(problem, np.zeros(3), 5)
+    np.testing.assert_array_equal(answer, first_answer(problem))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, np.inf), (-np.inf, 1.0), (-1.0, 1.5)])
+def test_on_the_active_rows_of_the_truth_l1_finds_the_truth(lower, upper):
+    """Right labels at a limit cost nothing there, on either side."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = gaussian(400, 4, rng)
+        w = rng.standard_normal(4)
+        y = np.clip(np.where(rng.random(400) < 0.2, 5 * rng.standard_normal(400), X @ w), lower, upper)
+        answers = list(alternate(limited(X, y, lower, upper), w, 5))
+        np.testing.assert_allclose(answers[0], w, atol=1e-9)
+        assert len(answers) == 1, "the same rows come again"
+
+
+def test_the_alternation_ends_after_so_many_answers_and_where_no_row_is_active():
+    problem, w = relu_problem(2)
+    assert len(list(alternate(problem, -w, 2))) <= 2
+    inactive = limited(np.ones((5, 2)), np.zeros(5))
+    assert list(alternate(inactive, -np.ones(2), 5)) == []
+
+
+def test_too_few_active_rows_are_joined_by_the_decisive_ones():
+    problem, w = relu_problem(0)
+    np.testing.assert_array_equal(active_rows(problem, problem.limits, w), problem.Z @ w > 0)
+    assert active_rows(problem, problem.limits, np.zeros(4))[problem.decisive].all()
+
+
+def test_concentration_with_limits_finds_the_truth_among_gross_errors():
+    rng = np.random.default_rng(1)
+    X = gaussian(300, 6, rng)
+    w = rng.standard_normal(6)
+    y = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng).labels
+    found = concentrate(limited(X, y), w[None] + 0.3 * rng.standard_normal((20, 6)), 0.5, 15, enough=np.inf)
+    np.testing.assert_allclose(found.w, w, rtol=1e-8)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_search_with_limits_finds_the_most_fitted_that_rows_confirm(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(8, 16)), int(rng.integers(1, 3))
+    X = rng.integers(-3, 4, (n, d)).astype(float)
+    X = X[X.any(axis=1)]
+    clean = np.maximum(0, X @ rng.integers(-2, 3, d))
+    y = np.where(rng.random(len(X)) < 0.7, clean, rng.integers(0, 9, len(X))).astype(float)
+    problem = limited(X, y)
+    if len(problem.decisive) <= d:
+        return
+    found = search(problem, np.zeros(d), rng, enough=problem.unique)
+    for chosen in itertools.combinations(problem.decisive, d):
+        rows = X[list(chosen)]
+        if abs(np.linalg.det(rows)) > 1e-9:
+            rival = problem.best(np.linalg.solve(rows, y[list(chosen)])[None])
+            if rival.agreement > problem.chance:
+                assert found.agreement >= rival.agreement
+
+
+def test_a_clear_majority_is_more_than_half_by_so_many_deviations_of_a_fair_coin():
+    rng = np.random.default_rng(0)
+    for met in (25, 100, 400):
+        needed = next(right for right in range(met + 1) if is_clear_majority(right, met, 2.0))
+        luck = (rng.binomial(met, 0.5, 200_000) >= needed).mean()
+        assert 0.01 < luck < 0.04  # a normal deviate exceeds 2 with probability 0.023
+        assert not is_clear_majority(met / 2, met, 0.0)
+    assert not is_clear_majority(0, 0, 2.0)

@@ -1,0 +1,148 @@
+"""Noisy right labels behind a link: as good as least squares on the right rows far from the limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from massart.certificate import Verdict
+from massart.noise import MassartNoise, far_constant, flip, gaussian, gross, relu
+from massart.recover import Recovery, recover, through
+from massart.relu import RELU, Link
+from massart.relu.noisy import FAR, robust_fit
+from massart.rows import ArrayRows
+
+SIGMA = 0.1
+CLAIMS = (Verdict.PROVEN, Verdict.MAJORITY)
+
+
+def fit(X, y, link=RELU, sample_weight=None, seed=0, **options) -> Recovery:
+    return recover(ArrayRows(X, y, sample_weight), rng=np.random.default_rng(seed), model=through(link), **options)
+
+
+def noisy_table(seed, kind, adversary="gross", link=RELU, n=500, d=3, eta=0.3):
+    """Return rows, labels with noise before the link clips or after, the truth, and which labels are wrong."""
+    rng = np.random.default_rng(seed)
+    X = gaussian(n, d, rng)
+    w = rng.standard_normal(d)
+    noise = SIGMA * rng.standard_normal(n)
+    clean = link(X @ w + noise) if kind == "before" else link(X @ w) + noise
+    answer = {"gross": gross(), "flip": flip(w, relu), "constant": far_constant}[adversary]
+    corruption = MassartNoise(eta, answer).corrupt(X, clean, rng)
+    return X, corruption.labels, w, corruption.changed
+
+
+def reference(X, y, w, changed, link=RELU):
+    """Return the least-squares fit of the right rows far from the limits: nobody knows them, and nobody does better."""
+    z = X @ w
+    rows = ~changed & (z > link.lower + FAR * SIGMA) & (z < link.upper - FAR * SIGMA)
+    return np.linalg.lstsq(X[rows], y[rows], rcond=None)[0]
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+@pytest.mark.parametrize("adversary", ["gross", "flip"])
+def test_noisy_inliers_are_estimated_as_well_as_by_least_squares_on_the_right_rows(kind, adversary):
+    for seed in range(2):
+        X, y, w, changed = noisy_table(seed, kind, adversary)
+        found = fit(X, y)
+        error, least = (np.linalg.norm(v - w) for v in (found.coef[:, 0], reference(X, y, w, changed)))
+        assert error <= 1.3 * least
+        assert found.certificates[0].verdict is Verdict.NOISY
+        assert found.scale[0] == pytest.approx(SIGMA, rel=0.15)
+        assert found.certificates[0].scale == found.scale[0]
+        assert np.all(np.abs(found.coef[:, 0] - w) < 5 * found.standard_errors[:, 0])
+        assert found.fractions[0] == (None,) * 3
+
+
+@pytest.mark.parametrize("link", [Link(-1, 1.5), Link(-np.inf, 1.0)], ids=["two-sided", "right-censored"])
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_other_limits_do_not_bias_the_estimate(kind, link):
+    for seed in range(2):
+        X, y, w, changed = noisy_table(seed, kind, link=link)
+        found = fit(X, y, link, inliers="noisy")
+        error, least = (np.linalg.norm(v - w) for v in (found.coef[:, 0], reference(X, y, w, changed, link)))
+        assert error <= 1.3 * least + 0.1 * SIGMA
+        assert found.certificates[0].verdict is Verdict.NOISY
+        assert found.scale[0] == pytest.approx(SIGMA, rel=0.15)
+
+
+def test_an_invertible_link_is_fitted_by_its_inverse():
+    link = Link(slope=0.5)
+    X, y, w, changed = noisy_table(0, "before", link=link)
+    found = fit(X, y, link, inliers="noisy")
+    best = np.linalg.lstsq(X[~changed], link.inverse(y[~changed]), rcond=None)[0]
+    assert np.linalg.norm(found.coef[:, 0] - w) <= 1.3 * np.linalg.norm(best - w)
+    assert found.certificates[0].verdict is Verdict.NOISY
+
+
+def test_wrong_rows_are_told_from_noisy_ones():
+    X, y, _, changed = noisy_table(1, "before", "constant")
+    found = fit(X, y, inliers="noisy")
+    assert not found.agree[changed, 0].any()
+    assert found.agree[~changed, 0].mean() > 0.97
+    assert found.noise_rate[0] == pytest.approx(1 - found.agree.mean())
+    residuals = np.abs(y - relu(X, found.coef[:, 0]))
+    np.testing.assert_array_equal(found.agree[:, 0], residuals <= found.tolerances[0].absolute)
+
+
+def test_exact_was_asked_for_and_the_labels_are_noisy():
+    for kind in ("before", "after"):
+        X, y, _, _ = noisy_table(0, kind)
+        found = fit(X, y, inliers="exact")
+        assert found.certificates[0].verdict not in (Verdict.NOISY, *CLAIMS)
+        assert found.scale[0] == 0
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.3])
+@pytest.mark.parametrize("inliers", ["auto", "noisy"])
+def test_exact_labels_are_never_called_noisy(eta, inliers):
+    rng = np.random.default_rng(0)
+    X = gaussian(600, 4, rng)
+    w = rng.standard_normal(4)
+    for adversary in (gross(), flip(w, relu), far_constant):
+        y = MassartNoise(eta, adversary).corrupt(X, relu(X, w), rng).labels
+        found = fit(X, y, inliers=inliers)
+        np.testing.assert_allclose(found.coef[:, 0], w, rtol=1e-9)
+        if inliers == "auto":
+            assert found.certificates[0].verdict in CLAIMS
+            assert found.scale[0] == 0
+
+
+def test_labels_without_a_rule_are_not_claimed():
+    rng = np.random.default_rng(0)
+    X = gaussian(300, 3, rng)
+    found = fit(X, np.abs(rng.standard_normal(300)) * (rng.random(300) < 0.5))
+    assert found.certificates[0].determined is Verdict.PLURALITY
+    assert found.scale[0] == 0
+
+
+def test_weights_decide_which_noisy_formula_has_the_majority():
+    rng = np.random.default_rng(0)
+    X = gaussian(600, 3, rng)
+    first = np.arange(600) < 400
+    y = RELU(X @ [1.0, 2, 3] + SIGMA * rng.standard_normal(600))
+    y[first] = RELU(X[first] @ [3.0, -1, 0.5] + SIGMA * rng.standard_normal(400))
+    light, heavy = (fit(X, y, sample_weight=np.where(first, 1.0, c), inliers="noisy") for c in (1.0, 5.0))
+    np.testing.assert_allclose(light.coef[:, 0], [3, -1, 0.5], atol=0.1)
+    np.testing.assert_allclose(heavy.coef[:, 0], [1, 2, 3], atol=0.1)
+
+
+def test_the_rows_of_a_fit_are_decisive_and_far_from_the_limits():
+    link = Link(-1, 1.5)
+    X, y, _, _ = noisy_table(0, "after", link=link)
+    found = robust_fit(X, y, None, np.zeros(3), np.random.default_rng(0), link=link)
+    assert found is not None
+    result, rows = found
+    assert link.decisive(y[rows]).all()
+    assert len(result.inliers) == rows.sum()
+    products = X[rows] @ result.coef
+    assert ((products > link.lower) & (products < link.upper)).all()
+
+
+def test_labels_that_hardly_decide_are_not_fitted():
+    X = gaussian(100, 3, np.random.default_rng(0))
+    y = np.zeros(100)
+    y[:6] = 1.0
+    assert robust_fit(X, y, None, np.zeros(3), np.random.default_rng(0)) is None
+    found = fit(X, y, inliers="noisy")
+    assert found.certificates[0].verdict not in (Verdict.NOISY, *CLAIMS)

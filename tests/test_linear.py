@@ -266,3 +266,16 @@ def test_least_squares_survives_scales():
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         recover_linear(**{"X": np.eye(3), "y": np.ones(3), **arguments})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_of_columns_without_effect_agree_with_a_label_of_zero(seed):
+    """Least squares leaves 1e-18 for a coefficient of 0, and a row of that column alone has a size as small."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((300, 3))
+    X[:100, [0, 2]] = 0
+    y = X @ [1.0, 0, -2]
+    y[::5] = 7.3
+    found = recover_linear(X, y)
+    assert found.coef[1] == 0
+    np.testing.assert_array_equal(found.agree, y != 7.3)

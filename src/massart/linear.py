@@ -43,6 +43,7 @@ SEARCH_ROWS_PER_COLUMN, SMALLEST_SEARCH = 16, 400
 PLENTY, FEW_ROUNDS = 12, 2
 """With so many rows a column, so many rounds find what there is to find."""
 
+_ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
 _DEFAULT_SEED = 0
 
 
@@ -260,7 +261,24 @@ def polish(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) ->
         if np.array_equal(now, chosen):
             break
         chosen = now
+    w, agree = _without_rounding(X, y, w, agree, tolerance)
     return (w, agree) if tolerance.absolute == 0 else _within(X, y, w, agree, tolerance)
+
+
+def _without_rounding(
+    X: FloatArray, y: FloatArray, w: FloatArray, agree: BoolArray, tolerance: Tolerance
+) -> tuple[FloatArray, BoolArray]:
+    """Set coefficients to zero that are nothing but rounding of others, where no row minds.
+
+    A row that uses no other column has a size of rounding, too, and would not agree with its label of zero.
+    """
+    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
+    rounding = (terms > 0) & (terms <= _ROUNDING * terms.max(initial=0.0))
+    if not rounding.any():
+        return w, agree
+    cleared = np.where(rounding, 0.0, w)
+    now = tolerance.agree(*_residuals(X, y, cleared))
+    return (cleared, now) if now.sum() >= agree.sum() else (w, agree)
 
 
 def _within(

@@ -40,8 +40,8 @@ class Certificate:
     Attributes
     ----------
     n_rows, n_agree : float
-        Rows in all, and rows that the formula fits: sums of weights where rows have weights. Rows that are zero, or
-        that no formula of the model fits (negative labels of a ReLU), are not counted.
+        Rows in all, and rows that the formula fits: sums of weights where rows have weights. Rows that are zero (for a
+        linear formula), or that no formula of the model fits (negative labels of a ReLU), are not counted.
     n_columns : int
     rank : int
         Rank of the agreeing rows (of those given, for a subset; of those with a positive label, for a ReLU).

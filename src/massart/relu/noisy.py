@@ -66,10 +66,11 @@ def robust_fit(
     labels = link.inverse(y)
     if link.invertible:
         return robust_regression(X, labels, sample_weight=weights, starts=(start,), rng=rng), everything
-    decisive = link.decisive(y) & X.any(axis=1)
+    counts = np.ones(len(y)) if weights is None else weights
+    decisive = link.decisive(y) & X.any(axis=1) & (counts > 0)
     if decisive.sum() <= _FEWEST * X.shape[1]:
         return None
-    w = _best_start(X, y, weights, start, link, rng)
+    w = _best_start(X, y, counts, start, link, rng)
     rows = _far(X @ w, decisive, link, 0.0)
     if rows.sum() <= _FEWEST * X.shape[1]:
         rows = decisive
@@ -98,10 +99,10 @@ def _far(products: FloatArray, decisive: BoolArray, link: Link, distance: float)
 
 
 def _best_start(
-    X: FloatArray, y: FloatArray, weights: FloatArray | None, start: FloatArray, link: Link, rng: np.random.Generator
+    X: FloatArray, y: FloatArray, counts: FloatArray, start: FloatArray, link: Link, rng: np.random.Generator
 ) -> FloatArray:
     """Return the coefficients that explain a majority most closely, of `start` and L1 answers on active rows."""
-    problem, basis = _problem(X, y, weights, link)
+    problem, basis = _problem(X, y, counts, link)
     mean = problem.Z[problem.decisive].sum(axis=0)
     directions = [mean, *rng.standard_normal((_DIRECTIONS, len(mean)))]
     candidates = [start]
@@ -112,30 +113,33 @@ def _best_start(
     products = starts @ X.T
     residuals = np.abs(y - link(products))
     active, decisive = link.decisive(products), link.decisive(y)
-    spreads = [_spread(r[rows & decisive], rows.sum() / 2) for r, rows in zip(residuals, active, strict=True)]
+    spreads = [
+        _spread(r[rows & decisive], counts[rows & decisive], counts[rows].sum() / 2)
+        for r, rows in zip(residuals, active, strict=True)
+    ]
     explained = residuals <= CUTOFF * np.array(spreads)[:, None]
     # An adversary's rule may be exact where the right one is noisy: it takes a majority, and then the smallest spread.
-    minority = 2 * explained.sum(axis=1) <= len(y)
+    minority = 2 * (explained @ counts) <= counts.sum()
     best = int(np.lexsort((spreads, minority))[0])
     return candidates[best]
 
 
-def _spread(residuals: FloatArray, majority: float) -> float:
-    """Return the residual that a majority does not exceed: infinite where there are not as many."""
-    size = int(majority) + 1
-    return float(np.partition(residuals, size - 1)[size - 1]) if size <= len(residuals) else np.inf
+def _spread(residuals: FloatArray, counts: FloatArray, majority: float) -> float:
+    """Return the residual that more than `majority` of the weight does not exceed: infinite if there is less."""
+    order = np.argsort(residuals)
+    reached = np.flatnonzero(np.cumsum(counts[order]) > majority)
+    return float(residuals[order[reached[0]]]) if len(reached) else np.inf
 
 
-def _problem(X: FloatArray, y: FloatArray, weights: FloatArray | None, link: Link) -> tuple[Consensus, FloatArray]:
+def _problem(X: FloatArray, y: FloatArray, counts: FloatArray, link: Link) -> tuple[Consensus, FloatArray]:
     """Return the rows as a problem with limits in the coordinates of the first piece, and these coordinates."""
-    used = X.any(axis=1)
-    piece = decompose(X[used])[0]
+    used = X.any(axis=1) & (counts > 0)
+    piece = decompose(X[used], sample_weight=counts[used])[0]
     whole = piece.subspace.shape[1] == X.shape[1]
     basis = piece.subspace @ piece.matrix.T if whole else np.eye(X.shape[1])
     Z = X[used] @ basis
     lengths = np.linalg.norm(Z, axis=1)
     labels = np.clip(y[used], link.lower, link.upper)
     limits = Limits(link.lower / lengths, link.upper / lengths, link.decisive(labels))
-    counts = np.ones(len(Z)) if weights is None else weights[used]
     nothing = np.zeros(len(Z))
-    return Consensus(Z / lengths[:, None], labels / lengths, nothing, 0.0, counts, lengths, limits), basis
+    return Consensus(Z / lengths[:, None], labels / lengths, nothing, 0.0, counts[used], lengths, limits), basis

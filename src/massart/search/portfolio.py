@@ -204,11 +204,31 @@ class _Portfolio:
         return self._concentrate(self.first + spread * self.rng.standard_normal((spread.size, k)), _SHARES[:5])
 
     def few_rows(self, effort: int) -> Candidate:
-        """Concentrate from fits of a few random rows more than there are columns."""
+        """Concentrate from fits of a few random rows more than there are columns; with limits, of many rows, too.
+
+        Rows that are active for the right parameter are mostly right, whatever their share of all decisive ones: so
+        large random sets and large shares find it where small ones drown.
+        """
         n, k = len(self.problem.decisive), self.first.size
-        chosen = self._subsets((100 * _FRUGAL if self._limited else 100) * effort, min(n, k + 1))
-        starts = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
-        return self._concentrate(starts, (0.5 + 0.5 * (k + 1) / max(n, k + 1),))
+        few, share = min(n, k + 1), 0.5 + 0.5 * (k + 1) / max(n, k + 1)
+        if not self._limited:
+            return self._concentrate(self._fits(100 * effort, few), (share,))
+        best = Candidate(self.first, -1.0)
+        for size, kept in ((few, share), (round(0.75 * n), 0.8), (round(0.88 * n), 0.8), (round(0.88 * n), 0.92)):
+            starts = self._fits(100 * effort, max(few, size))
+            best = max(best, self._concentrate(starts, (kept,)), key=lambda candidate: candidate.agreement)
+            if self._settled(best):
+                break
+        return best
+
+    def _fits(self, count: int, size: int) -> FloatArray:
+        """Return least-squares fits of random sets of rows."""
+        fits = []
+        batch = max(1, _BATCH_BYTES // (8 * size * self.first.size))
+        for first in range(0, count, batch):
+            chosen = self._subsets(min(batch, count - first), size)
+            fits.append(least_squares(self.problem.Z[chosen], self.problem.y[chosen]))
+        return np.concatenate(fits)
 
     def consensus(self, effort: int) -> Candidate:
         """Count what k random rows, fitted exactly, agree with."""

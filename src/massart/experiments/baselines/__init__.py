@@ -1,0 +1,74 @@
+"""Methods to compare with: those of the paper, of this package, of other papers and of libraries.
+
+>>> import numpy as np
+>>> from massart.experiments.baselines import LINEAR
+>>> rng = np.random.default_rng(0)
+>>> X = rng.standard_normal((60, 4))
+>>> y = X @ [3, 0, -1, 0.5]
+>>> y[:6] += 100
+>>> np.round(LINEAR["torrent"].fit(X, y, rng), 9) + 0.0
+array([ 3. ,  0. , -1. ,  0.5])
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from massart.experiments.baselines import libraries, oblivious_huber, ours, r, relu, sever, spectral, thresholding
+from massart.experiments.baselines.baseline import Baseline, baseline
+from massart.experiments.baselines.libraries import tuned_ridge
+
+__all__ = ["LINEAR", "RELU", "Baseline", "baseline", "given_rate", "tuned_ridge"]
+
+_PAPER = "Diakonikolas, Park and Tzamos 2021"
+
+LINEAR: dict[str, Baseline] = {
+    "naive_l1": baseline("L1", f"{_PAPER}, Section 4: naive L1 regression", ours.naive_l1),
+    "normalized_l1": baseline("Normalized L1", f"{_PAPER}, Section 4: rows scaled to length 1", ours.normalized_l1),
+    "algorithm_1": baseline("Algorithm 1", f"{_PAPER}, Algorithms 1 and 2", ours.algorithm_1),
+    "massart": baseline("massart", "this package: Algorithm 2 and a certified search", ours.massart),
+    "least_squares": baseline("Least squares", "NumPy", libraries.least_squares),
+    "ridge": baseline("Ridge", "scikit-learn RidgeCV and Ridge", libraries.ridge),
+    "huber": baseline("Huber", "scikit-learn HuberRegressor", libraries.huber),
+    "ransac": baseline("RANSAC", "scikit-learn RANSACRegressor, exact threshold", libraries.ransac),
+    "ransac_default": baseline(
+        "RANSAC (default)", "scikit-learn RANSACRegressor, its defaults", libraries.ransac_default
+    ),
+    "theil_sen": baseline("Theil-Sen", "scikit-learn TheilSenRegressor", libraries.theil_sen),
+    "rlm": baseline("RLM (biweight)", "statsmodels RLM, Tukey's biweight", libraries.rlm, "statsmodels"),
+    "torrent": baseline("TORRENT", "Bhatia, Jain and Kar 2015, TORRENT-FC", thresholding.torrent),
+    "ada_crr": baseline("AdaCRR", "Suggala, Bhatia, Ravikumar and Jain 2019, AdaCRR-FC", thresholding.ada_crr),
+    "oblivious_huber": baseline(
+        "Huber (oblivious)", "d'Orsi, Novikov and Steurer 2020", oblivious_huber.oblivious_huber
+    ),
+    "sever": baseline("Sever", "Diakonikolas et al. 2018, least squares", sever.sever),
+    "chen_sdp": baseline("Chen et al.", "Chen, Koehler, Moitra and Yau 2020, alternating SDP", spectral.chen_sdp),
+    "lmrob": baseline("MM (lmrob)", "R robustbase::lmrob", r.lmrob, "R: robustbase"),
+    "lts": baseline("LTS (ltsReg)", "R robustbase::ltsReg", r.lts, "R: robustbase"),
+    "rq": baseline("L1 (quantreg)", "R quantreg::rq", r.rq, "R: quantreg"),
+}
+"""Linear regression: key to method."""
+
+RELU: dict[str, Baseline] = {
+    "massart_relu": baseline("massart (ReLU)", "this package: search, then a certificate", ours.massart_relu),
+    "published_relu": baseline("Cutting planes", f"{_PAPER}, Section 3, analytic centres", ours.published_relu),
+    "karmakar_sgd": baseline("Karmakar et al.", "Karmakar, Mukherjee and Muthukumar 2020", relu.karmakar_sgd),
+    "clad": baseline("CLAD", "Powell 1984, iterated linear programs of Buchinsky 1994", relu.clad),
+    "crq": baseline("CLAD (crq)", 'R quantreg::crq(method = "Powell")', r.crq, "R: quantreg"),
+}
+"""ReLU regression: key to method."""
+
+
+def given_rate(eta: float) -> dict[str, Baseline]:
+    """Return the methods whose papers take the share of wrong labels as known, told that it is `eta`.
+
+    TORRENT, Sever and the estimator of Chen et al., by their keys in `LINEAR`, where they assume fixed shares.
+    """
+    if not 0 <= eta < 1:
+        raise ValueError(f"eta must be in [0, 1), got {eta}")
+    told = {
+        "torrent": partial(thresholding.torrent_at_rate, eta=eta),
+        "sever": partial(sever.sever, epsilon=eta),
+        "chen_sdp": partial(spectral.chen_sdp, eta=eta),
+    }
+    return {key: baseline(LINEAR[key].name, LINEAR[key].reference, method) for key, method in told.items()}

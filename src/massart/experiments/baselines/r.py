@@ -1,0 +1,54 @@
+"""R's robust regressions, by one Rscript process a table.
+
+Rows and labels go through a file of doubles, coefficients come back through another: no bindings between the two
+languages are needed, and none of their versions matter. Starting R and loading a package takes about half a second,
+which the time of a fit includes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from massart.rows import FloatArray
+
+SECONDS = 600.0
+"""After which a fit has no answer."""
+
+
+def lmrob(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """MM-estimation (robustbase)."""
+    return _fit("lmrob", X, y, rng)
+
+
+def lts(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Least trimmed squares by FAST-LTS with 2000 starts (robustbase)."""
+    return _fit("ltsReg", X, y, rng)
+
+
+def rq(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Median regression by simplex (quantreg)."""
+    return _fit("rq", X, y, rng)
+
+
+def crq(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Powell's censored median regression (quantreg), on the rows whose label is not negative."""
+    return _fit("crq", X, y, rng)
+
+
+def _fit(method: str, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    n, d = X.shape
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "table"), Path(folder, "coefficients")
+        source.write_bytes(X.tobytes(order="F") + y.tobytes())
+        script = Path(__file__).with_name("peers.R")
+        seed = int(rng.integers(2**31))
+        command = ["Rscript", "--vanilla", str(script), method, str(source), str(target), str(n), str(d), str(seed)]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return np.full(d, np.nan)
+        return np.fromfile(target) if done.returncode == 0 and target.exists() else np.full(d, np.nan)

@@ -1,0 +1,82 @@
+r"""ReLU regression by others: a stochastic non-gradient method, and censored least absolute deviations.
+
+Karmakar, Mukherjee and Muthukumar (2020) and, for one ReLU, Mukherjee and co-authors ("Provable training of a ReLU gate
+with an iterative non-gradient algorithm", arXiv:2005.04211) train on labels :math:`\max(0, w^* \cdot x) + \xi`, where
+:math:`\xi \neq 0` with a bounded probability and :math:`|\xi| \le \theta`, by
+
+.. math:: w \leftarrow w + \frac{\rho}{b} \sum_{i \in \text{batch}} 1[y_i > \theta] \, (y_i - w \cdot x_i) \, x_i .
+
+A label above :math:`\theta` proves :math:`w^* \cdot x > 0`, so the rows that count are linear ones. The preconditioner
+M in the version of that method for convolutional networks is the identity for one ReLU.
+
+Powell's (1984) censored least absolute deviations minimises :math:`\sum_i |y_i - \max(0, w \cdot x_i)|`; Buchinsky's
+(1994) iterated linear programs do L1 regression on the rows with :math:`w \cdot x > 0` until these repeat.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from massart.l1 import l1_regression
+from massart.rows import FloatArray
+
+SGD_STEPS = 20_000
+SGD_BATCH = 16
+SGD_STEP = 1.0
+"""Step length over the inverse of the largest |x|^2, beyond which single rows overshoot."""
+
+CLAD_ROUNDS = 50
+
+
+def karmakar_sgd(
+    X: FloatArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    *,
+    theta: float = 0.0,
+    step: float = SGD_STEP,
+    batch: int = SGD_BATCH,
+    n_steps: int = SGD_STEPS,
+) -> FloatArray:
+    """Mini-batch steps on the rows with y > theta, drawn with replacement, from w = 0.
+
+    Parameters
+    ----------
+    theta : float
+        The bound on the additive noise, which the paper takes as known. Here 0: no bound is known for Massart noise.
+    step : float
+        The paper's step length depends on moments of the rows; this one is in units of the inverse of the largest
+        ``|x|^2`` of the rows that count, and constant as the paper's.
+    batch, n_steps : int
+    """
+    w = np.zeros(X.shape[1])
+    active = y > theta
+    if not active.any():
+        return w
+    longest = float(np.square(X[active]).sum(axis=1).max())
+    if longest == 0:
+        return w
+    rate = step / (longest * batch)
+    # The indicator as a factor: rows that do not count still fill the batch, as in the paper.
+    counted = np.where(active[:, None], X, 0.0)
+    labels = np.where(active, y, 0.0)
+    for _ in range(n_steps):
+        drawn = rng.integers(len(X), size=batch)
+        rows = counted[drawn]
+        w = w + rate * ((labels[drawn] - rows @ w) @ rows)
+    return w
+
+
+def clad(X: FloatArray, y: FloatArray, rng: np.random.Generator, *, rounds: int = CLAD_ROUNDS) -> FloatArray:
+    """Repeat L1 regression on the rows with w.x > 0, starting from those of a positive label.
+
+    From all rows, half of whose labels are zero, the first fit is often w = 0, and that would be the end.
+    """
+    w = np.zeros(X.shape[1])
+    rows = y > 0
+    seen: set[bytes] = set()
+    while rows.sum() >= X.shape[1] and rows.tobytes() not in seen and len(seen) < rounds:
+        seen.add(rows.tobytes())
+        w = l1_regression(X[rows], y[rows]).coef
+        rows = X @ w > 0
+    return w

@@ -226,3 +226,15 @@ def test_the_verbs_see_every_row_once(sparse):
     assert len(set(sample.index)) == 500
     assert weights[sample.index].min() > 0
     assert len(rows.sample(10**9, rng).index) == np.count_nonzero(weights)
+
+
+@pytest.mark.parametrize("wrong", ["a constant", "a rule"])
+def test_an_exact_minority_does_not_hide_a_noisy_majority(wrong):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 5))
+    w = rng.standard_normal(5)
+    y = X @ w + 0.1 * rng.standard_normal(1500)
+    y = np.where(rng.random(1500) < 0.3, 9.0 if wrong == "a constant" else -X @ w, y)
+    found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
+    assert found.certificates[0].verdict is Verdict.NOISY
+    assert np.linalg.norm(found.coef[:-1, 0] - w) < 0.03

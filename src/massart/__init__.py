@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from massart.estimators import MassartRegressor, MassartReLURegressor
+    from massart.estimators import MassartPACRegressor, MassartRegressor, MassartReLURegressor
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
 
@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "L1Solution",
+    "MassartPACRegressor",
     "MassartReLURegressor",
     "MassartRegressor",
     "RadialIsotropy",
@@ -26,6 +27,7 @@ __all__ = [
 
 _HOME = {
     "L1Solution": "massart.l1",
+    "MassartPACRegressor": "massart.estimators",
     "MassartReLURegressor": "massart.estimators",
     "MassartRegressor": "massart.estimators",
     "RadialIsotropy": "massart.isotropy",

@@ -363,7 +363,7 @@ class _Driver:
             return exact
         weights = None if sample.weights is None else sample.weights[fitted]
         part = Sample(sample.X[fitted], self.model.products(y[fitted])[:, None], weights, sample.index[fitted])
-        if not (forced or self._barely_noisy(part, exact, fit) or self._looks_noisy(part, exact.coef)):
+        if not (forced or self._barely_noisy(part, exact, fit) or self._looks_noisy(part, exact)):
             return exact
         reach = float(np.abs(part.y[:, 0] - part.X @ fit.coef)[fit.inliers].max())
         tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
@@ -394,21 +394,35 @@ class _Driver:
             and fit.scale <= linear.NEAR * float(np.median(sizes))
         )
 
-    def _looks_noisy(self, part: Sample, exact: FloatArray) -> bool:
+    def _looks_noisy(self, part: Sample, exact: _Outcome) -> bool:
         """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
+        judged = self._judge_inliers(part, exact.coef)
+        if judged is not Inliers.EXACT:
+            return judged is Inliers.NOISY
+        # An exact minority may be wrong labels by a rule, such as one value for all of them: then the rest decides.
+        y = part.y[:, 0]
+        sizes = np.abs(part.X) @ np.abs(exact.coef) + np.abs(y)
+        rest = ~exact.tolerance.agree(y - part.X @ exact.coef, sizes)
+        if 2 * rest.sum() <= len(y):
+            return False
+        weights = None if part.weights is None else part.weights[rest]
+        others = Sample(part.X[rest], part.y[rest], weights, part.index[rest])
+        return self._judge_inliers(others, exact.coef) is Inliers.NOISY
+
+    def _judge_inliers(self, part: Sample, candidate: FloatArray) -> Inliers:
         n = len(part.y)
         size = min(n, max(JUDGED_ROWS_PER_COLUMN * self.rows.n_columns, SMALLEST_SAMPLE))
         some = np.sort(self.rng.choice(n, size, replace=False))
         evidence = judge_inliers(
             part.X[some],
             part.y[some, 0],
-            (exact,),
+            (candidate,),
             sample_weight=None if part.weights is None else part.weights[some],
             rng=self.rng,
             n_permutations=PERMUTATIONS,
             callback=self.callback,
         )
-        return evidence.inliers is Inliers.NOISY
+        return evidence.inliers
 
     def _propose(self, sample: Sample, pieces: list[RadialIsotropy], j: int, rounds: int | None) -> _Answer:
         y = sample.y[:, j]

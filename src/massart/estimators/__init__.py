@@ -1,6 +1,7 @@
 """scikit-learn estimators: adapters around the solvers."""
 
 from massart.estimators.linear import MassartRegressor
+from massart.estimators.pac import MassartPACRegressor
 from massart.estimators.relu import MassartReLURegressor
 
-__all__ = ["MassartReLURegressor", "MassartRegressor"]
+__all__ = ["MassartPACRegressor", "MassartReLURegressor", "MassartRegressor"]

@@ -19,8 +19,8 @@ from massart.recover import Model, Recovery, recover
 from massart.rows import ArrayRows, FloatArray
 
 # The rows find NaN and infinity where they read them anyway, and name the place.
-_CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
-_CHECKS_OF_Y = {"ensure_2d": False, "ensure_all_finite": False, "dtype": None}
+CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
+CHECKS_OF_Y = {"ensure_2d": False, "ensure_all_finite": False, "dtype": None}
 
 _UNCERTAIN = (Verdict.PLURALITY, Verdict.UNIDENTIFIABLE)
 _SEED_WORDS = 4
@@ -58,13 +58,13 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignor
         ValueError
             Naming the argument that is wrong and, where there is one, the row and the column.
         """
-        X, y = validate_data(self, X, y, validate_separately=(_CHECKS_OF_X, _CHECKS_OF_Y))
-        rows = ArrayRows(_numbers(X, self._column_names()), y, sample_weight, intercept=self.fit_intercept)
+        X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
+        rows = ArrayRows(numbers_of(X, self._column_names()), y, sample_weight, intercept=self.fit_intercept)
         found = recover(
             rows,
             tolerance=self.tolerance,
             inliers=self.inliers,
-            rng=_generator(self.random_state),
+            rng=generator_of(self.random_state),
             model=self._model(),
             column_names=self._column_names(),
         )
@@ -110,12 +110,12 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignor
         return tags
 
 
-def _generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+def generator_of(random_state: int | np.random.RandomState | None) -> np.random.Generator:
     words: NDArray[np.uint32] = check_random_state(random_state).randint(2**32, size=_SEED_WORDS, dtype=np.uint32)
     return np.random.default_rng(words)
 
 
-def _numbers(X: Any, names: Sequence[str]) -> Any:
+def numbers_of(X: Any, names: Sequence[str]) -> Any:
     """Return `X` itself, or a float64 array where frames of mixed columns and lists of Decimal arrive as objects."""
     if X.dtype.kind != "O":
         return X

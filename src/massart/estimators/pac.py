@@ -1,0 +1,179 @@
+"""A linear formula that is right on nearly all rows, whatever their distribution, in scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from massart.estimators.base import CHECKS_OF_X, CHECKS_OF_Y, Recoverer, generator_of, numbers_of
+from massart.pac import PACFormula, PACStatus, learn_pac
+from massart.recover import LINEAR, Model
+from massart.rows import ArrayRows
+
+
+class MassartPACRegressor(Recoverer):
+    """Linear regression that errs on a share epsilon of the rows at most, also where no coefficients are determined.
+
+    Rows that concentrate on subspaces leave coefficients open, and a few rows off a subspace cannot be told from noise.
+    This regressor asks for the products w.x instead: it learns them where enough rows tell, and `epsilon_` is the share
+    of new rows on which it may err, a bound that holds with the confidence asked for.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 1)
+        Share of the rows on which the formula may err.
+    fit_intercept : bool
+        Add a constant to the formula.
+    eta : float, optional
+        Largest rate at which labels are wrong; anything below 1/2 by default, which asks for more rows.
+    confidence : float in (0, 1)
+        Of `epsilon_`.
+    tolerance : "auto" or float
+        Largest residual of a row that follows the formula: an absolute number, such as 0.005 for labels rounded to
+        cents, or the rounding error of the data's own precision.
+    random_state : int, RandomState instance or None
+        Pass an int to get the same result from the same data every time.
+
+    Attributes
+    ----------
+    coef_ : (d,) array, or (m, d) if y has m columns
+        Coefficients; where the rows leave some undetermined, `certificate_` names them.
+    intercept_ : float or (m,) array
+        0 without an intercept.
+    epsilon_ : float or (m,) array
+        The share that the rows stand behind; `epsilon` was reached if it is not larger.
+    inlier_mask_ : (n,) or (n, m) boolean array
+        Rows that follow the formula.
+    noise_rate_ : float or (m,) array
+        Share of the rows that do not.
+    certificate_ : Certificate or tuple of m
+        What is proven about all rows together.
+    formula_ : PACFormula or tuple of m
+        The pieces of the rows, what each says, and what of `epsilon_` is proven.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        Only if X is a data frame whose columns all have names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `epsilon_` is larger than `epsilon`.
+
+    Notes
+    -----
+    The bound counts rows as independent draws, so there are no sample weights.
+
+    See Also
+    --------
+    MassartRegressor : All coefficients, where the rows determine them.
+    massart.pac.learn_pac : The same on arrays.
+
+    Examples
+    --------
+    Three columns of which the third is the sum of the others:
+
+    >>> import numpy as np
+    >>> from massart import MassartPACRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 10, size=(500, 2)) @ [[1, 0, 1], [0, 1, 1]]
+    >>> y = X @ [1, 2, 3] + 5
+    >>> y[::3] = 999
+    >>> reg = MassartPACRegressor(epsilon=0.05, random_state=0).fit(X, y)
+    >>> bool(reg.epsilon_ <= 0.05), np.round(reg.predict([[1, 1, 2], [4, 0, 4]]), 9)
+    (True, array([14., 21.]))
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 0.05,
+        fit_intercept: bool = True,
+        eta: float | None = None,
+        confidence: float = 0.95,
+        tolerance: float | Literal["auto"] = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.eta = eta
+        self.confidence = confidence
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def _model(self) -> Model:
+        return LINEAR
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:  # type: ignore[override]  # draws have no weights
+        """Learn the formula and the share of the rows on which it may err.
+
+        Parameters
+        ----------
+        X : (n, d) array, SciPy sparse matrix or data frame
+            Independent draws of one distribution.
+        y : (n,) or (n, m) array
+
+        Returns
+        -------
+        Self
+
+        Raises
+        ------
+        ValueError
+            Naming the argument that is wrong and, where there is one, the row and the column.
+        """
+        X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
+        X = numbers_of(X, self._column_names())
+        rng = generator_of(self.random_state)
+        rows = ArrayRows(X, y, intercept=self.fit_intercept)
+        table = rows.sample(rows.n_rows, rng)  # all rows, in their order
+        found = tuple(
+            learn_pac(
+                _as_precise_as(X, table.X),
+                _as_precise_as(y, labels),
+                self.epsilon,
+                eta=self.eta,
+                confidence=self.confidence,
+                tolerance=self.tolerance,
+                rng=rng,
+                column_names=self._column_names(),
+            )
+            for labels in table.y.T
+        )
+        self._keep_formulas(found, one_output=np.ndim(y) == 1)
+        _warn_of_shortage(found)
+        return self
+
+    def _keep_formulas(self, found: Sequence[PACFormula], one_output: bool) -> None:
+        coef = np.stack([formula.coef for formula in found])
+        agree = np.stack([formula.agree for formula in found], axis=1)
+        intercept = coef[:, -1] if self.fit_intercept else np.zeros(len(coef))
+        self.coef_ = np.ascontiguousarray(coef[:, : self.n_features_in_])
+        self.intercept_: Any = intercept
+        self.inlier_mask_ = agree
+        self.noise_rate_: Any = 1 - agree.mean(axis=0)
+        self.epsilon_: Any = np.array([formula.achieved for formula in found])
+        self.certificate_: Any = tuple(formula.certificate for formula in found)
+        self.formula_: Any = tuple(found)
+        if one_output:
+            self.coef_, self.inlier_mask_ = self.coef_[0], np.ascontiguousarray(agree[:, 0])
+            self.intercept_, self.noise_rate_ = float(intercept[0]), float(self.noise_rate_[0])
+            self.epsilon_ = float(self.epsilon_[0])
+            (self.certificate_,), (self.formula_,) = self.certificate_, self.formula_
+
+
+def _as_precise_as(given: Any, values: Any) -> Any:
+    """Return values in the floating type they were given in, which says how far they are rounded."""
+    dtype = getattr(given, "dtype", np.dtype(np.float64))
+    return values.astype(dtype) if isinstance(dtype, np.dtype) and dtype.kind == "f" else values
+
+
+def _warn_of_shortage(formulas: Sequence[PACFormula]) -> None:
+    for j, formula in enumerate(formulas):
+        if formula.status is PACStatus.SHORT:
+            output = f" (output {j})" if len(formulas) > 1 else ""
+            warnings.warn(f"{formula.status.name}{output}: {formula.explain()}", ConvergenceWarning, stacklevel=3)

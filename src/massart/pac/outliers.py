@@ -1,0 +1,363 @@
+r"""Spectral outlier removal: an ellipsoid that holds nearly all rows, with no outliers among those it holds.
+
+A row x is a :math:`\beta`-outlier (Definition B.2) of a set with second moments :math:`M = E[x x^\top]` if some
+direction v has :math:`(v \cdot x)^2 > \beta\, E[(v \cdot x)^2]`. The worst direction is :math:`M^+ x`, so that the
+largest ratio of a row in the span of the set is
+
+.. math::
+    \max_v \frac{(v \cdot x)^2}{E[(v \cdot x)^2]} = x^\top M^+ x .
+
+Dunagan and Vempala (2004, Theorem 3; the paper's Lemma B.3): for every :math:`\alpha` some ellipsoid holds a share
+:math:`1 - \alpha` and no outliers for :math:`\beta = \tilde O(d b / \alpha)`. Rows with
+:math:`x^\top M^+ x > \beta` are removed and M is computed anew, until there are none.
+
+**Order does not matter.** With sums over the kept set S divided by the number N of all rows,
+:math:`M_S = \frac1N \sum_{x \in S} x x^\top`, a ratio only grows when S shrinks. So every order of removal ends in the
+same set :math:`K(\beta)`, the largest one with :math:`x^\top M_S^+ x \le \beta`; these sets are nested, a bisection
+finds the smallest :math:`\beta` whose set holds a share :math:`1 - \alpha`, and the rows inside the last ellipsoid are
+exactly :math:`K(\beta)`. Divided by the mean over S instead, as Definition B.2 has it, ratios are smaller by the share
+of S, between :math:`1 - \alpha` and 1. So no set of that share does better than :math:`(1 - \alpha)` times what is
+found: the approximation factor of the theorem, and the `lower_bound` of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import ArrayLike
+
+from massart.isotropy.moments import exponents, typical_sizes
+from massart.progress import Callback, Progress, silent
+from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+
+SHARPNESS = 1.01
+"""Factor up to which the smallest beta is found."""
+
+_ROUNDING = 1e-9  # relative; another order of summation must not put a kept row outside
+_SAFE_MOMENTS = 1e-6  # smallest ratio of eigenvalues at which second moments are as good as the rows
+_VANISHING = 900  # binary orders below the largest number at which a row counts as zero: squares vanish near 2**-1074
+_FAR = 5000  # beyond any binary exponent
+
+
+class OutlierStatus(Enum):
+    """How outlier removal ended; the value says it in words."""
+
+    WHOLE = "no row was removed"
+    REMOVED = "outliers were removed, and the rows inside have none"
+    ABOVE_BETA = "no set of this share without beta-outliers was found; the ellipsoid has the smallest ratio found"
+
+
+@dataclass(frozen=True, slots=True)
+class OutlierRemoval:
+    r"""An ellipsoid :math:`E = \{ x \in V : |A V^\top x|^2 \le \beta \}` and the rows inside.
+
+    Attributes
+    ----------
+    subspace : (d, k) array
+        V, orthonormal: the span of the rows inside; the identity if that is everything.
+    matrix : (k, k) array
+        A, which makes the rows inside isotropic: the mean of :math:`(A V^\top x)(A V^\top x)^\top` over them is I.
+    beta : float
+        The bound of the ellipsoid, a rounding error above `ratio`; rows outside are above it, those of V included.
+    inside : (n,) boolean array
+        Rows in E; rows of weight zero are judged, too.
+    ratio : float
+        Largest :math:`x^\top M^+ x` of a row inside, with M of the rows inside alone: no row inside is an outlier for
+        this number.
+    share : float
+        Weight of the rows inside, of all.
+    lower_bound : float
+        No set of rows of a share :math:`1 - \alpha` or more has a smaller largest ratio.
+    scales : (d,) array
+        Powers of two that bring the columns to a common size; distances from V are measured after division by them.
+    tol : float
+        Largest distance at which a unit row counts as lying in V.
+    n_iter : int
+        Second moments computed.
+    status : OutlierStatus
+    """
+
+    subspace: FloatArray
+    matrix: FloatArray
+    beta: float
+    inside: BoolArray
+    ratio: float
+    share: float
+    lower_bound: float
+    scales: FloatArray
+    tol: float
+    n_iter: int
+    status: OutlierStatus
+
+    def spans(self, X: ArrayLike) -> BoolArray:
+        """Tell which rows lie in V."""
+        rows = self._checked(X)
+        d, k = self.subspace.shape
+        if k == d:
+            return np.ones(len(rows), dtype=bool)
+        normals = np.linalg.qr(self.subspace / self.scales[:, None], mode="complete")[0][:, k:]
+        rows = rows / self.scales
+        rows = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
+        return np.asarray(np.linalg.norm(rows @ normals, axis=1) <= self.tol * np.linalg.norm(rows, axis=1))
+
+    def ratios(self, X: ArrayLike) -> FloatArray:
+        """Return the largest ratio of each row over all directions, ``|A V' x|^2``; infinite outside of V.
+
+        Where one row inside is more than 1e7 times another the product is rounding, and the row counts as outside.
+        """
+        rows = self._checked(X)
+        images = rows @ self.subspace @ self.matrix.T
+        with np.errstate(over="ignore"):
+            ratios = np.einsum("ij,ij->i", images, images)
+        return np.where(self.spans(rows), ratios, np.inf)
+
+    def contains(self, X: ArrayLike) -> BoolArray:
+        """Tell which rows lie in the ellipsoid."""
+        return np.asarray(self.ratios(X) <= self.beta)
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        rows = check_matrix(X)
+        if rows.shape[1] != len(self.subspace):
+            raise ValueError(f"X has {rows.shape[1]} columns but the ellipsoid has {len(self.subspace)}")
+        return rows
+
+
+def remove_outliers(
+    X: ArrayLike,
+    *,
+    alpha: float,
+    beta: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float | None = None,
+    callback: Callback = silent,
+) -> OutlierRemoval:
+    """Find an ellipsoid that holds a share ``1 - alpha`` of the rows, with no beta-outliers among the rows inside.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    alpha : float in (0, 1)
+        Share of the rows that may be left outside.
+    beta : float, optional
+        Remove no more rows than this bound asks for. By default the smallest that `alpha` allows, up to a factor
+        ``SHARPNESS``. :func:`dunagan_vempala_bound` is what theory promises.
+    sample_weight : (n,) array, optional
+        A row of weight c counts c times.
+    tol : float, optional
+        Largest distance at which a unit row counts as lying in a subspace, columns brought to a common size: a rank
+        decision. By default the 5/6th power of the precision of X.
+    callback : callable
+
+    Examples
+    --------
+    Rows on a line, one of them far away, and two rows off the line:
+
+    >>> import numpy as np
+    >>> X = np.zeros((100, 2))
+    >>> X[:, 0] = np.arange(100) % 2 + 1
+    >>> X[0], X[1:3, 1] = (1e6, 0), 1
+    >>> removal = remove_outliers(X, alpha=0.05)
+    >>> np.flatnonzero(~removal.inside), removal.subspace.shape, round(removal.ratio, 1)
+    (array([0, 1, 2]), (2, 1), 1.6)
+    """
+    rows = check_matrix(X)
+    weights = check_weights(sample_weight, len(rows))
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
+    if beta is not None and not (math.isfinite(beta) and beta > 0):
+        raise ValueError(f"beta must be positive and finite, got {beta}")
+    tol = precision_of(X) ** (5 / 6) if tol is None else tol
+    if not 0 < tol < 1:
+        raise ValueError(f"tol must be between 0 and 1, got {tol}")
+    return _Removal(rows, weights, alpha, beta, tol, callback).run()
+
+
+def dunagan_vempala_bound(d: int, bits: float, alpha: float, *, constant: float = 1.0) -> float:
+    r"""Return a beta for which an ellipsoid of share :math:`1 - \alpha` without outliers exists, up to the constant.
+
+    .. math:: \beta = c \, \frac{d}{\alpha} \left( b + \ln \frac{d}{\alpha} \right)
+
+    Parameters
+    ----------
+    d : int
+    bits : float
+        b: numbers are integers of so many bits.
+    alpha : float in (0, 1)
+    constant : float
+        c, which Dunagan and Vempala (2004) leave open.
+    """
+    if d < 1:
+        raise ValueError(f"d must be at least 1, got {d}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
+    if not (bits > 0 and constant > 0):
+        raise ValueError(f"bits and constant must be positive, got {bits} and {constant}")
+    return constant * d / alpha * (bits + math.log(d / alpha))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A set that is its own ellipsoid's, and what maps it: ``x' M_S^+ x = |map' x|^2``."""
+
+    rows: BoolArray
+    axes: FloatArray  # (d, k), orthonormal in columns of a common size
+    map: FloatArray  # (d, k), from the same columns
+    largest: float  # ratio, divided by the sum over all rows
+
+
+class _Removal:
+    """One call: rows with columns of a common size, none larger than 1, and the weights."""
+
+    def __init__(
+        self,
+        X: FloatArray,
+        weights: FloatArray | None,
+        alpha: float,
+        beta: float | None,
+        tol: float,
+        callback: Callback,
+    ) -> None:
+        self.X = X
+        self.scales = typical_sizes(X)
+        C = X / self.scales
+        self.exponent = int(exponents(C[C.any(axis=1)], axis=1).max(initial=-_FAR)) if C.any() else 0
+        self.C = np.ldexp(C, -self.exponent)
+        self.C[exponents(self.C, axis=1) < -_VANISHING] = 0.0
+        self.counts = np.ones(len(X)) if weights is None else weights
+        self.total = float(self.counts.sum())
+        self.alpha, self.beta, self.tol, self.callback = alpha, beta, tol, callback
+        self.n_iter = 0
+
+    def run(self) -> OutlierRemoval:
+        everything = np.ones(len(self.C), dtype=bool)
+        best = self._peel(everything, np.inf)
+        assert best is not None  # nothing is above infinity
+        lower = 0.0
+        if self.beta is None:
+            best, lower = self._smallest(best)
+        elif best.largest > self.beta:
+            enough = self._peel(everything, self.beta)
+            best, lower = (enough, 0.0) if enough is not None else self._smallest(best)
+        return self._result(best, lower)
+
+    def _smallest(self, best: _Kept) -> tuple[_Kept, float]:
+        """Return the set of the smallest beta that keeps enough, and a beta that does not."""
+        # The ratios of k directions have the mean k at least, and more where rows are missing: none is below 1.
+        lower = 0.5
+        nothing = self._peel(best.rows, lower)
+        if nothing is not None:  # nearly all rows are zero
+            return nothing, 0.0
+        while best.largest > SHARPNESS * lower:
+            middle = math.sqrt(lower * best.largest)
+            found = self._peel(best.rows, middle)
+            if found is None:
+                lower = middle
+            else:
+                best = found
+        return best, lower
+
+    def _peel(self, start: BoolArray, beta: float) -> _Kept | None:
+        """Remove outliers until there are none; None if more than alpha has to go."""
+        keep = start.copy()
+        while True:
+            axes, T, ratios = self._ellipsoid(keep)
+            outlying = keep & ((ratios > beta) | np.isinf(ratios))
+            if not outlying.any():
+                return _Kept(keep, axes, T, float(ratios[keep].max(initial=0.0)))
+            keep &= ~outlying
+            removed = float(self.counts[~keep].sum()) / self.total
+            self.callback(Progress("outlier removal", self.n_iter, removed, self.alpha))
+            if removed > self.alpha * (1 + _ROUNDING):
+                return None
+
+    def _ellipsoid(self, keep: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the span of the kept rows, the map that whitens them, and the ratio of every kept row."""
+        self.n_iter += 1
+        d = self.C.shape[1]
+        ratios = np.zeros(len(self.C))
+        some = keep & self.C.any(axis=1) & (self.counts > 0)
+        if not some.any():
+            return np.zeros((d, 0)), np.zeros((d, 0)), self._strangers(keep & ~some, np.zeros((d, 0)), ratios)
+        rows, shares = self.C[some], self.counts[some] / self.total
+        basis, T, ratios[some] = _whitening(rows, shares) or _stable_whitening(rows, shares, self.tol)
+        return basis, T, self._strangers(keep & ~some, T, ratios, basis)
+
+    def _strangers(
+        self, others: BoolArray, T: FloatArray, ratios: FloatArray, basis: FloatArray | None = None
+    ) -> FloatArray:
+        """Add the ratios of rows of weight zero, which are judged but do not count."""
+        others = others & self.C.any(axis=1)
+        if others.any():
+            rows = self.C[others]
+            ratios[others] = np.linalg.norm(rows @ T, axis=1) ** 2
+            away = rows if basis is None else rows - rows @ basis @ basis.T
+            off = np.linalg.norm(away, axis=1) > self.tol * np.linalg.norm(rows, axis=1)
+            ratios[np.flatnonzero(others)[off]] = np.inf
+        return ratios
+
+    def _result(self, kept: _Kept, lower: float) -> OutlierRemoval:
+        d, k = kept.axes.shape
+        share = float(self.counts[kept.rows].sum()) / self.total
+        # M is the mean over the rows inside, as in Definition B.2; T belongs to the sum over them divided by all.
+        T = np.ldexp(kept.map * math.sqrt(share) / self.scales[:, None], -self.exponent)
+        if k == d:
+            V = np.eye(d)
+        else:
+            V = np.linalg.qr(kept.axes * (self.scales / self.scales.max())[:, None])[0]
+        A = np.asarray((V.T @ T).T)
+        ratio = share * kept.largest
+        reached = self.beta is None or ratio <= self.beta
+        status = OutlierStatus.WHOLE if kept.rows.all() else OutlierStatus.REMOVED
+        return OutlierRemoval(
+            subspace=V,
+            matrix=A,
+            beta=ratio * (1 + _ROUNDING),
+            inside=kept.rows,
+            ratio=ratio,
+            share=share,
+            lower_bound=(1 - self.alpha) * lower,
+            scales=self.scales,
+            tol=self.tol,
+            n_iter=self.n_iter,
+            status=status if reached else OutlierStatus.ABOVE_BETA,
+        )
+
+
+def _whitening(rows: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return the span, the whitening map and the ratios from second moments; None where squaring would cost digits."""
+    M = (rows * shares[:, None]).T @ rows
+    lengths = np.sqrt(np.diag(M))
+    if not lengths.all():
+        return None
+    values, axes = np.linalg.eigh(M / lengths / lengths[:, None])
+    if values[0] < _SAFE_MOMENTS * values[-1]:
+        return None
+    T = axes / np.sqrt(values) / lengths[:, None]
+    images = rows @ T
+    return np.eye(len(T)), T, np.einsum("ij,ij->i", images, images)
+
+
+def _stable_whitening(rows: FloatArray, shares: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same from an orthonormal basis of the columns, for rows of any sizes and any rank."""
+    d = rows.shape[1]
+    # Ranks are decided on unit rows, where a row that dwarfs the others hides none of their directions.
+    units = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
+    units /= np.linalg.norm(units, axis=1)[:, None]
+    _, sizes, axes = np.linalg.svd(np.linalg.qr(units, mode="r"))
+    rank = int((sizes > tol * sizes[0]).sum())
+    basis = np.eye(d) if rank == d else axes[:rank].T
+    Y = rows if rank == d else rows @ basis
+    # Large rows first and pivoted columns: elimination that is stable row by row (Cox and Higham, 1998).
+    order = np.argsort(-np.abs(Y).max(axis=1), kind="stable")
+    weighted = Y[order] * np.sqrt(shares[order])[:, None]
+    Q, R, pivots = sla.qr(weighted, mode="economic", pivoting=True, check_finite=False)
+    inverse = np.zeros((rank, rank))
+    inverse[pivots] = sla.solve_triangular(R[:rank], np.eye(rank), check_finite=False)
+    ratios = np.empty(len(rows))
+    # From Q, not from rows times the inverse: for a row that dwarfs the others that product is rounding.
+    ratios[order] = np.einsum("ij,ij->i", Q, Q) / shares[order]
+    return basis, basis @ inverse, ratios

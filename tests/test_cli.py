@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,3 +86,61 @@ def test_without_typer_there_is_one_clear_line() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "massart: the command line needs typer: install massart[cli]\n"
+
+
+def test_reproduce_writes_a_page_and_prints_where(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
+    from dataclasses import replace
+
+    from massart.experiments import reproduce
+    from massart.experiments.experiment import Entrant
+    from massart.experiments.figure_1a import FIGURE_1A, Figure1a
+
+    tiny = replace(FIGURE_1A, config=Figure1a(d=4, m=20, etas=(0.1,), entrants=(Entrant("naive_l1", published=True),)))
+    monkeypatch.setitem(reproduce.FIGURES, "fig1a", (tiny,))
+    assert run(["reproduce", "fig1a", "--out", str(tmp_path / "new" / "figures"), "--trials", "2", "--jobs", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'new' / 'figures' / 'index.html'}\n"
+    assert "massart" not in err
+    page = Path(out.strip()).read_text(encoding="utf-8")
+    assert "massart reproduce fig1a --trials 2 --seed 0" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fig3"], "no figure 'fig3': choose from fig1a, fig1b, fig2a, fig2b, phase, all"),
+        ([], "FIGURE"),
+        (["fig1a", "--trials", "0"], "--trials"),
+        (["fig1a", "--jobs", "0"], "--jobs"),
+        (["fig1a", "--seed", "-1"], "--seed"),
+        (["fig1a", "--data", "drug.mat"], "--data is for fig2b"),
+        (["fig2b", "--data", "no-such-file.mat"], "cannot read the drug-discovery file no-such-file.mat"),
+        (["fig2b", "--data", __file__], "is not the drug-discovery file: its SHA-256 starts with"),
+        (["fig1a", "--out", f"{__file__}/figures"], "cannot be written to"),
+    ],
+)
+def test_reproduce_refuses_bad_input_in_one_line(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
+    monkeypatch.chdir(tmp_path)
+    assert run(["reproduce", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert words in err
+
+
+def test_reproduce_without_matplotlib_is_one_line(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['matplotlib'] = None; from massart.__main__ import main; main()"
+    command = [sys.executable, "-c", program, "reproduce", "fig1a", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "massart: figures need matplotlib: install massart[plot]\n"

@@ -6,7 +6,10 @@ line that says what is wrong. Commands import what they need when they run, so t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +18,7 @@ from massart import __version__
 
 if TYPE_CHECKING:
     from massart.demo import Fit, Ledger
+    from massart.progress import Callback
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -78,6 +82,60 @@ def demo(
         typer.echo(line)
     if found.certificate.verdict.name not in ("PROVEN", "MAJORITY"):
         raise typer.Exit(1)
+
+
+@app.command()
+def reproduce(
+    figures: Annotated[
+        list[str], typer.Argument(help="Of fig1a, fig1b, fig2a, fig2b, phase; or all.", metavar="FIGURE...")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for tables, pictures and the page.")] = Path("massart-figures"),
+    trials: Annotated[int, typer.Option(min=1, help="Trials of each cell; expensive methods take fewer.")] = 200,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes; by default one for each core.")] = os.cpu_count() or 1,
+    data: Annotated[Path | None, typer.Option(help="The drug-discovery file, for fig2b; downloaded if absent.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="All random numbers follow from it.")] = 0,
+) -> None:
+    """Make the figures of the paper again, and those beyond it; a run that was stopped goes on where it was."""
+    from massart.experiments import reproduce as experiments
+
+    names = list(dict.fromkeys(figures))
+    try:
+        experiments.prepare(out, trials, jobs, seed)
+        chosen = experiments.choose(names, data, out)
+        command = f"massart reproduce {' '.join(names)} --trials {trials} --seed {seed}"
+        with _bars() as draw:
+            for experiment in chosen:
+                experiments.reproduce(
+                    experiment, out, trials=trials, seed=seed, jobs=jobs, command=command, callback=draw
+                )
+    except OSError as error:
+        raise ValueError(f"cannot write to {out}: {error.strerror or error}") from error
+    typer.echo(out / "index.html")
+
+
+@contextmanager
+def _bars() -> Iterator[Callback]:
+    """Give a callback that draws one bar for each figure on stderr; one that does nothing where nobody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from massart.progress import Progress as Step
+    from massart.progress import silent
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        bars: dict[str, Any] = {}
+
+        def draw(step: Step) -> None:
+            if step.task not in bars:
+                bars[step.task] = progress.add_task(step.task, total=step.step + step.residual)
+            progress.update(bars[step.task], completed=step.step)
+
+        yield draw
 
 
 def _demo_lines(ledger: Ledger, found: Fit) -> Iterator[str]:

@@ -111,6 +111,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignor
 
 
 def generator_of(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """Return a generator for what scikit-learn calls a random state."""
     words: NDArray[np.uint32] = check_random_state(random_state).randint(2**32, size=_SEED_WORDS, dtype=np.uint32)
     return np.random.default_rng(words)
 

@@ -1,0 +1,130 @@
+"""How figures look: one style for each method, two panels, and files that are the same bytes every time.
+
+The colours are those of Okabe and Ito, which readers with any colour vision tell apart; markers and dashes say the same
+once more, for print in grey.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SETTINGS: Any = {
+    "svg.hashsalt": "massart",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine has it
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+}
+_WIDE = (11.0, 4.4)
+_DOTS_PER_INCH = 150
+
+_BLACK, _ORANGE, _SKY, _GREEN, _YELLOW, _BLUE, _RED, _PURPLE = (
+    "#000000",
+    "#e69f00",
+    "#56b4e9",
+    "#009e73",
+    "#b8a900",
+    "#0072b2",
+    "#d55e00",
+    "#cc79a7",
+)
+_GREY = "#777777"
+
+_STYLES = {
+    "naive_l1": ("naive L1", _ORANGE, "s", "--"),
+    "normalized_l1": ("normalized L1", _SKY, "^", "-."),
+    "algorithm_1": ("Algorithm 1 (radial-isotropic L1)", _BLUE, "o", "-"),
+    "rescaled_l1": ("rescaled L1 (Algorithm 2)", _BLUE, "o", "-"),
+    "massart": ("massart (default)", _RED, "D", "-"),
+    "massart_robust": ("massart (noisy inliers)", _RED, "D", "-"),
+    "least_squares": ("least squares", _GREY, "x", ":"),
+    "ridge": ("ridge, tuned on clean data", _PURPLE, "v", ":"),
+    "huber": ("Huber (scikit-learn)", _PURPLE, "v", ":"),
+    "ransac": ("RANSAC, tuned (scikit-learn)", _GREEN, "v", "--"),
+    "theil_sen": ("Theil-Sen (scikit-learn)", _YELLOW, "<", ":"),
+    "rlm": ("Tukey M (statsmodels)", _YELLOW, ">", ":"),
+    "torrent": ("TORRENT", _BLACK, "P", ":"),
+    "ada_crr": ("AdaCRR", _ORANGE, "X", ":"),
+    "oblivious_huber": ("Huber, oblivious noise", _PURPLE, "h", ":"),
+    "sever": ("Sever", _GREY, "*", ":"),
+    "chen_sdp": ("Chen et al. 2020", _SKY, "d", ":"),
+    "lmrob": ("MM (R robustbase)", _SKY, "p", "--"),
+    "lts": ("FAST-LTS (R robustbase)", _PURPLE, "h", "--"),
+    "rq": ("L1 (R quantreg)", _ORANGE, "1", ":"),
+    "original": ("Original", _GREY, "", ":"),
+    "normalized": ("Normalized", _SKY, "", "-."),
+    "isotropic": ("Isotropic", _ORANGE, "", "--"),
+    "radial_isotropic": ("Radial-isotropic", _BLUE, "", "-"),
+    "radial_isotropic_trace": ("Radial-isotropic, tr Σ = d", _GREEN, "", "-"),
+    "massart_relu": ("massart (default)", _RED, "D", "-"),
+    "published_relu": ("separation oracle and cuts (Thm 1.3)", _BLUE, "o", "-"),
+    "karmakar_sgd": ("stochastic descent (Karmakar et al.)", _GREEN, "v", "--"),
+    "clad": ("CLAD, iterated LP", _PURPLE, "s", "--"),
+    "crq": ("crq Powell (R quantreg)", _YELLOW, "p", "--"),
+}
+
+
+def name_of(method: str) -> str:
+    """Return the name of a method for readers."""
+    return _STYLES[method][0] if method in _STYLES else method
+
+
+def style(method: str) -> dict[str, Any]:
+    """Return label, colour, marker and dashes of a method, as matplotlib takes them."""
+    label, color, marker, line = _STYLES.get(method, (method, _BLACK, ".", "-"))
+    return {
+        "label": label,
+        "color": color,
+        "marker": marker,
+        "linestyle": line,
+        "markersize": 5,
+        "linewidth": 1.6,
+        **({"capsize": 2.5, "elinewidth": 1.0} if marker else {}),
+    }
+
+
+def two_panels() -> tuple[Figure, tuple[Axes, Axes]]:
+    """Return a figure with the paper's panel on the left and one beyond it on the right."""
+    figure, ((left, right),) = panels(1, 2, _WIDE)
+    left.set_title("as published", loc="left")
+    right.set_title("beyond the paper", loc="left")
+    return figure, (left, right)
+
+
+def panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+    """Return a figure with a grid of axes; it belongs to no window and no global list."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=size, layout="constrained")
+        return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def legend(axes: Axes) -> None:
+    """Put the legend, if there is something to name, below the axes, where it hides nothing."""
+    if not axes.get_legend_handles_labels()[0]:
+        return
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8.5, frameon=False)
+
+
+def encode(figure: Figure, kind: str) -> bytes:
+    """Return the picture as a file: "svg" or "png", with no date in it."""
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    metadata = {"svg": {"Date": None, "Creator": "massart"}, "png": {"Software": "massart"}}[kind]
+    with rc_context(_SETTINGS):
+        figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+    return buffer.getvalue()

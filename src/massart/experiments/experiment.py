@@ -1,0 +1,170 @@
+"""What an experiment is: cells, methods and trials, and one function for each of running and drawing.
+
+A trial is named by its :class:`Task`. Its table of data is drawn from a stream of random numbers that depends on the
+figure, the cell and the trial, so that all methods see the same tables; what a method draws itself comes from a stream
+of its own. Neither depends on what ran before, or in which process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Value: TypeAlias = float | int | str
+Cell: TypeAlias = tuple[Value, ...]
+Row: TypeAlias = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One trial of one method in one cell of one figure."""
+
+    figure: str
+    cell: Cell
+    method: str
+    trial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one trial gave.
+
+    Attributes
+    ----------
+    values : tuple of rows
+        What was measured; mostly one row, for a descent one for each iteration shown.
+    seconds : float
+        Time of the fit alone. It is the only number that differs between runs, and is kept apart from the results.
+    """
+
+    values: tuple[Row, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A method in a figure.
+
+    Attributes
+    ----------
+    method : str
+        Its key.
+    published : bool
+        It is in the paper's own figure; else it belongs to the panel "beyond the paper".
+    most_trials : int, optional
+        An expensive method takes no more than so many trials of each cell.
+    """
+
+    method: str
+    published: bool = False
+    most_trials: int | None = None
+
+    def trials(self, asked: int) -> int:
+        """Return the trials of each cell when `asked` are asked for."""
+        return asked if self.most_trials is None else min(asked, self.most_trials)
+
+
+class Config(Protocol):
+    """What the config of each figure has; each is a frozen dataclass."""
+
+    @property
+    def entrants(self) -> tuple[Entrant, ...]:
+        """The methods, in the order of legends."""
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the cells, in the order of the table."""
+
+    def missing(self, method: str) -> str:
+        """Return what has to be installed for a method; empty when it can run."""
+
+
+C = TypeVar("C", bound=Config)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment(Generic[C]):
+    """A figure: its config, how one trial is run, and how the rows are drawn.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line, and of its files.
+    title, caption, alt : str
+        What the page says; `alt` is for readers who do not see the picture, and is followed by numbers.
+    config : Config
+        A frozen dataclass.
+    cell_columns, value_columns : tuple of str
+        The columns of the table: the first name the entries of a cell, the second those of an outcome's values.
+    run : callable
+        ``run(config, task, data, rng)`` draws the table of a trial from `data` and fits it, with `rng`.
+    plot : callable
+        ``plot(rows, config)`` draws; it runs nothing.
+    summarize : callable
+        ``summarize(rows)`` gives the numbers behind the picture: one short row for each cell and method.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    config: C
+    cell_columns: tuple[str, ...]
+    value_columns: tuple[str, ...]
+    run: Callable[[C, Task, np.random.Generator, np.random.Generator], Outcome]
+    plot: Callable[[Sequence[Row], C], Figure]
+    summarize: Callable[[Sequence[Row]], list[Row]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return (*self.cell_columns, "method", "trial", *self.value_columns)
+
+    def tasks(self, trials: int) -> list[Task]:
+        """Return all trials, in the order of the table; without methods that are not installed."""
+        return [
+            Task(self.name, cell, entrant.method, trial)
+            for cell in self.config.cells()
+            for entrant in self.config.entrants
+            if not self.config.missing(entrant.method)
+            for trial in range(entrant.trials(trials))
+        ]
+
+    def left_out(self) -> dict[str, str]:
+        """Return the methods that are not installed, and what they need."""
+        needs = {entrant.method: self.config.missing(entrant.method) for entrant in self.config.entrants}
+        return {method: need for method, need in needs.items() if need}
+
+    def rows(self, task: Task, outcome: Outcome) -> list[Row]:
+        """Return the rows of the table for one trial."""
+        names = dict(zip(self.cell_columns, task.cell, strict=True))
+        return [{**names, "method": task.method, "trial": task.trial, **values} for values in outcome.values]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the config as plain values, less where data lie on this machine (fields without repr)."""
+        return {field.name: _plain(getattr(self.config, field.name)) for field in fields(self.config) if field.repr}  # type: ignore[arg-type]
+
+    def attempt(self, seed: int, task: Task) -> Outcome:
+        """Run one trial, on the table that all methods of this cell and trial see."""
+        data = stream(seed, task.figure, task.cell, task.trial)
+        return self.run(self.config, task, data, stream(seed, task.figure, task.cell, task.trial, task.method))
+
+
+def stream(seed: int, *key: object) -> np.random.Generator:
+    """Return the random numbers that belong to a key: the same ones whatever else is drawn, and where."""
+    digest = hashlib.sha256(json.dumps(key).encode()).digest()
+    words = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, len(digest), 4))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=words))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Entrant):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,0 +1,82 @@
+"""The journal: one line of JSON for each finished trial, so that a run that is killed goes on where it was.
+
+A trial counts as done once its line is on the disk. A line that was torn by a kill is not JSON and is skipped, and its
+trial runs again; as every trial has its own random numbers, it gives the same values. Lines of other runs (another
+seed, another config, other versions) stay and are skipped as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from massart.experiments.experiment import Outcome, Task
+
+
+def read(path: Path, run: str) -> dict[Task, Outcome]:
+    """Return the finished trials of the run with this name; none if there is no journal."""
+    if not path.exists():
+        return {}
+    with path.open("rb") as file:
+        return dict(_finished(file, run))
+
+
+def _finished(lines: Iterable[bytes], run: str) -> Iterator[tuple[Task, Outcome]]:
+    for line in lines:
+        try:
+            record = json.loads(line)
+            if record["run"] == run:
+                yield _task(record), Outcome(tuple(record["values"]), float(record["seconds"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _task(record: dict[str, Any]) -> Task:
+    return Task(record["figure"], tuple(record["cell"]), record["method"], record["trial"])
+
+
+class Journal:
+    """A journal that is open for writing; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    path : Path
+        Made where there is none.
+    run : str
+        Name of the run that the lines belong to.
+    """
+
+    def __init__(self, path: Path, run: str) -> None:
+        self._run = run
+        self._file = path.open("ab+")
+        if self._file.tell():
+            self._file.seek(-1, os.SEEK_END)
+            if self._file.read(1) != b"\n":
+                self._file.write(b"\n")  # ends a torn line
+
+    def append(self, finished: Iterable[tuple[Task, Outcome]]) -> None:
+        """Write the trials, and return when they are on the disk."""
+        self._file.write(b"".join(self._line(task, outcome) for task, outcome in finished))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _line(self, task: Task, outcome: Outcome) -> bytes:
+        record = {
+            "run": self._run,
+            "figure": task.figure,
+            "cell": task.cell,
+            "method": task.method,
+            "trial": task.trial,
+            "values": outcome.values,
+            "seconds": outcome.seconds,
+        }
+        return json.dumps(record).encode() + b"\n"
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()

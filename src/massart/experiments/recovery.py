@@ -1,0 +1,74 @@
+"""Exact recovery: what one trial measures, the rate over trials, and how rates are drawn.
+
+A parameter counts as recovered when its relative error is below `RECOVERED`: exact, but for methods that stop a few
+digits short of rounding error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from massart.experiments import drawing
+from massart.experiments.baselines import Baseline
+from massart.experiments.experiment import Entrant, Outcome, Row
+from massart.experiments.summary import summarize
+from massart.rows import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RECOVERED = 1e-5
+"""Relative error below which a parameter is recovered."""
+
+VALUE_COLUMNS = ("relative_error", "recovered")
+
+
+def measure(baseline: Baseline, X: FloatArray, y: FloatArray, truth: FloatArray, rng: np.random.Generator) -> Outcome:
+    """Fit one table; a method without an answer has an error of NaN, and has not recovered."""
+    start = time.perf_counter()
+    w = baseline.fit(X, y, rng)
+    seconds = time.perf_counter() - start
+    error = float(np.linalg.norm(w - truth) / np.linalg.norm(truth))
+    return Outcome(({"relative_error": error, "recovered": int(error < RECOVERED)},), seconds)
+
+
+def rates(rows: Sequence[Row], by: tuple[str, ...]) -> list[Row]:
+    r"""Return the recovery rate p of each cell and method; two standard deviations are :math:`2 \sqrt{p (1 - p)/n}`."""
+    return summarize(rows, by, "recovered", of_the_mean=True)
+
+
+def plot_rates(rows: Sequence[Row], entrants: tuple[Entrant, ...], column: str, label: str) -> Figure:
+    """Draw the rate against one column of the cells: the paper's methods on the left, ours and the best peers right."""
+    figure, (published, beyond) = drawing.two_panels()
+    summary = rates(rows, (column,))
+    # The best of the paper's methods is drawn on both sides, to compare with.
+    ahead = tuple(entrant for entrant in entrants if not entrant.published or entrant.method == "algorithm_1")
+    bars(published, summary, tuple(entrant for entrant in entrants if entrant.published), column)
+    bars(beyond, summary, ahead, column)
+    for axes in (published, beyond):
+        axes.set(xlabel=label, ylim=(-0.03, 1.03))
+    published.set(ylabel="exact recovery rate")
+    return figure
+
+
+def bars(axes: Axes, summary: Sequence[Row], entrants: tuple[Entrant, ...], column: str) -> None:
+    """Draw the means of each method against a column, with bars of two standard deviations."""
+    for place, entrant in enumerate(entrants):
+        points: list[Any] = [row for row in summary if row["method"] == entrant.method]
+        if not points:
+            continue
+        positions = np.array([row[column] for row in points], dtype=float)
+        offset = (place - (len(entrants) - 1) / 2) * 0.004 * np.ptp(positions)  # bars that coincide can be told apart
+        axes.errorbar(
+            positions + offset,
+            [row["mean"] for row in points],
+            yerr=[row["two_standard_deviations"] for row in points],
+            **drawing.style(entrant.method),
+        )
+    axes.set_xticks(sorted({float(row[column]) for row in summary}))
+    drawing.legend(axes)

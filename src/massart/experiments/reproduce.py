@@ -1,0 +1,199 @@
+"""From experiments to a folder: trials, tables, pictures, times, a manifest and a page.
+
+For a figure ``NAME`` the folder holds ``NAME.jsonl`` (the journal), ``NAME.csv`` (one row a trial; the same bytes
+however often the run was killed, and for any number of jobs), ``NAME-summary.csv``, ``NAME.svg`` and ``NAME.png``; for
+all figures together ``times.csv``, ``manifest.json`` and ``index.html``, to which a later run adds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from massart.experiments import drawing, drug_discovery, files, manifest, page, provenance
+from massart.experiments.experiment import Experiment, Outcome, Row, Task
+from massart.experiments.figure_1a import FIGURE_1A
+from massart.experiments.figure_1b import FIGURE_1B
+from massart.experiments.figure_2a import FIGURE_2A
+from massart.experiments.figure_2b import FIGURE_2B
+from massart.experiments.journal import Journal, read
+from massart.experiments.phase import PHASE_LINEAR, PHASE_RELU
+from massart.experiments.workers import run_tasks
+from massart.progress import Callback, Progress, silent
+
+FIGURES: dict[str, tuple[Experiment[Any], ...]] = {
+    "fig1a": (FIGURE_1A,),
+    "fig1b": (FIGURE_1B,),
+    "fig2a": (FIGURE_2A,),
+    "fig2b": (FIGURE_2B,),
+    "phase": (PHASE_LINEAR, PHASE_RELU),
+}
+"""What the command line offers."""
+
+ALL = "all"
+TIME_COLUMNS = ("figure", "cell", "method", "trials", "median_seconds")
+_FLUSH_SECONDS = 0.5
+_FLUSH_TRIALS = 64
+
+
+def choose(names: Sequence[str], data: Path | None, out: Path) -> list[Experiment[Any]]:
+    """Return the experiments of these figures, each once; the data of Figure 2(b) are looked for, and checked.
+
+    Raises
+    ------
+    ValueError
+        For a name that no figure has, and for data that cannot be had or are not the right ones.
+    """
+    for name in names:
+        if name not in (*FIGURES, ALL):
+            raise ValueError(f"there is no figure {name!r}: choose from {', '.join((*FIGURES, ALL))}")
+    wanted = [name for name in FIGURES if name in names or ALL in names]
+    if data is not None and "fig2b" not in wanted:
+        raise ValueError(f"--data is for fig2b, which is not among {', '.join(wanted)}")
+    return [_with_data(experiment, data, out) for name in wanted for experiment in FIGURES[name]]
+
+
+def _with_data(experiment: Experiment[Any], data: Path | None, out: Path) -> Experiment[Any]:
+    if experiment is not FIGURE_2B:
+        return experiment
+    path = str(drug_discovery.find(data, out))
+    drug_discovery.load(path)  # so that wrong shapes are told now, not by a worker
+    return replace(experiment, config=replace(experiment.config, data=path))
+
+
+def prepare(out: Path, trials: int, jobs: int, seed: int) -> None:
+    """Refuse, before any work is done, what would fail after it.
+
+    Raises
+    ------
+    ValueError
+        Naming the option.
+    """
+    for name, value, least in (("trials", trials, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ValueError(f"--{name} must be at least {least}, got {value}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError("figures need matplotlib: install massart[plot]")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        files.write(out / ".writable", b"")
+        (out / ".writable").unlink()
+    except OSError as error:
+        raise ValueError(f"--out {out} cannot be written to: {error.strerror}") from error
+
+
+def reproduce(
+    experiment: Experiment[Any],
+    out: Path,
+    *,
+    trials: int,
+    seed: int = 0,
+    jobs: int = 1,
+    command: str = "",
+    callback: Callback = silent,
+) -> None:
+    """Run the trials of one figure that are not in its journal, and write its files.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    out : Path
+        A folder that exists.
+    trials : int
+        Of each cell and method; an expensive method may take fewer, as its `Entrant` says.
+    seed : int
+        All random numbers follow from it.
+    jobs : int
+        Processes. Results do not depend on it.
+    command : str
+        For the page: what the user typed.
+    callback : callable
+        Called with the trials that are still to do, after trials are safe on the disk.
+    """
+    run = provenance.run_name(experiment.settings(), seed)
+    tasks = experiment.tasks(trials)
+    outcomes = run_with_journal(experiment, tasks, out / f"{experiment.name}.jsonl", run, seed, jobs, callback)
+    rows = [row for task in tasks for row in experiment.rows(task, outcomes[task])]
+    summary = experiment.summarize(rows)
+    files.write_csv(out / f"{experiment.name}.csv", experiment.columns, rows)
+    files.write_csv(out / f"{experiment.name}-summary.csv", tuple(summary[0]), summary)
+    figure = experiment.plot(rows, experiment.config)
+    for kind in ("svg", "png"):
+        files.write(out / f"{experiment.name}.{kind}", drawing.encode(figure, kind))
+    _add_times(out / "times.csv", experiment, _times(experiment, tasks, outcomes))
+    manifest.add(out, experiment.name, _facts(experiment, trials, seed, command))
+    page.write_page(out)
+
+
+def run_with_journal(
+    experiment: Experiment[Any],
+    tasks: Sequence[Task],
+    path: Path,
+    run: str,
+    seed: int,
+    jobs: int,
+    callback: Callback = silent,
+) -> dict[Task, Outcome]:
+    """Return the outcome of every task: those of the journal, and the others after they ran."""
+    outcomes = read(path, run)
+    todo = [task for task in tasks if task not in outcomes]
+    left = len(todo)
+    callback(Progress(experiment.name, len(tasks) - left, left, 0.0))
+    if not todo:
+        return outcomes
+    with Journal(path, run) as journal:
+        batch: list[tuple[Task, Outcome]] = []
+        written = time.monotonic()
+        for finished in run_tasks(experiment, seed, todo, jobs):
+            batch += finished
+            left -= len(finished)
+            if left and len(batch) < _FLUSH_TRIALS and time.monotonic() - written < _FLUSH_SECONDS:
+                continue
+            journal.append(batch)
+            outcomes |= batch
+            batch, written = [], time.monotonic()
+            callback(Progress(experiment.name, len(tasks) - left, left, 0.0))
+    return outcomes
+
+
+def _times(experiment: Experiment[Any], tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[Row]:
+    """Return the median time of each cell and method."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for task in tasks:
+        cell = ", ".join(f"{name}={value}" for name, value in zip(experiment.cell_columns, task.cell, strict=True))
+        seconds.setdefault((cell, task.method), []).append(outcomes[task].seconds)
+    return [
+        {
+            "figure": experiment.name,
+            "cell": cell,
+            "method": method,
+            "trials": len(group),
+            "median_seconds": float(f"{median(group):.4g}"),
+        }
+        for (cell, method), group in seconds.items()
+    ]
+
+
+def _add_times(path: Path, experiment: Experiment[Any], rows: Sequence[Row]) -> None:
+    others = [row for row in files.read_csv(path) if row.get("figure") != experiment.name]
+    files.write_csv(path, TIME_COLUMNS, sorted([*others, *rows], key=lambda row: str(row["figure"])))
+
+
+def _facts(experiment: Experiment[Any], trials: int, seed: int, command: str) -> dict[str, Any]:
+    return {
+        "title": experiment.title,
+        "caption": experiment.caption,
+        "alt": experiment.alt,
+        "command": command,
+        "seed": seed,
+        "trials": {entrant.method: entrant.trials(trials) for entrant in experiment.config.entrants},
+        "left_out": experiment.left_out(),
+        "config": experiment.settings(),
+        "versions": provenance.versions(),
+        "code": provenance.code_digest(),
+    }

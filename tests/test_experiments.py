@@ -1,0 +1,344 @@
+"""Laws of the experiments: the same numbers whatever happens on the way, files that are whole, pictures from rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
+
+from massart.experiments import drawing, drug_discovery, files, manifest, page, provenance
+from massart.experiments.experiment import Entrant, Experiment, Outcome, Row, Task, stream
+from massart.experiments.figure_1a import FIGURE_1A, Figure1a
+from massart.experiments.figure_1b import FIGURE_1B, Figure1b
+from massart.experiments.figure_2a import FIGURE_2A, Figure2a
+from massart.experiments.figure_2b import FIGURE_2B
+from massart.experiments.journal import Journal, read
+from massart.experiments.phase import PHASE_LINEAR, PHASE_RELU
+from massart.experiments.reproduce import FIGURES, choose, reproduce
+from massart.experiments.summary import summarize
+
+PAPER_AND_OURS = (
+    Entrant("naive_l1", published=True),
+    Entrant("algorithm_1", published=True),
+    Entrant("massart", most_trials=3),
+)
+TINY_1A = replace(FIGURE_1A, config=Figure1a(d=5, m=30, etas=(0.1, 0.3), entrants=PAPER_AND_OURS))
+TINY_1B = replace(FIGURE_1B, config=Figure1b(d=5, eta=0.2, sizes=(20, 40), entrants=PAPER_AND_OURS))
+TINY_2A = replace(
+    FIGURE_2A,
+    config=Figure2a(
+        d=5,
+        m=60,
+        steps=25,
+        entrants=(
+            Entrant("original", published=True),
+            Entrant("normalized", published=True),
+            Entrant("isotropic", published=True),
+            Entrant("radial_isotropic", published=True),
+            Entrant("radial_isotropic_trace"),
+            Entrant("massart_relu"),
+        ),
+    ),
+)
+TINY_PHASES = tuple(
+    replace(experiment, config=replace(experiment.config, d=3, ratios=(8.0, 12.0), etas=(0.1,)))
+    for experiment in (PHASE_LINEAR, PHASE_RELU)
+)
+ALL = tuple(experiment for experiments in FIGURES.values() for experiment in experiments)
+
+REPRODUCE = """
+from pathlib import Path
+
+from massart.experiments.experiment import Entrant
+from massart.experiments.figure_1a import FIGURE_1A, Figure1a
+from massart.experiments.reproduce import reproduce
+from dataclasses import replace
+
+if __name__ == "__main__":
+    entrants = {entrants!r}
+    tiny = replace(FIGURE_1A, config=Figure1a(d=5, m=30, etas=(0.1, 0.3), entrants=entrants))
+    reproduce(tiny, Path({out!r}), trials={trials}, seed=5, jobs=2, callback=lambda p: print(p.step, flush=True))
+"""
+TRIALS = 60
+
+
+def rows_of(experiment: Experiment[Any], trials: int, seed: int = 0) -> list[Row]:
+    tasks = experiment.tasks(trials)
+    return [row for task in tasks for row in experiment.rows(task, experiment.attempt(seed, task))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole")
+    reproduce(TINY_1A, out, trials=TRIALS, seed=5, jobs=1, command="massart reproduce fig1a")
+    return out
+
+
+def test_results_do_not_depend_on_the_number_of_jobs(folder: Path, tmp_path: Path) -> None:
+    reproduce(TINY_1A, tmp_path, trials=TRIALS, seed=5, jobs=2, command="massart reproduce fig1a")
+    for name in ("fig1a.csv", "fig1a-summary.csv", "fig1a.svg", "fig1a.png", "manifest.json"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(REPRODUCE.format(entrants=PAPER_AND_OURS, out=str(tmp_path), trials=TRIALS))
+    run = provenance.run_name(TINY_1A.settings(), 5)
+    draw = random.Random(os.getpid())
+    killed = 0
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            reports = [int(process.stdout.readline()) for _ in range(2)]  # the journal is read; trials are done
+            time.sleep(draw.uniform(0.0, 0.4))
+            process.send_signal(signal.SIGKILL)
+            reports += [int(line) for line in process.stdout if line.endswith("\n")]
+        killed += process.returncode == -signal.SIGKILL
+        assert len(read(tmp_path / "fig1a.jsonl", run)) >= max(reports)
+    assert killed
+    subprocess.run([sys.executable, program], check=True, capture_output=True)
+    assert (tmp_path / "fig1a.csv").read_bytes() == (folder / "fig1a.csv").read_bytes()
+
+
+def test_more_trials_keep_those_that_are_done(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "fig1a.jsonl").write_bytes((folder / "fig1a.jsonl").read_bytes())
+    steps: list[float] = []
+    reproduce(TINY_1A, tmp_path, trials=7, seed=5, callback=lambda progress: steps.append(progress.residual))
+    assert steps == [0]
+    assert len(files.read_csv(tmp_path / "fig1a.csv")) == 2 * (7 + 7 + 3)
+
+
+def test_a_torn_line_costs_one_trial(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    tasks = [Task("fig1a", (0.1,), "massart", trial) for trial in range(3)]
+    outcome = Outcome(({"relative_error": float("nan"), "recovered": 0},), 0.1)
+    with Journal(path, "a") as journal:
+        journal.append([(task, outcome) for task in tasks])
+    path.write_bytes(path.read_bytes()[:-9])
+    assert list(read(path, "a")) == tasks[:2]
+    with Journal(path, "a") as journal:
+        journal.append([(tasks[2], outcome)])
+    assert list(read(path, "a")) == tasks
+    assert read(path, "another run") == {}
+    path.write_bytes(b"\0\xff\n[]\n3\n{}\n" + path.read_bytes())
+    assert list(read(path, "a")) == tasks
+
+
+def test_journals_cut_anywhere_keep_whole_lines_only(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    tasks = [Task("fig1a", (0.1,), "massart", trial) for trial in range(2)]
+    with Journal(path, "a") as journal:
+        journal.append([(task, Outcome(({"recovered": 1},), 0.5)) for task in tasks])
+    content = path.read_bytes()
+    for end in range(len(content)):
+        path.write_bytes(content[:end])
+        assert list(read(path, "a")) == tasks[: (content[: end + 1]).count(b"\n")]
+
+
+def test_methods_see_the_same_table_and_draw_their_own_numbers() -> None:
+    seen = {}
+
+    def run(config: Figure1a, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+        seen[task.method, task.trial] = float(data.random()), float(rng.random())
+        return Outcome((), 0.0)
+
+    experiment = replace(TINY_1A, run=run)
+    for task in experiment.tasks(2)[: 2 + 2 + 2]:
+        experiment.attempt(0, task)
+    assert seen["naive_l1", 0][0] == seen["massart", 0][0] != seen["massart", 1][0]
+    assert len({own for _, own in seen.values()}) == len(seen)
+
+
+def test_streams_depend_on_seed_and_key_alone() -> None:
+    draws = {stream(seed, *key).random() for seed in (0, 1) for key in ((1,), (2,), (1, 2), ("1",))}
+    assert len(draws) == 8
+    assert stream(3, "fig1a", (0.1,), 4).random() == stream(3, "fig1a", (0.1,), 4).random()
+
+
+@pytest.mark.parametrize("experiment", [TINY_1A, TINY_1B, TINY_2A, *TINY_PHASES], ids=lambda e: e.name)
+def test_every_figure_runs_and_is_drawn_from_its_rows(experiment: Experiment[Any]) -> None:
+    rows = rows_of(experiment, 1)
+    assert all(tuple(row) == experiment.columns for row in rows)
+    figure = experiment.plot(rows, experiment.config)
+    assert drawing.encode(figure, "svg").startswith(b"<?xml")
+    summary = experiment.summarize(rows)
+    methods = {entrant.method for entrant in experiment.config.entrants}
+    assert {row["method"] for row in summary} == methods
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+def test_figures_are_drawn_from_rows_without_running_anything(experiment: Experiment[Any]) -> None:
+    def refuse(*_: object) -> Outcome:
+        raise AssertionError("a plot function runs nothing")
+
+    values = {"relative_error": 0.5, "recovered": 1, "distance": 0.25, "share_within_margin": 0.5, "iteration": 10}
+    outcome = Outcome(({name: values[name] for name in experiment.value_columns},), 1.0)
+    silent = replace(experiment, run=refuse)
+    rows = [
+        row
+        for cell in experiment.config.cells()
+        for entrant in experiment.config.entrants
+        for row in silent.rows(Task(experiment.name, cell, entrant.method, 0), outcome)
+    ]
+    picture = drawing.encode(silent.plot(rows, silent.config), "svg")
+    assert picture.startswith(b"<?xml")
+    assert b"<dc:date>" not in picture
+    assert all(drawing.name_of(entrant.method) != entrant.method for entrant in experiment.config.entrants)
+
+
+def test_a_summary_is_a_mean_with_two_standard_deviations() -> None:
+    rows = [{"eta": 0.1, "method": "massart", "trial": i, "recovered": int(i < 3)} for i in range(4)]
+    (rate,) = summarize(rows, ("eta",), "recovered", of_the_mean=True)
+    assert rate["trials"] == 4
+    assert rate["mean"] == 0.75
+    assert rate["two_standard_deviations"] == pytest.approx(2 * np.sqrt(0.75 * 0.25 / 4))
+    (spread,) = summarize(rows, ("eta",), "recovered", of_the_mean=False)
+    assert spread["two_standard_deviations"] == pytest.approx(2 * np.sqrt(0.75 * 0.25))
+    nothing = [{"eta": 0.1, "method": "massart", "trial": 0, "distance": float("nan")}]
+    assert summarize(nothing, ("eta",), "distance", of_the_mean=True)[0]["trials"] == 0
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_the_page_links_to_files_that_exist_and_describes_its_pictures(folder: Path) -> None:
+    html = (folder / "index.html").read_text(encoding="utf-8")
+    parsed = _Page()
+    parsed.feed(html)
+    links = [attrs["href"] for tag, attrs in parsed.seen if tag == "a"]
+    assert "manifest.json" in links
+    assert all(link and (link.startswith("#") or (folder / link).exists()) for link in links)
+    (picture,) = [attrs for tag, attrs in parsed.seen if tag == "img"]
+    assert (folder / str(picture["src"])).exists()
+    assert "massart (default) 1" in str(picture["alt"])
+    assert "massart reproduce fig1a" in html
+
+
+def test_the_manifest_says_how_figures_were_made_and_later_runs_add_to_it(folder: Path, tmp_path: Path) -> None:
+    facts = manifest.read(folder)["fig1a"]
+    assert facts["seed"] == 5
+    assert facts["trials"] == {"naive_l1": TRIALS, "algorithm_1": TRIALS, "massart": 3}
+    assert facts["config"]["etas"] == [0.1, 0.3]
+    assert set(facts["versions"]) >= {"massart", "numpy", "scipy", "python"}
+    manifest.add(tmp_path, "fig1b", {"title": "b"})
+    manifest.add(tmp_path, "fig1a", facts)
+    assert list(manifest.read(tmp_path)) == ["fig1a", "fig1b"]
+    (tmp_path / "manifest.json").write_text("{")
+    assert manifest.read(tmp_path) == {}
+
+
+def test_times_are_apart_from_results(folder: Path) -> None:
+    times = files.read_csv(folder / "times.csv")
+    assert {(row["cell"], row["method"]) for row in times} == {
+        (f"eta={eta}", entrant.method) for eta in (0.1, 0.3) for entrant in PAPER_AND_OURS
+    }
+    assert all(float(row["median_seconds"]) > 0 for row in times)
+    assert "seconds" not in (folder / "fig1a.csv").read_text(encoding="utf-8")
+
+
+def test_the_name_of_a_run_follows_from_settings_and_seed() -> None:
+    settings = TINY_1A.settings()
+    assert provenance.run_name(settings, 0) == provenance.run_name(json.loads(json.dumps(settings)), 0)
+    assert len({provenance.run_name(settings, 0), provenance.run_name(settings, 1), provenance.run_name({}, 0)}) == 3
+    assert "data" not in FIGURE_2B.settings()
+
+
+def test_methods_that_are_not_installed_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert set(FIGURE_1A.left_out()) == {"lts", "lmrob"}
+    assert {task.method for task in FIGURE_1A.tasks(1)}.isdisjoint({"lts", "lmrob"})
+
+
+def test_a_worker_that_dies_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a worker process died"):
+        reproduce(replace(TINY_1A, run=_die), tmp_path, trials=1, jobs=1)
+
+
+def _die(config: Figure1a, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    os._exit(9)
+
+
+def test_choose_names_what_there_is() -> None:
+    assert [e.name for e in choose(["phase", "fig1a", "fig1a"], None, Path())] == [
+        "fig1a",
+        "phase_linear",
+        "phase_relu",
+    ]
+    with pytest.raises(ValueError, match="no figure 'fig3': choose from fig1a"):
+        choose(["fig1a", "fig3"], None, Path())
+    with pytest.raises(ValueError, match="--data is for fig2b"):
+        choose(["fig1a"], Path("x.mat"), Path())
+
+
+def test_without_a_network_the_data_option_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def offline(*_: object, **__: object) -> None:
+        raise URLError("no route to host")
+
+    monkeypatch.delenv(drug_discovery.VARIABLE, raising=False)
+    monkeypatch.setattr("urllib.request.urlopen", offline)
+    with pytest.raises(ValueError, match="no route to host.*--data FILE"):
+        drug_discovery.find(None, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_drug_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    savemat = pytest.importorskip("scipy.io").savemat
+    path = tmp_path / "small.mat"
+    small = {"X_train": np.ones((4, 2)), "y_train": np.ones((4, 1)), "X_test": np.ones((3, 2)), "y_test": np.ones(3)}
+    savemat(path, small)
+    with pytest.raises(ValueError, match="SHA-256"):
+        drug_discovery.find(path, tmp_path)
+    monkeypatch.setenv(drug_discovery.VARIABLE, str(path))
+    with pytest.raises(ValueError, match="SHA-256"):
+        drug_discovery.find(None, tmp_path)
+    with pytest.raises(ValueError, match="cannot read .*absent.mat: No such file"):
+        drug_discovery.find(tmp_path / "absent.mat", tmp_path)
+    with pytest.raises(ValueError, match=r"X_train in .* must have shape \(3085, 410\), got \(4, 2\)"):
+        drug_discovery.load(str(path))
+    savemat(tmp_path / "other.mat", {"Z": np.ones(3)})
+    with pytest.raises(ValueError, match="has no variable X_train"):
+        drug_discovery.load(str(tmp_path / "other.mat"))
+    (tmp_path / "text.mat").write_text("hello")
+    with pytest.raises(ValueError, match="is not a MATLAB file"):
+        drug_discovery.load(str(tmp_path / "text.mat"))
+
+
+def test_the_drug_figure_where_the_file_is_at_hand() -> None:
+    name = os.environ.get(drug_discovery.VARIABLE)
+    if name is None:
+        pytest.skip(f"{drug_discovery.VARIABLE} does not name the drug-discovery file")
+    path = drug_discovery.find(None, Path())
+    entrants = (Entrant("least_squares", published=True), Entrant("naive_l1", published=True), Entrant("torrent"))
+    config = replace(FIGURE_2B.config, etas=(0.0, 0.4), entrants=entrants, data=str(path))
+    experiment = replace(FIGURE_2B, config=config)
+    rows = rows_of(experiment, 1)
+    shares = {(row["eta"], row["method"]): float(row["share_within_margin"]) for row in rows}
+    assert shares[0.0, "least_squares"] > 0.85
+    assert shares[0.0, "naive_l1"] > 0.85
+    assert shares[0.4, "least_squares"] < 0.1
+    assert drawing.encode(experiment.plot(rows, config), "svg")
+
+
+def test_a_page_without_figures_is_still_a_page(tmp_path: Path) -> None:
+    page.write_page(tmp_path)
+    assert (tmp_path / "index.html").read_text(encoding="utf-8").startswith("<!doctype html>")

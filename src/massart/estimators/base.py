@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, Self
@@ -26,7 +27,7 @@ _UNCERTAIN = (Verdict.PLURALITY, Verdict.UNIDENTIFIABLE)
 _SEED_WORDS = 4
 
 
-class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A regressor that asks the driver for a formula; its parameters and attributes are those of its children."""
 
     fit_intercept: bool
@@ -34,9 +35,9 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignor
     inliers: Literal["auto", "exact", "noisy"]
     random_state: int | np.random.RandomState | None
 
+    @abstractmethod
     def _model(self) -> Model:
         """Return the kind of formula."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the formula and the rows that follow it.

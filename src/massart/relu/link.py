@@ -57,6 +57,8 @@ class Link:
 
     def __call__(self, z: FloatArray) -> FloatArray:
         """Return f(z)."""
+        if self.lower == -np.inf and self.upper == np.inf:
+            return z
         inside = np.clip(z, self.lower, self.upper)
         return inside + self.slope * (z - inside) if self.slope else inside
 

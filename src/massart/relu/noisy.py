@@ -65,7 +65,8 @@ def robust_fit(
     everything = np.ones(len(y), dtype=bool)
     labels = link.inverse(y)
     if link.invertible:
-        return robust_regression(X, labels, sample_weight=weights, starts=(start,), rng=rng), everything
+        fit = robust_regression(X, labels, sample_weight=weights, starts=(start,), rng=rng, callback=callback)
+        return fit, everything
     counts = np.ones(len(y)) if weights is None else weights
     decisive = link.decisive(y) & X.any(axis=1) & (counts > 0)
     if decisive.sum() <= _FEWEST * X.shape[1]:

@@ -245,9 +245,9 @@ def polish(
     """Fit the decisive rows that agree by least squares; return w and the rows that agree."""
     agree = agreement(X, y, w, tolerance, link)
     active = link.decisive(y, tolerance.absolute) & link.decisive(X @ w)
-    if link.invertible or not active.any():
+    if not active.any():
         return w, agree
-    refitted, _ = linear.polish(X[active], y[active], w, tolerance)
+    refitted, _ = linear.polish(X[active], link.inverse(y[active]), w, tolerance)
     now = agreement(X, y, refitted, tolerance, link)
     return (refitted, now) if now.sum() >= agree.sum() else (w, agree)
 

@@ -8,10 +8,9 @@ may lie anywhere; the formula through a :class:`Model`, so that other links than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,15 +21,10 @@ from massart.certificate import Certificate, Verdict, noisy_certificate
 from massart.exact import Tolerance, exact_coefficients, tolerances
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, silent
-from massart.relu import Link, evidence, noisy, recovery
-from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
+from massart.recover.model import LINEAR, Model
+from massart.relu import evidence
+from massart.robust import Inliers, RobustFit, judge_inliers
 from massart.rows import Block, BoolArray, FloatArray, Rows, Sample
-
-SAMPLE_ROWS_PER_COLUMN = 16
-"""Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position."""
-
-CLIPPED_ROWS_PER_COLUMN = 32
-"""The same where a link clips: about half of the rows tell no more than a side."""
 
 SMALLEST_SAMPLE = 400
 
@@ -94,124 +88,6 @@ class Recovery:
     scale: FloatArray
     standard_errors: FloatArray
     tolerances: tuple[Tolerance, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What the driver asks of a kind of formula, as functions; :data:`LINEAR` shows their arguments.
-
-    Attributes
-    ----------
-    propose : callable
-        Returns the best formula of a sample, the tolerance it needs and the rows that agree, as
-        :func:`massart.linear.propose`.
-    predict : callable
-        ``predict(products)`` returns the labels for the products w.x.
-    products : callable
-        ``products(y)`` returns the products that decisive labels tell.
-    decisive : callable
-        ``decisive(y, slack)`` returns which labels tell a product at all.
-    polish : callable
-        ``polish(X, y, w, tolerance)`` returns w refitted to the rows that agree, and these rows.
-    mark : callable
-        ``mark(y, products, agree, tolerance)`` returns a small integer for each row, the lowest bit of which tells
-        whether it agrees: what the certificate needs to know of a row that was read.
-    certify : callable
-        ``certify(X, weights, marks, tally, tolerance, pieces, rng, column_names)`` returns what is proven, from the
-        rows of a sample and the weight of all rows of the table by their marks.
-    robust : callable
-        ``robust(X, y, weights, start, rng, callback)`` fits noisy inliers; returns the fit and the rows it is of, or
-        None where labels tell too little.
-    has_majority : callable
-        ``has_majority(tally)`` tells whether more than half of the rows agree that can speak for a formula or against
-        it.
-    sample_rows_per_column : int
-    """
-
-    propose: Callable[..., tuple[FloatArray, Tolerance, BoolArray]]
-    predict: Callable[[FloatArray], FloatArray]
-    products: Callable[[FloatArray], FloatArray]
-    decisive: Callable[[FloatArray, float], BoolArray]
-    polish: Callable[[FloatArray, FloatArray, FloatArray, Tolerance], tuple[FloatArray, BoolArray]]
-    mark: Callable[[FloatArray, FloatArray, BoolArray, Tolerance], NDArray[Any]]
-    certify: Callable[..., Certificate]
-    robust: Callable[..., tuple[RobustFit, BoolArray] | None]
-    has_majority: Callable[[FloatArray], bool]
-    sample_rows_per_column: int
-
-
-def _identity(values: FloatArray) -> FloatArray:
-    return values
-
-
-def _all_decisive(y: FloatArray, slack: float) -> BoolArray:
-    return np.ones(len(y), dtype=bool)
-
-
-def _mark_agreement(y: FloatArray, products: FloatArray, agree: BoolArray, tolerance: Tolerance) -> NDArray[Any]:
-    return agree.astype(np.uint8)
-
-
-def _certify_linear(
-    X: FloatArray,
-    weights: FloatArray | None,
-    marks: NDArray[Any],
-    tally: FloatArray,
-    tolerance: Tolerance,
-    pieces: Sequence[RadialIsotropy],
-    rng: np.random.Generator,
-    column_names: Sequence[str] | None,
-) -> Certificate:
-    return linear.certify_rows(
-        X, weights, marks > 0, tolerance, pieces, rng, column_names, n_rows=float(tally.sum()), n_agree=float(tally[1])
-    )
-
-
-def _is_majority(tally: FloatArray) -> bool:
-    return bool(2 * tally[1] > tally.sum())
-
-
-def _robust_linear(
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    start: FloatArray,
-    rng: np.random.Generator,
-    callback: Callback,
-) -> tuple[RobustFit, BoolArray]:
-    fit = robust_regression(X, y, sample_weight=weights, starts=(start,), rng=rng, callback=callback)
-    return fit, np.ones(len(y), dtype=bool)
-
-
-LINEAR = Model(
-    propose=linear.propose,
-    predict=_identity,
-    products=_identity,
-    decisive=_all_decisive,
-    polish=linear.polish,
-    mark=_mark_agreement,
-    certify=_certify_linear,
-    robust=_robust_linear,
-    has_majority=_is_majority,
-    sample_rows_per_column=SAMPLE_ROWS_PER_COLUMN,
-)
-"""y = w.x."""
-
-
-def through(link: Link) -> Model:
-    """Return the model y = f(w.x) for the link f."""
-    return Model(
-        propose=partial(recovery.propose, link=link),
-        predict=link,
-        products=link.inverse,
-        decisive=link.decisive,
-        polish=partial(recovery.polish, link=link),
-        mark=partial(evidence.mark, link=link),
-        certify=partial(evidence.certify_rows, link=link),
-        robust=partial(noisy.robust_fit, link=link),
-        has_majority=evidence.has_majority,
-        sample_rows_per_column=SAMPLE_ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN,
-    )
 
 
 def recover(

@@ -20,7 +20,8 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
 
-from massart.experiments import drawing, drug_discovery, files, manifest, page, provenance
+from massart import files
+from massart.experiments import drawing, drug_discovery, manifest, page, provenance
 from massart.experiments.experiment import Entrant, Experiment, Outcome, Row, Task, stream
 from massart.experiments.figure_1a import FIGURE_1A, Figure1a
 from massart.experiments.figure_1b import FIGURE_1B, Figure1b

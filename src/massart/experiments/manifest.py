@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from massart.experiments import files
+from massart import files
 
 FILE_NAME = "manifest.json"
 

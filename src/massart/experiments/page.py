@@ -11,7 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from massart.experiments import drawing, files, manifest
+from massart import files
+from massart.experiments import drawing, manifest
 
 _STATISTICS = ("method", "trials", "mean", "two_standard_deviations")
 

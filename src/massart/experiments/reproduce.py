@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from massart.experiments import drawing, drug_discovery, files, manifest, page, provenance
+from massart import files
+from massart.experiments import drawing, drug_discovery, manifest, page, provenance
 from massart.experiments.experiment import Experiment, Outcome, Row, Task
 from massart.experiments.figure_1a import FIGURE_1A
 from massart.experiments.figure_1b import FIGURE_1B

@@ -1,0 +1,183 @@
+"""A formula in the form that people read: ``total = 3.5 * hours + 12 * items - 4.25 (when positive, else 0)``.
+
+Numbers that the rows support exactly are written in full; others are rounded for the eye to `SHOWN_DIGITS` digits, and
+an estimate from noisy rows has ≈ for the equals sign.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from massart.relu import Link
+from massart.rows import FloatArray
+
+SHOWN_DIGITS = 10
+ESTIMATE_DIGITS = 5
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_MOST_PLACES = 12
+_LARGEST_IN_FULL = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One coefficient and what it multiplies.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column; "intercept" for the constant.
+    level : str or None
+        The level of a category (the coefficient counts where the column has it), None for a number.
+    coef : float
+    exact : Fraction or None
+        The coefficient exactly, where the rows support an exact value.
+    standard_error : float
+        0 for exact rows, NaN where the rows do not tell.
+    determined : bool
+        Whether the rows that agree determine it.
+    """
+
+    column: str
+    level: str | None
+    coef: float
+    exact: Fraction | None
+    standard_error: float
+    determined: bool
+
+    @property
+    def label(self) -> str:
+        """What the coefficient multiplies, in words."""
+        return self.column if self.level is None else f"{self.column} = {self.level}"
+
+    def number(self, digits: int = SHOWN_DIGITS) -> str:
+        """Return the coefficient as text: in full where it is exact, else rounded to so many digits."""
+        return write_number(self.coef, self.exact, digits)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """``target = link(sum of terms + intercept)``.
+
+    Attributes
+    ----------
+    target : str
+    terms : tuple of Term
+        Without the constant.
+    intercept : Term or None
+        None for a formula without a constant.
+    link : Link
+    noisy : bool
+        Whether it is an estimate from rows that follow it up to noise.
+
+    Examples
+    --------
+    >>> hours = Term("hours", None, 3.5, Fraction(7, 2), 0.0, True)
+    >>> north = Term("region", "north", -12.0, Fraction(-12), 0.0, True)
+    >>> print(Formula("total", (hours, north), None, Link(), noisy=False))
+    total = 3.5 * hours - 12 * (region = north) (when positive, else 0)
+    """
+
+    target: str
+    terms: tuple[Term, ...]
+    intercept: Term | None
+    link: Link
+    noisy: bool
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, most_terms: int | None = None) -> str:
+        """Write it in one line, with at most so many terms."""
+        equals = "≈" if self.noisy else "="
+        return f"{quoted(self.target)} {equals} {''.join(self._sum(most_terms))}{self.clipping}"
+
+    @property
+    def silent(self) -> tuple[Term, ...]:
+        """Terms that are determined to be zero, and so are not written."""
+        return tuple(term for term in self.terms if term.determined and term.coef == 0)
+
+    @property
+    def undetermined(self) -> tuple[Term, ...]:
+        """Terms, the constant included, that the rows leave open."""
+        return tuple(term for term in self._all() if not term.determined)
+
+    @property
+    def clipping(self) -> str:
+        """What the link does, in words; empty for a linear formula."""
+        lower, upper = self.link.lower, self.link.upper
+        if lower == -math.inf and upper == math.inf:
+            return ""
+        if self.link.slope:
+            inside = " and ".join(f"{word} {value:g}" for word, value in self._limits())
+            return f" (when {inside}, beyond that with slope {self.link.slope:g})"
+        if (lower, upper) == (0, math.inf):
+            return " (when positive, else 0)"
+        return f" (clipped to {' and '.join(f'{word} {value:g}' for word, value in self._limits())})"
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return what it gives for rows whose columns are the terms."""
+        constant = 0.0 if self.intercept is None else self.intercept.coef
+        return self.link(X @ np.array([term.coef for term in self.terms]) + constant)
+
+    def _all(self) -> tuple[Term, ...]:
+        return self.terms if self.intercept is None else (*self.terms, self.intercept)
+
+    def _limits(self) -> Iterator[tuple[str, float]]:
+        if self.link.lower > -math.inf:
+            yield "at least", self.link.lower
+        if self.link.upper < math.inf:
+            yield "at most", self.link.upper
+
+    def _sum(self, most_terms: int | None) -> Iterator[str]:
+        digits = ESTIMATE_DIGITS if self.noisy else SHOWN_DIGITS
+        written = [term for term in self._all() if term.coef != 0]
+        if not written:
+            yield "0"
+        for place, term in enumerate(written[:most_terms]):
+            sign = "-" if term.coef < 0 else "+"
+            yield f" {sign} " if place else "-" * (sign == "-")
+            size = write_number(abs(term.coef), None if term.exact is None else abs(term.exact), digits)
+            yield from self._product(term, size)
+        if most_terms is not None and len(written) > most_terms:
+            yield f" + {len(written) - most_terms} more terms"
+
+    def _product(self, term: Term, size: str) -> Iterator[str]:
+        if term is self.intercept:
+            yield size
+            return
+        if size != "1":
+            yield f"{size} * "
+        yield quoted(term.column) if term.level is None else f"({quoted(term.column)} = {quoted(term.level)})"
+
+
+def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS) -> str:
+    """Return an exact number in full, as a decimal or a fraction, and another one rounded to so many digits.
+
+    Examples
+    --------
+    >>> write_number(0.42, Fraction(21, 50)), write_number(1 / 3, Fraction(1, 3)), write_number(2**0.5, None)
+    ('0.42', '1/3', '1.414213562')
+    """
+    if exact is None:
+        return f"{value:.{digits}g}"
+    if abs(exact) >= _LARGEST_IN_FULL:
+        return f"{float(exact):g}"
+    places = next((k for k in range(_MOST_PLACES + 1) if (exact * 10**k).denominator == 1), None)
+    return f"{exact.numerator}/{exact.denominator}" if places is None else f"{_decimal(exact, places):f}"
+
+
+def _decimal(exact: Fraction, places: int) -> Decimal:
+    return Decimal(int(exact * 10**places)).scaleb(-places)
+
+
+def quoted(name: str) -> str:
+    """Return a name as it stands in a formula: in backquotes unless it is a plain word."""
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"

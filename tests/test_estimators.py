@@ -324,7 +324,7 @@ def test_polars_frames_give_names_to_the_certificate() -> None:
 
 def test_columns_without_names_have_numbers() -> None:
     X, y, _ = contaminated()
-    with pytest.warns(ConvergenceWarning, match="column 4 and the intercept always move together"):
+    with pytest.warns(ConvergenceWarning, match="x4 and the intercept always move together"):
         reg = MassartRegressor(random_state=0).fit(np.column_stack([X, np.ones(len(X))]), y)
     assert not hasattr(reg, "feature_names_in_")
 

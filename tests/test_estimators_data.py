@@ -161,7 +161,7 @@ def test_as_many_rows_as_coefficients_confirm_nothing() -> None:
 def test_a_column_of_zeros_has_no_coefficient() -> None:
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[:, 1] = 0
-    with pytest.warns(ConvergenceWarning, match="Nothing determines the coefficient of column 1"):
+    with pytest.warns(ConvergenceWarning, match="Nothing determines the coefficient of x1"):
         reg = fit(X, X @ [1, 2, 3])
     assert_allclose(reg.coef_, [1, 0, 3], atol=1e-13)
 

@@ -310,7 +310,7 @@ def test_the_warning_is_the_certificate_and_points_at_the_caller() -> None:
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_labels_that_are_all_zero(fit_intercept: bool) -> None:
     X = np.random.default_rng(0).standard_normal((60, 3))
-    with pytest.warns(ConvergenceWarning, match="UNIDENTIFIABLE: .*Nothing determines the coefficient of column 0"):
+    with pytest.warns(ConvergenceWarning, match="UNIDENTIFIABLE: .*Nothing determines the coefficient of x0"):
         reg = MassartReLURegressor(fit_intercept=fit_intercept, random_state=0).fit(X, np.zeros(60))
     assert_array_equal(reg.coef_, 0)
     assert_array_equal(reg.predict(X), 0)
@@ -359,7 +359,7 @@ def test_one_column_and_a_column_of_zeros() -> None:
     y[::5] = 50
     reg = MassartReLURegressor(random_state=0).fit(x[:, None], y)
     assert (reg.coef_.tolist(), reg.certificate_.verdict) == ([3.0], Verdict.PROVEN)
-    with pytest.warns(ConvergenceWarning, match="Nothing determines the coefficient of column 1"):
+    with pytest.warns(ConvergenceWarning, match="Nothing determines the coefficient of x1"):
         reg = MassartReLURegressor(random_state=0).fit(np.column_stack([x, 0 * x]), y)
     assert_array_equal(reg.coef_, [3, 0])
     assert reg.certificate_.determined is Verdict.PROVEN

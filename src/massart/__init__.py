@@ -7,12 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from massart.audit import Audit as Audit
+    from massart.audit import audit_table as audit_table
     from massart.estimators import MassartPACRegressor, MassartRegressor, MassartReLURegressor
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
 
 __version__ = "0.1.0"
 
+# Without Audit and audit_table, which need an extra: a star import must not.
 __all__ = [
     "L1Solution",
     "MassartPACRegressor",
@@ -26,11 +29,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "Audit": "massart.audit",
     "L1Solution": "massart.l1",
     "MassartPACRegressor": "massart.estimators",
     "MassartReLURegressor": "massart.estimators",
     "MassartRegressor": "massart.estimators",
     "RadialIsotropy": "massart.isotropy",
+    "audit_table": "massart.audit",
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",
     "radial_isotropy": "massart.isotropy",
@@ -46,4 +51,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted({*__all__, *_HOME})

@@ -11,6 +11,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+def check_place(path: Path) -> None:
+    """Raise ValueError if no file can be written to `path`: it is a folder, or there is none, or no permission."""
+    if path.is_dir():
+        raise ValueError(f'"{path}": this is a folder, not a file')
+    if not path.parent.is_dir():
+        raise ValueError(f'"{path}": there is no folder "{path.parent}"')
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f'"{path}": no permission to write into the folder "{path.parent}"')
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends, whole; if it fails, nothing has happened."""

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
+from massart.certificate import Certificate, Verdict
 from massart.relu import Link
 from massart.rows import FloatArray
 
+INTERCEPT = "intercept"
+INTERCEPT_LABEL = "the intercept"
 SHOWN_DIGITS = 10
 ESTIMATE_DIGITS = 5
 
@@ -156,6 +159,46 @@ class Formula:
         if size != "1":
             yield f"{size} * "
         yield quoted(term.column) if term.level is None else f"({quoted(term.column)} = {quoted(term.level)})"
+
+
+def compose(
+    target: str,
+    columns: Sequence[tuple[str, str | None]],
+    coef: FloatArray,
+    exact: Sequence[Fraction | None],
+    standard_errors: FloatArray,
+    certificate: Certificate,
+    link: Link,
+) -> Formula:
+    """Return the formula of an answer.
+
+    Parameters
+    ----------
+    target : str
+    columns : sequence of pairs of str
+        Column and level of each coefficient; one coefficient more than pairs is the constant.
+    coef : (d,) array
+    exact : sequence of d Fraction or None
+    standard_errors : (d,) array
+    certificate : Certificate
+        Made with the names of `column_labels`.
+    link : Link
+    """
+    labels = column_labels(columns, intercept=len(coef) > len(columns))
+    open_labels = {name for group in certificate.undetermined_columns for name in group}
+    places = [*columns, (INTERCEPT, None)]
+    terms = tuple(
+        Term(*place, float(value), fraction, float(error), label not in open_labels)
+        for place, label, value, fraction, error in zip(places, labels, coef, exact, standard_errors, strict=False)
+    )
+    inputs, constant = terms[: len(columns)], terms[len(columns) :]
+    return Formula(target, inputs, constant[0] if constant else None, link, certificate.verdict is Verdict.NOISY)
+
+
+def column_labels(columns: Sequence[tuple[str, str | None]], *, intercept: bool) -> list[str]:
+    """Return what a certificate calls the columns, the constant last."""
+    labels = [column if level is None else f"{column} = {level}" for column, level in columns]
+    return labels + [INTERCEPT_LABEL] * intercept
 
 
 def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from html import escape
 
 from massart.certificate.structural import StructuralMargin
 from massart.rows import FloatArray
@@ -20,6 +21,15 @@ class Verdict(Enum):
     PLURALITY = "the best formula found; no clear majority of the rows confirms it"
     NOISY = "the rows follow the formula up to noise, not exactly"
     UNIDENTIFIABLE = "the rows that agree do not determine every coefficient"
+
+
+_COLOURS = {
+    Verdict.PROVEN: "#1a7f5a",
+    Verdict.MAJORITY: "#1a7f5a",
+    Verdict.PLURALITY: "#b3541e",
+    Verdict.NOISY: "#8a6d1a",
+    Verdict.UNIDENTIFIABLE: "#b3541e",
+}
 
 
 class Bound(Enum):
@@ -125,6 +135,28 @@ class Certificate:
             )
             sentences.append("Not claimed: that it is the right formula or that no other fits as many rows.")
         return " ".join(sentences)
+
+    def _repr_html_(self) -> str:
+        """Show the verdict, the words and the numbers in a notebook."""
+        facts = {
+            "rows": _number(self.n_rows),
+            "agree": f"{_number(self.n_agree)} ({self._share()})",
+            "rank": f"{self.rank} of {self.n_columns} columns",
+        }
+        if self.hyperplane_rows is not None:
+            facts["another formula shares at most"] = f"{_number(self.hyperplane_rows)} of these rows"
+        if self.scale is not None:
+            facts["noise"] = f"{self.scale:.4g}"
+        cells = "".join(
+            f'<tr><th style="text-align:left;font-weight:normal;padding:.1em 1em .1em 0">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(value)}</td></tr>'
+            for name, value in facts.items()
+        )
+        return (
+            f'<div style="border-left:.3em solid {_COLOURS[self.verdict]};padding:.2em 1em;max-width:48em">'
+            f"<strong>{self.verdict.name}</strong>: {escape(self.verdict.value)}."
+            f'<p style="margin:.5em 0">{escape(self.explain())}</p><table>{cells}</table></div>'
+        )
 
     def _share(self) -> str:
         return f"{100 * self.n_agree / self.n_rows:.1f} %" if self.n_rows else "none"

@@ -16,7 +16,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import Certificate, Verdict
-from massart.recover import Model, Recovery, recover
+from massart.estimators.shown import Known, findings_of
+from massart.recover import Recovery, recover, through
+from massart.relu import Link
+from massart.report import Report
 from massart.rows import ArrayRows, FloatArray
 
 # The rows find NaN and infinity where they read them anyway, and name the place.
@@ -36,8 +39,8 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
     random_state: int | np.random.RandomState | None
 
     @abstractmethod
-    def _model(self) -> Model:
-        """Return the kind of formula."""
+    def _link(self) -> Link:
+        """Return f of y = f(w.x)."""
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the formula and the rows that follow it.
@@ -60,13 +63,15 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
             Naming the argument that is wrong and, where there is one, the row and the column.
         """
         X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
-        rows = ArrayRows(numbers_of(X, self._column_names()), y, sample_weight, intercept=self.fit_intercept)
+        rows = ArrayRows(
+            numbers_of(X, getattr(self, "feature_names_in_", None)), y, sample_weight, intercept=self.fit_intercept
+        )
         found = recover(
             rows,
             tolerance=self.tolerance,
             inliers=self.inliers,
             rng=generator_of(self.random_state),
-            model=self._model(),
+            model=through(self._link()),
             column_names=self._column_names(),
         )
         self._keep(found, one_output=np.ndim(y) == 1)
@@ -77,7 +82,32 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         """Return what the formula gives for the rows of `X`: (n,), or (n, m) if y had m columns."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return self._model().predict(X @ self.coef_.T + self.intercept_)
+        return self._link()(np.asarray(X @ self.coef_.T + self.intercept_))
+
+    def report(self, X: Any = None, y: ArrayLike | None = None, *, output: int = 0) -> Report:
+        """Return a page about the formula: it shows itself in a notebook, and ``save(path)`` writes it as HTML.
+
+        Parameters
+        ----------
+        X, y : arrays, optional
+            The rows of `fit`. With them the report shows pictures and the wrong rows; without them, what is known of
+            the formula.
+        output : int
+            The label column, if y had several.
+        """
+        check_is_fitted(self)
+        if not 0 <= output < len(self._known):
+            raise ValueError(f"output must be from 0 to {len(self._known) - 1}, got {output}")
+        if (X is None) != (y is None):
+            raise ValueError("X and y must be given together, or neither")
+        agree = self.inlier_mask_.reshape(len(self.inlier_mask_), -1)
+        if X is None:
+            return Report(findings_of(self._known[output], agree[:, output]))
+        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, reset=False)
+        labels = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
+        if labels.shape != agree.shape:
+            raise ValueError(f"X and y must be those of fit: y had shape {agree.shape}, got {labels.shape}")
+        return Report(findings_of(self._known[output], agree[:, output], X, labels[:, output]))
 
     def _keep(self, found: Recovery, one_output: bool) -> None:
         """Copy the fields, without the axis of the outputs where y has none."""
@@ -99,10 +129,16 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         self.inlier_mask_ = np.ascontiguousarray(found.agree[:, 0]) if one_output else found.agree
         self.noise_rate_, self.scale_ = each(found.noise_rate), each(found.scale)
         self.certificate_ = each(found.certificates)
+        facts = zip(found.coef.T, found.fractions, found.standard_errors.T, found.certificates, strict=True)
+        names = tuple(self._column_names()[: self.n_features_in_])
+        self._known = tuple(
+            Known(type(self).__name__, names, *known, tolerance.reason, self._link())
+            for known, tolerance in zip(facts, found.tolerances, strict=True)
+        )
 
     def _column_names(self) -> list[str]:
         """Return what the certificate calls the columns, the constant one included."""
-        unnamed = [f"column {j}" for j in range(self.n_features_in_)]
+        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
         return [*getattr(self, "feature_names_in_", unnamed)] + ["the intercept"] * bool(self.fit_intercept)
 
     def __sklearn_tags__(self) -> Any:
@@ -117,7 +153,7 @@ def generator_of(random_state: int | np.random.RandomState | None) -> np.random.
     return np.random.default_rng(words)
 
 
-def numbers_of(X: Any, names: Sequence[str]) -> Any:
+def numbers_of(X: Any, names: Sequence[str] | None) -> Any:
     """Return `X` itself, or a float64 array where frames of mixed columns and lists of Decimal arrive as objects."""
     if X.dtype.kind != "O":
         return X
@@ -125,7 +161,8 @@ def numbers_of(X: Any, names: Sequence[str]) -> Any:
         return X.astype(np.float64)
     except ValueError:
         i, j = next(place for place, value in np.ndenumerate(X) if not _is_number(value))
-        raise ValueError(f"X must hold numbers, got {X[i, j]!r} in row {i} of {names[j]}") from None
+        name = f"column {j}" if names is None else names[j]
+        raise ValueError(f"X must hold numbers, got {X[i, j]!r} in row {i} of {name}") from None
 
 
 def _is_number(value: Any) -> bool:

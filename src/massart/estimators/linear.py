@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
-from massart.recover import LINEAR, Model
+from massart.relu import IDENTITY, Link
 
 
 class MassartRegressor(Recoverer):
@@ -89,5 +89,5 @@ class MassartRegressor(Recoverer):
         self.inliers = inliers
         self.random_state = random_state
 
-    def _model(self) -> Model:
-        return LINEAR
+    def _link(self) -> Link:
+        return IDENTITY

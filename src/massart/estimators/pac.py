@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from massart.estimators.base import CHECKS_OF_X, CHECKS_OF_Y, Recoverer, generator_of, numbers_of
+from massart.estimators.shown import Known
 from massart.pac import PACFormula, PACStatus, learn_pac
-from massart.recover import LINEAR, Model
+from massart.relu import IDENTITY, Link
 from massart.rows import ArrayRows
 
 
@@ -105,8 +106,8 @@ class MassartPACRegressor(Recoverer):
         self.tolerance = tolerance
         self.random_state = random_state
 
-    def _model(self) -> Model:
-        return LINEAR
+    def _link(self) -> Link:
+        return IDENTITY
 
     def fit(self, X: Any, y: ArrayLike) -> Self:  # type: ignore[override]  # draws have no weights
         """Learn the formula and the share of the rows on which it may err.
@@ -127,7 +128,7 @@ class MassartPACRegressor(Recoverer):
             Naming the argument that is wrong and, where there is one, the row and the column.
         """
         X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
-        X = numbers_of(X, self._column_names())
+        X = numbers_of(X, getattr(self, "feature_names_in_", None))
         rng = generator_of(self.random_state)
         rows = ArrayRows(X, y, intercept=self.fit_intercept)
         table = rows.sample(rows.n_rows, rng)  # all rows, in their order
@@ -159,6 +160,19 @@ class MassartPACRegressor(Recoverer):
         self.epsilon_: Any = np.array([formula.achieved for formula in found])
         self.certificate_: Any = tuple(formula.certificate for formula in found)
         self.formula_: Any = tuple(found)
+        nothing = (None,) * coef.shape[1], np.full(coef.shape[1], np.nan)
+        self._known = tuple(
+            Known(
+                type(self).__name__,
+                tuple(self._column_names()[: self.n_features_in_]),
+                formula.coef,
+                *nothing,
+                formula.certificate,
+                formula.tolerance.reason,
+                self._link(),
+            )
+            for formula in found
+        )
         if one_output:
             self.coef_, self.inlier_mask_ = self.coef_[0], np.ascontiguousarray(agree[:, 0])
             self.intercept_, self.noise_rate_ = float(intercept[0]), float(self.noise_rate_[0])

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
-from massart.recover import Model, through
 from massart.relu import RELU, Link
 
 
@@ -101,10 +100,10 @@ class MassartReLURegressor(Recoverer):
         self.inliers = inliers
         self.random_state = random_state
 
-    def _model(self) -> Model:
+    def _link(self) -> Link:
         if not isinstance(self.link, Link | None):
             raise ValueError(f"link must be a massart.relu.Link or None, got {self.link!r}")
-        return through(RELU if self.link is None else self.link)
+        return RELU if self.link is None else self.link
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

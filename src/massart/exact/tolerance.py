@@ -52,11 +52,14 @@ class Tolerance:
         Explained for each unit of size.
     reason : str
         Where the numbers come from, in plain words.
+    places : int or None
+        Decimals to which the labels were rounded, where that is the reason.
     """
 
     absolute: float
     relative: float
     reason: str
+    places: int | None = None
 
     def agree(self, residual: FloatArray, size: FloatArray) -> BoolArray:
         """Mark the rows that agree, given their residuals y - w.x and their sizes ``|w|.|x| + |y|``."""
@@ -129,7 +132,7 @@ def tolerances(
     for places in _rounded_places(labels, y_precision):
         half_unit = float(f"5e-{places + 1}")
         decimals = "whole numbers" if places == 0 else f"{places} decimal{'s' if places > 1 else ''}"
-        candidates.append(Tolerance(half_unit, candidates[-1].relative, f"labels rounded to {decimals}"))
+        candidates.append(Tolerance(half_unit, candidates[-1].relative, f"labels rounded to {decimals}", places))
     return tuple(candidates)
 
 

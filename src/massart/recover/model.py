@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import Certificate
 from massart.exact import Tolerance
-from massart.relu import Link, evidence, noisy, recovery
+from massart.relu import IDENTITY, Link, evidence, noisy, recovery
 from massart.robust import RobustFit
 from massart.rows import BoolArray, FloatArray
 
@@ -83,5 +82,5 @@ def through(link: Link) -> Model:
     )
 
 
-LINEAR = through(Link(-np.inf, np.inf))
+LINEAR = through(IDENTITY)
 """y = w.x."""

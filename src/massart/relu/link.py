@@ -91,3 +91,6 @@ class Link:
 
 RELU = Link()
 """max(0, z)."""
+
+IDENTITY = Link(lower=-np.inf, upper=np.inf)
+"""z: no limit at all."""

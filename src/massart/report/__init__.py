@@ -1,5 +1,7 @@
 """The page that shows an answer: its verdict, its formula, its rows."""
 
 from massart.report.findings import Cells, Findings, Group, JudgedRows, Support
+from massart.report.page import check_installed
+from massart.report.report import Report
 
-__all__ = ["Cells", "Findings", "Group", "JudgedRows", "Support"]
+__all__ = ["Cells", "Findings", "Group", "JudgedRows", "Report", "Support", "check_installed"]

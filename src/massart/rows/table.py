@@ -132,10 +132,18 @@ class ArrayRows:
     sample_weight : (n,) array, optional
     intercept : bool
         Add a constant column.
+    precision : float, optional
+        Machine epsilon of the type that the numbers had, if they were converted; by default that of the arrays.
     """
 
     def __init__(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, intercept: bool = False
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        intercept: bool = False,
+        precision: float | None = None,
     ) -> None:
         self._X = X if isinstance(X, np.ndarray) else _sparse_rows(X)
         if self._X.ndim != 2 or 0 in self._X.shape:
@@ -146,7 +154,7 @@ class ArrayRows:
         self._y = labels[:, None] if labels.ndim == 1 else labels
         self._weights = check_weights(sample_weight, self._X.shape[0])
         self._intercept = intercept
-        self._precision = max(precision_of(self._X), precision_of(y))
+        self._precision = max(precision_of(self._X), precision_of(y)) if precision is None else precision
 
     @property
     def weighted(self) -> bool:

@@ -1,0 +1,44 @@
+"""What a formula gives, written as the table writes its numbers: 7.14, not 7.140000000000001.
+
+A formula in short decimals over columns of short decimals has a known number of places, to which what floats compute is
+rounded; then it is exact. Labels that were rounded, to cents say, imply rounded values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from massart.exact import Tolerance
+from massart.exact.decimals import LONG, count_decimals
+from massart.formula import Formula
+from massart.rows import FloatArray
+
+_MOST_PLACES = 12
+_LOOKED_AT = 2_000
+
+
+def places_of(X: FloatArray, formula: Formula, tolerance: Tolerance) -> int | None:
+    """Return the places after the point that the formula needs on these rows; None if there is no such number."""
+    if tolerance.places is not None:
+        return tolerance.places
+    constant = 0.0 if formula.intercept is None else formula.intercept.coef
+    coefs = np.array([*(term.coef for term in formula.terms), constant])
+    of_coefs = count_decimals(coefs)
+    places = int(of_coefs[-1])
+    for j in np.flatnonzero(coefs[:-1]):
+        if places > _MOST_PLACES:
+            return None
+        places = max(places, int(of_coefs[j]) + _column_places(X[:, j]))
+    return places if places <= _MOST_PLACES else None
+
+
+def implied_values(X: FloatArray, formula: Formula, tolerance: Tolerance) -> FloatArray:
+    """Return what the formula gives for the rows, rounded where it is known to how many places."""
+    values = formula.predict(X)
+    places = places_of(X, formula, tolerance)
+    return values if places is None else np.round(values, places) + 0.0  # no negative zero
+
+
+def _column_places(column: FloatArray) -> int:
+    some = int(count_decimals(column[:_LOOKED_AT]).max(initial=0))
+    return LONG if some == LONG else int(count_decimals(column).max(initial=0))

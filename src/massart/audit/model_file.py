@@ -1,0 +1,194 @@
+"""Models as JSON: how to read a table, and the formula. Nothing in such a file is run, so a stranger's is safe to load.
+
+Numbers are written with all their digits, so that a model predicts the same before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from massart import files
+from massart.exact import Tolerance
+from massart.formula import Formula, Term
+from massart.relu import Link
+from massart.table import Encoding
+
+FORMAT = "massart model"
+VERSION = 1
+
+_MOST_BYTES = 64 << 20
+_FRACTION = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
+
+
+class ModelError(ValueError):
+    """A file that is no model; the message names the file and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """What is needed to apply a formula to another table.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        How columns become numbers.
+    formula : Formula
+    tolerance : Tolerance
+        What counted as agreement.
+    verdict : str
+    explanation : str
+        What was proven, in the certificate's words.
+    """
+
+    encoding: Encoding
+    formula: Formula
+    tolerance: Tolerance
+    verdict: str
+    explanation: str
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON, whole or not at all."""
+        files.write(Path(path), self.to_json().encode())
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        formula, link = self.formula, self.formula.link
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "massart": version("massart"),
+            "formula": str(formula),
+            "verdict": self.verdict,
+            "explanation": self.explanation,
+            "target": formula.target,
+            "noisy": formula.noisy,
+            "link": {"lower": _plain(link.lower), "upper": _plain(link.upper), "slope": link.slope},
+            "terms": [_term_to_json(term) for term in formula.terms],
+            "intercept": None if formula.intercept is None else _term_to_json(formula.intercept),
+            "tolerance": {
+                "absolute": self.tolerance.absolute,
+                "relative": self.tolerance.relative,
+                "reason": self.tolerance.reason,
+                "places": self.tolerance.places,
+            },
+            "encoding": self.encoding.to_json(),
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def load_model(path: str | Path) -> SavedModel:
+    """Read a model that :meth:`SavedModel.save` wrote; every field is checked.
+
+    Raises
+    ------
+    ModelError
+        Naming the file and what is wrong with it.
+    """
+    name = Path(path).name
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise ModelError(f"cannot read the model {path}: {error.strerror or error}") from None
+    if len(content) > _MOST_BYTES:
+        raise ModelError(f"{name} is no model: it is larger than {_MOST_BYTES >> 20} MB")
+    try:
+        found = json.loads(content.decode())
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, or nested without end
+        raise ModelError(f"{name} is no model: it is not JSON") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ModelError(f'{name} is no model: it does not say "format": "{FORMAT}"')
+    if found.get("version") != VERSION:
+        raise ModelError(f"{name} is of version {found.get('version')!r}; this massart reads version {VERSION}")
+    try:
+        return _from_json(found)
+    except (ValueError, TypeError, KeyError, OverflowError, ZeroDivisionError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ModelError(f"{name} is damaged: {what}") from None
+
+
+def _from_json(found: Mapping[str, Any]) -> SavedModel:
+    link, tolerance = found["link"], found["tolerance"]
+    encoding = Encoding.from_json(found["encoding"])
+    terms = tuple(_term_from_json(term) for term in _of(list, found["terms"], "terms"))
+    if [(term.column, term.level) for term in terms] != list(encoding.terms):
+        raise ValueError("the terms of the formula are not the columns that are read")
+    intercept = found["intercept"]
+    formula = Formula(
+        _of(str, found["target"], "target"),
+        terms,
+        None if intercept is None else _term_from_json(intercept),
+        Link(_limit(link["lower"], -math.inf), _limit(link["upper"], math.inf), _number(link["slope"], "slope")),
+        _of(bool, found["noisy"], "noisy"),
+    )
+    places = tolerance["places"]
+    return SavedModel(
+        encoding,
+        formula,
+        Tolerance(
+            _number(tolerance["absolute"], "absolute"),
+            _number(tolerance["relative"], "relative"),
+            _of(str, tolerance["reason"], "reason"),
+            None if places is None else _of(int, places, "places"),
+        ),
+        _of(str, found["verdict"], "verdict"),
+        _of(str, found["explanation"], "explanation"),
+    )
+
+
+def _term_to_json(term: Term) -> dict[str, Any]:
+    return {
+        "column": term.column,
+        "level": term.level,
+        "coef": term.coef,
+        "exact": None if term.exact is None else str(term.exact),
+        "standard_error": _plain(term.standard_error),
+        "determined": term.determined,
+    }
+
+
+def _term_from_json(term: Mapping[str, Any]) -> Term:
+    level, exact, error = term["level"], term["exact"], term["standard_error"]
+    return Term(
+        _of(str, term["column"], "column"),
+        None if level is None else _of(str, level, "level"),
+        _number(term["coef"], "coef"),
+        None if exact is None else _fraction(exact),
+        math.nan if error is None else _number(error, "standard_error"),
+        _of(bool, term["determined"], "determined"),
+    )
+
+
+def _plain(value: float) -> float | None:
+    """JSON has neither infinity nor NaN."""
+    return value if math.isfinite(value) else None
+
+
+def _limit(value: object, absent: float) -> float:
+    return absent if value is None else _number(value, "limit")
+
+
+def _fraction(text: object) -> Fraction:
+    if not _FRACTION.fullmatch(_of(str, text, "exact")):  # Fraction itself reads 1e999999999, digit by digit
+        raise ValueError(f"exact must be a fraction such as -7/2, got {text!r}")
+    return Fraction(str(text))
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
+def _of(kind: type, value: Any, name: str) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{name} must be of type {kind.__name__}, got {value!r}")
+    return value

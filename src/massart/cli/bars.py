@@ -1,0 +1,57 @@
+"""Progress on stderr, where somebody watches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from massart.progress import Callback, Progress, silent
+
+
+@contextmanager
+def bars() -> Iterator[Callback]:
+    """Give a callback that draws one bar for each task that counts down; one that does nothing where nobody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=console) as shown:
+        tasks: dict[str, Any] = {}
+
+        def draw(step: Progress) -> None:
+            if step.task not in tasks:
+                tasks[step.task] = shown.add_task(step.task, total=step.step + step.residual)
+            shown.update(tasks[step.task], completed=step.step)
+
+        yield draw
+
+
+@contextmanager
+def spinner(what: str) -> Iterator[Callback]:
+    """Give a callback that shows what is being computed, for work whose length is not known beforehand.
+
+    It is gone when the work is done, and never there where nobody watches.
+    """
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    with Bars(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
+    ) as shown:
+        task = shown.add_task(what)
+
+        def draw(step: Progress) -> None:
+            shown.update(task, description=f"{what}: {step.task}, step {step.step}")
+
+        yield draw

@@ -1,0 +1,58 @@
+"""``massart demo``: the embedded example, from its CSV file to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from massart.audit import Audit
+
+LEDGER, REPORT, AUDIT = "massart-ledger.csv", "massart-report.html", "massart-audit.csv"
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the ledger, the report and the audit.")] = Path(),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random ledger.")] = 0,
+    rows: Annotated[int, typer.Option(min=50, help="Number of rows of the ledger.")] = 3000,
+) -> None:
+    """Make a ledger in which about a third of the totals are wrong, recover its price list, and list the wrong rows."""
+    import numpy as np
+
+    from massart.audit import audit_table
+    from massart.cli.fit import check_outputs, tell, tell_notices, write_outputs
+    from massart.demo import GROUP, ID, TARGET, make_ledger
+    from massart.table import write_columns
+
+    ledger, report, audit = out / LEDGER, out / REPORT, out / AUDIT
+    check_outputs("-", {"--audit": audit, "--fixed": ledger, "--report": report})
+    write_columns(ledger, make_ledger(np.random.default_rng(seed), rows))
+    command = f"massart fit {ledger} --target {TARGET} --id {ID} --group {GROUP} --report {report} --audit {audit}"
+    typer.echo(f"A ledger of {rows:,} jobs, about a third of its totals wrong: {ledger}", err=True)
+    typer.echo(f"$ {command}", err=True)
+    found = audit_table(ledger, TARGET, id_column=ID, group_column=GROUP)
+    tell_notices(found)
+    write_outputs(found, command, str(ledger), report=report, audit=audit)
+    tell(found)
+    for line in _comparison(found):
+        typer.echo(line)
+    if not found.is_certain:
+        raise typer.Exit(1)
+
+
+def _comparison(found: Audit) -> Iterator[str]:
+    """Set what least squares makes of the same rows beside the formula."""
+    import numpy as np
+
+    from massart.cli.words import table
+
+    X, formula = found.design.X, found.formula
+    squares = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), found.given, rcond=None)[0]
+    terms = [*formula.terms, *([formula.intercept] if formula.intercept else [])]
+    yield ""
+    yield "What least squares makes of the same rows:"
+    rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(terms, squares, strict=True)]
+    yield from table([("term", "recovered", "least squares"), *rows])

@@ -1,0 +1,196 @@
+"""``massart fit``: the formula behind a column of a file, and the rows to fix."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from massart.cli.bars import spinner
+from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
+
+if TYPE_CHECKING:
+    from massart.audit import Audit
+    from massart.table import Table
+
+
+class Kind(StrEnum):
+    """Kinds of formula."""
+
+    auto = "auto"
+    linear = "linear"
+    relu = "relu"
+
+
+def fit(
+    context: typer.Context,
+    file: File,
+    target: Annotated[str, typer.Option(help="The column that should follow a formula of the others.")],
+    model: Annotated[
+        Kind, typer.Option(help="A sum of terms, or one that is 0 where it is negative; auto takes what is certified.")
+    ] = Kind.auto,
+    features: Annotated[
+        list[str] | None, typer.Option(help="Columns that the formula may use, a,b,c or one by one; all by default.")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Columns that it may not use.")] = None,
+    id_column: IdColumn = None,
+    group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
+    tolerance: Annotated[
+        str, typer.Option(help="Largest residual of a right row, such as 0.005; auto is rounding error.")
+    ] = "auto",
+    intercept: Annotated[bool, typer.Option(help="Whether the formula has a constant.")] = True,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
+    ] = False,
+    max_wrong: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit with 1 if the share of wrong rows is larger.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")] = None,
+    audit: Annotated[
+        Path | None, typer.Option(help="Write all rows, worst first: given, implied, residual (CSV, Parquet).")
+    ] = None,
+    fixed: Annotated[
+        Path | None, typer.Option(help="Write the table with its wrong targets replaced, the given ones beside.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the model (JSON) for massart predict.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+) -> None:
+    """Find the formula behind a column of a table, and list the rows that do not follow it.
+
+    Exit status 0 if more than half of the rows confirm the formula (and no more than --max-wrong are wrong), 1 if not,
+    2 for bad input.
+    """
+    from massart.audit import audit_table
+    from massart.table import read_table
+
+    level = _tolerance(tolerance)
+    outputs = {"--report": report, "--audit": audit, "--fixed": fixed, "--save": save}
+    check_outputs(file, outputs)
+    with spinner("Reading") as draw:
+        table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+    with spinner("Fitting") as draw:
+        found = audit_table(
+            table,
+            target,
+            model=model.value,
+            features=None if features is None else _names(features, table),
+            exclude=_names(exclude or [], table),
+            id_column=id_column,
+            group_column=group,
+            tolerance=level,
+            intercept=intercept,
+            strict=strict,
+            seed=seed,
+            callback=draw,
+        )
+    tell_notices(found)
+    command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", target])])
+    write_outputs(found, command, file, report=report, audit=audit, fixed=fixed, save=save)
+    tell(found, as_json)
+    if not found.is_certain:
+        raise typer.Exit(1)
+    if max_wrong is not None and found.wrong_share > max_wrong:
+        typer.echo(f"massart: {found.wrong_share:.2%} of the rows are wrong, more than {max_wrong:.2%}", err=True)
+        raise typer.Exit(1)
+
+
+def tell_notices(found: Audit) -> None:
+    """Say what was left out or interpreted, on stderr."""
+    for notice in found.notices:
+        typer.echo(notice, err=True)
+
+
+def tell(found: Audit, as_json: bool = False) -> None:
+    """Print the result."""
+    if as_json:
+        from massart.audit import summary
+
+        typer.echo(json.dumps(summary(found), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    from massart.cli.words import lines
+
+    for line in lines(found):
+        typer.echo(line)
+
+
+def check_outputs(source: str, outputs: dict[str, Path | None]) -> None:
+    """Complain, before any work, of outputs that cannot be written or would overwrite the input or each other."""
+    from massart.files import check_place
+    from massart.report import check_installed
+    from massart.table import check_output
+
+    taken = {Path(source).resolve(): "the file that is read"} if source != "-" else {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        place = path.resolve()
+        if place in taken:
+            raise ValueError(f"{option} {path} would overwrite {taken[place]}")
+        taken[place] = f"the output of {option}"
+        if option in ("--audit", "--fixed"):
+            check_output(path)
+        else:
+            check_place(path)
+        if option == "--report":
+            check_installed()
+
+
+def write_outputs(
+    found: Audit,
+    command: str,
+    source: str,
+    *,
+    report: Path | None = None,
+    audit: Path | None = None,
+    fixed: Path | None = None,
+    save: Path | None = None,
+) -> None:
+    """Write what was asked for, and say so."""
+    from massart.table import write_columns, write_table
+
+    with spinner("Writing"):
+        if audit is not None:
+            write_columns(audit, found.rows())
+        if fixed is not None:
+            write_table(fixed, found.fixed())
+        if save is not None:
+            found.model().save(save)
+        if report is not None:
+            found.report({"command": command, **_digest(source)}).save(report)
+    for what, path in (("audit", audit), ("fixed table", fixed), ("model", save), ("report", report)):
+        if path is not None:
+            typer.echo(f"Wrote the {what} to {path}.", err=True)
+
+
+def _digest(source: str) -> dict[str, str]:
+    """Return what tells this file from others of its name."""
+    import hashlib
+
+    if not Path(source).is_file():
+        return {}
+    with Path(source).open("rb") as file:
+        return {"SHA-256 of the file": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _tolerance(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--tolerance must be auto or a number, got {text!r}") from None
+
+
+def _names(given: Sequence[str], table: Table) -> list[str]:
+    """Return the columns named one by one or, where no column has that name, with commas between them."""
+    known = set(table.column_names)
+    return [name for text in given for name in ([text] if text in known else text.split(","))]

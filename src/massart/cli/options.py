@@ -1,0 +1,15 @@
+"""Options that several commands share."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+File: TypeAlias = Annotated[
+    str, typer.Argument(help="CSV, TSV, Parquet, Arrow or JSON lines, also .gz or .zst; - is CSV on stdin.")
+]
+IdColumn: TypeAlias = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
+Delimiter: TypeAlias = Annotated[
+    str | None, typer.Option(help="Between the fields of a CSV file; found out by default.")
+]
+Decimal: TypeAlias = Annotated[str | None, typer.Option(help="The decimal mark, . or ,; found out by default.")]
+Encoding: TypeAlias = Annotated[str | None, typer.Option(help="Of a text file, such as latin-1; UTF-8 by default.")]

@@ -1,0 +1,87 @@
+"use strict";
+// Unpacking: columns come as base64 of gzip, their bytes by place; see columns.py.
+
+async function inflate(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function fromPlanes(bytes, n, size) {
+  const together = new Uint8Array(n * size);
+  for (let place = 0; place < size; place++)
+    for (let i = 0, at = place * n; i < n; i++) together[i * size + place] = bytes[at + i];
+  return together.buffer;
+}
+
+// Rounded once, which ** does not promise.
+const POWERS = Array.from({ length: 128 }, (_, k) => Number(`1e${k}`));
+
+async function unpackColumn(column, n) {
+  const bytes = await inflate(column.data);
+  if (column.kind === "float") return numbers(column, new Float64Array(fromPlanes(bytes, n, 8)));
+  if (column.kind === "text") {
+    const words = JSON.parse(new TextDecoder().decode(bytes.subarray(4 * n)));
+    return texts(column, new Uint32Array(fromPlanes(bytes, n, 4)), words);
+  }
+  const mantissas = new Int32Array(fromPlanes(bytes, n, 4));
+  const exponents = new Int8Array(bytes.buffer, 4 * n, n);
+  const values = new Float64Array(n);
+  for (let i = 0; i < n; i++) {
+    const m = mantissas[i], e = exponents[i];
+    values[i] = e === -128 ? (m ? m * Infinity : NaN) : e < 0 ? m / POWERS[-e] : m * POWERS[e];
+  }
+  return numbers(column, values);
+}
+
+// A column has: text(i) for the eye, raw(i) for a file, keys() to sort by.
+
+function numbers({ name, places, grouped }, values) {
+  return {
+    name, values, number: true,
+    text: (i) => writeNumber(values[i], places, grouped),
+    raw: (i) => (Number.isNaN(values[i]) ? "" : String(values[i])),
+    keys: () => values,
+  };
+}
+
+function texts({ name }, codes, words) {
+  let keys = null;
+  return {
+    name, number: false,
+    text: (i) => words[codes[i]],
+    raw: (i) => safeForSpreadsheets(words[codes[i]]),
+    keys: () => (keys ??= alphabetical(codes, words)),
+  };
+}
+
+function alphabetical(codes, words) {
+  const collator = new Intl.Collator("en", { numeric: true });
+  const order = Uint32Array.from(words.keys()).sort((a, b) => collator.compare(words[a], words[b]) || a - b);
+  const places = new Float64Array(words.length);
+  order.forEach((word, place) => (places[word] = words[word] === "" ? NaN : place));
+  return Float64Array.from(codes, (code) => places[code]);
+}
+
+function writeNumber(value, places, grouped) {
+  if (Number.isNaN(value)) return "";
+  if (!Number.isFinite(value)) return value < 0 ? "-∞" : "∞";
+  let text = places == null ? String(Number(value.toPrecision(8))) : value.toFixed(places);
+  if (/^-[0.]+$/.test(text)) text = text.slice(1);
+  if (!grouped || text.includes("e")) return text;
+  const [whole, rest] = text.split(".");
+  const apart = whole.replace(/\d(?=(\d{3})+$)/g, "$&,");
+  return rest === undefined ? apart : `${apart}.${rest}`;
+}
+
+// A spreadsheet runs a text that begins like a formula.
+function safeForSpreadsheets(text) {
+  return /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+}
+
+function embedded(id) {
+  const element = document.getElementById(id);
+  return element && JSON.parse(element.textContent);
+}

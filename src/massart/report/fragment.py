@@ -1,0 +1,96 @@
+"""The report in a notebook and in a terminal: what fits beside the work, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from itertools import islice
+
+from massart.report.coefficients import coefficients
+from massart.report.columns import Numbers, clean
+from massart.report.findings import Findings, JudgedRows
+from massart.report.wording import count, judge, pieces, share
+from massart.report.wrong_rows import columns_of, wrong_residuals
+
+MOST_ROWS = 10
+MOST_TERMS = 40
+
+
+def fragment(findings: Findings) -> str:
+    """Return the verdict, the formula, the coefficients and the first wrong rows as HTML for a notebook."""
+    judgement = judge(findings.certificate)
+    style = files("massart.report").joinpath("assets/fragment.css").read_text("utf-8")
+    parts = [
+        f"<p class='massart-title'>{escape(clean(findings.title))}</p>",
+        f"<p class='massart-verdict massart-{judgement.tone.value}'><strong>{judgement.sign} {judgement.word}</strong> "
+        f"{escape(judgement.meaning)}</p>",
+        _bar(findings, judgement.off),
+        f"<p class='massart-formula'><code>{_breakable(findings.formula.text(MOST_TERMS))}</code></p>",
+        _coefficients(findings),
+    ]
+    if findings.rows is not None and findings.n_wrong:
+        parts.append(_first_rows(findings.rows, judgement.off))
+    return f"<div class='massart-report mathjax_ignore tex2jax_ignore'><style>{style}</style>{''.join(parts)}</div>"
+
+
+def plain_text(findings: Findings) -> str:
+    """Return the verdict, the formula and the counts as lines of text."""
+    judgement = judge(findings.certificate)
+    n_agree = findings.n_rows - findings.n_wrong
+    lines = [
+        f"{judgement.word}. {judgement.meaning}",
+        findings.formula.text(MOST_TERMS),
+        f"{n_agree:,} of {findings.n_rows:,} rows follow it; {count(findings.n_wrong, judgement.off)} "
+        f"({share(findings.n_wrong, findings.n_rows)}).",
+    ]
+    if findings.formula.undetermined:
+        names = ", ".join(term.label for term in islice(findings.formula.undetermined, MOST_ROWS))
+        lines.append(f"Not determined: {names}.")
+    return "\n".join(lines)
+
+
+def _breakable(formula: str) -> str:
+    return " ".join(f"<span>{escape(piece)}</span>" for piece in pieces(formula))
+
+
+def _bar(findings: Findings, off: str) -> str:
+    n_agree = findings.n_rows - findings.n_wrong
+    width = 100 * n_agree / findings.n_rows if findings.n_rows else 0
+    return (
+        f"<div class='massart-bar' aria-hidden='true'><span style='width:{width:.2f}%'></span></div>"
+        f"<p>{n_agree:,} of {findings.n_rows:,} rows follow the formula ({share(n_agree, findings.n_rows)}); "
+        f"{count(findings.n_wrong, off)} ({share(findings.n_wrong, findings.n_rows)}).</p>"
+    )
+
+
+def _coefficients(findings: Findings) -> str:
+    rows = [(c.label, c.number, c.certainty, c.evidence) for c in islice(coefficients(findings), MOST_TERMS)]
+    more = len(findings.formula.terms) + (findings.formula.intercept is not None) - len(rows)
+    note = f"<p>and {more:,} more</p>" if more > 0 else ""
+    return _table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
+
+
+def _first_rows(rows: JudgedRows, off: str) -> str:
+    wrong = wrong_residuals(rows)
+    first = wrong.first(MOST_ROWS)
+    columns = columns_of(rows, first)
+    shown = ([column.shown(i) for column in columns] for i in range(len(first.index)))
+    numeric = {place for place, column in enumerate(columns) if isinstance(column, Numbers)}
+    few = len(first.index) < len(wrong.index)
+    caption = f"The {len(first.index)} largest of {len(wrong.index):,} {off}" if few else off.capitalize()
+    return _table(caption, [column.name for column in columns], shown, numeric)
+
+
+def _table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> str:
+    def cells(tag: str, texts: Sequence[str]) -> Iterator[str]:
+        for place, text in enumerate(texts):
+            aligned = " class='massart-number'" if place in numeric else ""
+            yield f"<{tag}{aligned}>{escape(text)}</{tag}>"
+
+    head = "".join(cells("th", names))
+    body = "".join(f"<tr>{''.join(cells('td', row))}</tr>" for row in rows)
+    return (
+        f"<div class='massart-scroll'><table><caption>{escape(caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )

@@ -1,0 +1,42 @@
+"""Files and data frames to numbers, with the rows they come from, and back."""
+
+from massart.table.errors import MissingLibrary, TableError
+
+try:
+    import pyarrow  # noqa: F401
+except ModuleNotFoundError:
+    raise MissingLibrary("reading tables needs pyarrow: install massart[io]") from None
+
+from massart.table.corrections import replaced
+from massart.table.design import Design, column_values, encode
+from massart.table.encoding import Category, Encoding, Flag, Number
+from massart.table.frames import table_of
+from massart.table.grouping import groups_of, precision_of_columns
+from massart.table.plan import Plan, make_plan
+from massart.table.reading import read_table
+from massart.table.table import Table
+from massart.table.writing import check_output, csv_text, write_columns, write_table
+
+__all__ = [
+    "Category",
+    "Design",
+    "Encoding",
+    "Flag",
+    "MissingLibrary",
+    "Number",
+    "Plan",
+    "Table",
+    "TableError",
+    "check_output",
+    "column_values",
+    "csv_text",
+    "encode",
+    "groups_of",
+    "make_plan",
+    "precision_of_columns",
+    "read_table",
+    "replaced",
+    "table_of",
+    "write_columns",
+    "write_table",
+]

@@ -1,0 +1,74 @@
+"""A table with some values of a column put right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from massart.rows import FloatArray
+from massart.table.design import column_values
+from massart.table.encoding import Number
+from massart.table.errors import TableError, quote
+from massart.table.levels import is_text, levels_of
+from massart.table.numbers import LARGEST_EXACT, read_numbers
+from massart.table.table import Table
+
+_SHORT_DIGITS = 9
+_ROUNDING = 1e-12
+
+
+def replaced(
+    table: Table, column: str, rows: Sequence[int] | NDArray[np.intp], values: ArrayLike, original: str
+) -> Table:
+    """Return a table in which some values of a column are others, with the column as it was beside it.
+
+    Parameters
+    ----------
+    table : Table
+    column : str
+        A column of numbers, or of text that can be read as numbers.
+    rows : array of row numbers
+        From 0.
+    values : array
+        The new values, one for each of `rows`. Values within rounding error of a short decimal become that decimal.
+    original : str
+        The name under which the column as it was stands right after the new one.
+
+    Returns
+    -------
+    Table
+        The column holds integers if all its numbers are whole, and floats otherwise; missing values stay missing.
+    """
+    if original in table.column_names:
+        raise TableError(f"{table.name}: there is a column {quote(original)} already")
+    before = table.column(column)
+    decimal = "."
+    if is_text(before.type):
+        levels = levels_of(before)
+        decimal = read_numbers(levels.texts, levels.counts, hint=table.decimal).decimal
+    numbers = column_values(table, Number(column, decimal))
+    numbers[np.asarray(rows, dtype=np.intp)] = shortened(np.asarray(values, dtype=np.float64))
+    missing = np.isnan(numbers)
+    after = pa.array(numbers, mask=missing)
+    whole = bool((numbers[~missing] == np.round(numbers[~missing])).all())
+    if whole and not pa.types.is_floating(before.type) and np.abs(numbers[~missing]).max(initial=0) <= LARGEST_EXACT:
+        after = pc.cast(after, pa.int64())
+    place = table.column_names.index(column)
+    arrow = table.arrow.set_column(place, column, after).add_column(place + 1, original, before)
+    return Table(arrow, table.name, table.decimal)
+
+
+def shortened(values: FloatArray) -> FloatArray:
+    """Return values with those replaced by a decimal of few digits that differ from it only by rounding.
+
+    Examples
+    --------
+    >>> shortened(np.array([0.1 + 0.2, 1 / 3]))
+    array([0.3       , 0.33333333])
+    """
+    short = np.array([float(f"{value:.{_SHORT_DIGITS}g}") for value in values], dtype=np.float64)
+    return np.where(np.abs(short - values) <= _ROUNDING * np.abs(values), short, values)

@@ -1,0 +1,181 @@
+"""How columns become numbers: one entry for the target and one for each input, in a form that JSON can hold.
+
+An encoding is made from one table and read back for others, possibly from a file that a stranger wrote, so
+`Encoding.from_json` trusts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from massart.table.errors import TableError, quote
+
+MOST_INPUTS = 100_000
+MOST_LEVELS = 200
+_LONGEST_TEXT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A column of numbers; `decimal` is the decimal mark of those that are text."""
+
+    column: str
+    decimal: str = "."
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """One column of X."""
+        return ((self.column, None),)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"kind": "number", "column": self.column, "decimal": self.decimal}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A column of yes and no, as 1 and 0."""
+
+    column: str
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """One column of X."""
+        return ((self.column, None),)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"kind": "flag", "column": self.column}
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column of text with few levels: a column of X for each, 1 where a row has it.
+
+    Attributes
+    ----------
+    column : str
+    levels : tuple of str
+        Those that have a column.
+    base : str or None
+        The level that has none, for which all of them are 0.
+    """
+
+    column: str
+    levels: tuple[str, ...]
+    base: str | None
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """One column of X for each level but the base."""
+        return tuple((self.column, level) for level in self.levels)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"kind": "category", "column": self.column, "levels": list(self.levels), "base": self.base}
+
+
+Input: TypeAlias = Number | Flag | Category
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a table becomes X and y.
+
+    Attributes
+    ----------
+    target : Number or Flag
+    inputs : tuple of Number, Flag and Category
+    """
+
+    target: Number | Flag
+    inputs: tuple[Input, ...]
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """The column and, for a category, the level behind each column of X."""
+        return tuple(term for entry in self.inputs for term in entry.terms)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each column of X: "hours", "region = north"."""
+        return tuple(column if level is None else f"{column} = {level}" for column, level in self.terms)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as dicts, lists and texts."""
+        return {"target": self.target.to_json(), "inputs": [entry.to_json() for entry in self.inputs]}
+
+    @classmethod
+    def from_json(cls, content: object) -> Encoding:
+        """Return the encoding that `to_json` wrote.
+
+        Raises
+        ------
+        TableError
+            Naming what is wrong.
+        """
+        fields = _mapping(content, "the encoding", {"target", "inputs"})
+        target = _entry(fields["target"], "target")
+        if isinstance(target, Category):
+            raise TableError("encoding: target must be a number or a flag, not a category")
+        listed = _sequence(fields["inputs"], "inputs", MOST_INPUTS)
+        inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(listed))
+        columns = [entry.column for entry in inputs]
+        if len(set(columns)) < len(columns):
+            raise TableError("encoding: two inputs read the same column")
+        if target.column in columns:
+            raise TableError(f"encoding: the target {quote(target.column)} is among the inputs")
+        return cls(target, inputs)
+
+
+def _entry(content: object, where: str) -> Input:
+    kind = content.get("kind") if isinstance(content, Mapping) else None
+    if kind == "number":
+        fields = _mapping(content, where, {"kind", "column", "decimal"})
+        if fields["decimal"] not in (".", ","):
+            raise TableError(f'encoding: {where}.decimal must be "." or ","')
+        return Number(_text(fields["column"], f"{where}.column"), str(fields["decimal"]))
+    if kind == "flag":
+        fields = _mapping(content, where, {"kind", "column"})
+        return Flag(_text(fields["column"], f"{where}.column"))
+    if kind == "category":
+        return _category(_mapping(content, where, {"kind", "column", "levels", "base"}), where)
+    _mapping(content, where, None)
+    raise TableError(f'encoding: {where}.kind must be "number", "flag" or "category", got {quote(kind)}')
+
+
+def _category(fields: Mapping[str, object], where: str) -> Category:
+    listed = _sequence(fields["levels"], f"{where}.levels", MOST_LEVELS)
+    levels = tuple(_text(level, f"{where}.levels[{place}]") for place, level in enumerate(listed))
+    base = None if fields["base"] is None else _text(fields["base"], f"{where}.base")
+    if len(set(levels)) < len(levels) or base in levels:
+        raise TableError(f"encoding: {where} has the same level twice")
+    return Category(_text(fields["column"], f"{where}.column"), levels, base)
+
+
+def _mapping(content: object, where: str, keys: set[str] | None) -> Mapping[str, object]:
+    if not isinstance(content, Mapping):
+        raise TableError(f"encoding: {where} must be a JSON object, got {type(content).__name__}")
+    if keys is not None and set(content) != keys:
+        odd = sorted(map(str, set(content) ^ keys))
+        verb = "lacks" if odd[0] in keys else "has an unknown entry"
+        raise TableError(f"encoding: {where} {verb} {quote(odd[0])}")
+    return content
+
+
+def _sequence(content: object, where: str, most: int) -> list[object]:
+    if not isinstance(content, list):
+        raise TableError(f"encoding: {where} must be a list, got {type(content).__name__}")
+    if len(content) > most:
+        raise TableError(f"encoding: {where} has {len(content):,} entries, more than {most:,}")
+    return content
+
+
+def _text(content: object, where: str) -> str:
+    if not isinstance(content, str):
+        raise TableError(f"encoding: {where} must be a text, got {type(content).__name__}")
+    if len(content) > _LONGEST_TEXT:
+        raise TableError(f"encoding: {where} has {len(content):,} characters, more than {_LONGEST_TEXT:,}")
+    return content

@@ -1,0 +1,49 @@
+"""What can be wrong with a table, said in one line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_LONGEST_SHOWN = 60
+_MOST_NAMES = 8
+
+
+class TableError(ValueError):
+    """A table, or a file, that cannot be used; the message is one line that names the file, row or column at fault."""
+
+
+class MissingLibrary(TableError, ModuleNotFoundError):
+    """A library that reads tables is not installed."""
+
+
+def quote(text: object) -> str:
+    r"""Return a name or a cell in quotes, on one line and not longer than a line should be.
+
+    Examples
+    --------
+    >>> print(quote("two\nlines"))
+    "two\nlines"
+    """
+    shown = on_one_line(str(text)[: _LONGEST_SHOWN + 1])
+    return f'"{shown}"' if len(shown) <= _LONGEST_SHOWN else f'"{shown[:_LONGEST_SHOWN]}..."'
+
+
+def on_one_line(text: str) -> str:
+    """Return a text with line ends and other signs that do not print spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return a hint for a name that is not among `names`: the nearest ones, or all of them if they are few."""
+    names = list(names)
+    folded: dict[str, str] = {}
+    for other in names:
+        folded.setdefault(other.casefold().strip(), other)
+    close = [folded[match] for match in difflib.get_close_matches(name.casefold().strip(), folded, n=3, cutoff=0.6)]
+    if close:
+        return f"did you mean {' or '.join(map(quote, close))}?"
+    if not names:
+        return "there are none"
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"there are {', '.join(map(quote, names[:_MOST_NAMES]))}{more}"

@@ -1,0 +1,119 @@
+"""Data frames to tables: pandas, polars, Arrow, whatever narwhals reads, and mappings of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from massart.table.errors import MissingLibrary, TableError, quote
+from massart.table.json_lines import column_of
+from massart.table.reading import read_table
+from massart.table.table import Table, check_names, checked, named
+
+_REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
+
+
+def table_of(frame: object, name: str = "the table") -> Table:
+    """Return a data frame as a table, sharing its memory where that is possible.
+
+    Parameters
+    ----------
+    frame : data frame, mapping of column names to sequences, str or Path
+        pandas, polars, pyarrow or anything else that narwhals reads; a lazy frame is collected, a path is read.
+        The index of a pandas frame is not a column.
+    name : str
+        For messages.
+
+    Raises
+    ------
+    TableError
+        If it is no table, or two columns have the same name.
+    """
+    if isinstance(frame, Table):
+        return frame
+    if isinstance(frame, str | Path):
+        return read_table(frame)
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
+        return checked(frame.rename_columns(named(frame.column_names)), name)
+    if isinstance(frame, Mapping):
+        return _of_columns([str(key) for key in frame], list(frame.values()), name)
+    return _of_frame(frame, name)
+
+
+def column_from(values: object, column: str, name: str) -> pa.ChunkedArray:
+    """Return a sequence, an array or a column of a frame as an Arrow column; NaN, NaT and masked cells are null."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        return pa.chunked_array([pa.array(np.asarray(values.data), mask=mask, from_pandas=True)])
+    if hasattr(values, "to_numpy") and not isinstance(values, Sequence):
+        values = values.to_numpy()
+    try:
+        if isinstance(values, np.ndarray) and values.ndim != 1:
+            raise TableError(f"{name}: column {quote(column)} has {values.ndim} dimensions, not one")
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise TableError(f"{name}: column {quote(column)} is no sequence of values")
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            return pa.chunked_array([pa.array(values, from_pandas=True)])
+        return pa.chunked_array([column_of([_unboxed(value) for value in values])])
+    except TableError:
+        raise
+    except _REFUSALS:
+        raise TableError(f"{name}: column {quote(column)} holds values that are no table cells") from None
+
+
+def _of_columns(names: list[str], columns: list[object], name: str) -> Table:
+    arrays = [column_from(values, column, name) for column, values in zip(names, columns, strict=True)]
+    for column, array in zip(names, arrays, strict=True):
+        if len(array) != len(arrays[0]):
+            raise TableError(
+                f"{name}: column {quote(column)} has {len(array):,} rows, but {quote(names[0])} has {len(arrays[0]):,}"
+            )
+    if not arrays:
+        raise TableError(f"{name}: there are no columns")
+    names = named(names)
+    check_names(names, name)
+    return checked(pa.table(arrays, names=names), name)
+
+
+def _of_frame(frame: Any, name: str) -> Table:
+    try:
+        import narwhals as nw
+    except ModuleNotFoundError:
+        raise MissingLibrary("reading data frames needs narwhals: install massart[io]") from None
+
+    columns = getattr(frame, "columns", None)
+    if columns is not None and not callable(columns):
+        check_names(named([str(column) for column in columns]), name)
+    try:
+        wrapped: Any = nw.from_native(frame)
+    except TypeError:
+        raise TableError(
+            f"{name}: cannot read a table from {type(frame).__name__}: "
+            "give a path, a data frame or a mapping of columns"
+        ) from None
+    if isinstance(wrapped, nw.LazyFrame):
+        wrapped = wrapped.collect()
+    try:
+        arrow = wrapped.to_arrow()
+    except _REFUSALS:  # a column of objects of several types
+        return _of_columns(
+            [str(column) for column in wrapped.columns], [wrapped[column].to_list() for column in wrapped.columns], name
+        )
+    return checked(arrow.rename_columns(named(arrow.column_names)), name)
+
+
+def _unboxed(value: object) -> object:
+    """Return a numpy or pandas scalar as Python's own; NaN, NaT and NA as None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value is np.ma.masked:
+        return None
+    return value

@@ -1,0 +1,156 @@
+"""Numbers as people write them: ``1,234.50``, ``1.234,50 €``, ``(1 234)``, ``CHF 5.-``, ``12 %``.
+
+A text is stripped of what surrounds a number, then matched against two grammars, one with a decimal point and one with
+a decimal comma. A column speaks for the grammar that more of its cells fit; cells such as ``1,234`` fit both, and where
+nothing else decides, the comma parts thousands. Everything works on the distinct texts of a column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from massart.rows import BoolArray, FloatArray
+from massart.table.views import flags, view
+
+LARGEST_EXACT = 2**53
+"""Integers beyond it have no exact float64."""
+
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NaT"),
+    *("null", "NULL", "Null", "None", "none", "-", "--", "---", "?", "\u2013", "\u2014"),
+    *("#REF!", "#DIV/0!", "#VALUE!", "#NUM!", "#NAME?", "#NULL!"),
+)
+"""Spellings of a number that is not there."""
+
+_CODES = (
+    "USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|CAD|AUD|NZD|SGD|HKD|TWD|KRW|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|"
+    "BRL|MXN|ARS|CLP|COP|PEN|ZAR|NGN|KES|EGP|AED|SAR|THB|IDR|MYR|PHP|VND|PKR|BDT|LKR"
+)
+_CURRENCY = rf"(?:[A-Z]{{0,3}}\p{{Sc}}|(?i:{_CODES}|kr\.?|s?fr\.|rs\.?|zł|kč|ft|lei|euros?|dollars?))"
+_STEPS = (
+    ("[\u2212\u2012\u2013\u2014\ufe63\uff0d]", "-"),
+    ("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t]", " "),
+    ("[\u2018\u2019\u02bc`\u00b4]", "'"),
+    (r"^([^()\-]*)\(([^()\-]*)\)([^()\-]*)$", r"-\1\2\3"),  # accountants write negative numbers in parentheses
+    (r"[.,]-{1,2}(\D*)$", r"\1"),  # CHF 5.- has no cents
+    (rf"^([-+]?)\s*{_CURRENCY}\s*", r"\1"),
+    (rf"\s*{_CURRENCY}\s*([-+]?)$", r"\1"),
+    (r"^([-+])\s+", r"\1"),
+    (r"\s*%$", ""),
+    (r"^([^-+]*?)\s*-$", r"-\1"),
+    ("^([-+]?)\u221e$", r"\1inf"),
+)
+_INFINITE = r"^[-+]?(?i:inf|infinity)$"
+_PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
+_INTEGER = r"^[-+]?\d{16,}$"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Distinct texts read as numbers.
+
+    Attributes
+    ----------
+    values : (k,) array
+        NaN where a text is missing or no number.
+    missing, is_number : (k,) boolean arrays
+        A text that is neither is a fault in a column of numbers; infinity counts as a number here.
+    inexact : (k,) boolean array
+        Integers that float64 does not hold.
+    plain : (k,) boolean array
+        Texts that any program would read in the same way.
+    decimal : str
+        The decimal mark, "." or ",".
+    ambiguous : bool
+        Whether commas were taken to part thousands for want of evidence.
+    percent : bool
+        Whether there were percent signs, which are dropped.
+    """
+
+    values: FloatArray
+    missing: BoolArray
+    is_number: BoolArray
+    inexact: BoolArray
+    plain: BoolArray
+    decimal: str
+    ambiguous: bool
+    percent: bool
+
+
+def read_numbers(
+    texts: pa.Array, counts: NDArray[np.int64], decimal: str | None = None, hint: str | None = None
+) -> Numbers:
+    """Read distinct texts as numbers.
+
+    Parameters
+    ----------
+    texts : (k,) Arrow array of str
+        Without blanks around them.
+    counts : (k,) array
+        How often each occurs.
+    decimal : str or None
+        The decimal mark; None to decide by the texts.
+    hint : str or None
+        The decimal mark to assume where the texts do not decide.
+
+    Examples
+    --------
+    >>> found = read_numbers(pa.array(["1.234,50 €", "(12)", "-"]), np.ones(3, dtype=np.int64))
+    >>> found.values, found.decimal
+    (array([1234.5,  -12. ,     nan]), ',')
+    """
+    missing = flags(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)))
+    clean = texts
+    for pattern, replacement in _STEPS:
+        clean = pc.replace_substring_regex(clean, pattern, replacement)
+    fits = {mark: flags(pc.match_substring_regex(clean, _grammar(mark))) & ~missing for mark in ".,"}
+    support = {mark: int(counts[fits[mark]].sum()) for mark in ".,"}
+    tie = support["."] == support[","]
+    chosen = decimal or (hint or "." if tie else max(support, key=lambda mark: support[mark]))
+    grouped = flags(pc.match_substring(clean, ",")) & fits[chosen]
+    is_number = fits[chosen] | (flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing)
+    bare = pc.replace_substring_regex(clean, "[ ',]" if chosen == "." else "[ '.]", "")
+    if chosen == ",":
+        bare = pc.replace_substring(bare, ",", ".")
+    values = _cast(bare, is_number)
+    return Numbers(
+        values=values,
+        missing=missing,
+        is_number=is_number,
+        inexact=_inexact(bare, is_number & (np.abs(values) >= LARGEST_EXACT)),
+        plain=flags(pc.match_substring_regex(texts, _PLAIN)),
+        decimal=chosen,
+        ambiguous=decimal is None and hint is None and tie and bool(grouped.any()),
+        percent=bool((flags(pc.match_substring(texts, "%")) & is_number).any()),
+    )
+
+
+def _grammar(decimal: str) -> str:
+    """Return the pattern of a number with that decimal mark."""
+    mark, other = ("\\.", ",") if decimal == "." else (",", "\\.")
+    parted = "|".join(rf"\d{{1,3}}(?:{part}\d{{3}})+" for part in (other, " ", "'"))
+    indian = rf"\d{{1,2}}(?:{other}\d{{2}})+{other}\d{{3}}"
+    return rf"^[-+]?(?:(?:\d+|{parted}|{indian})(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?$"
+
+
+def _inexact(texts: pa.Array, large: BoolArray) -> BoolArray:
+    """Mark the integers beyond 2**53 among large numbers."""
+    marked = flags(pc.match_substring_regex(texts, _INTEGER)) & large
+    for place in np.flatnonzero(marked):
+        marked[place] = abs(Decimal(texts[int(place)].as_py())) > LARGEST_EXACT
+    return marked
+
+
+def _cast(texts: pa.Array, which: BoolArray) -> FloatArray:
+    values = np.full(len(texts), np.nan)
+    if which.any():
+        # Arrow reads decimals as Python does: the nearest float64.
+        numbers = pc.cast(texts.filter(pa.array(which)), pa.float64())
+        values[which] = view(numbers)
+    return values

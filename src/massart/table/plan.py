@@ -1,0 +1,170 @@
+"""Which columns are inputs, which one names the rows, which one groups them, and what a reader should know about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from massart.table.encoding import Category, Encoding, Flag, Input, Number
+from massart.table.errors import TableError, quote
+from massart.table.levels import is_text
+from massart.table.roles import Role, role_of
+from massart.table.table import Table
+
+_ID_WORDS = frozenset(
+    {"id", "ids", "uuid", "guid", "key", "no", "nr", "number", "num", "row", "index", "idx", "rownum"}
+)
+# What pandas makes of the nameless column of its index, and what `named` does.
+_INDEX_NAMES = frozenset({"unnamed: 0", "column 1", "__index_level_0__", "#"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The roles of the columns of one table.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    id_column : str or None
+        Names the rows; never an input.
+    group_column : str or None
+    notices : tuple of str
+        Sentences: what was left out, and what was interpreted.
+    """
+
+    encoding: Encoding
+    id_column: str | None
+    group_column: str | None
+    notices: tuple[str, ...]
+
+
+def make_plan(
+    table: Table,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    id_column: str | None = None,
+    group_column: str | None = None,
+    intercept: bool = True,
+) -> Plan:
+    """Decide what each column of a table is for.
+
+    Parameters
+    ----------
+    table : Table
+    target : str
+        The column to explain: numbers, or yes and no.
+    features : sequence of str, optional
+        Exactly these are inputs; by default all columns that can be.
+    exclude : sequence of str
+        Columns that are no inputs.
+    id_column : str, optional
+        Names the rows; by default a column that is called an id and whose values all differ.
+    group_column : str, optional
+        Groups rows; it may be an input as well.
+    intercept : bool
+        Whether the formula has a constant: then constant columns are left out, and a category has a base level.
+
+    Raises
+    ------
+    TableError
+        For unknown columns, columns that cannot be what was asked for, text among numbers, and if no input is left.
+    """
+    features = None if features is None else tuple(features)
+    _check_request(table, target, features, tuple(exclude), id_column, group_column)
+    entry, notices = _target_entry(table, target)
+    taken = {target, id_column, *exclude, *(features or ())}
+    called_ids = [name for name in table.column_names if name not in taken and _names_rows(table, name)]
+    if id_column is None and called_ids:
+        id_column = called_ids[0]
+    if features is None:
+        notices += [
+            f"Left out {quote(name)}: its name and its values are those of an identifier." for name in called_ids
+        ]
+        barred = {target, id_column, *exclude, *called_ids}
+        candidates: Sequence[str] = [name for name in table.column_names if name not in barred]
+    else:
+        candidates = features
+    inputs: list[Input] = []
+    for name in candidates:
+        role = role_of(table, name, asked=features is not None, with_base=intercept)
+        found, notice = _judged(table, name, role, intercept, features is not None, name == group_column)
+        inputs += [] if found is None else [found]
+        notices += [notice] if notice else []
+    if not inputs:
+        because = " ".join(notices) or "The table has no other column."
+        raise TableError(f"{table.name}: no column is left to explain {quote(target)} with. {because}")
+    return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, tuple(notices))
+
+
+def _check_request(
+    table: Table,
+    target: str,
+    features: tuple[str, ...] | None,
+    exclude: tuple[str, ...],
+    id_column: str | None,
+    group_column: str | None,
+) -> None:
+    for name in (target, *(features or ()), *exclude, id_column, group_column):
+        if name is not None:
+            table.column(name)
+    if features is not None and not features:
+        raise TableError(f"{table.name}: the list of features is empty")
+    _refuse_both(table, target, "the target", features or (), "a feature")
+    _refuse_both(table, target, "the target", (id_column,), "the id")
+    _refuse_both(table, target, "the target", (group_column,), "the group")
+    _refuse_both(table, id_column, "the id", features or (), "a feature")
+    for name in features or ():
+        _refuse_both(table, name, "a feature", exclude, "excluded")
+    if features is not None and len(set(features)) < len(features):
+        twice = next(name for place, name in enumerate(features) if name in features[:place])
+        raise TableError(f"{table.name}: feature {quote(twice)} is listed twice")
+
+
+def _refuse_both(table: Table, name: str | None, one: str, others: Iterable[str | None], other: str) -> None:
+    if name is not None and name in others:
+        raise TableError(f"{table.name}: column {quote(name)} cannot be both {one} and {other}")
+
+
+def _target_entry(table: Table, target: str) -> tuple[Number | Flag, list[str]]:
+    role = role_of(table, target)
+    if role.constant and not isinstance(role.entry, Category):
+        return role.entry or Number(target), []
+    if role.entry is None or isinstance(role.entry, Category):
+        why = role.why or "it holds text"
+        raise TableError(f"{table.name}: the target {quote(target)} has to hold numbers, but {why}")
+    return role.entry, [role.notice] if role.notice else []
+
+
+def _judged(
+    table: Table, name: str, role: Role, intercept: bool, asked: bool, groups: bool
+) -> tuple[Input | None, str]:
+    """Return the input that a column becomes, if it does, and a notice."""
+    if role.constant and (intercept or role.entry is None):
+        return None, f"Left out {quote(name)}: {role.why}."
+    if role.constant or not role.why:
+        return role.entry, role.notice
+    if groups:
+        return None, f"Used {quote(name)} only to group rows: {role.why}."
+    if asked:
+        raise TableError(f"{table.name}: column {quote(name)} cannot be a feature: {role.why}")
+    return None, f"Left out {quote(name)}: {role.why}."
+
+
+def _names_rows(table: Table, name: str) -> bool:
+    """Whether a column is called an id and its values are all different."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    last = re.split(r"[\W_]+", words.lower().rstrip(" .#:"))[-1]
+    if last not in _ID_WORDS and name.lower() not in _INDEX_NAMES and not name.rstrip().endswith("#"):
+        return False
+    column = table.column(name)
+    if column.null_count or not (pa.types.is_integer(column.type) or is_text(column.type)):
+        return False
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return int(pc.count_distinct(column).as_py()) == len(column) > 1

@@ -1,0 +1,197 @@
+"""What a column can serve as: a number, yes or no, a category; or why it cannot be an input."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from massart.rows import BoolArray
+from massart.table.encoding import MOST_LEVELS, Category, Flag, Input, Number
+from massart.table.errors import TableError, quote
+from massart.table.levels import Levels, is_text, levels_of
+from massart.table.numbers import MISSING, Numbers, read_numbers
+from massart.table.table import Table
+from massart.table.views import flags
+
+YES = ("yes", "true", "y", "t")
+NO = ("no", "false", "n", "f")
+ROWS_A_LEVEL = 4
+FEW_LEVELS = 20
+NUMBERS_SHARE = 0.9
+"""From this share of numbers on, a text among them is taken for a mistake and not for a level."""
+
+_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(?i:[ap]\.?m\.?)?\s*(?i:z|utc|[-+]\d{2}:?\d{2})?"
+_DAY = (
+    r"(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|"
+    rf"\d{{1,2}}\.?[-/ ]{_MONTH}([-/, ]+\d{{2,4}})?|{_MONTH} \d{{1,2}}(,? \d{{4}})?|{_MONTH}[- ]\d{{2,4}})"
+)
+# 2024.05 and 12.30 are numbers, so numbers are looked for first.
+_DATE = rf"^(({_DAY})([T ,]+{_CLOCK})?|{_CLOCK})$"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a column can serve as.
+
+    Attributes
+    ----------
+    entry : Number, Flag, Category or None
+        None if it cannot be an input.
+    why : str
+        Why it cannot, or need not: "it holds dates"; empty otherwise.
+    notice : str
+        How it was interpreted, as a sentence; empty where nothing was.
+    constant : bool
+        Whether all rows have the same value, as `why` says: an input only without an intercept.
+    """
+
+    entry: Input | None
+    why: str = ""
+    notice: str = ""
+    constant: bool = False
+
+
+def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:
+    """Decide what a column can serve as.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        Of the column.
+    asked : bool
+        Whether somebody asked for it by name: then more levels make a category.
+    with_base : bool
+        Whether the most frequent level of a category gets no column of X.
+
+    Raises
+    ------
+    TableError
+        For text among numbers, naming the row.
+    """
+    column = table.column(name)
+    kind = column.type
+    if column.null_count == len(column):
+        return Role(None, "it is empty")
+    if is_text(kind) and not pa.types.is_dictionary(kind):
+        return _role_of_text(table, name, levels_of(column), asked, with_base)
+    if pa.types.is_dictionary(kind):
+        unfit = unfit_type(kind.value_type)
+        return Role(None, unfit) if unfit else _role_of_text(table, name, levels_of(column), asked, with_base)
+    if pa.types.is_boolean(kind):
+        same = pc.all(column).as_py() or not pc.any(column).as_py()
+        return Role(Flag(name), "it is the same in every row" if same else "", constant=bool(same))
+    unfit = unfit_type(kind)
+    return Role(None, unfit) if unfit else _role_of_numbers(column, name)
+
+
+def unfit_type(kind: pa.DataType) -> str:
+    """Return why a type has no numbers in it: "it holds dates"; empty for numbers, booleans and text."""
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "it holds dates"
+    if pa.types.is_time(kind):
+        return "it holds times of the day"
+    if pa.types.is_temporal(kind):
+        return "it holds durations"
+    if pa.types.is_nested(kind):
+        return "it holds structures" if pa.types.is_struct(kind) or pa.types.is_map(kind) else "it holds lists"
+    fine = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if fine or pa.types.is_boolean(kind) or is_text(kind) or pa.types.is_null(kind):
+        return ""
+    return "it holds binary data" if "binary" in str(kind) else f"it holds values of type {kind}"
+
+
+def words_for_flags(levels: Levels) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Return which texts mean yes, which mean no, and which mean nothing."""
+    small = pc.utf8_lower(levels.texts)
+    yes, no = (flags(pc.is_in(small, value_set=pa.array(words, small.type))) for words in (YES, NO))
+    return yes, no, flags(pc.is_in(levels.texts, value_set=pa.array(MISSING, small.type)))
+
+
+def text_among_numbers(table: Table, name: str, levels: Levels, numbers: Numbers) -> TableError:
+    """Return the error for the first text in a column of numbers that is not one."""
+    row = levels.first_row(~numbers.is_number & ~numbers.missing)
+    return TableError(
+        f"{table.name}: text among the numbers of column {quote(name)}: row {row + 1:,} has {quote(levels.text(row))}"
+    )
+
+
+def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
+    if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    limits = pc.min_max(column)
+    low, high = limits["min"].as_py(), limits["max"].as_py()
+    if low is None or (isinstance(low, float) and math.isnan(low)):
+        return Role(None, "it is empty")
+    if low == high:
+        # A column of zeros determines nothing even where there is no intercept.
+        return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
+    return Role(Number(name))
+
+
+def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_base: bool) -> Role:
+    if levels.n_present == 0:
+        return Role(None, "it is empty")
+    coded = pa.types.is_dictionary(table.column(name).type)
+    yes, no, nothing = words_for_flags(levels)
+    if yes.any() and no.any() and (yes | no | nothing).all():
+        return Role(Flag(name), notice=f"Read {quote(name)} as 1 for yes or true and 0 for no or false.")
+    if not coded or is_text(table.column(name).type):
+        numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
+        present = int(levels.counts[~numbers.missing].sum())
+        share = levels.counts[numbers.is_number].sum() / present if present else 0.0
+        if present == 0:
+            return Role(None, "it is empty")
+        if share == 1:
+            return _role_of_number_text(name, levels, numbers)
+        if share >= NUMBERS_SHARE:
+            raise text_among_numbers(table, name, levels, numbers)
+        dates = flags(pc.match_substring_regex(levels.texts, _DATE))
+        if levels.counts[dates].sum() >= NUMBERS_SHARE * levels.n_present:
+            return Role(None, "it holds dates")
+    return _role_of_levels(name, levels, asked, with_base)
+
+
+def _role_of_number_text(name: str, levels: Levels, numbers: Numbers) -> Role:
+    values = numbers.values[numbers.is_number]
+    if values.min() == values.max():
+        return Role(
+            Number(name, numbers.decimal) if values[0] else None, f"it is {values[0]:g} in every row", constant=True
+        )
+    strange = np.flatnonzero(numbers.is_number & ~numbers.plain)
+    notice = f"Read the text in {quote(name)} as numbers"
+    if strange.size:
+        example = int(strange[0])
+        notice += f": {quote(levels.texts[example].as_py())} is {numbers.values[example]:.15g}"
+    if numbers.ambiguous:
+        notice += "; nothing tells whether its commas part thousands or decimals, and thousands were assumed"
+    if numbers.percent:
+        notice += "; percent signs were dropped"
+    return Role(Number(name, numbers.decimal), notice=notice + ".")
+
+
+def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool) -> Role:
+    n_levels = len(levels.texts)
+    if n_levels == 1:
+        alone = levels.texts[0].as_py()
+        entry = Category(name, (alone,), None)
+        return Role(entry, f"it is {quote(alone)} in every row", constant=True)
+    few = min(MOST_LEVELS, max(FEW_LEVELS, math.isqrt(levels.n_present)))
+    if asked:
+        few = MOST_LEVELS
+    if n_levels > few or levels.n_present < (2 if asked else ROWS_A_LEVEL) * n_levels:
+        return Role(None, f"it looks like an identifier or free text: {n_levels:,} different values")
+    # Ties go to the text that sorts first, so that the order of the rows does not matter.
+    texts = levels.texts.to_pylist()
+    ordered = [texts[place] for place in sorted(range(n_levels), key=lambda k: (-levels.counts[k], texts[k]))]
+    base = ordered[0] if with_base else None
+    kept = tuple(sorted(ordered[1:] if with_base else ordered))
+    notice = f"Read {quote(name)} as a category with {n_levels} levels"
+    if base is not None:
+        notice += f"; {quote(base)}, the most frequent one, is the base that the others are compared with"
+    return Role(Category(name, kept, base), notice=notice + ".")

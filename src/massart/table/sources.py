@@ -1,0 +1,267 @@
+"""Where a table comes from: a file or standard input, what it holds by its first bytes, and its bytes as a stream.
+
+The suffix says what a file is meant to be, the first bytes say what it is, and the bytes win where they are sure: a
+Parquet file named ``.csv`` is read as Parquet, and a gzip file needs no suffix.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import sys
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from massart.progress import Callback, Progress
+from massart.table.errors import TableError, near, on_one_line, quote
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+
+class Format(Enum):
+    """What a file holds."""
+
+    TEXT = auto()
+    JSON = auto()
+    PARQUET = auto()
+    ARROW = auto()
+
+
+FORMATS = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), Format.TEXT),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), Format.JSON),
+    **dict.fromkeys((".parquet", ".pq"), Format.PARQUET),
+    **dict.fromkeys((".arrow", ".ipc", ".feather"), Format.ARROW),
+}
+
+_HEAD_BYTES = 1 << 12
+_GZIP, _ZSTD, _BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_STRANGERS = (
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file: export the sheet as CSV"),
+    (b"%PDF", "a PDF: export the table as CSV"),
+    (b"SQLite format 3\0", "an SQLite database: export the table as CSV"),
+    (b"\x89HDF", "an HDF5 file: export the table as CSV or Parquet"),
+    (b"Obj\x01", "an Avro file: convert it to Parquet"),
+    (b"ORC", "an ORC file: convert it to Parquet"),
+    (b"\x93NUMPY", "a numpy array without column names: write it as CSV or Parquet"),
+    (b"\xfd7zXZ\0", "an xz archive: unpack it first"),
+    (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Bytes that can be read several times.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    path : Path or None
+        None for standard input, whose bytes are `content`.
+    content : bytes
+    size : int
+        In bytes, as stored.
+    modified : int
+        Time of the last change, in nanoseconds.
+    """
+
+    name: str
+    path: Path | None
+    content: bytes
+    size: int
+    modified: int
+
+    def open(self) -> BinaryIO:
+        """Return the bytes as stored, from the start."""
+        return io.BytesIO(self.content) if self.path is None else self.path.open("rb", buffering=0)
+
+    def head(self) -> bytes:
+        """Return the first bytes as stored."""
+        with self.open() as file:
+            return file.read(_HEAD_BYTES)
+
+    @property
+    def suffix(self) -> str:
+        """The suffix in small letters, without that of a compression."""
+        suffixes = [] if self.path is None else [suffix.lower() for suffix in self.path.suffixes]
+        if suffixes and suffixes[-1] in COMPRESSIONS:
+            suffixes.pop()
+        return suffixes[-1] if suffixes else ""
+
+    def check_unchanged(self) -> None:
+        """Raise TableError if the file is no longer what it was when it was opened first."""
+        if self.path is None:
+            return
+        try:
+            now = self.path.stat()
+        except OSError:
+            raise TableError(f"{self.name}: the file went away while it was read") from None
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
+            raise TableError(f"{self.name}: the file changed while it was read: try again when it is complete")
+
+
+def open_source(path: str | Path) -> Source:
+    """Return the file at `path`, or standard input for "-"; TableError if it cannot be read or is empty."""
+    if str(path) == "-":
+        content = sys.stdin.buffer.read()
+        source = Source("standard input", None, content, len(content), 0)
+    else:
+        source = _open_file(Path(path))
+    if source.size == 0:
+        raise TableError(f"{source.name}: the file is empty")
+    return source
+
+
+def _open_file(path: Path) -> Source:
+    name = on_one_line(path.name or str(path))
+    try:
+        found = path.stat()
+        if stat.S_ISREG(found.st_mode):
+            path.open("rb").close()
+    except FileNotFoundError:
+        raise TableError(f"{name}: no such file{_near_files(path)}") from None
+    except PermissionError:
+        raise TableError(f"{name}: no permission to read the file") from None
+    except OSError as error:
+        raise TableError(f"{name}: cannot be opened ({error.strerror or 'input/output error'})") from None
+    except ValueError:
+        raise TableError(f"{name}: no file can have such a name") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise TableError(f"{name}: this is a folder, not a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise TableError(f'{name}: this is not a regular file (to read from a pipe, give "-" as the file)')
+    return Source(name, path, b"", found.st_size, found.st_mtime_ns)
+
+
+def _near_files(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f" (there is no folder {quote(path.parent)})"
+    try:
+        names = sorted(file.name for file in path.parent.iterdir() if not file.name.startswith("."))
+    except OSError:
+        return ""
+    hint = near(path.name, names)
+    return f": {hint}" if hint.startswith("did you mean") else f" in {quote(path.parent.resolve())}"
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return the name of the compression that the first bytes show."""
+    if head.startswith(_GZIP):
+        return "gzip"
+    if head.startswith(_ZSTD):
+        return "zstd"
+    # "BZh1" may begin a text; in a bz2 file the magic number of its first block follows.
+    if head.startswith(_BZ2) and head[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
+        return "bz2"
+    return None
+
+
+def format_of(source: Source, head: bytes) -> Format:
+    """Decide what a file holds.
+
+    Parameters
+    ----------
+    source : Source
+    head : bytes
+        Its first bytes, decompressed.
+    """
+    meant = FORMATS.get(source.suffix)
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET
+    if head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+        return Format.ARROW
+    _refuse_strangers(source, head)
+    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if meant in (Format.PARQUET, Format.ARROW):
+        kind = "a Parquet" if meant is Format.PARQUET else "an Arrow"
+        hint = ": it looks like text, so name it .csv" if _is_text(head) else ""
+        raise TableError(f"{source.name}: this is not {kind} file, whatever its name says{hint}")
+    if meant is Format.JSON or begin.startswith((b'{"', b"[{")):
+        return Format.JSON
+    return Format.TEXT
+
+
+def _refuse_strangers(source: Source, head: bytes) -> None:
+    for magic, words in _STRANGERS:
+        if head.startswith(magic):
+            raise TableError(f"{source.name}: this is {words}")
+    if head.startswith(b"PK\x03\x04"):
+        book = source.suffix in (".xlsx", ".xlsm", ".ods") or b"xl/" in head or b"[Content_Types].xml" in head
+        words = "an Excel workbook: export the sheet as CSV" if book else "a ZIP archive: unpack it first"
+        raise TableError(f"{source.name}: this is {words}")
+    if len(head) > 1 and head[0] == 0x80 and head[1] in range(2, 6):
+        raise TableError(
+            f"{source.name}: this is a Python pickle, which can run code when it is read: write CSV or Parquet"
+        )
+    if head[257:262] == b"ustar":
+        raise TableError(f"{source.name}: this is a tar archive: unpack it first")
+    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:64].lower()
+    if begin.startswith((b"<!doctype", b"<html", b"<?xml", b"<table", b"<head")):
+        kind = "an XML file" if begin.startswith(b"<?xml") else "a web page (HTML)"
+        raise TableError(f"{source.name}: this is {kind}, not a table: export or download it as CSV")
+
+
+def _is_text(head: bytes) -> bool:
+    return head.startswith(_BYTE_ORDER_MARKS) or b"\0" not in head
+
+
+class _Counted(io.RawIOBase):
+    """A file that reports how much of it has been read."""
+
+    def __init__(self, source: Source, callback: Callback) -> None:
+        self._file, self._source, self._callback = source.open(), source, callback
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def size(self) -> int:
+        return self._source.size
+
+    def read(self, size: int = -1) -> bytes:
+        # A file that grows faster than it is read would never end; that it grew is found at the end.
+        left = max(self._source.size - self._file.tell(), 0)
+        data = self._file.read(left if size < 0 else min(size, left))
+        self._done += len(data)
+        self._callback(
+            Progress(f"reading {self._source.name}", self._done, float(max(self._source.size - self._done, 0)), 0.0)
+        )
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def open_stream(source: Source, callback: Callback) -> pa.NativeFile:
+    """Return the bytes of a source, decompressed, as an Arrow stream; it can seek only if nothing is compressed."""
+    raw = pa.PythonFile(_Counted(source, callback), mode="r")
+    compression = compression_of(source.head())
+    return raw if compression is None else pa.CompressedInputStream(raw, compression)
+
+
+def broken_stream(source: Source, error: OSError) -> TableError:
+    """Return what a failure to read means in plain words."""
+    compression = compression_of(source.head())
+    if "Truncated compressed stream" in str(error):
+        return TableError(f"{source.name}: the {compression} file is cut short: copy or download it again")
+    if compression is not None:
+        return TableError(f"{source.name}: the {compression} file is damaged: copy or download it again")
+    return TableError(f"{source.name}: the file cannot be read ({error.strerror or 'input/output error'})")

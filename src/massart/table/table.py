@@ -1,0 +1,130 @@
+"""A table in memory: Arrow columns under names that are all different, and a name for messages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from massart.table.errors import TableError, near, quote
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows and columns as they were read.
+
+    Attributes
+    ----------
+    arrow : pyarrow.Table
+    name : str
+        The name of the file, or "the table".
+    decimal : str or None
+        The decimal mark that the file as a whole speaks for; None where it does not tell.
+    """
+
+    arrow: pa.Table
+    name: str
+    decimal: str | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.arrow.num_rows)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, in their order."""
+        return tuple(self.arrow.column_names)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column; TableError with near names if there is none of that name."""
+        if name not in self.arrow.column_names:
+            alone = " (only one column was found: is the delimiter right?)" if self.arrow.num_columns == 1 else ""
+            raise TableError(f"{self.name}: no column {quote(name)}: {near(name, self.column_names)}{alone}")
+        return self.arrow.column(name)
+
+    def cells(self, columns: Sequence[str], rows: NDArray[np.intp]) -> dict[str, list[object]]:
+        """Return some columns for some rows as plain Python values.
+
+        Parameters
+        ----------
+        columns : sequence of str
+        rows : array of row numbers
+            From 0, in any order.
+
+        Returns
+        -------
+        dict of str to list
+            Each cell is a str, int, float, bool or None; dates and times are ISO text.
+        """
+        indices = pa.array(np.asarray(rows, dtype=np.int64))
+        return {name: plain_values(self.column(name).take(indices)) for name in columns}
+
+
+def checked(arrow: pa.Table, name: str, decimal: str | None = None) -> Table:
+    """Return a table that has rows, columns and one name for each column; TableError if it does not."""
+    if arrow.num_columns == 0:
+        raise TableError(f"{name}: there are no columns")
+    check_names(arrow.column_names, name)
+    if arrow.num_rows == 0:
+        raise TableError(f"{name}: there are no rows below the column names")
+    return Table(arrow, name, decimal)
+
+
+def check_names(names: Sequence[str], name: str) -> None:
+    """Raise TableError if two columns have the same name."""
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        places = [f"{place:,}" for place, column in enumerate(names, 1) if column == twice[0]]
+        raise TableError(f"{name}: columns {places[0]} and {places[1]} are both named {quote(twice[0])}")
+
+
+def named(names: Sequence[str]) -> list[str]:
+    """Return names without surrounding blanks, and "column 3" for the third where it has none."""
+    return [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
+
+
+def plain_values(column: pa.ChunkedArray) -> list[object]:
+    """Return Arrow values as str, int, float, bool or None."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return plain_values(column.cast(kind.value_type))
+    if pa.types.is_temporal(kind):
+        return list(as_text(column).to_pylist())
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as text: dates in ISO form, lists and structs as JSON, others as Arrow writes them."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        # Arrow needs a database of time zones to write local time, and not every system has one.
+        column = column.cast(pa.timestamp(column.type.unit, "UTC"))
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.chunked_array([pa.array([_as_json(value) for value in column.to_pylist()], pa.string())])
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return _as_json(value)
+
+
+def _as_json(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return value.hex()
+    return json.dumps(value, default=str, ensure_ascii=False)

@@ -1,0 +1,169 @@
+"""Tables to files: whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from massart.files import check_place, replacing
+from massart.table.errors import TableError, quote
+from massart.table.frames import column_from
+from massart.table.levels import is_text
+from massart.table.sources import COMPRESSIONS
+from massart.table.table import Table, as_text, check_names, plain_values
+
+_TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+_BINARIES = (".parquet", ".arrow", ".feather")
+_BLOCK_ROWS = 1 << 16
+# Spreadsheets run what begins with one of these as a formula.
+_FORMULA = "^([=+\\-@\t\r])"
+
+
+def check_output(path: str | Path) -> None:
+    """Raise TableError if no table can be written to `path`: an unknown suffix, no such folder, no permission."""
+    _suffixes(Path(path))
+    try:
+        check_place(Path(path))
+    except ValueError as error:
+        raise TableError(str(error)) from None
+
+
+def write_columns(path: str | Path, columns: Mapping[str, object]) -> None:
+    """Write columns as a table, in the format that the suffix names.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV or JSON lines, also with ``.gz`` or ``.zst`` behind it; Parquet or Arrow.
+    columns : mapping of str to sequence or array
+        None, NaN and masked cells are empty. In CSV and TSV a text that a spreadsheet would run as a formula gets an
+        apostrophe in front.
+
+    Raises
+    ------
+    TableError
+        Without anything written.
+    """
+    path = Path(path)
+    _write(path, _assembled(columns, path.name), harmless=True)
+
+
+def csv_text(columns: Mapping[str, object]) -> str:
+    """Return what `write_columns` writes to a CSV file."""
+    stream = io.BytesIO()
+    _write_text(stream, _without_formulas(_assembled(columns, "the result")), ",")
+    return stream.getvalue().decode()
+
+
+def _assembled(columns: Mapping[str, object], name: str) -> pa.Table:
+    names = [str(column) for column in columns]
+    check_names(names, name)
+    arrays = [column_from(values, column, name) for column, values in zip(names, columns.values(), strict=True)]
+    lengths = {len(array) for array in arrays}
+    if len(lengths) > 1:
+        raise TableError(f"{name}: the columns to write differ in length: {sorted(lengths)}")
+    return pa.table(arrays, names=names)
+
+
+def write_table(path: str | Path, table: Table) -> None:
+    """Write a table in the format that the suffix names; its texts stay as they are."""
+    _write(Path(path), table.arrow, harmless=False)
+
+
+def _write(path: Path, arrow: pa.Table, *, harmless: bool) -> None:
+    check_output(path)
+    suffix, compression = _suffixes(path)
+    try:
+        with replacing(path) as file, _compressing(file, compression) as stream:
+            if suffix in (".csv", ".tsv"):
+                _write_text(stream, _without_formulas(arrow) if harmless else arrow, "\t" if suffix == ".tsv" else ",")
+            elif suffix in (".jsonl", ".ndjson"):
+                _write_json(stream, arrow)
+            elif suffix == ".parquet":
+                pa.parquet.write_table(arrow, stream)
+            else:
+                with pa.ipc.new_file(stream, arrow.schema) as writer:
+                    writer.write_table(arrow)
+    except OSError as error:
+        raise TableError(f"{quote(path)}: cannot be written ({error.strerror or 'input/output error'})") from None
+    except pa.ArrowException:
+        raise TableError(f"{quote(path)}: a column holds values that a {suffix} file cannot") from None
+
+
+def _suffixes(path: Path) -> tuple[str, str | None]:
+    """Return the suffix that names the format, and the compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes.pop() if suffixes and suffixes[-1] in (".gz", ".zst") else ""
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in _TEXTS or (suffix in _BINARIES and not packed):
+        return suffix, COMPRESSIONS.get(packed)
+    if suffix in _BINARIES:
+        raise TableError(f"{quote(path)}: {suffix} files are compressed inside: leave out {packed}")
+    known = ", ".join(_TEXTS + _BINARIES)
+    raise TableError(f"{quote(path)}: the name has to end in one of {known} (the first four also with .gz or .zst)")
+
+
+@contextmanager
+def _compressing(file: BinaryIO, compression: str | None) -> Iterator[BinaryIO | pa.NativeFile]:
+    if compression is None:
+        yield file
+    elif compression == "gzip":
+        # No name and no time inside: the same table gives the same bytes.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+            yield packed
+    else:
+        # Arrow closes what it writes to, and this file is not ours to close.
+        with os.fdopen(os.dup(file.fileno()), "wb") as twin, pa.CompressedOutputStream(twin, compression) as stream:
+            yield stream
+
+
+def _write_text(stream: BinaryIO | pa.NativeFile, arrow: pa.Table, delimiter: str) -> None:
+    for place, column in enumerate(arrow.columns):
+        arrow = arrow.set_column(place, arrow.column_names[place], _writable(column))
+    pa.csv.write_csv(arrow, stream, pa.csv.WriteOptions(delimiter=delimiter))
+
+
+def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _writable(column.cast(kind.value_type))
+    if pa.types.is_floating(kind):
+        column = column.cast(pa.float64())
+        return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or pa.types.is_date(kind):
+        return column
+    return column.cast(pa.large_string()) if is_text(kind) else as_text(column)
+
+
+def _without_formulas(arrow: pa.Table) -> pa.Table:
+    names = pa.array(arrow.column_names, pa.string())
+    for place, column in enumerate(arrow.columns):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if is_text(column.type):
+            safe = pc.replace_substring_regex(column.cast(pa.large_string()), _FORMULA, r"'\1")
+            arrow = arrow.set_column(place, arrow.column_names[place], safe)
+    return arrow.rename_columns(pc.replace_substring_regex(names, _FORMULA, r"'\1").to_pylist())
+
+
+def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:
+    names = arrow.column_names
+    for start in range(0, arrow.num_rows, _BLOCK_ROWS):
+        block = arrow.slice(start, _BLOCK_ROWS)
+        text = io.StringIO()
+        for row in zip(*map(plain_values, block.columns), strict=True):
+            text.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False))
+            text.write("\n")
+        stream.write(text.getvalue().encode())

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
+
+from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, load_model, summary
+from massart.demo import CHARGES, GROUP, ID, PRICES, TARGET, make_ledger
+from massart.table import Encoding, TableError, table_of
+
+
+def ledger(n: int = 400, share: float = 0.3, seed: int = 0) -> dict[str, Any]:
+    """Numbers, a boolean, a category, and a total of which a share is wrong; all numbers are short decimals."""
+    rng = np.random.default_rng(seed)
+    hours = rng.integers(1, 40, n) / 4
+    items = rng.integers(0, 12, n)
+    rush = rng.random(n) < 0.3
+    region = rng.choice(["north", "south", "west"], n, p=[0.5, 0.3, 0.2])
+    extra = np.select([region == "south", region == "west"], [4.5, -2.25], 0.0)
+    total = np.round(54.1 * hours + 7.9 * items + 25 * rush + extra + 35, 4)
+    wrong = rng.random(n) < share
+    total[wrong] = np.round(total[wrong] * 1.5 + rng.integers(1, 99, wrong.sum()), 4)
+    return {"hours": hours, "items": items, "rush": rush, "region": region, "total": total}
+
+
+TRUTH = {("hours", None): 54.1, ("items", None): 7.9, ("rush", None): 25.0, ("region", "south"): 4.5}
+TRUTH |= {("region", "west"): -2.25}
+
+
+def is_right(columns: dict[str, Any]) -> Any:
+    extra = np.select([columns["region"] == "south", columns["region"] == "west"], [4.5, -2.25], 0.0)
+    implied = 54.1 * columns["hours"] + 7.9 * columns["items"] + 25 * columns["rush"] + extra + 35
+    return np.isclose(columns["total"], implied, atol=1e-9, rtol=0), implied
+
+
+def coefficients(found: Audit) -> dict[tuple[str, str | None], float]:
+    return {(term.column, term.level): term.coef for term in found.formula.terms}
+
+
+def test_the_formula_and_the_wrong_rows_of_a_mixed_table_are_found() -> None:
+    columns = ledger()
+    found = audit_table(columns, "total")
+    right, implied = is_right(columns)
+    assert coefficients(found) == TRUTH
+    assert found.formula.intercept is not None
+    assert found.formula.intercept.coef == 35
+    np.testing.assert_array_equal(found.wrong, ~right)
+    np.testing.assert_allclose(found.implied, implied, rtol=1e-13)
+    assert found.is_certain
+    assert "54.1 * hours" in str(found.formula)
+    assert "(region = west)" in str(found.formula)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 10**6), share=st.floats(0, 0.35))
+def test_the_answer_does_not_depend_on_the_order_of_rows_and_columns(seed: int, share: float) -> None:
+    columns = ledger(200, share, seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(200)
+    names = rng.permutation(list(columns)).tolist()
+    found = audit_table(columns, "total")
+    moved = audit_table({name: columns[name][order] for name in names}, "total")
+    assert coefficients(found) == coefficients(moved) == TRUTH
+    np.testing.assert_array_equal(found.wrong[order], moved.wrong)
+
+
+def test_the_audit_lists_every_row_once_the_worst_first() -> None:
+    columns = ledger()
+    columns["invoice"] = [f"INV-{k}" for k in range(400)]
+    columns["hours"] = [None if k in (7, 300) else float(v) for k, v in enumerate(columns["hours"])]
+    found = audit_table(columns, "total", id_column="invoice", group_column="region")
+    rows = found.rows()
+    assert list(rows) == ["row", "invoice", "region", "given", "implied", "residual", "wrong", "rank"]
+    assert sorted(rows["row"].tolist()) == list(range(1, 401))
+    assert rows["row"][-2:].tolist() == [8, 301]
+    assert rows["wrong"][-2:].tolist() == [None, None]
+    assert [f"INV-{k - 1}" for k in rows["row"]] == list(rows["invoice"])
+    wrong = rows["wrong"][:-2].tolist()
+    assert wrong == sorted(wrong, reverse=True)
+    sizes = np.abs(np.array(rows["residual"][: found.n_wrong], dtype=float))
+    assert (np.diff(sizes) <= 0).all()
+    assert rows["rank"][:-2].tolist() == list(range(1, 399))
+    for most in (1, 7, found.n_wrong, 10**6):
+        worst = found.worst(most)
+        size = min(most, found.n_wrong)
+        assert {name: len(values) for name, values in worst.items()} == dict.fromkeys(rows, size)
+        assert worst["row"] == rows["row"][:size].tolist()
+    np.testing.assert_allclose(
+        np.array(rows["given"][:-2] - rows["implied"][:-2], dtype=float),
+        np.array(rows["residual"][:-2], dtype=float),
+        atol=1e-9,
+    )
+    assert sum(group.n_rows for group in found.groups()) == 398
+    assert sum(group.n_wrong for group in found.groups()) == found.n_wrong
+    assert any("2 rows" in notice for notice in found.notices)
+
+
+def test_implied_values_are_written_as_the_table_writes_numbers() -> None:
+    found = audit_table(ledger(), "total")
+    assert all(len(repr(value).partition(".")[2]) <= 3 for value in found.implied.tolist())
+    assert all(len(repr(value).partition(".")[2]) <= 4 for value in found.worst(50)["residual"])
+
+
+def test_labels_rounded_to_cents_imply_cents() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 100, 500)
+    y = np.round(1.2345 * x + 3, 2)
+    y[::4] += 5
+    found = audit_table({"x": x, "y": y}, "y")
+    assert found.tolerance.places == 2
+    np.testing.assert_array_equal(found.implied, np.round(found.implied, 2))
+    np.testing.assert_array_equal(np.flatnonzero(found.wrong), np.arange(0, 500, 4))
+
+
+def test_the_fixed_table_follows_the_formula_everywhere() -> None:
+    columns = ledger()
+    found = audit_table(columns, "total")
+    fixed = found.fixed()
+    assert fixed.column_names == ("hours", "items", "rush", "region", "total", "total_given")
+    again = audit_table(fixed, "total", exclude=["total_given"])
+    assert again.n_wrong == 0
+    assert coefficients(again) == TRUTH
+    given_values = fixed.cells(["total_given"], np.arange(400))["total_given"]
+    np.testing.assert_array_equal(given_values, columns["total"])
+
+
+def relu_columns(seed: int = 0, n: int = 600) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(-9, 10, (2, n)).astype(float)
+    y = np.maximum(0, 3.5 * a + 12 * b - 4.25)
+    wrong = rng.random(n) < 0.25
+    y[wrong] = np.abs(np.round(rng.standard_normal(wrong.sum()) * 40, 2))
+    return {"a": a, "b": b, "y": y}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_auto_takes_the_relu_where_the_rows_certify_it(seed: int) -> None:
+    found = audit_table(relu_columns(seed), "y")
+    assert str(found.formula) == "y = 3.5 * a + 12 * b - 4.25 (when positive, else 0)"
+    assert found.is_certain
+    assert any("taken as 0" in notice for notice in found.notices)
+    assert str(audit_table(relu_columns(seed), "y", model="relu").formula) == str(found.formula)
+    linear = audit_table(relu_columns(seed), "y", model="linear")
+    assert linear.n_wrong > found.n_wrong
+    assert not linear.formula.clipping
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_auto_stays_linear_where_zeros_are_wrong_entries(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-50, 50, 500).astype(float)
+    y = 2 * x + 1
+    y[rng.random(500) < 0.35] = 0  # whoever had no value entered a zero
+    found = audit_table({"x": x, "y": y}, "y")
+    assert str(found.formula) == "y = 2 * x + 1"
+    assert found.is_certain
+
+
+def test_a_table_without_a_rule_is_not_certain() -> None:
+    rng = np.random.default_rng(0)
+    found = audit_table({"x": rng.standard_normal(80), "y": rng.standard_normal(80)}, "y")
+    assert not found.is_certain
+
+
+def test_a_float32_table_agrees_to_its_own_precision() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2)).astype(np.float32)
+    y = (X @ np.array([1.5, -2.0]) + 1).astype(np.float32)
+    y[::3] += 1
+    found = audit_table({"a": X[:, 0], "b": X[:, 1], "y": y}, "y")
+    np.testing.assert_array_equal(np.flatnonzero(found.wrong), np.arange(0, 300, 3))
+
+
+def test_frames_of_all_kinds_give_the_same_answer() -> None:
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    columns = ledger()
+    answers = [str(audit_table(kind(columns), "total").formula) for kind in (pd.DataFrame, pl.DataFrame, pa.table)]
+    assert len(set(answers)) == 1
+    assert "54.1 * hours" in answers[0]
+
+
+def test_the_summary_is_json_and_says_what_the_audit_says() -> None:
+    found = audit_table(ledger(), "total", group_column="region")
+    said = json.loads(json.dumps(summary(found), allow_nan=False))
+    assert said["formula"] == str(found.formula)
+    assert said["rows_wrong"] == found.n_wrong
+    assert {(c["column"], c["level"]): c["value"] for c in said["coefficients"][:-1]} == TRUTH
+    assert said["coefficients"][0]["exact"] == "541/10"
+    assert len(said["worst_rows"]) == 20
+    assert {group["name"] for group in said["groups"]} == {"north", "south", "west"}
+
+
+def test_a_saved_model_predicts_the_same_after_loading(tmp_path: Path) -> None:
+    columns = ledger()
+    found = audit_table(columns, "total")
+    found.model().save(tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert loaded == found.model()
+    assert isinstance(loaded, SavedModel)
+    new = ledger(50, share=0.5, seed=9)
+    predicted = apply_model(loaded, table_of(new)).columns
+    right, implied = is_right(new)
+    np.testing.assert_allclose(np.array(predicted["implied"]), implied, rtol=1e-13)
+    np.testing.assert_array_equal(np.array(predicted["wrong"]), ~right)
+    without = {name: values for name, values in new.items() if name != "total"}
+    assert list(apply_model(loaded, table_of(without)).columns) == ["row", "implied"]
+
+
+def test_rows_that_cannot_be_predicted_are_empty_and_counted() -> None:
+    model = audit_table(ledger(), "total").model()
+    new: dict[str, Any] = {"hours": [1.0, None, 2.0], "items": [1, 2, 3], "rush": [True, False, True]}
+    new["region"] = ["north", "south", "the moon"]
+    found = apply_model(model, table_of(new))
+    assert found.columns["implied"].tolist() == [pytest.approx(54.1 + 7.9 + 25 + 35), None, None]
+    assert found.notices
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_price_list_of_the_demo_is_recovered(seed: int) -> None:
+    columns = make_ledger(np.random.default_rng(seed))
+    found = audit_table(columns, TARGET, id_column=ID, group_column=GROUP)
+    values = coefficients(found)
+    assert {name: values[name, None] for name in PRICES} == PRICES
+    constant = found.formula.intercept
+    assert constant is not None
+    base = constant.coef
+    assert base == CHARGES["repair"]
+    assert {n: base + values["service", n] for n in CHARGES if n != "repair"} == {
+        n: c for n, c in CHARGES.items() if n != "repair"
+    }
+    assert all(value == 0 for (column, _), value in values.items() if column == GROUP)
+    assert found.is_certain
+    assert 0.3 < found.wrong_share < 0.4
+
+
+DAMAGE: dict[str, Any] = {
+    "not JSON": lambda text: text[:-40],
+    "no model": lambda text: "{}",
+    "a list": lambda text: "[]",
+    "not UTF-8": lambda text: b"\xff\xfe\x00",
+    "another version": lambda text: text.replace('"version": 1', '"version": 2'),
+    "text for a number": lambda text: text.replace('"coef": 54.1', '"coef": "54.1"'),
+    "a boolean for a number": lambda text: text.replace('"coef": 54.1', '"coef": true'),
+    "infinity": lambda text: text.replace('"coef": 54.1', '"coef": Infinity'),
+    "1e400": lambda text: text.replace('"coef": 54.1', '"coef": 1e400'),
+    "a huge integer": lambda text: text.replace('"coef": 54.1', '"coef": 1' + "0" * 400),
+    "an endless integer": lambda text: text.replace('"coef": 54.1', '"coef": 1' + "0" * 5000),
+    "a huge fraction": lambda text: text.replace('"541/10"', '"1e999999999"'),
+    "a division by zero": lambda text: text.replace('"541/10"', '"1/0"'),
+    "a missing field": lambda text: text.replace('"intercept"', '"no intercept"', 1),
+    "another column": lambda text: text.replace('"column": "hours"', '"column": "days"', 1),
+    "an infinite limit": lambda text: text.replace('"lower": null', '"lower": Infinity'),
+    "no encoding": lambda text: text[: text.index('"encoding"')] + '"encoding": 3}',
+    "nested without end": lambda text: "[" * 200_000,
+    "empty": lambda text: "",
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_models_are_refused_in_one_line(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    audit_table(ledger(), "total").model().save(path)
+    text = path.read_text()
+    damaged = DAMAGE[kind](text)
+    assert damaged != text
+    path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
+    with pytest.raises(ModelError, match=r"model\.json") as caught:
+        load_model(path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 300
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"cannot read the model .*none\.json"):
+        load_model(tmp_path / "none.json")
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match='model must be "auto", "linear" or "relu", got \'cubic\''):
+        audit_table(ledger(), "total", model="cubic")  # type: ignore[arg-type]
+    with pytest.raises(TableError, match="totl"):
+        audit_table(ledger(), "totl")
+    with pytest.raises(ValueError, match="tolerance"):
+        audit_table(ledger(), "total", tolerance=-1.0)
+    assert isinstance(Encoding, type)

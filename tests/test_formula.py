@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from massart.formula import Formula, Term, column_labels, compose, quoted, write_number
+from massart.recover import recover, through
+from massart.relu import IDENTITY, RELU, Link
+from massart.rows import ArrayRows
+
+names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=12)
+
+
+def term(column: str, value: str | float, level: str | None = None, determined: bool = True) -> Term:
+    exact = Fraction(value) if isinstance(value, str) else None
+    return Term(column, level, float(exact if exact is not None else value), exact, 0.0, determined)
+
+
+HOURS, ITEMS, CONSTANT = term("hours", "3.5"), term("items", "12"), term("intercept", "-4.25")
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (
+            Formula("total", (HOURS, ITEMS), CONSTANT, RELU, noisy=False),
+            "total = 3.5 * hours + 12 * items - 4.25 (when positive, else 0)",
+        ),
+        (Formula("total", (term("hours", "-1"),), None, IDENTITY, noisy=False), "total = -hours"),
+        (Formula("total", (term("hours", "1"),), term("intercept", "0"), IDENTITY, noisy=False), "total = hours"),
+        (Formula("total", (term("hours", "0"),), None, IDENTITY, noisy=False), "total = 0"),
+        (Formula("unit price", (term("x y", "1/3"),), None, IDENTITY, noisy=False), "`unit price` = 1/3 * `x y`"),
+        (
+            Formula("y", (term("region", "-0.5", "north east"),), None, IDENTITY, noisy=False),
+            "y = -0.5 * (region = `north east`)",
+        ),
+        (Formula("y", (term("x", math.pi),), None, IDENTITY, noisy=False), "y = 3.141592654 * x"),
+        (Formula("y", (term("x", math.pi),), None, IDENTITY, noisy=True), "y ≈ 3.1416 * x"),
+        (
+            Formula("y", (HOURS,), None, Link(0, 100), noisy=False),
+            "y = 3.5 * hours (clipped to at least 0 and at most 100)",
+        ),
+        (
+            Formula("y", (HOURS,), None, Link(slope=0.1), noisy=False),
+            "y = 3.5 * hours (when at least 0, beyond that with slope 0.1)",
+        ),
+    ],
+)
+def test_formulas_read_as_people_write_them(formula: Formula, text: str) -> None:
+    assert str(formula) == text
+
+
+def test_long_formulas_are_cut_where_asked() -> None:
+    formula = Formula("y", tuple(term(f"x{j}", "2") for j in range(50)), None, IDENTITY, noisy=False)
+    assert formula.text(2) == "y = 2 * x0 + 2 * x1 + 48 more terms"
+    assert formula.text(50) == formula.text()
+
+
+@given(st.fractions(max_denominator=10**6).filter(lambda f: abs(f) < 10**12))
+def test_exact_numbers_are_written_exactly(value: Fraction) -> None:
+    assert Fraction(write_number(float(value), value)) == value
+
+
+@given(st.floats(-1e300, 1e300))
+def test_other_numbers_are_rounded(value: float) -> None:
+    assert float(write_number(value, None)) == pytest.approx(value, rel=1e-9)
+
+
+@given(names)
+def test_a_quoted_name_is_the_name(name: str) -> None:
+    assert quoted(name).strip("`") == name
+    assert quoted(name) == name or quoted(name).startswith("`")
+
+
+@given(st.lists(st.integers(-1000, 1000).map(lambda k: Fraction(k, 4)), min_size=2, max_size=2), st.booleans())
+def test_the_text_says_what_is_computed(values: list[Fraction], clipped: bool) -> None:
+    terms = tuple(Term(f"x{j}", None, float(v), v, 0.0, True) for j, v in enumerate(values))
+    formula = Formula("y", terms, term("intercept", "0.5"), RELU if clipped else IDENTITY, noisy=False)
+    X = np.random.default_rng(0).integers(-9, 9, (20, 2)).astype(float)
+    expression = formula.text().split(" = ")[1].split(" (when")[0]
+    direct = [eval(expression, {"x0": a, "x1": b}) for a, b in X]
+    np.testing.assert_allclose(formula.predict(X), np.maximum(direct, 0) if clipped else direct)
+
+
+def test_composed_formulas_name_what_the_rows_leave_open() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (200, 3)).astype(float)
+    X[:, 2] = X[:, 0]  # the two always move together
+    y = X @ [1.0, 2.0, 3.0] + 5
+    y[::4] = 99
+    columns = [("a", None), ("b", None), ("a again", None)]
+    found = recover(
+        ArrayRows(X, y, intercept=True),
+        rng=rng,
+        model=through(IDENTITY),
+        column_names=column_labels(columns, intercept=True),
+    )
+    formula = compose(
+        "y", columns, found.coef[:, 0], found.fractions[0], found.standard_errors[:, 0], found.certificates[0], IDENTITY
+    )
+    assert [t.column for t in formula.undetermined] == ["a", "a again"]
+    assert formula.intercept is not None
+    assert formula.intercept.coef == 5
+    np.testing.assert_allclose(formula.predict(X)[1:4], y[1:4])
+
+
+def test_silent_terms_are_those_without_effect() -> None:
+    zero = term("clerk", "0")
+    formula = Formula("y", (HOURS, zero, replace(zero, determined=False)), None, IDENTITY, noisy=False)
+    assert formula.silent == (zero,)
+    assert "clerk" not in str(formula)

@@ -1,0 +1,569 @@
+"""The report: laws of its page, its data, its words. What a browser makes of it is in test_report_browser."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import html
+import html.parser
+import json
+import math
+import re
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from massart.certificate import Bound, Certificate, Verdict
+from massart.formula import Formula, Term
+from massart.relu import Link
+from massart.report import Findings, Group, JudgedRows, Report, Support
+from massart.report.columns import Numbers, decimal_places, read, write
+from massart.report.fragment import plain_text
+from massart.report.page import _plotly
+from massart.report.pictures import MOST_RIGHT, MOST_WRONG, draw_points, measure_sizes
+from massart.report.wording import judge, pieces, share
+from massart.report.wrong_rows import MOST_CHARACTERS, columns_of, wrong_residuals, wrong_table
+
+LINEAR = Link(lower=-math.inf)
+REGIONS = ("north", "south", "east", "west", "islands")
+VERDICTS = list(Verdict)
+
+
+def certificate(n=5000, n_agree=3250, verdict=Verdict.PROVEN, determined=None, columns=8, groups=(), **changes):
+    rank = columns - sum(len(group) == 1 or len(group) - 1 for group in groups)
+    determined = determined or (Verdict.MAJORITY if verdict is Verdict.UNIDENTIFIABLE else verdict)
+    return Certificate(
+        n_rows=n,
+        n_agree=n_agree,
+        n_columns=columns,
+        rank=rank,
+        n_decisive=n_agree,
+        hyperplane_rows=12.0,
+        bound=Bound.PACKING,
+        confidence=1.0,
+        verdict=verdict,
+        determined=determined,
+        undetermined=np.zeros((columns, columns - rank)),
+        undetermined_columns=groups,
+        scale=0.31 if verdict is Verdict.NOISY else None,
+        **changes,
+    )
+
+
+def term(column, value, level=None, exact=True, error=0.0, determined=True):
+    return Term(column, level, float(value), Fraction(str(value)) if exact else None, error, determined)
+
+
+def ledger(n=5000, wrong_share=0.35, seed=0, verdict=Verdict.PROVEN, rename=lambda text: text):
+    """A ledger of jobs: hours, items, km, weekend, region; a third of the totals wrong in three ways."""
+    rng = np.random.default_rng(seed)
+    hours = rng.integers(1, 60, n) / 4
+    items = rng.integers(0, 40, n)
+    km = rng.integers(0, 3000, n) / 10
+    weekend = rng.random(n) < 0.2
+    region = rng.integers(0, len(REGIONS), n)
+    customer = rng.integers(0, 45, n)
+    effects = np.array([0, 0, 15, -4.5, 48])
+    implied = 62.5 * hours + 3.4 * items + 0.42 * km + 80 * weekend + effects[region] + 25
+    wrong = rng.random(n) < wrong_share * (0.5 + customer / 45)
+    way = rng.integers(0, 3, n)
+    typed = np.round(implied * 10.0 ** rng.integers(-1, 3, n) + 1, 2)
+    lost = np.round(implied - 62.5 * hours - rng.integers(1, 9, n), 2)
+    other = np.round(rng.lognormal(6, 1.2, n), 2)
+    totals = np.where(wrong, np.choose(way, [typed, lost, other]), np.round(implied, 2))
+    names = [rename(f"customer {k:02d}") for k in range(45)]
+
+    def cells(index):
+        return {
+            rename("invoice"): [rename(f"INV-{2024_00000 + i}") for i in index],
+            rename("customer"): [names[customer[i]] for i in index],
+            "hours": hours[index].tolist(),
+            "items": items[index].tolist(),
+            "km": km[index].tolist(),
+            "weekend": weekend[index].tolist(),
+            rename("region"): [rename(REGIONS[region[i]]) for i in index],
+        }
+
+    groups = sorted(
+        (Group(names[k], int((customer == k).sum()), int(wrong[customer == k].sum())) for k in range(45)),
+        key=lambda group: -group.n_wrong / max(1, group.n_rows),
+    )
+    terms = (
+        term("hours", 62.5),
+        term("items", 3.4),
+        term("km", 0.42),
+        term("weekend", 80),
+        *(term(rename("region"), effects[k], rename(REGIONS[k])) for k in range(1, 5)),
+    )
+    uses = [hours != 0, items != 0, km != 0, weekend, *(region == k for k in range(1, 5)), np.ones(n, dtype=bool)]
+    formula = Formula(rename("total"), terms, term("intercept", 25), LINEAR, noisy=verdict is Verdict.NOISY)
+    return Findings(
+        title=rename("ledger-2024.csv"),
+        formula=formula,
+        certificate=certificate(n, int((~wrong).sum()), verdict),
+        agreement="labels rounded to 2 decimals",
+        n_rows=n,
+        n_wrong=int(wrong.sum()),
+        support=tuple(Support(int(use.sum()), int((use & ~wrong).sum())) for use in uses),
+        rows=JudgedRows(totals, implied, wrong, cells, rename("customer"), tuple(groups)),
+        notices=(rename("Left out: column note (text with 4,812 different values)."), "Base level of region: north."),
+        facts={
+            "command": rename("massart fit ledger-2024.csv --target total --id invoice --report report.html"),
+            "file": f"ledger-2024.csv, 5,000 rows, sha256 {hashlib.sha256(b'ledger').hexdigest()}",
+            "versions": "massart 0.3.0, numpy 2.1.0, Python 3.11.9",
+            "date": "2024-11-15 15:40",
+        },
+    )
+
+
+def scattered(n, d=20, wrong_share=0.3, seed=1):
+    """Random floats, which no packing makes small."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    implied = X.sum(axis=1)
+    wrong = rng.random(n) < wrong_share
+    labels = np.where(wrong, implied + rng.standard_cauchy(n), implied)
+
+    def cells(index):
+        return {"id": [f"row {i}" for i in index]} | {f"x{j}": X[index, j] for j in range(d)}
+
+    formula = Formula("y", tuple(term(f"x{j}", 1) for j in range(d)), None, LINEAR, noisy=False)
+    return Findings(
+        title="scattered",
+        formula=formula,
+        certificate=certificate(n, int((~wrong).sum()), columns=d),
+        agreement="rounding of float64",
+        n_rows=n,
+        n_wrong=int(wrong.sum()),
+        support=(Support(n, int((~wrong).sum())),) * d,
+        rows=JudgedRows(labels, implied, wrong, cells),
+    )
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page, its scripts, and its text."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.scripts, self.text = [], [], ""
+        self.open = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.open = tag
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag):
+        self.open = ""
+
+    def handle_data(self, data):
+        if self.open == "script":
+            attrs, text = self.scripts[-1]
+            self.scripts[-1] = attrs, text + data
+        elif self.open != "style":
+            self.text += data
+
+    @property
+    def vocabulary(self):
+        return {tag for tag, _ in self.elements} | {name for _, attrs in self.elements for name in attrs}
+
+
+def embedded(page, name):
+    return next(json.loads(text) for attrs, text in Elements(page).scripts if attrs.get("id") == name)
+
+
+def unpack(column, n):
+    """What the script does, in Python."""
+    data = gzip.decompress(base64.b64decode(column["data"]))
+
+    def together(kind):
+        size = np.dtype(kind).itemsize
+        return np.frombuffer(data[: n * size], np.uint8).reshape(size, n).T.copy().view(kind).ravel()
+
+    if column["kind"] == "float":
+        return together("<f8")
+    if column["kind"] == "text":
+        words = json.loads(data[4 * n :])
+        return [words[code] for code in together("<u4")]
+    exponents = np.frombuffer(data[4 * n :], "i1").astype(int)
+    mantissas = together("<i4")
+    special = exponents == -128
+    values = np.where(
+        exponents < 0, mantissas / 10.0 ** -exponents.clip(max=0), mantissas * 10.0 ** exponents.clip(min=0)
+    )
+    with np.errstate(invalid="ignore"):
+        return np.where(special, mantissas * np.inf, values)
+
+
+@pytest.fixture(scope="module")
+def page():
+    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
+    return Report(ledger()).to_html()
+
+
+needs_extra = pytest.mark.usefixtures("page")
+
+
+def test_every_wrong_row_is_in_the_page(page):
+    findings = ledger()
+    packed = embedded(page, "table-data")
+    index = np.flatnonzero(findings.rows.wrong)
+    identity, totals, implied = (unpack(column, packed["n"]) for column in packed["columns"][:3])
+    assert sorted(identity) == sorted(findings.rows.cells(index)["invoice"])
+    size = np.abs(totals - implied)
+    assert (np.diff(size) <= 0).all()
+    np.testing.assert_array_equal(np.sort(totals), np.sort(findings.rows.given[index]))
+
+
+def test_the_first_rows_are_there_without_a_script(page):
+    text = Elements(page).text
+    findings = ledger()
+    first = wrong_residuals(findings.rows).first(50)
+    for invoice in findings.rows.cells(first.index)["invoice"]:
+        assert invoice in text
+
+
+def test_same_findings_give_the_same_bytes(page):
+    assert Report(ledger()).to_html() == page
+
+
+def test_the_page_loads_nothing(page):
+    for tag, attrs in Elements(page).elements:
+        assert tag not in {"link", "iframe", "object", "embed", "base", "form"}
+        assert not any(name.startswith("on") for name in attrs)
+        assert "src" not in attrs
+        assert attrs.get("href", "#").startswith("#")
+        assert "url(" not in attrs.get("style", "")
+    assert "url(" not in page.split("<style>")[1].split("</style>")[0]
+
+
+def test_the_policy_admits_the_scripts_of_the_page_and_no_others(page):
+    elements = Elements(page)
+    policy = next(attrs["content"] for tag, attrs in elements.elements if "http-equiv" in attrs)
+    runs = [text for attrs, text in elements.scripts if "type" not in attrs]
+    packed = next(text for attrs, text in elements.scripts if attrs.get("id") == "plotly")
+    plotly = gzip.decompress(base64.b64decode(packed)).decode()
+    expected = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (*runs, plotly)}
+    assert len(runs) == 1
+    assert set(re.findall(r"'sha256-([^']+)'", policy)) == expected
+    assert re.search(r"default-src 'none'; script-src('| |sha256|[\w+/=-])+;", policy)
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>window.pwned=1</script>",
+    "<!--<script>",
+    "\"' onmouseover='x",
+    "\u2028\u2029",
+    "{{ 7*7 }}{% raw %}",
+    "&lt;b&gt;",
+    "javascript:alert(1)",
+    "`=`",
+)
+texts = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20))
+
+
+@settings(max_examples=25)
+@given(texts)
+def test_no_text_of_the_data_becomes_part_of_the_page(hostile):
+    pytest.importorskip("plotly")
+    plain, report = (Report(ledger(200, rename=rename)) for rename in (str, lambda text: f"{text}{hostile}¶"))
+    for written in (Report.to_html, Report._repr_html_):
+        before, after = Elements(written(plain)), Elements(written(report))
+        assert after.vocabulary <= before.vocabulary
+        assert len(after.scripts) == len(before.scripts)
+        assert [attrs for attrs, _ in after.scripts] == [attrs for attrs, _ in before.scripts]
+        for name in ("ledger-2024.csv", "region", "customer"):
+            assert f"{name}{shown(hostile)}¶" in after.text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def shown(text):
+    marked = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
+    return marked.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@needs_extra
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_each_verdict_has_a_word_and_a_meaning(verdict):
+    findings = ledger(300, verdict=verdict)
+    judgement = judge(findings.certificate)
+    text = Elements(Report(findings).to_html()).text
+    for part in (judgement.word, judgement.meaning, findings.certificate.explain(), findings.formula.text()):
+        assert part in text
+        assert part in text
+    assert judgement.meaning in Elements(Report(findings)._repr_html_()).text
+    assert judgement.meaning in repr(Report(findings))
+
+
+def test_words_claim_no_more_than_the_verdict():
+    for verdict in VERDICTS:
+        for determined in VERDICTS[:4]:
+            judgement = judge(certificate(verdict=verdict, determined=determined))
+            proven = Verdict.PROVEN in (verdict, determined) and verdict in (Verdict.PROVEN, Verdict.UNIDENTIFIABLE)
+            assert (
+                "no other formula" in judgement.meaning.lower().replace("not proven that no other formula", "")
+            ) == proven
+            relied = {verdict, determined} & {Verdict.PROVEN, Verdict.MAJORITY}
+            assert judgement.off == "rows that do not follow" or relied
+    assert len({judge(certificate(verdict=verdict)).word for verdict in VERDICTS}) == len(VERDICTS)
+
+
+def test_a_proof_with_conditions_names_them():
+    proven = certificate()
+    assert judge(proven).meaning == "No other formula fits as many rows of this table."
+    drawn = dataclasses.replace(proven, confidence=0.999, bound=Bound.SAMPLED)
+    assert "with a confidence of 99.9 %" in judge(drawn).meaning
+    assert "general position" in judge(dataclasses.replace(proven, bound=Bound.ASSUMED)).meaning
+    assert "noticeably different" in judge(dataclasses.replace(proven, tolerance=0.005)).meaning
+    noisy = certificate(verdict=Verdict.NOISY, groups=(("km",),))
+    assert "not determined at all" in judge(noisy).meaning
+
+
+@needs_extra
+def test_what_is_open_says_why():
+    groups = (("region = islands",), ("km", "the intercept"))
+    findings = ledger(300)
+    terms = tuple(
+        dataclasses.replace(t, determined=t.label not in ("km", "region = islands"), exact=None, standard_error=error)
+        for t, error in zip(findings.formula.terms, (0, 0.25, 0, math.nan, 0, 0, 0, 0), strict=True)
+    )
+    intercept = dataclasses.replace(findings.formula.intercept, determined=False)
+    findings = dataclasses.replace(
+        findings,
+        formula=dataclasses.replace(findings.formula, terms=terms, intercept=intercept),
+        certificate=certificate(verdict=Verdict.UNIDENTIFIABLE, groups=groups, columns=9),
+    )
+    text = Elements(Report(findings).to_html()).text
+    assert "not determined: no agreeing row uses it" in text
+    assert "not determined: moves together with the intercept" in text
+    assert "not determined: moves together with km" in text
+    assert "± 0.25" in text
+    assert "rounded to 10 digits" in text
+    assert "not known" in text
+    assert "Not determined: km, region = islands, intercept." in str(Report(findings))
+    alone = dataclasses.replace(findings, certificate=certificate(verdict=Verdict.UNIDENTIFIABLE))
+    assert "not determined by the rows that agree" in Elements(Report(alone).to_html()).text
+
+
+@needs_extra
+def test_findings_without_rows_have_a_page_without_pictures():
+    page = Report(dataclasses.replace(ledger(300), rows=None)).to_html()
+    assert len(page) < 100_000
+    ids = {attrs.get("id") for _, attrs in Elements(page).elements}
+    assert {"formula", "coefficients", "about"} <= ids
+    assert not {"pictures", "sizes", "rows", "table", "plotly"} & ids
+    assert Report(dataclasses.replace(ledger(300), rows=None))._repr_html_()
+
+
+@needs_extra
+def test_findings_without_wrong_rows_say_so():
+    findings = ledger(300, wrong_share=0)
+    assert findings.n_wrong == 0
+    text = Elements(Report(findings).to_html()).text
+    assert "every row that was judged follows the formula" in text
+    assert "How far off" not in text
+    assert Report(findings)._repr_html_()
+
+
+def values_of(text):
+    return JudgedRows(*(np.array(text, dtype=float).T), wrong=np.ones(len(text), dtype=bool), cells=lambda index: {})
+
+
+@needs_extra
+def test_extreme_values_have_a_page():
+    rows = values_of([(1e308, -1e308), (1e-300, 0), (-5e-324, 2), (0, 0), (3, 1e200)])
+    findings = dataclasses.replace(ledger(300), rows=rows, n_rows=5, n_wrong=5)
+    page = Report(findings).to_html()
+    assert "∞" in Elements(page).text
+    assert Report(findings)._repr_html_()
+    packed = embedded(page, "table-data")
+    assert packed["columns"][0]["name"] == "row"
+    np.testing.assert_array_equal(unpack(packed["columns"][0], 5), [0, 4, 2, 1, 3])
+    np.testing.assert_array_equal(unpack(packed["columns"][2], 5), [-1e308, 1e200, 2, 0, 0])
+
+
+def test_the_page_stays_small():
+    pytest.importorskip("plotly")
+    findings = scattered(1_000_000)
+    page = Report(findings).to_html()
+    assert len(page.encode()) < 8_000_000
+    text = Elements(page).text
+    assert f"The 100,000 largest of {findings.n_wrong:,} wrong rows; all of them are in the audit file" in text
+    assert "Left out to keep this page small: x" in text
+    packed = embedded(page, "table-data")
+    residual = np.abs(findings.rows.given - findings.rows.implied)[findings.rows.wrong]
+    least = np.sort(residual)[-100_000]
+    kept = np.abs(unpack(packed["columns"][1], packed["n"]) - unpack(packed["columns"][2], packed["n"]))
+    assert packed["n"] == 100_000
+    assert kept.min() == least
+
+
+def test_when_room_is_short_other_cells_go_first_and_small_residuals_next():
+    rows = ledger().rows
+    wrong = wrong_residuals(rows)
+    names = [column.name for column in columns_of(rows, wrong)]
+    whole = wrong_table(rows, wrong)
+    assert [column.name for column in whole.columns] == names
+    assert whole.left_out == ()
+    sizes = {column["name"]: len(column["data"]) for column in whole.packed["columns"]}
+    needed = sum(sizes[name] for name in names[:3])
+    some = wrong_table(rows, wrong, most_characters=needed + sizes["region"])
+    assert some.n_rows == whole.n_rows
+    assert set(some.left_out) < set(names[4:])
+    assert "region" in {column.name for column in some.columns} or "weekend" in {column.name for column in some.columns}
+    fewer = wrong_table(rows, wrong, most_characters=needed // 2)
+    assert 0 < fewer.n_rows < whole.n_rows
+    assert sum(len(column["data"]) for column in fewer.packed["columns"]) <= needed // 2
+    assert fewer.n_wrong == whole.n_wrong
+    assert needed < MOST_CHARACTERS
+
+
+def test_the_pictures_hold_the_largest_residuals_and_a_fixed_sample():
+    rows = scattered(20_000, d=3).rows
+    wrong = wrong_residuals(rows)
+    points = draw_points(rows, wrong)
+    assert (points.right, points.wrong) == (MOST_RIGHT, MOST_WRONG)
+    assert points == draw_points(rows, wrong)
+    drawn = set(unpack(points.packed["columns"][2], points.packed["n"])[points.right :])
+    assert set(rows.cells(wrong.index[:500])["id"]) <= drawn
+    assert len(drawn) == MOST_WRONG
+    few = draw_points(ledger(50).rows, wrong_residuals(ledger(50).rows))
+    assert few.right + few.wrong == 50
+
+
+def test_the_histogram_counts_every_wrong_row():
+    for findings in (ledger(), scattered(3000, d=2)):
+        wrong = wrong_residuals(findings.rows)
+        sizes = measure_sizes(wrong, "wrong rows")
+        assert sum(sizes.counts) == findings.n_wrong
+        assert len(sizes.counts) <= 40
+        logs = np.log10(np.abs(wrong.values))
+        edges = sizes.start + sizes.step * np.arange(len(sizes.counts) + 1)
+        assert edges[0] <= logs.min() + 1e-9
+        assert logs.max() <= edges[-1] + 1e-9
+    assert measure_sizes(wrong_residuals(ledger(300, wrong_share=0).rows), "wrong rows") is None
+    assert measure_sizes(wrong_residuals(values_of([(3, 1)])), "wrong rows").words == "The only one is off by 2."
+
+
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(st.lists(st.one_of(numbers, st.none(), st.integers(-(2**53), 2**53)), min_size=1))
+def test_numbers_arrive_with_nine_digits(entries):
+    column = read("x", entries)
+    if not isinstance(column, Numbers):
+        assert set(entries) == {None}
+        return
+    expected = np.array([math.nan if entry is None else entry for entry in entries], dtype=float)
+    np.testing.assert_allclose(unpack(column.packed(), len(entries)), expected, rtol=5.1e-9, atol=0)
+    exact = read("x", entries, exact=True)
+    np.testing.assert_array_equal(unpack(exact.packed(), len(entries)), expected)
+
+
+@given(st.lists(st.one_of(st.integers(), st.text(max_size=8), st.booleans(), st.none()), min_size=1))
+def test_other_entries_arrive_as_text(entries):
+    column = read("x", entries)
+    arrived = unpack(column.packed(), len(entries))
+    for entry, value in zip(entries, arrived, strict=True):
+        if isinstance(column, Numbers):
+            assert math.isnan(value) if entry is None else value == entry
+        else:
+            expected = "" if entry is None else str(entry).lower() if isinstance(entry, bool) else str(entry)
+            assert value == re.sub("[^\n\t\r -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", expected)
+
+
+def test_integers_that_are_names_keep_their_digits():
+    assert unpack(read("iban", [2**60 + 1, 5]).packed(), 2) == [str(2**60 + 1), "5"]
+    np.testing.assert_array_equal(unpack(read("day", [20240131123, 1]).packed(), 2), [20240131123, 1])
+    assert read("a", [True, False]).shown(0) == "true"
+    assert len(read("a", ["x" * 1000]).shown(0)) == 301
+
+
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=1), st.integers(0, 4))
+def test_amounts_are_written_with_their_own_decimals(units, places):
+    values = np.array(units) / 10.0**places
+    found = decimal_places(values)
+    assert found is not None
+    assert found <= places
+    for value in values:
+        assert float(write(value, found).replace(",", "")) == value
+
+
+@given(st.text(alphabet="`+-* ab"))
+def test_the_pieces_of_a_formula_make_the_formula(text):
+    assert " ".join(pieces(text)) == text
+
+
+def test_a_formula_breaks_before_each_sign():
+    assert pieces("y = 2 * `a + b` - 3 * c + 1") == ["y = 2 * `a + b`", "- 3 * c", "+ 1"]
+
+
+def test_a_share_reads_zero_or_all_only_if_it_is():
+    assert [share(*pair) for pair in ((0, 7), (7, 7), (1, 10**6), (10**6 - 1, 10**6), (1, 2))] == [
+        "0 %",
+        "100 %",
+        "< 0.1 %",
+        "> 99.9 %",
+        "50.0 %",
+    ]
+
+
+def test_long_formulas_and_many_groups_are_cut():
+    pytest.importorskip("plotly")
+    terms = tuple(term(f"x{j}", 1) for j in range(3000))
+    findings = ledger(400)
+    groups = tuple(Group(f"g{k}", 10, 5) for k in range(200))
+    findings = dataclasses.replace(
+        findings,
+        formula=dataclasses.replace(findings.formula, terms=terms),
+        rows=dataclasses.replace(findings.rows, groups=groups),
+    )
+    text = Elements(Report(findings).to_html()).text
+    assert "+ 2701 more terms" in text
+    assert "The first 1,000 of 3,001 coefficients." in text
+    assert "170 others" in text
+    assert "and 2,961 more" in Report(findings)._repr_html_()
+
+
+@pytest.mark.parametrize("missing", ["plotly", "jinja2"])
+def test_without_the_extra_there_is_one_clear_line_and_still_a_fragment(missing, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    _plotly.cache_clear()
+    report = Report(ledger(300))
+    with pytest.raises(ValueError, match=rf"^the report needs {missing}: install massart\[report\]$"):
+        report.to_html()
+    assert "INV-" in report._repr_html_()
+    assert "<script" not in report._repr_html_()
+    assert str(report).startswith("Proven.")
+
+
+def test_importing_the_report_imports_neither_plotly_nor_jinja2():
+    code = "import sys, massart.report; print({'plotly', 'jinja2'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_saved_page_is_the_page(page, tmp_path):
+    path = Report(ledger()).save(tmp_path / "report.html")
+    assert path.read_text("utf-8") == page
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_text_has_the_verdict_the_formula_and_the_counts():
+    findings = ledger()
+    lines = plain_text(findings).splitlines()
+    assert lines[0].startswith("Proven. No other formula")
+    assert lines[1] == findings.formula.text()
+    assert lines[2].startswith(
+        f"{findings.n_rows - findings.n_wrong:,} of 5,000 rows follow it; {findings.n_wrong:,} wrong rows"
+    )

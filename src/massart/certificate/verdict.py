@@ -154,7 +154,7 @@ class Certificate:
         )
         return (
             f'<div style="border-left:.3em solid {_COLOURS[self.verdict]};padding:.2em 1em;max-width:48em">'
-            f"<strong>{self.verdict.name}</strong>: {escape(self.verdict.value)}."
+            f"<strong>{self.verdict.name}</strong>"
             f'<p style="margin:.5em 0">{escape(self.explain())}</p><table>{cells}</table></div>'
         )
 

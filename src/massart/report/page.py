@@ -21,7 +21,7 @@ from typing import Any
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, compress, printable
 from massart.report.findings import Findings, Group
-from massart.report.pictures import Points, Sizes, draw_points, measure_sizes
+from massart.report.pictures import MOST_LARGEST, Points, Sizes, draw_points, measure_sizes
 from massart.report.wording import count, judge, pieces, share
 from massart.report.wrong_rows import WrongTable, wrong_residuals, wrong_table
 
@@ -89,6 +89,7 @@ def _context(findings: Findings) -> dict[str, Any]:
         "coefficients": list(islice(coefficients(findings), _MOST_COEFFICIENTS)),
         "n_coefficients": len(formula.terms) + (formula.intercept is not None),
         "points": points,
+        "most_largest": MOST_LARGEST,
         "sizes": sizes,
         "table": table,
         "page_rows": PAGE_ROWS,

@@ -101,12 +101,18 @@ async function pointsPicture(packed) {
     });
     const size = (number) => (number > 1000 ? 5 : number > 100 ? 7 : 9);
     const wrong = packed.n - packed.right;
-    return draw("points-picture", [
-      { type: "scatter", mode: "lines", x: [place(low), place(high)], y: [place(low), place(high)],
-        line: { color: colour("soft"), width: 1, dash: "dot" }, hoverinfo: "skip" },
-      points(0, packed.right, { color: colour("right"), symbol: "circle", size: size(packed.right) - 1, opacity: packed.right > 500 ? 0.6 : 0.85 }),
-      points(packed.right, packed.n, { color: colour("wrong"), symbol: "diamond", size: size(wrong), opacity: wrong > 500 ? 0.55 : 0.85 }),
-    ], shape);
+    const line = {
+      type: "scatter", mode: "lines", x: [place(low), place(high)], y: [place(low), place(high)],
+      line: { color: colour("soft"), width: 1, dash: "dot" }, hoverinfo: "skip",
+    };
+    const rightOnes = points(0, packed.right, {
+      color: colour("right"), symbol: "circle", size: size(packed.right) - 1, opacity: packed.right > 500 ? 0.6 : 0.85,
+    });
+    const wrongOnes = points(packed.right, packed.n, {
+      color: colour("wrong"), symbol: "diamond", size: size(wrong), opacity: wrong > 500 ? 0.55 : 0.85,
+    });
+    // A few wrong rows must not hide behind the others, and many must not hide the line.
+    return draw("points-picture", wrong < 200 ? [line, rightOnes, wrongOnes] : [line, wrongOnes, rightOnes], shape);
   }
 
   if (choice) {

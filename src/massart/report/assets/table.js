@@ -104,6 +104,8 @@ async function startTable(packed) {
       clearTimeout(waiting);
       waiting = setTimeout(refresh, 120);
     });
+  // So that the first letter does not wait for it.
+  query.addEventListener("focus", () => setTimeout(() => (haystack ??= searchable())));
   document.getElementById("download").addEventListener("click", () => download(columns, shown));
   sort();
   draw();

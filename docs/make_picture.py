@@ -16,9 +16,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from massart import l1_regression
-from massart.demo import fit
 from massart.noise import MassartNoise
-from massart.rows import BoolArray, FloatArray
+from massart.recover import recover
+from massart.rows import ArrayRows, BoolArray, FloatArray
 
 N_ROWS, ETA, SEED = 200, 0.45, 2
 TRUTH = np.array([2.0, 5.0])
@@ -48,21 +48,23 @@ def _flat_rate(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.ran
 
 
 def _draw(X: FloatArray, y: FloatArray, colors: dict[str, str], path: Path) -> None:
-    found = fit(X, y)
+    found = recover(ArrayRows(X, y), rng=np.random.default_rng(0))
+    coef, agree = found.coef[:, 0], found.agree[:, 0]
+    squares = np.linalg.lstsq(X, y, rcond=None)[0]
     plain = l1_regression(X, y).coef
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharex=True, sharey=True, layout="constrained")
 
     left.scatter(X[:, 0], y, s=9, color=colors["points"], linewidths=0)
-    _line(left, found.least_squares, colors["other"], "--", "least squares")
+    _line(left, squares, colors["other"], "--", "least squares")
     _line(left, plain, colors["wrong"], "-", "plain L1")
     left.set_title(f"{N_ROWS} rows, {ETA:.0%} of the answers unreliable", fontsize=10, color=colors["ink"])
 
-    right.scatter(*_points(X, y, found.agree), s=9, color=colors["right"], linewidths=0)
-    right.scatter(*_points(X, y, ~found.agree), s=14, marker="x", color=colors["wrong"], linewidths=0.8)
-    slope, constant = found.coef
-    agreement = f"{np.count_nonzero(found.agree)} of {len(y)} rows agree exactly"
+    right.scatter(*_points(X, y, agree), s=9, color=colors["right"], linewidths=0)
+    right.scatter(*_points(X, y, ~agree), s=14, marker="x", color=colors["wrong"], linewidths=0.8)
+    slope, constant = coef
+    agreement = f"{np.count_nonzero(agree)} of {len(y)} rows agree exactly"
     label = f"recovered: {slope:.10g} x + {constant:.10g}\n{agreement}"
-    _line(right, found.coef, colors["right"], "-", label)
+    _line(right, coef, colors["right"], "-", label)
     right.set_title("massart: the formula, and the wrong rows marked", fontsize=10, color=colors["ink"])
 
     for axes in (left, right):

@@ -22,7 +22,7 @@ from massart.table.faults import find_fault, open_quote
 from massart.table.numbers import LARGEST_EXACT, MISSING
 from massart.table.sources import Source
 from massart.table.table import Table, check_names, checked, named
-from massart.table.text import Text, encoding_of, sample_of
+from massart.table.text import Text, encoding_of, first_bytes, sample_of
 
 _BLOCK_BYTES = 1 << 20
 _LARGEST_BLOCK = 1 << 28
@@ -64,9 +64,9 @@ class _Reading:
         }
 
     def schema(self) -> pa.Schema:
-        """Infer types from the first block."""
-        with Text(self.source, self.encoding) as text:
-            return pa.csv.open_csv(text, **self.options({}, None)).schema
+        """Infer types from the first block; the second one completes its last row."""
+        first = first_bytes(self.source, self.encoding, 2 * self.block_bytes)
+        return pa.csv.open_csv(pa.BufferReader(first), **self.options({}, None)).schema
 
     def read(self, types: dict[str, pa.DataType], columns: list[str] | None = None) -> tuple[pa.Table, int]:
         """Read all of it; return it with the number of quotation marks."""
@@ -116,7 +116,7 @@ def read_delimited(
                 wider = reading.block_bytes * 16
                 reading = _Reading(source, found, dialect, callback, True, wider)
                 continue
-            raise find_fault(source, found, dialect, _count_quotes(source, found)) from None
+            raise find_fault(source, found, dialect, _count_quotes(source, found), str(error)) from None
         except UnicodeDecodeError:  # in the header
             raise find_fault(source, found, dialect, 0) from None
     if quotes % 2 and _ends_inside_quotes(table) and (fault := open_quote(source, found, dialect)):
@@ -127,8 +127,9 @@ def read_delimited(
 def _read(reading: _Reading) -> tuple[pa.Table, int]:
     schema = reading.schema()
     check_names(named(schema.names), reading.source.name)  # Arrow would read both of a pair under one type
-    types = {field.name: field.type for field in schema if not pa.types.is_null(field.type)}
-    types |= {schema.names[place]: pa.string() for place in reading.dialect.coded if place < len(schema.names)}
+    types = {field.name: _kept_type(field.type) for field in schema if not pa.types.is_null(field.type)}
+    coded = {name: pa.string() for place, name in enumerate(schema.names) if place in reading.dialect.coded}
+    types |= coded
     if schema.names.count("") > 1:
         types.pop("", None)
     if any(pa.types.is_binary(kind) for kind in types.values()):
@@ -144,9 +145,13 @@ def _read(reading: _Reading) -> tuple[pa.Table, int]:
             name = schema.names[int(misfit[1])]
             types[name] = _wider(types.get(name), misfit[2], reading.dialect)
     else:
-        forced = {schema.names[place]: pa.string() for place in reading.dialect.coded}
-        table, quotes = reading.read(forced)
+        table, quotes = reading.read(coded)
     return _keep_what_is_written(reading, table, types), quotes
+
+
+def _kept_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type to read a column with: dates stay as they are written, for nothing is computed with them."""
+    return pa.string() if pa.types.is_temporal(kind) else kind
 
 
 def _wider(kind: pa.DataType | None, cell: str, dialect: Dialect) -> pa.DataType:

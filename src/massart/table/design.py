@@ -225,9 +225,9 @@ def _fill_numbers(table: Table, column: pa.ChunkedArray, entry: Number | Flag, o
         out[:] = np.nan
         return
     if pa.types.is_decimal(column.type):
+        _check_exact(table, entry.column, column)
         # Arrow's cast to float rounds twice; by way of text each number is the nearest one.
         column = column.cast(pa.string()).cast(pa.float64())
-        _check_exact(table, entry.column, column)
     elif pa.types.is_integer(column.type) and column.type.bit_width == 64:
         _check_exact(table, entry.column, column)
     start = 0
@@ -257,7 +257,7 @@ def _check_exact(table: Table, name: str, column: pa.ChunkedArray) -> None:
     if -LARGEST_EXACT <= low and high <= LARGEST_EXACT:
         return
     worst = high if high > LARGEST_EXACT else low
-    row = int(pc.index(column, worst).as_py())
+    row = int(pc.index(column, pa.scalar(worst, column.type)).as_py())
     raise _inexact(table, name, row, str(table.cells([name], np.array([row]))[name][0]))
 
 

@@ -19,7 +19,7 @@ DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_ROWS = 1000
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 _DIRECTIVE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel writes it as the first line
-_CODE = re.compile(r"[-+]?0\d+")
+_CODE = re.compile(r"[-+]?0(\d+|[xX][0-9a-fA-F]+)")
 # A mark with three digits after it may part thousands, so it is no evidence.
 _DECIMAL_COMMA = re.compile(r"[-+]?(\d*,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+)")
 _DECIMAL_POINT = re.compile(r"[-+]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+)")
@@ -37,7 +37,7 @@ class Dialect:
     skipped : int
         Lines above the header.
     coded : frozenset of int
-        Columns with cells such as 007, whose zeros a number would lose.
+        Columns with cells such as 007 or 0x1F, which would not be the same as numbers.
     quoted : bool
         Whether the first lines hold quotation marks.
     """
@@ -78,6 +78,9 @@ def sniff(sample: str, name: str, suffix: str, delimiter: str | None, decimal: s
     if directive:
         sample = sample[directive.end() :]
         delimiter = delimiter or directive[1]
+    header = next(_rows(sample, delimiter or ","), [])
+    if sample.count('"') % 2 and any("\n" in cell for cell in header):
+        raise TableError(f"{name}: a quotation mark that opens in the header is never closed")
     found = delimiter or _best_delimiter(sample, suffix)
     if found is None:
         _refuse_odd_delimiters(sample, name)

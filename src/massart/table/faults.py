@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import Any
 
 from massart.table.dialect import Dialect
-from massart.table.errors import TableError
+from massart.table.errors import TableError, quote
 from massart.table.sources import Source
 from massart.table.text import check_utf_8, lines_of
 
+_ARROWS_WORDS = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
-def find_fault(source: Source, encoding: str, dialect: Dialect, quotes: int) -> TableError:
+
+def find_fault(source: Source, encoding: str, dialect: Dialect, quotes: int, words: str = "") -> TableError:
     """Return the first fault of a file that could not be parsed.
 
     Parameters
@@ -21,6 +24,8 @@ def find_fault(source: Source, encoding: str, dialect: Dialect, quotes: int) -> 
     dialect : Dialect
     quotes : int
         Number of quotation marks in the whole file.
+    words : str
+        What Arrow's parser said, for files in which Python's finds no fault.
     """
     check_utf_8(source, encoding)
     with lines_of(source, encoding) as lines:
@@ -28,13 +33,21 @@ def find_fault(source: Source, encoding: str, dialect: Dialect, quotes: int) -> 
             next(lines, None)
         rows = csv.reader(lines, delimiter=dialect.delimiter)
         try:
-            return _first_odd_row(source, rows, dialect.skipped, quotes)
+            fault = _first_odd_row(source, rows, dialect.skipped, quotes)
         except csv.Error:
             line = rows.line_num + dialect.skipped
             return TableError(
                 f"{source.name}: a cell that ends near line {line:,} is longer than {csv.field_size_limit():,} "
                 "characters: is a quotation mark before it never closed?"
             )
+    if fault is not None:
+        return fault
+    said = _ARROWS_WORDS.search(words)
+    if said is not None:
+        return TableError(
+            f"{source.name}: a line has {said[2]} fields, but the header has {said[1]}; it begins with {quote(said[3])}"
+        )
+    return TableError(f"{source.name}: a line is too long to be read: is a quotation mark never closed?")
 
 
 def open_quote(source: Source, encoding: str, dialect: Dialect) -> TableError | None:
@@ -53,9 +66,10 @@ def open_quote(source: Source, encoding: str, dialect: Dialect) -> TableError | 
     return None
 
 
-def _first_odd_row(source: Source, rows: Any, above: int, quotes: int) -> TableError:
-    width, first = 0, 1
+def _first_odd_row(source: Source, rows: Any, above: int, quotes: int) -> TableError | None:
+    width, first, n_rows = 0, 1, 0
     for row in rows:
+        n_rows += bool(row)
         if row and width == 0:
             width = len(row)
         if row and len(row) != width:
@@ -70,7 +84,9 @@ def _first_odd_row(source: Source, rows: Any, above: int, quotes: int) -> TableE
         first = rows.line_num + 1
     if quotes % 2:
         return TableError(f"{source.name}: a quotation mark is never closed")
-    return TableError(f"{source.name}: a line is too long to be read: is a quotation mark never closed?")
+    if n_rows < 2:
+        return TableError(f"{source.name}: there are no rows below the column names")
+    return None
 
 
 def _never_closed(source: Source, line: int) -> TableError:

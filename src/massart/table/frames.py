@@ -89,9 +89,8 @@ def _of_frame(frame: Any, name: str) -> Table:
     except ModuleNotFoundError:
         raise MissingLibrary("reading data frames needs narwhals: install massart[io]") from None
 
-    columns = getattr(frame, "columns", None)
-    if columns is not None and not callable(columns):
-        check_names(named([str(column) for column in columns]), name)
+    if not hasattr(frame, "collect_schema"):  # a lazy frame warns, and pandas alone allows twins
+        check_names(named([str(column) for column in getattr(frame, "columns", ())]), name)
     try:
         wrapped: Any = nw.from_native(frame)
     except TypeError:
@@ -104,9 +103,8 @@ def _of_frame(frame: Any, name: str) -> Table:
     try:
         arrow = wrapped.to_arrow()
     except _REFUSALS:  # a column of objects of several types
-        return _of_columns(
-            [str(column) for column in wrapped.columns], [wrapped[column].to_list() for column in wrapped.columns], name
-        )
+        columns = list(wrapped.iter_columns())
+        return _of_columns([str(column.name) for column in columns], [column.to_list() for column in columns], name)
     return checked(arrow.rename_columns(named(arrow.column_names)), name)
 
 

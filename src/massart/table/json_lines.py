@@ -45,14 +45,17 @@ def read_json(source: Source, head: bytes, encoding: str | None, callback: Callb
     return checked(arrow.rename_columns(named(arrow.column_names)), source.name)
 
 
-def _read_by_arrow(source: Source, encoding: str, callback: Callback) -> pa.Table | None:
+def _read_by_arrow(source: Source, encoding: str, callback: Callback, texts: tuple[str, ...] = ()) -> pa.Table | None:
     with Text(source, encoding, callback) as text:
         try:
-            table = pa.json.read_json(text, read_options=pa.json.ReadOptions(block_size=_BLOCK_BYTES))
+            options = pa.json.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in texts]))
+            table = pa.json.read_json(text, pa.json.ReadOptions(block_size=_BLOCK_BYTES), options)
             table.validate(full=True)  # its texts may be no UTF-8
-            return table
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
             return None
+    dates = tuple(field.name for field in table.schema if pa.types.is_temporal(field.type))
+    # Dates stay as they are written, for nothing is computed with them.
+    return _read_by_arrow(source, encoding, callback, dates) if dates else table
 
 
 def _may_have_lost(column: pa.ChunkedArray) -> bool:
@@ -69,8 +72,9 @@ def _read_objects(source: Source, encoding: str) -> pa.Table:
         if not isinstance(content, Mapping):
             raise TableError(f"{source.name}: {where} is not a JSON object with a value for each column")
         for name, value in content.items():
-            column = columns.setdefault(name, [None] * n_rows)
-            column.append(value)
+            if name not in columns:
+                columns[name] = [None] * n_rows
+            columns[name].append(value)
         for column in columns.values():
             if len(column) == n_rows:
                 column.append(None)

@@ -33,18 +33,21 @@ _CODES = (
     "BRL|MXN|ARS|CLP|COP|PEN|ZAR|NGN|KES|EGP|AED|SAR|THB|IDR|MYR|PHP|VND|PKR|BDT|LKR"
 )
 _CURRENCY = rf"(?:[A-Z]{{0,3}}\p{{Sc}}|(?i:{_CODES}|kr\.?|s?fr\.|rs\.?|zł|kč|ft|lei|euros?|dollars?))"
+# Each step needs a sign that few texts hold, so that most steps need not look at them closely; "" is in all.
+_TYPOGRAPHY = (
+    ("", "[\u2212\u2012\u2013\u2014\ufe63\uff0d]", "-"),
+    ("", "[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]", " "),
+    ("", "[\u2018\u2019\u02bc\u00b4]", "'"),
+    ("\u221e", "^([-+]?)\u221e$", r"\1inf"),
+)
 _STEPS = (
-    ("[\u2212\u2012\u2013\u2014\ufe63\uff0d]", "-"),
-    ("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t]", " "),
-    ("[\u2018\u2019\u02bc`\u00b4]", "'"),
-    (r"^([^()\-]*)\(([^()\-]*)\)([^()\-]*)$", r"-\1\2\3"),  # accountants write negative numbers in parentheses
-    (r"[.,]-{1,2}(\D*)$", r"\1"),  # CHF 5.- has no cents
-    (rf"^([-+]?)\s*{_CURRENCY}\s*", r"\1"),
-    (rf"\s*{_CURRENCY}\s*([-+]?)$", r"\1"),
-    (r"^([-+])\s+", r"\1"),
-    (r"\s*%$", ""),
-    (r"^([^-+]*?)\s*-$", r"-\1"),
-    ("^([-+]?)\u221e$", r"\1inf"),
+    ("(", r"^([^()\-]*)\(\s*([^()\-]*?)\s*\)([^()\-]*)$", r"-\1\2\3"),  # accountants write -5 as (5)
+    ("-", r"[.,]-{1,2}(\D*)$", r"\1"),  # CHF 5.- has no cents
+    ("", rf"^([-+]?)\s*{_CURRENCY}\s*", r"\1"),
+    ("", rf"\s*{_CURRENCY}\s*([-+]?)$", r"\1"),
+    (" ", r"^([-+])\s+", r"\1"),
+    ("%", r"\s*%$", ""),
+    ("-", r"^([^-+]*?)\s*-$", r"-\1"),
 )
 _INFINITE = r"^[-+]?(?i:inf|infinity)$"
 _PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
@@ -102,19 +105,19 @@ def read_numbers(
     Examples
     --------
     >>> found = read_numbers(pa.array(["1.234,50 €", "(12)", "-"]), np.ones(3, dtype=np.int64))
-    >>> found.values, found.decimal
-    (array([1234.5,  -12. ,     nan]), ',')
+    >>> found.values.tolist(), found.decimal
+    ([1234.5, -12.0, nan], ',')
     """
     missing = flags(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)))
-    clean = texts
-    for pattern, replacement in _STEPS:
-        clean = pc.replace_substring_regex(clean, pattern, replacement)
+    plain = flags(pc.match_substring_regex(texts, _PLAIN))
+    clean = texts if plain.all() else _without_surroundings(texts)
     fits = {mark: flags(pc.match_substring_regex(clean, _grammar(mark))) & ~missing for mark in ".,"}
     support = {mark: int(counts[fits[mark]].sum()) for mark in ".,"}
     tie = support["."] == support[","]
     chosen = decimal or (hint or "." if tie else max(support, key=lambda mark: support[mark]))
-    grouped = flags(pc.match_substring(clean, ",")) & fits[chosen]
-    is_number = fits[chosen] | (flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing)
+    is_number = fits[chosen]
+    if not (is_number | missing).all():
+        is_number = is_number | (flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing)
     bare = pc.replace_substring_regex(clean, "[ ',]" if chosen == "." else "[ '.]", "")
     if chosen == ",":
         bare = pc.replace_substring(bare, ",", ".")
@@ -124,11 +127,24 @@ def read_numbers(
         missing=missing,
         is_number=is_number,
         inexact=_inexact(bare, is_number & (np.abs(values) >= LARGEST_EXACT)),
-        plain=flags(pc.match_substring_regex(texts, _PLAIN)),
+        plain=plain,
         decimal=chosen,
-        ambiguous=decimal is None and hint is None and tie and bool(grouped.any()),
-        percent=bool((flags(pc.match_substring(texts, "%")) & is_number).any()),
+        ambiguous=decimal is None and hint is None and tie and _holds(clean, ",", is_number),
+        percent=_holds(texts, "%", is_number),
     )
+
+
+def _without_surroundings(texts: pa.Array) -> pa.Array:
+    """Return texts without currencies and percent signs, with a plain minus in front where there is one."""
+    steps = _STEPS if pc.all(pc.string_is_ascii(texts)).as_py() else _TYPOGRAPHY + _STEPS
+    for sign, pattern, replacement in steps:
+        if not sign or pc.any(pc.match_substring(texts, sign)).as_py():
+            texts = pc.replace_substring_regex(texts, pattern, replacement)
+    return texts
+
+
+def _holds(texts: pa.Array, sign: str, which: BoolArray) -> bool:
+    return bool((flags(pc.match_substring(texts, sign)) & which).any())
 
 
 def _grammar(decimal: str) -> str:
@@ -141,6 +157,8 @@ def _grammar(decimal: str) -> str:
 
 def _inexact(texts: pa.Array, large: BoolArray) -> BoolArray:
     """Mark the integers beyond 2**53 among large numbers."""
+    if not large.any():
+        return large
     marked = flags(pc.match_substring_regex(texts, _INTEGER)) & large
     for place in np.flatnonzero(marked):
         marked[place] = abs(Decimal(texts[int(place)].as_py())) > LARGEST_EXACT

@@ -97,7 +97,7 @@ def make_plan(
         inputs += [] if found is None else [found]
         notices += [notice] if notice else []
     if not inputs:
-        because = " ".join(notices) or "The table has no other column."
+        because = " ".join(notices[:3]) or "The table has no other column."
         raise TableError(f"{table.name}: no column is left to explain {quote(target)} with. {because}")
     return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, tuple(notices))
 
@@ -132,7 +132,7 @@ def _refuse_both(table: Table, name: str | None, one: str, others: Iterable[str 
 
 
 def _target_entry(table: Table, target: str) -> tuple[Number | Flag, list[str]]:
-    role = role_of(table, target)
+    role = role_of(table, target, asked=True)
     if role.constant and not isinstance(role.entry, Category):
         return role.entry or Number(target), []
     if role.entry is None or isinstance(role.entry, Category):

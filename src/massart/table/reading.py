@@ -54,7 +54,7 @@ def read_table(
         raise
     except MemoryError:
         raise TableError(f"{source.name}: the table does not fit into memory") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         source.check_unchanged()
         raise _in_plain_words(source, error) from None
     source.check_unchanged()
@@ -68,6 +68,8 @@ def _read(
         head = stream.read(_HEAD_BYTES)
     if not head:
         raise TableError(f"{source.name}: the file is empty")
+    if compression_of(head) is not None:
+        raise TableError(f"{source.name}: the file is compressed twice: unpack it once")
     kind = format_of(source, head)
     if kind is Format.TEXT:
         return read_delimited(source, head, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=callback)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,8 @@ FEW_LEVELS = 20
 NUMBERS_SHARE = 0.9
 """From this share of numbers on, a text among them is taken for a mistake and not for a level."""
 
+_FIRST_ROWS = 1 << 12
+_SAMPLE_TEXTS = 1 << 10
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(?i:[ap]\.?m\.?)?\s*(?i:z|utc|[-+]\d{2}:?\d{2})?"
 _DAY = (
@@ -31,7 +34,7 @@ _DAY = (
     rf"\d{{1,2}}\.?[-/ ]{_MONTH}([-/, ]+\d{{2,4}})?|{_MONTH} \d{{1,2}}(,? \d{{4}})?|{_MONTH}[- ]\d{{2,4}})"
 )
 # 2024.05 and 12.30 are numbers, so numbers are looked for first.
-_DATE = rf"^(({_DAY})([T ,]+{_CLOCK})?|{_CLOCK})$"
+_DATE = rf"^(({_DAY})([T ,]+({_CLOCK}|\d{{2}}Z?))?|{_CLOCK})$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     name : str
         Of the column.
     asked : bool
-        Whether somebody asked for it by name: then more levels make a category.
+        Whether somebody asked for it by name: then it may have more levels, and gaps in most rows.
     with_base : bool
         Whether the most frequent level of a category gets no column of X.
 
@@ -75,19 +78,23 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
         For text among numbers, naming the row.
     """
     column = table.column(name)
-    kind = column.type
-    if column.null_count == len(column):
+    coded = pa.types.is_dictionary(column.type)
+    unfit = unfit_type(column.type.value_type if coded else column.type)
+    levels = levels_of(column) if not unfit and (coded or is_text(column.type)) else None
+    n_present = len(column) - column.null_count if levels is None else levels.n_present
+    if n_present == 0:
         return Role(None, "it is empty")
-    if is_text(kind) and not pa.types.is_dictionary(kind):
-        return _role_of_text(table, name, levels_of(column), asked, with_base)
-    if pa.types.is_dictionary(kind):
-        unfit = unfit_type(kind.value_type)
-        return Role(None, unfit) if unfit else _role_of_text(table, name, levels_of(column), asked, with_base)
-    if pa.types.is_boolean(kind):
+    if unfit:
+        return Role(None, unfit)
+    if 2 * n_present < len(column) and not asked:
+        # As an input it would cost more rows than it leaves.
+        return Role(None, f"it is empty in {len(column) - n_present:,} of {len(column):,} rows")
+    if levels is not None:
+        return _role_of_text(table, name, levels, asked, with_base)
+    if pa.types.is_boolean(column.type):
         same = pc.all(column).as_py() or not pc.any(column).as_py()
         return Role(Flag(name), "it is the same in every row" if same else "", constant=bool(same))
-    unfit = unfit_type(kind)
-    return Role(None, unfit) if unfit else _role_of_numbers(column, name)
+    return _role_of_numbers(column, name)
 
 
 def unfit_type(kind: pa.DataType) -> str:
@@ -122,39 +129,58 @@ def text_among_numbers(table: Table, name: str, levels: Levels, numbers: Numbers
 
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
+    # The first rows tell of nearly every column that it is neither empty nor constant.
+    for part in (column.slice(0, _FIRST_ROWS), column):
+        low, high = _limits(part)
+        if low is not None and low < high:
+            return Role(Number(name))
+    if low is None:
+        return Role(None, "it is empty")
+    # A column of zeros determines nothing even where there is no intercept.
+    return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
+
+
+def _limits(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    """Return the least and the largest number, None if there is none."""
     if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
         column = column.cast(pa.float64(), safe=False)
     limits = pc.min_max(column)
     low, high = limits["min"].as_py(), limits["max"].as_py()
-    if low is None or (isinstance(low, float) and math.isnan(low)):
-        return Role(None, "it is empty")
-    if low == high:
-        # A column of zeros determines nothing even where there is no intercept.
-        return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
-    return Role(Number(name))
+    return (None, None) if isinstance(low, float) and math.isnan(low) else (low, high)
 
 
 def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_base: bool) -> Role:
-    if levels.n_present == 0:
-        return Role(None, "it is empty")
-    coded = pa.types.is_dictionary(table.column(name).type)
     yes, no, nothing = words_for_flags(levels)
     if yes.any() and no.any() and (yes | no | nothing).all():
         return Role(Flag(name), notice=f"Read {quote(name)} as 1 for yes or true and 0 for no or false.")
-    if not coded or is_text(table.column(name).type):
+    if is_text(table.column(name).type) and _may_be_numbers_or_dates(levels):
         numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
         present = int(levels.counts[~numbers.missing].sum())
-        share = levels.counts[numbers.is_number].sum() / present if present else 0.0
+        n_numbers = int(levels.counts[numbers.is_number].sum())
         if present == 0:
             return Role(None, "it is empty")
-        if share == 1:
+        if n_numbers == present:
             return _role_of_number_text(name, levels, numbers)
-        if share >= NUMBERS_SHARE:
+        if n_numbers >= NUMBERS_SHARE * present:
             raise text_among_numbers(table, name, levels, numbers)
-        dates = flags(pc.match_substring_regex(levels.texts, _DATE))
-        if levels.counts[dates].sum() >= NUMBERS_SHARE * levels.n_present:
+        if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * levels.n_present:
             return Role(None, "it holds dates")
     return _role_of_levels(name, levels, asked, with_base)
+
+
+def _may_be_numbers_or_dates(levels: Levels) -> bool:
+    """Whether more than half of some texts are numbers or dates: a look at all of a column of free text takes long."""
+    step = len(levels.texts) // _SAMPLE_TEXTS
+    if step < 2:
+        return True
+    places = np.arange(0, len(levels.texts), step)
+    texts = levels.texts.take(pa.array(places))
+    numbers = read_numbers(texts, levels.counts[places])
+    return bool((numbers.is_number | numbers.missing | _dates(texts)).mean() > 0.5)
+
+
+def _dates(texts: pa.Array) -> BoolArray:
+    return flags(pc.match_substring_regex(texts, _DATE))
 
 
 def _role_of_number_text(name: str, levels: Levels, numbers: Numbers) -> Role:

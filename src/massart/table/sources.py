@@ -127,6 +127,8 @@ def _open_file(path: Path) -> Source:
         if stat.S_ISREG(found.st_mode):
             path.open("rb").close()
     except FileNotFoundError:
+        if path.is_symlink():
+            raise TableError(f"{name}: this is a link to {quote(path.readlink())}, which is not there") from None
         raise TableError(f"{name}: no such file{_near_files(path)}") from None
     except PermissionError:
         raise TableError(f"{name}: no permission to read the file") from None

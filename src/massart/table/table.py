@@ -45,10 +45,11 @@ class Table:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column; TableError with near names if there is none of that name."""
-        if name not in self.arrow.column_names:
+        place = self.arrow.schema.get_field_index(name)
+        if place < 0:
             alone = " (only one column was found: is the delimiter right?)" if self.arrow.num_columns == 1 else ""
             raise TableError(f"{self.name}: no column {quote(name)}: {near(name, self.column_names)}{alone}")
-        return self.arrow.column(name)
+        return self.arrow.column(place)
 
     def cells(self, columns: Sequence[str], rows: NDArray[np.intp]) -> dict[str, list[object]]:
         """Return some columns for some rows as plain Python values.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import io
-from typing import TYPE_CHECKING
+import re
+import threading
+from typing import TYPE_CHECKING, Any
 
 from massart.progress import Callback, silent
 from massart.table.errors import TableError, quote
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 UTF_8 = "utf-8"
 SAMPLE_BYTES = 1 << 18
+
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of it
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -56,7 +60,11 @@ class Text(io.RawIOBase):
         Quotation marks read so far: an odd number at the end is a sign of one that is never closed.
     """
 
+    _stream: Any = None
+
     def __init__(self, source: Source, encoding: str, callback: Callback = silent) -> None:
+        # Arrow may still be reading ahead in another thread when it gives up a file.
+        self._lock = threading.Lock()
         self.quotes = 0
         self._source, self._encoding = source, encoding
         self._stream = open_stream(source, callback)
@@ -69,6 +77,24 @@ class Text(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return up to about `size` bytes; none at the end."""
+        with self._lock:
+            return b"" if self.closed else self._read(size)
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill a buffer, for the wrappers of the standard library."""
+        room = memoryview(buffer).cast("B")
+        data = self.read(len(room) // 4)  # one byte of another encoding is at most three in UTF-8
+        room[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the source."""
+        with self._lock:
+            if self._stream is not None:
+                self._stream.close()
+            super().close()
+
+    def _read(self, size: int) -> bytes:
         data: bytes = self._stream.read(size if size >= 0 else None)
         if self._decoder is not None:
             data = self._decoded(data, size)
@@ -81,18 +107,6 @@ class Text(io.RawIOBase):
             )
         self._lines += data.count(b"\n")
         return data
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill a buffer, for the wrappers of the standard library."""
-        room = memoryview(buffer).cast("B")
-        data = self.read(len(room) // 4)  # one byte of another encoding is at most three in UTF-8
-        room[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        """Close the source."""
-        self._stream.close()
-        super().close()
 
     def _decoded(self, data: bytes, size: int) -> bytes:
         assert self._decoder is not None
@@ -115,15 +129,20 @@ def lines_of(source: Source, encoding: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(buffered, UTF_8, errors="surrogateescape", newline="")
 
 
+def first_bytes(source: Source, encoding: str, size: int) -> bytes:
+    """Return about the first `size` bytes as UTF-8, fewer only if there are no more."""
+    parts: list[bytes] = []
+    with Text(source, encoding) as text:
+        while size > 0 and (part := text.read(size)):
+            parts.append(part)
+            size -= len(part)
+    return b"".join(parts)
+
+
 def sample_of(source: Source, encoding: str) -> str:
     """Return the first lines, cut after a whole one where the text is longer than the sample."""
-    with Text(source, encoding) as text:
-        parts, size = [], 0
-        while size < SAMPLE_BYTES and (part := text.read(SAMPLE_BYTES - size)):
-            parts.append(part)
-            size += len(part)
-    data = b"".join(parts)
-    if size >= SAMPLE_BYTES and b"\n" in data:
+    data = first_bytes(source, encoding, SAMPLE_BYTES)
+    if len(data) >= SAMPLE_BYTES and b"\n" in data:
         data = data[: data.rindex(b"\n") + 1]
     return data.decode(UTF_8, "replace").removeprefix("\ufeff")
 
@@ -132,7 +151,7 @@ def check_utf_8(source: Source, encoding: str) -> None:
     """Raise TableError naming the first line that is no UTF-8."""
     with lines_of(source, encoding) as lines:
         for number, line in enumerate(lines, 1):
-            if any("\udc80" <= c <= "\udcff" for c in line if c > "\x7f"):
+            if not line.isascii() and _NO_UTF_8.search(line):
                 raise TableError(
                     f"{source.name}: line {number:,} is not UTF-8 text: "
                     "name the encoding, for instance --encoding latin-1 or cp1252"

@@ -1,6 +1,6 @@
 """Arrow's memory as numpy arrays.
 
-Arrow's own conversion imports pandas where it is installed, which takes longer than reading most tables.
+Arrow's own conversion imports pandas where it is installed, which takes longer than reading most tables of numbers.
 """
 
 from __future__ import annotations

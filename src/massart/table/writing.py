@@ -160,10 +160,10 @@ def _without_formulas(arrow: pa.Table) -> pa.Table:
 
 def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:
     names = arrow.column_names
+    as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for start in range(0, arrow.num_rows, _BLOCK_ROWS):
         block = arrow.slice(start, _BLOCK_ROWS)
         text = io.StringIO()
         for row in zip(*map(plain_values, block.columns), strict=True):
-            text.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False))
-            text.write("\n")
+            text.write(as_json(dict(zip(names, row, strict=True))) + "\n")
         stream.write(text.getvalue().encode())

@@ -148,10 +148,10 @@ LATE = {
 @pytest.mark.parametrize("kind", LATE)
 def test_a_type_that_changes_far_below_is_widened(tmp_path, kind):
     cell, wanted = LATE[kind]
-    path = written(tmp_path / "a.csv", "a,b\n" + "1,2\n" * 600_000 + f"{cell},3\n")
+    path = written(tmp_path / "a.csv", "a,b\n" + "1,2\n" * 1_200_000 + f"{cell},3\n")
     table = read_table(path)
-    assert table.n_rows == 600_001
-    assert table.cells(["a", "b"], np.array([600_000])) == {"a": [wanted], "b": [3]}
+    assert table.n_rows == 1_200_001
+    assert table.cells(["a", "b"], np.array([1_200_000])) == {"a": [wanted], "b": [3]}
     first = table.cells(["a"], np.array([0]))["a"][0]
     assert float(first) == 1
 
@@ -164,8 +164,8 @@ def test_many_types_that_change_far_below_are_widened(tmp_path):
 
 
 def test_a_column_that_is_empty_at_first_is_typed_by_what_comes(tmp_path):
-    path = written(tmp_path / "a.csv", "a,b\n" + ",2\n" * 600_000 + "1.5,3\n")
-    assert read_table(path).cells(["a"], np.array([0, 600_000])) == {"a": [None, 1.5]}
+    path = written(tmp_path / "a.csv", "a,b\n" + ",2\n" * 1_200_000 + "1.5,3\n")
+    assert read_table(path).cells(["a"], np.array([0, 1_200_000])) == {"a": [None, 1.5]}
 
 
 def test_lines_inside_quotes_may_come_late(tmp_path):

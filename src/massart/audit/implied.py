@@ -6,6 +6,8 @@ rounded; then it is exact. Labels that were rounded, to cents say, imply rounded
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from massart.exact import Tolerance
@@ -15,6 +17,8 @@ from massart.rows import FloatArray
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000
+_FLOAT_DIGITS = 14
+_SMALLEST_SIZE = 1e-280
 
 
 def places_of(X: FloatArray, formula: Formula, tolerance: Tolerance) -> int | None:
@@ -37,6 +41,24 @@ def implied_values(X: FloatArray, formula: Formula, tolerance: Tolerance) -> Flo
     values = formula.predict(X)
     places = places_of(X, formula, tolerance)
     return values if places is None else np.round(values, places) + 0.0  # no negative zero
+
+
+def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:
+    """Return given minus implied without what floats lose in such a difference: 9.37, not 9.370000000000005."""
+    size = np.abs(given) + np.abs(implied)
+    places = _FLOAT_DIGITS - np.ceil(np.log10(np.maximum(size, _SMALLEST_SIZE))).astype(int)
+    found = given - implied
+    for count in np.unique(places):
+        chosen = places == count
+        found[chosen] = np.round(found[chosen], count)
+    return found + 0.0  # no negative zero
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return the name of a column beside those of a table: itself, or one like it that is not taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _column_places(column: FloatArray) -> int:

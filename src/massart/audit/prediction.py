@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from massart.audit.implied import implied_values
+from massart.audit.implied import free_name, implied_values, residuals
 from massart.audit.model_file import SavedModel
-from massart.rows import FloatArray
-from massart.table import Table, column_values, encode
+from massart.rows import BoolArray, FloatArray
+from massart.table import Design, Table, column_values, encode
 
 ROW = "row"
 
@@ -42,27 +41,23 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
     implied[design.kept] = implied_values(design.X, model.formula, model.tolerance)
     every = np.arange(table.n_rows)
     columns: dict[str, Any] = {ROW: every + 1} if id_column is None else table.cells([id_column], every)
-    columns["implied"] = np.ma.MaskedArray(implied, mask=~known)
+    values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}
     if model.formula.target in table.column_names:
         given = column_values(table, model.encoding.target)
-        columns |= _compared(model, given, implied, known, _sizes(model, design.X, design.kept, table.n_rows))
-    return Prediction(columns, design.notices)
+        both = known & ~np.isnan(given)
+        there = np.where(np.isnan(given), 0.0, given)
+        values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
+        values["residual"] = np.ma.MaskedArray(residuals(there, implied), mask=~both)
+        values["wrong"] = np.ma.MaskedArray(_wrong(model, design, there), mask=~both)
+    return Prediction(columns | {free_name(name, columns): value for name, value in values.items()}, design.notices)
 
 
-def _compared(
-    model: SavedModel, given: FloatArray, implied: FloatArray, known: NDArray[np.bool_], sizes: FloatArray
-) -> dict[str, Any]:
-    both = known & ~np.isnan(given)
-    values = np.where(both, given, 0.0)
-    residual = values - implied
-    wrong = ~model.tolerance.agree(residual, sizes + np.abs(values))
-    masks = {"given": (values, ~np.isnan(given)), "residual": (residual, both), "wrong": (wrong, both)}
-    return {name: np.ma.MaskedArray(value, mask=~shown) for name, (value, shown) in masks.items()}
-
-
-def _sizes(model: SavedModel, X: FloatArray, kept: NDArray[np.intp], n_rows: int) -> FloatArray:
-    """Return |w|.|x| of each row: what rounding errors are measured by."""
-    sizes = np.zeros(n_rows)
-    constant = 0.0 if model.formula.intercept is None else abs(model.formula.intercept.coef)
-    sizes[kept] = np.abs(X) @ np.abs([term.coef for term in model.formula.terms]) + constant
-    return sizes
+def _wrong(model: SavedModel, design: Design, given: FloatArray) -> BoolArray:
+    """Return the rows that do not follow, judged as they were when the formula was found: before rounding."""
+    X, formula = design.X, model.formula
+    constant = 0.0 if formula.intercept is None else abs(formula.intercept.coef)
+    sizes = np.abs(X) @ np.abs([term.coef for term in formula.terms]) + constant
+    labels = given[design.kept]
+    wrong = np.zeros(len(given), dtype=bool)
+    wrong[design.kept] = ~model.tolerance.agree(labels - formula.predict(X), sizes + np.abs(labels))
+    return wrong

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from massart.audit import choice
 from massart.audit.choice import Kind
-from massart.audit.implied import implied_values
+from massart.audit.implied import free_name, implied_values, residuals
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate, Verdict
 from massart.exact import Tolerance
@@ -28,8 +28,6 @@ ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
 
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
-_FLOAT_DIGITS = 14
-_SMALLEST_SIZE = 1e-280
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Audit:
         return {
             "given": given,
             "implied": implied,
-            "residual": _tidy(given - implied, np.abs(given) + np.abs(implied)),
+            "residual": residuals(given, implied),
             "wrong": self.wrong[order],
             "rank": np.arange(1, len(order) + 1),
         }
@@ -134,13 +132,13 @@ class Audit:
     def _named(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> dict[str, Any]:
         """Put what tells which row it is before the values; columns of the table keep their names."""
         columns: dict[str, Any] = {ROW: numbers + 1} | self.table.cells(self._shown(), numbers)
-        return columns | {_free(name, columns): value for name, value in values.items()}
+        return columns | {free_name(name, columns): value for name, value in values.items()}
 
     def fixed(self) -> Table:
         """Return the table with the wrong targets replaced; what was given stays in a column beside it."""
         target = self.formula.target
         rows = self.design.kept[self.wrong]
-        original = _free(f"{target}_given", self.table.column_names)
+        original = free_name(f"{target}_given", self.table.column_names)
         return replaced(self.table, target, rows, self.implied[self.wrong], original)
 
     def model(self) -> SavedModel:
@@ -291,23 +289,6 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _VERSIONS)])
 
 
-def _tidy(residual: FloatArray, size: FloatArray) -> FloatArray:
-    """Round away what floats lose in a difference of two numbers of this size."""
-    places = _FLOAT_DIGITS - np.ceil(np.log10(np.maximum(size, _SMALLEST_SIZE))).astype(int)
-    rounded = residual.copy()
-    for count in np.unique(places):
-        chosen = places == count
-        rounded[chosen] = np.round(residual[chosen], count)
-    return rounded + 0.0  # no negative zero
-
-
 def _padded(values: NDArray[Any], n_missing: int) -> NDArray[Any]:
     nothing = np.zeros(n_missing, dtype=values.dtype)
     return np.ma.MaskedArray(np.concatenate([values, nothing]), mask=np.arange(len(values) + n_missing) >= len(values))
-
-
-def _free(name: str, taken: Sequence[str] | Mapping[str, Any]) -> str:
-    """Return the name, or one like it that is not taken."""
-    while name in taken:
-        name += "_"
-    return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,15 +15,20 @@ from massart.cli.demo import demo
 from massart.cli.fit import fit
 from massart.cli.predict import predict
 from massart.cli.reproduce import reproduce
+from massart.cli.words import one_line
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]
+
+_STOPPED = 130
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may have no letter for ≈ or for a name
     try:
         status = app(list(arguments), prog_name="massart", standalone_mode=False, obj=list(arguments))
         sys.stdout.flush()
@@ -33,14 +39,17 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except (ValueError, OSError) as error:
         return _complain(str(error))
-    except typer.Abort:
+    except MemoryError:
+        return _complain("there is not enough memory for this table")
+    except (typer.Abort, KeyboardInterrupt):
+        status = _STOPPED
+    if status == _STOPPED:  # typer may have made it of the interrupt
         typer.echo("massart: stopped", err=True)
-        return 130
     return status if isinstance(status, int) else 0
 
 
 def _complain(message: str) -> int:
-    typer.echo(f"massart: {' '.join(message.split())}", err=True)
+    typer.echo(f"massart: {one_line(message)}", err=True)
     return 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,15 +25,17 @@ def demo(
 
     from massart.audit import audit_table
     from massart.cli.fit import check_outputs, tell, tell_notices, write_outputs
+    from massart.cli.words import harmless
     from massart.demo import GROUP, ID, TARGET, make_ledger
     from massart.table import write_columns
 
     ledger, report, audit = out / LEDGER, out / REPORT, out / AUDIT
-    check_outputs("-", {"--audit": audit, "--fixed": ledger, "--report": report})
+    check_outputs([], {"--audit": audit, "--fixed": ledger, "--report": report})
     write_columns(ledger, make_ledger(np.random.default_rng(seed), rows))
-    command = f"massart fit {ledger} --target {TARGET} --id {ID} --group {GROUP} --report {report} --audit {audit}"
-    typer.echo(f"A ledger of {rows:,} jobs, about a third of its totals wrong: {ledger}", err=True)
-    typer.echo(f"$ {command}", err=True)
+    options = ["--target", TARGET, "--id", ID, "--group", GROUP, "--report", str(report), "--audit", str(audit)]
+    command = shlex.join(["massart", "fit", str(ledger), *options])
+    typer.echo(f"A ledger of {rows:,} jobs, about a third of its totals wrong: {harmless(ledger)}", err=True)
+    typer.echo(f"$ {harmless(command)}", err=True)
     found = audit_table(ledger, TARGET, id_column=ID, group_column=GROUP)
     tell_notices(found)
     write_outputs(found, command, str(ledger), report=report, audit=audit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from enum import StrEnum
@@ -17,6 +18,10 @@ from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
 if TYPE_CHECKING:
     from massart.audit import Audit
     from massart.table import Table
+
+
+TABLES = ("--audit", "--fixed", "--out")
+"""Options whose file is a table."""
 
 
 class Kind(StrEnum):
@@ -74,7 +79,7 @@ def fit(
 
     level = _tolerance(tolerance)
     outputs = {"--report": report, "--audit": audit, "--fixed": fixed, "--save": save}
-    check_outputs(file, outputs)
+    check_outputs([file], outputs)
     with spinner("Reading") as draw:
         table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
     with spinner("Fitting") as draw:
@@ -122,21 +127,23 @@ def tell(found: Audit, as_json: bool = False) -> None:
         typer.echo(line)
 
 
-def check_outputs(source: str, outputs: dict[str, Path | None]) -> None:
-    """Complain, before any work, of outputs that cannot be written or would overwrite the input or each other."""
+def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]) -> None:
+    """Complain, before any work, of outputs that cannot be written or would overwrite an input or each other."""
     from massart.files import check_place
     from massart.report import check_installed
     from massart.table import check_output
 
-    taken = {Path(source).resolve(): "the file that is read"} if source != "-" else {}
+    taken = {os.path.realpath(source): "the file that is read" for source in sources if str(source) != "-"}
     for option, path in outputs.items():
         if path is None:
             continue
-        place = path.resolve()
+        place = os.path.realpath(path)
         if place in taken:
             raise ValueError(f"{option} {path} would overwrite {taken[place]}")
         taken[place] = f"the output of {option}"
-        if option in ("--audit", "--fixed"):
+        if path.exists() and not path.is_file() and not path.is_dir():  # such as /dev/null, which a file would replace
+            raise ValueError(f"{option} {path}: this is not a regular file")
+        if option in TABLES:
             check_output(path)
         else:
             check_place(path)
@@ -155,6 +162,7 @@ def write_outputs(
     save: Path | None = None,
 ) -> None:
     """Write what was asked for, and say so."""
+    from massart.cli.words import harmless
     from massart.table import write_columns, write_table
 
     with spinner("Writing"):
@@ -163,12 +171,24 @@ def write_outputs(
         if fixed is not None:
             write_table(fixed, found.fixed())
         if save is not None:
-            found.model().save(save)
+            _write(save, found.model().to_json())
         if report is not None:
-            found.report({"command": command, **_digest(source)}).save(report)
+            _write(report, found.report({"command": command, **_digest(source)}).to_html())
     for what, path in (("audit", audit), ("fixed table", fixed), ("model", save), ("report", report)):
         if path is not None:
-            typer.echo(f"Wrote the {what} to {path}.", err=True)
+            typer.echo(f"Wrote the {what} to {harmless(path)}.", err=True)
+    if fixed is not None and found.n_wrong and not found.is_certain:
+        verdict = found.certificate.verdict.name
+        typer.echo(f"The formula is not certain ({verdict}), nor are the values it gave the fixed table.", err=True)
+
+
+def _write(path: Path, content: str) -> None:
+    from massart import files
+
+    try:
+        files.write(path, content.encode())
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def _digest(source: str) -> dict[str, str]:
@@ -193,4 +213,4 @@ def _tolerance(text: str) -> float | Literal["auto"]:
 def _names(given: Sequence[str], table: Table) -> list[str]:
     """Return the columns named one by one or, where no column has that name, with commas between them."""
     known = set(table.column_names)
-    return [name for text in given for name in ([text] if text in known else text.split(","))]
+    return [name for text in given for name in ([text] if text in known else map(str.strip, text.split(",")))]

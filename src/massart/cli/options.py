@@ -9,7 +9,11 @@ File: TypeAlias = Annotated[
 ]
 IdColumn: TypeAlias = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
 Delimiter: TypeAlias = Annotated[
-    str | None, typer.Option(help="Between the fields of a CSV file; found out by default.")
+    str | None,
+    typer.Option(
+        help="Between the fields of a CSV file, tab or one character; found out by default.",
+        parser=lambda text: "\t" if text in ("tab", r"\t") else text,
+    ),
 ]
 Decimal: TypeAlias = Annotated[str | None, typer.Option(help="The decimal mark, . or ,; found out by default.")]
 Encoding: TypeAlias = Annotated[str | None, typer.Option(help="Of a text file, such as latin-1; UTF-8 by default.")]

@@ -25,9 +25,10 @@ def predict(
     """
     from massart.audit import apply_model, load_model
     from massart.cli.fit import check_outputs
+    from massart.cli.words import harmless
     from massart.table import csv_text, read_table, write_columns
 
-    check_outputs(file, {"--audit": out})
+    check_outputs([model, file], {"--out": out})
     saved = load_model(model)
     table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
     found = apply_model(saved, table, id_column=id_column)
@@ -37,4 +38,4 @@ def predict(
         typer.echo(csv_text(found.columns), nl=False)
     else:
         write_columns(out, found.columns)
-        typer.echo(f"Wrote {table.n_rows:,} rows to {out}.", err=True)
+        typer.echo(f"Wrote {table.n_rows:,} rows to {harmless(out)}.", err=True)

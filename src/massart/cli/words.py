@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,22 +18,31 @@ MOST_GROUPS = 10
 MOST_WRONG_ROWS = 5
 
 _MOST_CELL = 28
+_GLUE = "\0"
+_GLUED = re.compile(r"`[^`]*`|\([^()]*\)| \* |(?<= [-+]) ")
+
+
+def harmless(text: object) -> str:
+    """Return a text with what a terminal would take for a command, line ends among them, written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def one_line(text: str) -> str:
+    """Return a text of any layout as one harmless line."""
+    return harmless(" ".join(text.split()))
 
 
 def lines(found: Audit) -> Iterator[str]:
     """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
-    formula = found.formula
-    yield from textwrap.wrap(
-        formula.text(MOST_TERMS), WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
+    yield from _formula(one_line(found.formula.text(MOST_TERMS)))
     yield ""
     judged = len(found.wrong)
     follow = judged - found.n_wrong
     yield (
         f"{found.certificate.verdict.name}: {follow:,} of {judged:,} rows ({_percent(follow, judged)}) follow it, "
-        f"{found.n_wrong:,} do not ({found.tolerance.reason})."
+        f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not ({found.tolerance.reason})."
     )
-    yield from textwrap.wrap(found.certificate.explain(), WIDTH)
+    yield from textwrap.wrap(one_line(found.certificate.explain()), WIDTH)
     yield ""
     yield from _coefficients(found)
     if found.plan.group_column is not None:
@@ -40,6 +51,13 @@ def lines(found: Audit) -> Iterator[str]:
     if found.n_wrong:
         yield ""
         yield from _wrong_rows(found)
+
+
+def _formula(text: str) -> Iterator[str]:
+    """Break a formula into lines, each of whole terms with their signs."""
+    glued = _GLUED.sub(lambda piece: piece[0].replace(" ", _GLUE), text)
+    for line in textwrap.wrap(glued, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False):
+        yield line.replace(_GLUE, " ")
 
 
 def _coefficients(found: Audit) -> Iterator[str]:
@@ -80,18 +98,30 @@ def _wrong_rows(found: Audit) -> Iterator[str]:
 def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Set texts in columns: the first to the left, the others to the right."""
     short = [[_cut(cell) for cell in row] for row in rows]
-    widths = [max(len(row[j]) for row in short) for j in range(len(short[0]))]
+    widths = [max(width_of(row[j]) for row in short) for j in range(len(short[0]))]
     for row in short:
         first, *others = (
-            cell.ljust(width) if j == 0 else cell.rjust(width)
+            cell + " " * (width - width_of(cell)) if j == 0 else " " * (width - width_of(cell)) + cell
             for j, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(["  " + first, *others]).rstrip()
 
 
+def width_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes: Chinese letters take two, combining accents none."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+
+
 def _cut(text: str) -> str:
+    """Return a text that fits into a cell; names that are long differ at their ends, so the middle goes."""
     clean = "".join(letter if letter.isprintable() else " " for letter in text)
-    return clean if len(clean) <= _MOST_CELL else clean[: _MOST_CELL - 1] + "…"
+    if width_of(clean) <= _MOST_CELL:
+        return clean
+    kept = len(clean) - 1
+    while width_of(shown := f"{clean[: (kept + 1) // 2]}…{clean[len(clean) - kept // 2 :]}") > _MOST_CELL:
+        kept -= 1
+    return shown
 
 
 def _cell(value: object) -> str:

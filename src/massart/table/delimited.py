@@ -24,7 +24,7 @@ from massart.table.sources import Source
 from massart.table.table import Table, check_names, checked, named
 from massart.table.text import Text, encoding_of, first_bytes, sample_of
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 22
 _LARGEST_BLOCK = 1 << 28
 _MOST_READINGS = 6
 _MISFIT = re.compile(r"In CSV column #(\d+): .*?invalid value '(.*)'", re.DOTALL)

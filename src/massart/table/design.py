@@ -1,7 +1,7 @@
 """From a table to numbers: the matrix X, the labels y, and the rows they come from.
 
-Each column of X is contiguous and is filled straight from Arrow's memory, so that the numbers exist twice at most: in
-the table and in X.
+Each column of X is contiguous and is filled straight from Arrow's memory. Floats of a table without missing values move:
+the table keeps them where X has them, so that they exist once. Other numbers exist twice at most.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from massart.table.numbers import LARGEST_EXACT, read_numbers
 from massart.table.roles import text_among_numbers, unfit_type, words_for_flags
 from massart.table.table import Table
 from massart.table.views import view
+
+
+_WORTH_RETURNING = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +69,18 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
         no row is left.
     """
     n, d = table.n_rows, len(encoding.terms)
-    columns = np.empty((d, n))
+    entries = [*encoding.inputs, *([encoding.target] if with_target else [])]
+    complete = not any(table.column(entry.column).null_count for entry in entries)
+    columns, y = np.empty((d, n)), np.empty(n) if with_target else None
     gaps = _Gaps(n)
     place = 0
     for entry in encoding.inputs:
-        _fill(table, entry, columns[place : place + len(entry.terms)], gaps)
+        part = columns[place : place + len(entry.terms)]
         place += len(entry.terms)
-    y = None
-    if with_target:
-        y = np.empty(n)
+        _fill(table, entry, part, gaps)
+        if complete:
+            _move(table, entry, part[0])
+    if y is not None:
         _fill(table, encoding.target, y[None, :], gaps)
     if not gaps.any:
         return Design(columns.T, y, np.arange(n, dtype=np.intp), n, ())
@@ -84,7 +90,15 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     notice = gaps.notice()
     if kept.size == 0:
         raise TableError(f"{table.name}: no row is left. {notice}")
-    return Design(_compressed(columns, kept), None if y is None else y[kept], kept, n, (notice,))
+    X = columns[:, kept].T if complete else _compressed(columns, kept)  # the table may live in these columns
+    return Design(X, None if y is None else y[kept], kept, n, (notice,))
+
+
+def _move(table: Table, entry: Input, values: FloatArray) -> None:
+    if isinstance(entry, Number) and table.column(entry.column).type == pa.float64():
+        table.move(entry.column, values)
+        if values.nbytes >= _WORTH_RETURNING:
+            pa.default_memory_pool().release_unused()  # Arrow keeps what it frees for later, of which there is none
 
 
 def column_values(table: Table, entry: Number | Flag) -> FloatArray:

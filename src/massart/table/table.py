@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from massart.rows import FloatArray
 from massart.table.errors import TableError, near, quote
+from massart.table.views import adopted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +53,12 @@ class Table:
             raise TableError(f"{self.name}: no column {quote(name)}: {near(name, self.column_names)}{alone}")
         return self.arrow.column(place)
 
+    def move(self, name: str, values: FloatArray) -> None:
+        """Let a column of floats live in other memory that holds the same numbers, so that they exist once."""
+        place = self.arrow.schema.get_field_index(name)
+        moved = self.arrow.set_column(place, self.arrow.schema.field(place), adopted(values))
+        object.__setattr__(self, "arrow", moved)  # what the table says is the same
+
     def cells(self, columns: Sequence[str], rows: NDArray[np.intp]) -> dict[str, list[object]]:
         """Return some columns for some rows as plain Python values.
 
@@ -65,7 +73,7 @@ class Table:
         dict of str to list
             Each cell is a str, int, float, bool or None; dates and times are ISO text.
         """
-        indices = pa.array(np.asarray(rows, dtype=np.int64))
+        indices = adopted(np.ascontiguousarray(rows, dtype=np.int64))
         return {name: plain_values(self.column(name).take(indices)) for name in columns}
 
 

@@ -23,6 +23,11 @@ def view(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=array.offset * dtype.itemsize)
 
 
+def adopted(values: NDArray[Any]) -> pa.Array:
+    """Return contiguous numbers as an Arrow array, in their own memory."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
 def flags(mask: pa.Array | pa.ChunkedArray) -> BoolArray:
     """Return Arrow booleans as numpy's; null is false."""
     filled = pc.fill_null(mask, False).cast(pa.uint8())

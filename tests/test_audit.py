@@ -119,6 +119,19 @@ def test_labels_rounded_to_cents_imply_cents() -> None:
     np.testing.assert_array_equal(np.flatnonzero(found.wrong), np.arange(0, 500, 4))
 
 
+def test_estimates_are_written_no_finer_than_they_are_known() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 100, 400)
+    y = 1.2345 * x + 3 + rng.normal(0, 0.1, 400)
+    y[::4] += 50
+    found = audit_table({"x": x, "y": y}, "y")
+    assert found.certificate.verdict.name == "NOISY"
+    (slope,) = found.formula.terms
+    assert len(slope.number()) <= 8
+    assert float(slope.number()) == pytest.approx(slope.coef, abs=slope.standard_error)
+    np.testing.assert_array_equal(found.implied, np.round(found.implied, 3))
+
+
 def test_the_fixed_table_follows_the_formula_everywhere() -> None:
     columns = ledger()
     found = audit_table(columns, "total")
@@ -161,6 +174,21 @@ def test_auto_stays_linear_where_zeros_are_wrong_entries(seed: int) -> None:
     found = audit_table({"x": x, "y": y}, "y")
     assert str(found.formula) == "y = 2 * x + 1"
     assert found.is_certain
+
+
+def test_a_limit_on_a_certain_formula_keeps_it_certain() -> None:
+    rng = np.random.default_rng(1)
+    n, k = 500, 10  # so few active rows on each plate that a ReLU alone is not certified
+    x, plate = rng.integers(-10, 60, n).astype(float), rng.integers(0, k, n)
+    y = np.maximum(0, 1.5 * x + plate / 4)
+    wrong = rng.random(n) < 0.3
+    y[wrong] = np.abs(np.round(rng.standard_normal(wrong.sum()) * 40, 2))
+    columns = {"x": x, "plate": [f"p{j}" for j in plate], "y": y}
+    found, alone, linear = (audit_table(columns, "y", model=kind) for kind in ("auto", "relu", "linear"))
+    assert (alone.certificate.verdict.name, linear.certificate.verdict.name) == ("PLURALITY", "MAJORITY")
+    assert found.formula.clipping
+    assert found.certificate.verdict.name == "MAJORITY"
+    np.testing.assert_array_equal(found.wrong, np.abs(y - np.maximum(0, 1.5 * x + plate / 4)) > 1e-9)
 
 
 def test_a_table_without_a_rule_is_not_certain() -> None:

@@ -61,8 +61,8 @@ class Term:
         return self.column if self.level is None else f"{self.column} = {self.level}"
 
     def number(self, digits: int = SHOWN_DIGITS) -> str:
-        """Return the coefficient as text: in full where it is exact, else rounded to so many digits."""
-        return write_number(self.coef, self.exact, digits)
+        """Return the coefficient as text: in full where it is exact, else as far as it is known, to so many digits."""
+        return write_number(self.coef, self.exact, digits, self.standard_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class Formula:
         for place, term in enumerate(written[:most_terms]):
             sign = "-" if term.coef < 0 else "+"
             yield f" {sign} " if place else "-" * (sign == "-")
-            size = write_number(abs(term.coef), None if term.exact is None else abs(term.exact), digits)
-            yield from self._product(term, size)
+            exact = None if term.exact is None else abs(term.exact)
+            yield from self._product(term, write_number(abs(term.coef), exact, digits, term.standard_error))
         if most_terms is not None and len(written) > most_terms:
             yield f" + {len(written) - most_terms} more terms"
 
@@ -201,14 +201,22 @@ def column_labels(columns: Sequence[tuple[str, str | None]], *, intercept: bool)
     return labels + [INTERCEPT_LABEL] * intercept
 
 
-def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS) -> str:
+def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS, error: float = 0.0) -> str:
     """Return an exact number in full, as a decimal or a fraction, and another one rounded to so many digits.
+
+    An estimate is rounded to the second digit of its standard error.
 
     Examples
     --------
     >>> write_number(0.42, Fraction(21, 50)), write_number(1 / 3, Fraction(1, 3)), write_number(2**0.5, None)
     ('0.42', '1/3', '1.414213562')
+    >>> write_number(12.34567, None, error=0.0213), write_number(-0.0026049, None, error=0.0064)
+    ('12.346', '-0.0026')
     """
+    if exact is None and 0 < error < math.inf:
+        places = min(max(1 - math.floor(math.log10(error)), 0), _MOST_PLACES)
+        known = f"{value:.{places}f}"
+        return min(known, f"{value:.{digits}g}", key=len)
     if exact is None:
         return f"{value:.{digits}g}"
     if abs(exact) >= _LARGEST_IN_FULL:

@@ -6,6 +6,7 @@ rounded; then it is exact. Labels that were rounded, to cents say, imply rounded
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container
 
 import numpy as np
@@ -25,6 +26,8 @@ def places_of(X: FloatArray, formula: Formula, tolerance: Tolerance) -> int | No
     """Return the places after the point that the formula needs on these rows; None if there is no such number."""
     if tolerance.places is not None:
         return tolerance.places
+    if formula.noisy and tolerance.absolute > 0:  # digits far below the noise say nothing
+        return min(max(2 - math.floor(math.log10(tolerance.absolute)), 0), _MOST_PLACES)
     constant = 0.0 if formula.intercept is None else formula.intercept.coef
     coefs = np.array([*(term.coef for term in formula.terms), constant])
     of_coefs = count_decimals(coefs)

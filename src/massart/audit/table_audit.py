@@ -16,7 +16,7 @@ from massart.audit import choice
 from massart.audit.choice import Kind
 from massart.audit.implied import free_name, implied_values, residuals
 from massart.audit.model_file import SavedModel
-from massart.certificate import Certificate, Verdict
+from massart.certificate import Certificate
 from massart.exact import Tolerance
 from massart.formula import Formula, column_labels, compose
 from massart.progress import Callback, silent
@@ -76,7 +76,7 @@ class Audit:
     @property
     def is_certain(self) -> bool:
         """Whether the verdict is PROVEN or MAJORITY."""
-        return self.certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
+        return self.certificate.verdict in choice.CERTAIN
 
     @property
     def given(self) -> FloatArray:

@@ -125,10 +125,12 @@ class Certificate:
         if self.determined is Verdict.PROVEN:
             sentences += self._proof()
         elif self.determined is Verdict.MAJORITY:
-            sentences.append(
-                "A majority agrees: the paper's test, which is right if fewer than half of the labels are wrong."
-            )
+            sentences.append("A majority agrees: it is the right formula if fewer than half of the labels are wrong.")
             sentences.append("Not claimed: that no other formula fits as many rows; " + self._gap() + ".")
+        elif self.n_decisive <= self.rank:
+            sentences.append(
+                "No formula was found: no clear majority agrees, and any table has a formula for so few rows."
+            )
         else:
             sentences.append(
                 "It is the best formula found, but no clear majority confirms it: treat it as a hypothesis."

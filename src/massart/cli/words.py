@@ -76,7 +76,7 @@ def _coefficients(found: Audit) -> Iterator[str]:
 
 def _groups(found: Audit) -> Iterator[str]:
     groups = found.groups()
-    rows = [(found.plan.group_column or "", "wrong", "rows", "share")]
+    rows = [(found.plan.group_column or "", "wrong" if found.is_certain else "off", "rows", "share")]
     rows += [
         (group.name, f"{group.n_wrong:,}", f"{group.n_rows:,}", _percent(group.n_wrong, group.n_rows))
         for group in groups[:MOST_GROUPS]
@@ -89,7 +89,10 @@ def _groups(found: Audit) -> Iterator[str]:
 def _wrong_rows(found: Audit) -> Iterator[str]:
     worst = found.worst(MOST_WRONG_ROWS)
     shown = min(MOST_WRONG_ROWS, found.n_wrong)
-    yield "The wrong row:" if found.n_wrong == 1 else f"The {shown} worst of {found.n_wrong:,} wrong rows:"
+    if not found.is_certain:  # then the formula may be wrong, and not the rows
+        yield f"The {shown} of {found.n_wrong:,} rows that are farthest from it:"
+    else:
+        yield "The wrong row:" if found.n_wrong == 1 else f"The {shown} worst of {found.n_wrong:,} wrong rows:"
     chosen = list(worst)[:-2]  # all are wrong, and in the order of their rank
     cells = ([_cell(value) for value in worst[name]] for name in chosen)
     yield from table([chosen, *zip(*cells, strict=True)])

@@ -10,18 +10,22 @@ from massart.progress import Callback, Progress, silent
 
 
 @contextmanager
-def bars() -> Iterator[Callback]:
-    """Give a callback that draws one bar for each task that counts down; one that does nothing where nobody watches."""
+def bars(*, in_bytes: bool = False) -> Iterator[Callback]:
+    """Give a callback that draws one bar for each task that counts down; one that does nothing where nobody watches.
+
+    Bars of bytes are gone when the work is done.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield silent
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=console) as shown:
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn())
+    with Bars(*columns, console=console, transient=in_bytes) as shown:
         tasks: dict[str, Any] = {}
 
         def draw(step: Progress) -> None:
@@ -47,7 +51,11 @@ def spinner(what: str) -> Iterator[Callback]:
         yield silent
         return
     with Bars(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
     ) as shown:
         task = shown.add_task(what)
 

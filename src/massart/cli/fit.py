@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from massart.cli.bars import spinner
+from massart.cli.bars import bars, spinner
 from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def fit(
     level = _tolerance(tolerance)
     outputs = {"--report": report, "--audit": audit, "--fixed": fixed, "--save": save}
     check_outputs([file], outputs)
-    with spinner("Reading") as draw:
+    with bars(in_bytes=True) as draw:
         table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
     with spinner("Fitting") as draw:
         found = audit_table(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from massart.cli.bars import bars
 from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
 
 
@@ -30,7 +31,8 @@ def predict(
 
     check_outputs([model, file], {"--out": out})
     saved = load_model(model)
-    table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    with bars(in_bytes=True) as draw:
+        table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
     found = apply_model(saved, table, id_column=id_column)
     for notice in found.notices:
         typer.echo(notice, err=True)

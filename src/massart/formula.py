@@ -214,9 +214,8 @@ def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGIT
     ('12.346', '-0.0026')
     """
     if exact is None and 0 < error < math.inf:
-        places = min(max(1 - math.floor(math.log10(error)), 0), _MOST_PLACES)
-        known = f"{value:.{places}f}"
-        return min(known, f"{value:.{digits}g}", key=len)
+        known = min(max(1 - math.floor(math.log10(error)), 0), _MOST_PLACES)
+        return min(f"{value:.{known}f}", f"{value:.{digits}g}", key=len)
     if exact is None:
         return f"{value:.{digits}g}"
     if abs(exact) >= _LARGEST_IN_FULL:

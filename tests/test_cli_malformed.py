@@ -164,7 +164,7 @@ BROKEN_FILES: dict[str, tuple[str, str | bytes, list[str]]] = {
         ),
         ["t.csv", "no row is left", '"hours"', '"items"'],
     ),
-    "a name of two megabytes": ("t.csv", text().replace("job", "j" * 2_000_000), ["t.csv", "line 1"]),
+    "a name of six megabytes": ("t.csv", text().replace("job", "j" * 6_000_000), ["t.csv", "line 1"]),
     "100,000 constant columns": ("t.csv", wide(100_000, 3, "1"), ["t.csv", '"total"']),
     "Excel workbook": ("t.xlsx", workbook(), ["t.xlsx", "Excel", "CSV"]),
     "Excel workbook named CSV": ("t.csv", workbook(), ["t.csv", "Excel", "CSV"]),

@@ -21,9 +21,11 @@ from massart.table import (
     TableError,
     encode,
     make_plan,
+    precision_of_columns,
     read_table,
     table_of,
     write_columns,
+    write_table,
 )
 
 N = 60
@@ -123,7 +125,9 @@ def test_rows_with_gaps_are_left_out_and_counted():
     )
     encoding = make_plan(table, "total").encoding
     design = encode(table, encoding)
-    assert design.notices == ('3 rows left out: 2 have no "hours", 1 no "total".',)
+    assert design.notices == (
+        '3 of 6 rows left out: 2 have no "hours", 1 no "total". To keep them, fill in "hours", or fit without it.',
+    )
     assert design.kept.tolist() == [0, 4, 5]
     assert design.n_total == 6
     assert design.X.tolist() == [[1, 1], [5, 7], [6.5, 8]]
@@ -133,6 +137,73 @@ def test_rows_with_gaps_are_left_out_and_counted():
     unlabelled = encode(table, encoding, with_target=False)
     assert unlabelled.y is None
     assert unlabelled.kept.tolist() == [0, 2, 4, 5]
+
+
+@pytest.mark.parametrize(("n_gaps", "loud"), [(20, False), (21, True)])
+@pytest.mark.parametrize("spelling", ["-", "n.a.", "Missing", "", "NIL"])
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_many_rows_left_out_are_said_with_the_spelling_that_was_taken_as_missing(
+    tmp_path, kind, spelling, n_gaps, loud
+):
+    cells = [spelling if n < n_gaps else f"{n}.5" for n in range(100)]
+    if kind == "csv":
+        path = tmp_path / "a.csv"
+        path.write_text("a,total\n" + "".join(f"{cell},{n}\n" for n, cell in enumerate(cells)))
+        table = read_table(path)
+    else:
+        table = table_of({"a": cells, "total": range(100)})
+    (notice,) = encode(table, make_plan(table, "total").encoding).notices
+    if not loud:
+        assert notice == f'{n_gaps} rows left out: {n_gaps} have no "a".'
+        return
+    advice = f'"{spelling}" was taken as missing; if it means 0, write 0.' if spelling else "To keep them, fill in"
+    assert notice.startswith(f'{n_gaps} of 100 rows left out: {n_gaps} have no "a". {advice}')
+
+
+def test_the_most_frequent_spelling_is_named(tmp_path):
+    path = tmp_path / "a.csv"
+    gaps = ["-"] * 20 + ["NA"] * 10 + [""] * 5
+    path.write_text("a,total\n" + "".join(f"{cell},1\n" for cell in gaps) + "".join(f"{n},2\n" for n in range(50)))
+    for table in (read_table(path), table_of({"a": gaps + list(map(str, range(50))), "total": range(85)})):
+        (notice,) = encode(table, make_plan(table, "total").encoding).notices
+        assert '"-" was taken as missing' in notice
+
+
+def test_an_unknown_level_is_named():
+    encoding = Encoding(Number("total"), (Category("Tarif", ("Nacht", "Tag"), "Flex"),))
+    table = table_of({"Tarif": ["Tag"] * 40 + ["Solar", "Wind", "Solar"]})
+    (notice,) = encode(table, encoding, with_target=False).notices
+    assert notice == '3 rows left out: 3 have an unknown "Tarif" such as "Solar".'
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_wide_table_is_read_encoded_and_written_again(tmp_path, text):
+    n, d = 20, 10_000
+    X = np.random.default_rng(0).integers(0, 1000, (n, d)) / 4
+    names = [f"x{j}" for j in range(d)]
+    path = tmp_path / "wide.csv"
+    write_columns(path, dict(zip(names, X.astype(str).T if text else X.T, strict=True)) | {"total": X[:, 0]})
+    table = read_table(path)
+    plan = make_plan(table, "total", features=names)
+    design = encode(table, plan.encoding)
+    assert precision_of_columns(table, plan.encoding) == np.finfo(float).eps
+    write_table(tmp_path / "again.csv", table)
+    assert np.array_equal(design.X, X)
+    assert np.array_equal(read_table(tmp_path / "again.csv").cells(["x7"], np.arange(n))["x7"], X[:, 7])
+
+
+@pytest.mark.parametrize("d", [1, 5, 31, 32, 33, 100])
+def test_moved_columns_say_the_same(d):
+    X = np.random.default_rng(d).normal(size=(10, d))
+    content = {f"x{j}": X[:, j] for j in range(d)} | {"word": ["a", "b"] * 5, "total": X.sum(axis=1)}
+    table = table_of(content)
+    before = table.arrow
+    design = encode(table, make_plan(table, "total").encoding)
+    assert table.arrow.equals(before)
+    assert table.arrow.schema == before.schema
+    for j in range(d):
+        (chunk,) = table.column(f"x{j}").chunks
+        assert np.shares_memory(np.asarray(chunk), design.X)
 
 
 def test_nan_and_null_are_both_gaps():
@@ -154,7 +225,12 @@ def test_new_rows_are_read_as_the_old_ones_were():
     design = encode(table, encoding, with_target=False)
     assert design.kept.tolist() == [0, 1, 2]
     assert design.X.tolist() == [[1.5, 1, 0, 1], [2, 0, 0, 0], [3, 1, 1, 0]]
-    assert design.notices == ('4 rows left out: 1 has no "hours", 2 no "region", 1 an unknown "region".',)
+    assert design.notices == (
+        '4 of 7 rows left out: 1 has no "hours", 2 no "region", 1 an unknown "region" such as "west". '
+        'To keep them, fill in "region", or fit without it.',
+    )
+    with pytest.raises(TableError, match='row 4 has an unknown "region": "west"'):
+        encode(table, encoding, strict=True, with_target=False)
     with pytest.raises(TableError, match='no column "total"'):
         encode(table, encoding)
     with pytest.raises(TableError, match="row 2 .*maybe"):
@@ -200,7 +276,7 @@ def test_cells_are_plain_values():
 
 NAMES = st.text(min_size=1, max_size=8)
 ENTRIES = st.one_of(
-    st.builds(Number, NAMES, st.sampled_from(".,")),
+    st.builds(Number, NAMES, st.sampled_from(".,"), st.none() | NAMES),
     st.builds(Flag, NAMES),
     st.builds(
         lambda column, levels, base: Category(column, tuple(levels[base:]), levels[0] if base else None),
@@ -254,6 +330,10 @@ def changed(path, value):
         (changed(["inputs", 0, "decimal"], ";"), "decimal"),
         (changed(["inputs", 0, "decimal"], KeyError), "decimal"),
         (changed(["inputs", 0, "decimal"], []), "decimal"),
+        (changed(["inputs", 0, "unit"], KeyError), "unit"),
+        (changed(["inputs", 0, "unit"], ""), "unit"),
+        (changed(["inputs", 0, "unit"], 3), "unit must be a text"),
+        (changed(["inputs", 0, "unit"], "x" * 25), "unit"),
         (changed(["inputs", 1, "extra"], 1), "extra"),
         (changed(["inputs", 2, "levels"], "xy"), "list"),
         (changed(["inputs", 2, "levels"], ["x", 1]), "levels[1]"),

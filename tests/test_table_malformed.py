@@ -180,6 +180,11 @@ MALFORMED = {
     "web page": (text("<!DOCTYPE html>\n<html><body>Sign in</body></html>"), ["HTML", "CSV"]),
     "PDF": (text(b"%PDF-1.7\n" + bytes(100)), ["PDF", "CSV"]),
     "pickle": (text(pickle.dumps({"total": [1, 2]}), "file.pkl"), ["pickle"]),
+    **{
+        f"pickle, protocol {protocol}, {kind}": (text(pickle.dumps(content, protocol), "file.csv"), ["pickle"])
+        for protocol in range(6)
+        for kind, content in {"dict": {"total": [1, 2]}, "list": [1, 2], "array": np.arange(3.0)}.items()
+    },
     "picture": (text(b"\x89PNG\r\n\x1a\n" + bytes(50)), ["picture"]),
     "SQLite": (text(b"SQLite format 3\0" + bytes(50), "file.db"), ["SQLite", "CSV"]),
     "binary named csv": (text(bytes(range(256)) * 8), ["NUL"]),
@@ -193,6 +198,9 @@ MALFORMED = {
     "gzip cut short": (packed("file.csv.gz", cut), ["gzip", "cut short"]),
     "gzip damaged": (packed("file.csv.gz", spoiled), ["gzip", "damaged"]),
     "gzip with a tail": (packed("file.csv.gz", lambda b: b + b"tail"), ["gzip", "damaged"]),
+    "gzip with zeros and a tail": (packed("file.csv.gz", lambda b: b + bytes(600) + b"tail"), ["gzip", "damaged"]),
+    "gzip cut short, with zeros": (packed("file.csv.gz", lambda b: cut(b) + bytes(600)), ["gzip"]),
+    "gzip of nothing, with zeros": (text(gzip.compress(b"") + bytes(600), "file.csv.gz"), ["empty"]),
     "gzip of nothing": (text(gzip.compress(b""), "file.csv.gz"), ["empty"]),
     "gzip twice": (text(gzip.compress(gzip.compress(GOOD.encode())), "file.csv.gz"), ["compressed twice"]),
     "zstd cut short": (packed("file.csv.zst", cut), ["zstd", "cut short"]),
@@ -207,6 +215,13 @@ MALFORMED = {
     "JSON target nested": (nested, ['"total"', "structures"]),
     "JSON no UTF-8": (text('{"total": "é"}\n', "file.jsonl", "latin-1"), ["line 1", "UTF-8"]),
     "JSON nested deeply": (text('{"total": ' + "[" * 100_000 + "\n", "file.jsonl"), ["line 1"]),
+    **{
+        f"JSON {cell}": (
+            text(f'{{"hours": 1.5, "total": 1}}\n{{"hours": 2, "total": 2}}\n{{"hours": {cell}, "total": 3}}\n', name),
+            ['"hours"', "row 3", f'"{cell}"', "too large"],
+        )
+        for cell, name in (("1e400", "f.jsonl"), ("-1E+400", "f.json"), ("Infinity", "f.jsonl"))
+    },
     "JSON integer beyond 2**53": (
         text(
             "".join(f'{{"hours": {n}.5, "total": 1}}\n' for n in range(3)) + '{"hours": 9007199254740993, "total": 2}',

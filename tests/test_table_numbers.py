@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
 from massart.table import TableError, encode, make_plan, table_of
-from massart.table.numbers import MISSING, read_numbers
+from massart.table.numbers import MISSING, WORDS_FOR_MISSING, read_numbers
 
 LOCALES = {  # decimal mark, thousands separator
     "en": (".", ","),
@@ -116,7 +116,8 @@ def test_what_is_a_number_and_what_is_not(text, value):
 
 
 def test_missing_spellings_are_neither_numbers_nor_faults():
-    found = read(*MISSING)
+    spellings = [*MISSING, *WORDS_FOR_MISSING, "n.a.", "N.A.", "na", "Na", "nil", "missing", "N/a", "Unknown", "nUlL"]
+    found = read(*spellings, *(spelling.upper() for spelling in spellings))
     assert found.missing.all()
     assert not found.is_number.any()
 

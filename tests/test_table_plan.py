@@ -29,6 +29,12 @@ INPUTS = {
     "number text": ([f"{n}.5" for n in range(N)], Number("thing")),
     "decimal commas": ([f"{n},5" for n in range(N)], Number("thing", ",")),
     "numbers with gaps": (["NA" if n % 10 == 0 else str(n) for n in range(N)], Number("thing")),
+    **{
+        f"numbers and {word}": ([word if n % 10 == 0 else str(n) for n in range(N)], Number("thing"))
+        for word in ("n.a.", "N.A.", "na", "nil", "missing", "Unknown", "N/A")
+    },
+    "an answer": (["yes", "no", "unknown", "no"] * 25, Category("thing", ("unknown", "yes"), "no")),
+    "words": (["nil", "missing", "all", "nil"] * 25, Category("thing", ("all", "missing"), "nil")),
     "booleans": ([n % 2 == 0 for n in range(N)], Flag("thing")),
     "yes and no": (["yes" if n % 2 else "No" for n in range(N)], Flag("thing")),
     "t and f": (["t" if n % 2 else "f" if n % 3 else None for n in range(N)], Flag("thing")),
@@ -139,6 +145,12 @@ def test_without_an_intercept_all_levels_and_constants_stay():
     assert entries(plan_of([1] * N, intercept=False))["thing"] == Number("thing")
     assert "thing" not in entries(plan_of([0] * N, intercept=False))
     assert entries(plan_of(["x"] * N, intercept=False))["thing"] == Category("thing", ("x",), None)
+
+
+def test_a_column_with_mostly_spellings_of_nothing_is_left_out_unless_asked_for():
+    column = ["-"] * 60 + [f"{n} kg" for n in range(40)]
+    assert plan_of(column).notices == ('Left out "thing": it is empty in 60 of 100 rows.',)
+    assert "thing" in entries(plan_of(column, features=["thing"]))
 
 
 @pytest.mark.parametrize("value", [7.5, "x", True])

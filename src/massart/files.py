@@ -5,32 +5,49 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+if sys.platform != "win32":
+    import fcntl
+
 
 def check_place(path: Path) -> None:
-    """Raise ValueError if no file can be written to `path`: it is a folder, or there is none, or no permission."""
-    if path.is_dir():
-        raise ValueError(f'"{path}": this is a folder, not a file')
-    if not path.parent.is_dir():
-        raise ValueError(f'"{path}": there is no folder "{path.parent}"')
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f'"{path}": no permission to write into the folder "{path.parent}"')
+    """Raise ValueError if no file can be written to `path`.
+
+    It is a folder or a device, a link that leads nowhere, or there is no such folder, or no permission.
+    """
+    folder = _behind(path).parent
+    if not folder.is_dir():
+        link = f'a link to "{os.path.realpath(path)}", and ' if path.is_symlink() else ""
+        raise ValueError(f'"{path}": {link}there is no folder "{folder}"')
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f'"{path}": no permission to write into the folder "{folder}"')
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` when the block ends, whole; if it fails, nothing has happened."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Open a file that takes the place of `path` when the block ends, whole; if it fails, nothing has happened.
+
+    A link stays one: what it leads to is replaced. Raises ValueError where there is something that is no regular file.
+    """
+    place = _behind(path)
+    _remove_stale(place)
+    beside = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as file:
+        with _locked(beside) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+            if sys.platform != "win32":
+                beside.replace(place)
+        if sys.platform == "win32":  # which does not rename what is open
+            beside.replace(place)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -56,3 +73,59 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return []
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def _behind(path: Path) -> Path:
+    """Return the place that a path leads to, through links, if a regular file is there or nothing."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = stat.S_IFREG
+    except OSError as error:  # such as links in a circle
+        raise ValueError(f'"{path}": cannot be written ({error.strerror})') from None
+    except ValueError:
+        raise ValueError(f"{str(path)!r}: no file can have such a name") from None
+    if stat.S_ISDIR(mode):
+        raise ValueError(f'"{path}": this is a folder, not a file')
+    if not stat.S_ISREG(mode):
+        raise ValueError(f'"{path}": this is not a regular file')
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write, locked as long as this process has it open: the system unlocks what a killed one had."""
+    while True:
+        with path.open("wb") as file:
+            if sys.platform != "win32":
+                with suppress(OSError):  # some network drives have no locks, and there nothing is taken for stale
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                if not os.fstat(file.fileno()).st_nlink:  # another process took it for stale before it was locked
+                    continue
+            yield file
+            return
+
+
+def _remove_stale(place: Path) -> None:
+    """Remove what killed processes left beside a file.
+
+    The lock tells, and not the number of the process in the name: that number may be another's by now, and that of a
+    process on another machine, or in another container, means nothing here.
+    """
+    ours = re.compile(re.escape(f".{place.name}.") + "[0-9]+")
+    with suppress(OSError):
+        for path in [path for path in place.parent.iterdir() if ours.fullmatch(path.name)]:
+            with suppress(OSError):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove a file unless a process has it locked; then OSError."""
+    if sys.platform == "win32":  # which removes no open file
+        path.unlink()
+        return
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file.fileno()), path.lstat()):  # it may have been renamed since it was opened
+            path.unlink()

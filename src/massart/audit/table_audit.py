@@ -280,7 +280,7 @@ def audit_table(
     formula = compose(
         target, terms, answer.coef[:, 0], answer.fractions[0], answer.standard_errors[:, 0], certificate, found.link
     )
-    notices = (*plan.notices, *design.notices, *([found.reason] if found.reason else []))
+    notices = (*design.notices, *plan.notices, *([found.reason] if found.reason else []))
     return Audit(table, plan, design, formula, certificate, answer.tolerances[0], ~answer.agree[:, 0], notices)
 
 

@@ -141,8 +141,6 @@ def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]
         if place in taken:
             raise ValueError(f"{option} {path} would overwrite {taken[place]}")
         taken[place] = f"the output of {option}"
-        if path.exists() and not path.is_file() and not path.is_dir():  # such as /dev/null, which a file would replace
-            raise ValueError(f"{option} {path}: this is not a regular file")
         if option in TABLES:
             check_output(path)
         else:

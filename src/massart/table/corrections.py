@@ -15,6 +15,7 @@ from massart.table.encoding import Number
 from massart.table.errors import TableError, quote
 from massart.table.levels import is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, read_numbers
+from massart.table.roles import unit_of
 from massart.table.table import Table
 
 _SHORT_DIGITS = 9
@@ -46,11 +47,7 @@ def replaced(
     if original in table.column_names:
         raise TableError(f"{table.name}: there is a column {quote(original)} already")
     before = table.column(column)
-    decimal = "."
-    if is_text(before.type):
-        levels = levels_of(before)
-        decimal = read_numbers(levels.texts, levels.counts, hint=table.decimal).decimal
-    numbers = column_values(table, Number(column, decimal))
+    numbers = column_values(table, _entry(table, column))
     numbers[np.asarray(rows, dtype=np.intp)] = shortened(np.asarray(values, dtype=np.float64))
     missing = np.isnan(numbers)
     after = pa.array(numbers, mask=missing)
@@ -60,6 +57,18 @@ def replaced(
     place = table.column_names.index(column)
     arrow = table.arrow.set_column(place, column, after).add_column(place + 1, original, before)
     return Table(arrow, table.name, table.decimal)
+
+
+def _entry(table: Table, column: str) -> Number:
+    """Return how to read a column as numbers."""
+    if not is_text(table.column(column).type):
+        return Number(column)
+    levels = levels_of(table.column(column))
+    numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
+    unit, _ = unit_of(levels, numbers)
+    if unit is not None:
+        numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
+    return Number(column, numbers.decimal, unit)
 
 
 def shortened(values: FloatArray) -> FloatArray:

@@ -121,7 +121,9 @@ def read_delimited(
             raise find_fault(source, found, dialect, 0) from None
     if quotes % 2 and _ends_inside_quotes(table) and (fault := open_quote(source, found, dialect)):
         raise fault
-    return checked(table.rename_columns(named(table.column_names)), source.name, dialect.decimal)
+    names = named(table.column_names)
+    spellings = {names[place]: spelling for place, spelling in dialect.spellings.items() if place < len(names)}
+    return checked(table.rename_columns(names), source.name, dialect.decimal, spellings)
 
 
 def _read(reading: _Reading) -> tuple[pa.Table, int]:
@@ -166,15 +168,16 @@ def _wider(kind: pa.DataType | None, cell: str, dialect: Dialect) -> pa.DataType
 
 def _keep_what_is_written(reading: _Reading, table: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
     """Put text for columns of floats that do not hold the numbers written."""
-    doubtful = [name for name in table.column_names if name and _may_have_lost(table.column(name))]
+    names, columns = table.column_names, table.columns
+    doubtful = {names[place]: place for place, column in enumerate(columns) if names[place] and _may_have_lost(column)}
     if not doubtful:
         return table
-    texts, _ = reading.read(types | dict.fromkeys(doubtful, pa.string()), doubtful)
-    for name in doubtful:
+    texts, _ = reading.read(types | dict.fromkeys(doubtful, pa.string()), list(doubtful))
+    for name, place in doubtful.items():
         lost = pc.match_substring_regex(texts.column(name), _LONG_INTEGER)
-        if pc.any(lost).as_py() or not _is_finite(table.column(name)):
-            table = table.set_column(table.column_names.index(name), name, texts.column(name))
-    return table
+        if pc.any(lost).as_py() or not _is_finite(columns[place]):
+            columns[place] = texts.column(name)
+    return pa.table(columns, names=names)
 
 
 def _may_have_lost(column: pa.ChunkedArray) -> bool:

@@ -1,7 +1,7 @@
 """From a table to numbers: the matrix X, the labels y, and the rows they come from.
 
-Each column of X is contiguous and is filled straight from Arrow's memory. Floats of a table without missing values move:
-the table keeps them where X has them, so that they exist once. Other numbers exist twice at most.
+Each column of X is contiguous and is filled straight from Arrow's memory. Floats of a table without missing values
+move: the table keeps them where X has them, so that they exist once. Other numbers exist twice at most.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from massart.rows import BoolArray, FloatArray
 from massart.table.encoding import Category, Encoding, Flag, Input, Number
 from massart.table.errors import TableError, quote
-from massart.table.levels import is_text, levels_of
+from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, read_numbers
 from massart.table.roles import text_among_numbers, unfit_type, words_for_flags
 from massart.table.table import Table
 from massart.table.views import view
 
-
 _WORTH_RETURNING = 1 << 20
+_PARTS = 32
+_MANY = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +41,7 @@ class Design:
     n_total : int
         Rows of the table.
     notices : tuple of str
-        Rows left out, counted by column.
+        Rows left out, counted by column, and units that were assumed.
     """
 
     X: FloatArray
@@ -74,16 +75,21 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     columns, y = np.empty((d, n)), np.empty(n) if with_target else None
     gaps = _Gaps(n)
     place = 0
+    moving: dict[str, FloatArray] = {}
     for entry in encoding.inputs:
         part = columns[place : place + len(entry.terms)]
         place += len(entry.terms)
         _fill(table, entry, part, gaps)
-        if complete:
-            _move(table, entry, part[0])
+        if complete and isinstance(entry, Number) and table.column(entry.column).type == pa.float64():
+            moving[entry.column] = part[0]
+            # One by one would take a time quadratic in their number, and all at once twice the memory.
+            if len(moving) * _PARTS >= d:
+                _move(table, moving)
+    _move(table, moving)
     if y is not None:
         _fill(table, encoding.target, y[None, :], gaps)
     if not gaps.any:
-        return Design(columns.T, y, np.arange(n, dtype=np.intp), n, ())
+        return Design(columns.T, y, np.arange(n, dtype=np.intp), n, tuple(gaps.remarks))
     if strict:
         raise gaps.error(table)
     kept = np.flatnonzero(gaps.owner < 0)
@@ -91,14 +97,16 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     if kept.size == 0:
         raise TableError(f"{table.name}: no row is left. {notice}")
     X = columns[:, kept].T if complete else _compressed(columns, kept)  # the table may live in these columns
-    return Design(X, None if y is None else y[kept], kept, n, (notice,))
+    return Design(X, None if y is None else y[kept], kept, n, (notice, *gaps.remarks))
 
 
-def _move(table: Table, entry: Input, values: FloatArray) -> None:
-    if isinstance(entry, Number) and table.column(entry.column).type == pa.float64():
-        table.move(entry.column, values)
-        if values.nbytes >= _WORTH_RETURNING:
-            pa.default_memory_pool().release_unused()  # Arrow keeps what it frees for later, of which there is none
+def _move(table: Table, columns: dict[str, FloatArray]) -> None:
+    if not columns:
+        return
+    table.move(columns)
+    if sum(values.nbytes for values in columns.values()) >= _WORTH_RETURNING:
+        pa.default_memory_pool().release_unused()  # Arrow keeps what it frees for later, of which there is none
+    columns.clear()
 
 
 def column_values(table: Table, entry: Number | Flag) -> FloatArray:
@@ -108,43 +116,79 @@ def column_values(table: Table, entry: Number | Flag) -> FloatArray:
     return values
 
 
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why rows are left out: they have "no" value in a column, or "an unknown" one, `example`.
+
+    Where there is no value, `example` is what is written instead, "" for nothing.
+    """
+
+    column: str
+    lack: str
+    example: str
+
+    def __str__(self) -> str:
+        such = f" such as {quote(self.example)}" if self.lack != "no" else ""
+        return f"{self.lack} {quote(self.column)}{such}"
+
+
 class _Gaps:
-    """Rows that lack a value, each counted for the first column that lacks it."""
+    """Rows that lack a value, each counted for the first column that lacks it, and remarks about others."""
 
     def __init__(self, n_rows: int) -> None:
         self.owner = np.full(0, -1, dtype=np.int32)
+        self.remarks: list[str] = []
         self._n_rows = n_rows
-        self._reasons: list[tuple[str, str]] = []
+        self._reasons: list[_Reason] = []
 
     @property
     def any(self) -> bool:
         """Whether any row lacks a value."""
         return bool(self._reasons)
 
-    def add(self, column: str, rows: BoolArray, reason: str = "no") -> None:
+    def add(self, column: str, rows: BoolArray, example: str, lack: str = "no") -> None:
         """Note the rows that have no value in a column, or no known one."""
         if not rows.any():
             return
         if not self._reasons:
             self.owner = np.full(self._n_rows, -1, dtype=np.int32)
         self.owner[rows & (self.owner < 0)] = len(self._reasons)
-        self._reasons.append((column, reason))
+        self._reasons.append(_Reason(column, lack, example))
 
     def notice(self) -> str:
-        """Return the counts as a sentence."""
+        """Return the counts as a sentence, with advice where they are large."""
         counts = np.bincount(self.owner[self.owner >= 0], minlength=len(self._reasons))
         parts: list[str] = []
-        for count, (column, reason) in zip(counts, self._reasons, strict=True):
+        for count, reason in zip(counts, self._reasons, strict=True):
             verb = "" if parts else "has " if count == 1 else "have "
-            parts += [f"{count:,} {verb}{reason} {quote(column)}"] if count else []
+            parts += [f"{count:,} {verb}{reason}"] if count else []
         total = int(counts.sum())
-        return f"{total:,} {'row' if total == 1 else 'rows'} left out: {', '.join(parts)}."
+        listed = ", ".join(parts)
+        if total <= _MANY * self._n_rows:
+            return f"{total:,} {'row' if total == 1 else 'rows'} left out: {listed}."
+        return (
+            f"{total:,} of {self._n_rows:,} rows left out: {listed}. {_advice(self._reasons[int(np.argmax(counts))])}"
+        )
 
     def error(self, table: Table) -> TableError:
         """Return the error for the first row that lacks a value."""
         row = int(np.argmax(self.owner >= 0))
-        column, reason = self._reasons[self.owner[row]]
-        return TableError(f"{table.name}: row {row + 1:,} has {reason} {quote(column)}")
+        reason = self._reasons[self.owner[row]]
+        shown = (
+            "" if reason.lack == "no" else f": {quote(table.cells([reason.column], np.array([row]))[reason.column][0])}"
+        )
+        return TableError(f"{table.name}: row {row + 1:,} has {reason.lack} {quote(reason.column)}{shown}")
+
+
+def _advice(reason: _Reason) -> str:
+    """Return what can be done about a reason that costs many rows."""
+    if reason.lack != "no":
+        return (
+            f"Nothing is known of rows with another {quote(reason.column)} than those that the formula was made from."
+        )
+    if reason.example:
+        return f"{quote(reason.example)} was taken as missing; if it means 0, write 0."
+    return f"To keep them, fill in {quote(reason.column)}, or fit without it."
 
 
 def _compressed(columns: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
@@ -166,9 +210,12 @@ def _fill(table: Table, entry: Input, out: FloatArray, gaps: _Gaps) -> None:
         _fill_category(column, entry, out, gaps)
         return
     if is_text(column.type):
-        _fill_text(table, column, entry, out[0], gaps)
+        spelling = _fill_text(table, column, entry, out[0], gaps)
     else:
+        spelling = table.spellings.get(entry.column, "")
         _fill_numbers(table, column, entry, out[0])
+        if isinstance(entry, Number) and entry.unit is not None:
+            gaps.remarks.append(f"Took {quote(entry.column)}, which has no unit, to be in {entry.unit}.")
     finite = np.isfinite(out[0])
     if finite.all():
         return
@@ -180,12 +227,12 @@ def _fill(table: Table, entry: Input, out: FloatArray, gaps: _Gaps) -> None:
             f"{table.name}: column {quote(entry.column)} has {shown} in row {row + 1:,}, "
             "which is infinite or too large for a number"
         )
-    gaps.add(entry.column, missing)
+    gaps.add(entry.column, missing, spelling)
 
 
 def _fill_category(column: pa.ChunkedArray, entry: Category, out: FloatArray, gaps: _Gaps) -> None:
     if pa.types.is_null(column.type):
-        gaps.add(entry.column, np.ones(len(column), dtype=bool))
+        gaps.add(entry.column, np.ones(len(column), dtype=bool), "")
         return
     levels = levels_of(column)
     known = {level: place for place, level in enumerate(entry.levels)}
@@ -196,14 +243,17 @@ def _fill_category(column: pa.ChunkedArray, entry: Category, out: FloatArray, ga
     codes = renamed[levels.codes]
     for place in range(len(entry.levels)):
         np.equal(codes, place, out=out[place], casting="unsafe")
-    gaps.add(entry.column, codes < 0)
-    gaps.add(entry.column, codes == unknown, "an unknown")
+    gaps.add(entry.column, codes < 0, "")
+    strange = codes == unknown
+    example = levels.text(int(np.argmax(strange))) if strange.any() else ""
+    gaps.add(entry.column, strange, example, "an unknown")
 
 
-def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> None:
+def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> str:
+    """Fill `out`, and return the spelling that most missing values have, "" if they are empty."""
     levels = levels_of(column)
-    decimal = entry.decimal if isinstance(entry, Number) else "."
-    numbers = read_numbers(levels.texts, levels.counts, decimal=decimal)
+    decimal, unit = (entry.decimal, entry.unit) if isinstance(entry, Number) else (".", None)
+    numbers = read_numbers(levels.texts, levels.counts, decimal=decimal, unit=unit)
     values = np.append(numbers.values, np.nan)
     if isinstance(entry, Flag):
         yes, no, nothing = words_for_flags(levels)
@@ -217,7 +267,7 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
             )
         values[:-1][yes], values[:-1][no] = 1.0, 0.0
     elif not (numbers.is_number | numbers.missing).all():
-        raise text_among_numbers(table, entry.column, levels, numbers)
+        raise text_among_numbers(table, entry.column, levels, numbers, unit)
     if numbers.inexact.any():
         row = levels.first_row(numbers.inexact)
         raise _inexact(table, entry.column, row, levels.text(row))
@@ -229,6 +279,19 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
             "which is infinite or too large for a number"
         )
     np.take(values, levels.codes, out=out, mode="wrap")  # the code -1 of a missing text finds the NaN at the end
+    if numbers.bare.any():
+        n_bare = int(levels.counts[numbers.bare].sum())
+        cells = "cell" if n_bare == 1 else "cells"
+        gaps.remarks.append(f"Took {n_bare:,} {cells} of {quote(entry.column)} without a unit to be in {unit}.")
+    return _most_frequent(levels, numbers.missing)
+
+
+def _most_frequent(levels: Levels, which: BoolArray) -> str:
+    """Return the most frequent text among those marked, "" if empty cells are more."""
+    counts = np.where(which, levels.counts, 0)
+    if not which.any() or counts.max() < len(levels.codes) - levels.n_present:
+        return ""
+    return str(levels.texts[int(np.argmax(counts))].as_py())
 
 
 def _fill_numbers(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray) -> None:

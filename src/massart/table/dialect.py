@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from massart.table.errors import TableError, quote
+from massart.table.numbers import MISSING
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -40,6 +42,8 @@ class Dialect:
         Columns with cells such as 007 or 0x1F, which would not be the same as numbers.
     quoted : bool
         Whether the first lines hold quotation marks.
+    spellings : mapping of int to str
+        What the first lines of a column have most often, if not nothing, where a number is missing.
     """
 
     delimiter: str
@@ -47,6 +51,7 @@ class Dialect:
     skipped: int
     coded: frozenset[int]
     quoted: bool
+    spellings: Mapping[int, str]
 
     @property
     def decimal_point(self) -> str:
@@ -89,7 +94,16 @@ def sniff(sample: str, name: str, suffix: str, delimiter: str | None, decimal: s
     if decimal is None and found != ",":
         decimal = _decimal_mark(body)
     coded = frozenset(j for row in body for j, cell in enumerate(row) if _CODE.fullmatch(cell.strip()))
-    return Dialect(found, decimal, int(directive is not None), coded, '"' in sample)
+    return Dialect(found, decimal, int(directive is not None), coded, '"' in sample, _spellings(body))
+
+
+def _spellings(rows: Sequence[Sequence[str]]) -> dict[int, str]:
+    missing = frozenset(MISSING)
+    counts = Counter((j, cell) for row in rows for j, cell in enumerate(row) if cell in missing)
+    most: dict[int, str] = {}
+    for (j, cell), _ in counts.most_common():
+        most.setdefault(j, cell)
+    return {j: cell for j, cell in most.items() if cell}
 
 
 def _best_delimiter(sample: str, suffix: str) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from massart.table.errors import TableError, quote
+from massart.table.units import LONGEST_UNIT
 
 MOST_INPUTS = 100_000
 MOST_LEVELS = 200
@@ -19,10 +20,20 @@ _LONGEST_TEXT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A column of numbers; `decimal` is the decimal mark of those that are text."""
+    """A column of numbers.
+
+    Attributes
+    ----------
+    column : str
+    decimal : str
+        The decimal mark of those that are text.
+    unit : str or None
+        What stands behind those that are text; a number with another unit behind it is a fault.
+    """
 
     column: str
     decimal: str = "."
+    unit: str | None = None
 
     @property
     def terms(self) -> tuple[tuple[str, str | None], ...]:
@@ -31,7 +42,7 @@ class Number:
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain values."""
-        return {"kind": "number", "column": self.column, "decimal": self.decimal}
+        return {"kind": "number", "column": self.column, "decimal": self.decimal, "unit": self.unit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +144,13 @@ class Encoding:
 def _entry(content: object, where: str) -> Input:
     kind = content.get("kind") if isinstance(content, Mapping) else None
     if kind == "number":
-        fields = _mapping(content, where, {"kind", "column", "decimal"})
+        fields = _mapping(content, where, {"kind", "column", "decimal", "unit"})
         if fields["decimal"] not in (".", ","):
             raise TableError(f'encoding: {where}.decimal must be "." or ","')
-        return Number(_text(fields["column"], f"{where}.column"), str(fields["decimal"]))
+        unit = None if fields["unit"] is None else _text(fields["unit"], f"{where}.unit")
+        if unit is not None and not 0 < len(unit) <= LONGEST_UNIT:
+            raise TableError(f"encoding: {where}.unit must be null or have 1 to {LONGEST_UNIT} characters")
+        return Number(_text(fields["column"], f"{where}.column"), str(fields["decimal"]), unit)
     if kind == "flag":
         fields = _mapping(content, where, {"kind", "column"})
         return Flag(_text(fields["column"], f"{where}.column"))

@@ -30,7 +30,8 @@ def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
 
 def precision_of_columns(table: Table, encoding: Encoding) -> float:
     """Return the relative precision of the numbers that an encoding reads: the coarsest of their types."""
-    columns = [encoding.target.column, *(entry.column for entry in encoding.inputs)]
-    kinds = {table.arrow.schema.field(name).type for name in columns if name in table.column_names}
+    schema = table.arrow.schema
+    read = {encoding.target.column, *(entry.column for entry in encoding.inputs)}
+    kinds = {kind for name, kind in zip(schema.names, schema.types, strict=True) if name in read}
     floats = [np.empty(0, kind.to_pandas_dtype()) for kind in kinds if pa.types.is_floating(kind)]
     return max([precision_of(np.empty(0)), *map(precision_of, floats)])

@@ -100,7 +100,12 @@ def _objects(source: Source, encoding: str) -> Iterator[tuple[str, object]]:
 
 def _parsed(source: Source, text: str, where: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _without_twins(source, pairs, where))
+        return json.loads(
+            text,
+            object_pairs_hook=lambda pairs: _without_twins(source, pairs, where),
+            parse_float=_finite_or_text,
+            parse_constant=_finite_or_text,
+        )
     except TableError:
         raise
     except json.JSONDecodeError as error:
@@ -111,6 +116,12 @@ def _parsed(source: Source, text: str, where: str) -> object:
         raise TableError(f"{source.name}: {where} is nested too deeply to be a row of a table") from None
     except ValueError:  # Python refuses integers of more than 4,300 digits
         raise TableError(f"{source.name}: {where} holds a number that is too long") from None
+
+
+def _finite_or_text(written: str) -> float | str:
+    """Return a number, or what is written if it is too large for one: it is quoted where it does harm."""
+    value = float(written)
+    return written if math.isinf(value) else value
 
 
 def _without_twins(source: Source, pairs: list[tuple[str, object]], where: str) -> dict[str, object]:

@@ -16,17 +16,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
+from massart.table.units import same_unit, units_of
 from massart.table.views import flags, view
 
 LARGEST_EXACT = 2**53
 """Integers beyond it have no exact float64."""
 
+_ABBREVIATIONS = ("na", "n/a", "n.a.", "n.a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none")
 MISSING = (
-    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NaT"),
-    *("null", "NULL", "Null", "None", "none", "-", "--", "---", "?", "\u2013", "\u2014"),
-    *("#REF!", "#DIV/0!", "#VALUE!", "#NUM!", "#NAME?", "#NULL!"),
+    *("", "-", "--", "---", "?", "\u2013", "\u2014"),
+    *("#REF!", "#DIV/0!", "#VALUE!", "#NUM!", "#NAME?", "#NULL!", "NaN", "-NaN", "NaT"),
+    *(form for word in _ABBREVIATIONS for form in dict.fromkeys((word, word.upper(), word.capitalize()))),
 )
-"""Spellings of a number that is not there."""
+"""Spellings of a value that is not there; `is_missing` knows them in any case."""
+
+WORDS_FOR_MISSING = ("nil", "missing", "unknown")
+"""Words that mean the same among numbers, but may be an answer among others."""
 
 _CODES = (
     "USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|CAD|AUD|NZD|SGD|HKD|TWD|KRW|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|"
@@ -49,6 +54,7 @@ _STEPS = (
     ("%", r"\s*%$", ""),
     ("-", r"^([^-+]*?)\s*-$", r"-\1"),
 )
+_SIGNS = tuple(step for step in _STEPS if "Sc" not in step[1] and step[0] != "%")
 _INFINITE = r"^[-+]?(?i:inf|infinity)$"
 _PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
 _INTEGER = r"^[-+]?\d{16,}$"
@@ -74,6 +80,8 @@ class Numbers:
         Whether commas were taken to part thousands for want of evidence.
     percent : bool
         Whether there were percent signs, which are dropped.
+    bare : (k,) boolean array
+        Numbers without the unit that was asked for.
     """
 
     values: FloatArray
@@ -84,10 +92,15 @@ class Numbers:
     decimal: str
     ambiguous: bool
     percent: bool
+    bare: BoolArray
 
 
 def read_numbers(
-    texts: pa.Array, counts: NDArray[np.int64], decimal: str | None = None, hint: str | None = None
+    texts: pa.Array,
+    counts: NDArray[np.int64],
+    decimal: str | None = None,
+    hint: str | None = None,
+    unit: str | None = None,
 ) -> Numbers:
     """Read distinct texts as numbers.
 
@@ -101,6 +114,8 @@ def read_numbers(
         The decimal mark; None to decide by the texts.
     hint : str or None
         The decimal mark to assume where the texts do not decide.
+    unit : str or None
+        A unit that may follow the numbers; then they have no currencies and percent signs.
 
     Examples
     --------
@@ -108,9 +123,14 @@ def read_numbers(
     >>> found.values.tolist(), found.decimal
     ([1234.5, -12.0, nan], ',')
     """
-    missing = flags(pc.is_in(texts, value_set=pa.array(MISSING, texts.type)))
+    missing = is_missing(texts, words=True)
     plain = flags(pc.match_substring_regex(texts, _PLAIN))
-    clean = texts if plain.all() else _without_surroundings(texts)
+    clean, has_unit = texts, np.zeros(len(texts), dtype=bool)
+    if not plain.all():
+        clean = in_ascii(texts)
+        if unit is not None:
+            clean, has_unit = _without_unit(clean, unit)
+        clean = _without_surroundings(clean, _SIGNS if unit is not None else _STEPS)
     fits = {mark: flags(pc.match_substring_regex(clean, _grammar(mark))) & ~missing for mark in ".,"}
     support = {mark: int(counts[fits[mark]].sum()) for mark in ".,"}
     tie = support["."] == support[","]
@@ -130,13 +150,39 @@ def read_numbers(
         plain=plain,
         decimal=chosen,
         ambiguous=decimal is None and hint is None and tie and _holds(clean, ",", is_number),
-        percent=_holds(texts, "%", is_number),
+        percent=unit is None and _holds(texts, "%", is_number),
+        bare=is_number & ~has_unit if unit is not None else has_unit,
     )
 
 
-def _without_surroundings(texts: pa.Array) -> pa.Array:
-    """Return texts without currencies and percent signs, with a plain minus in front where there is one."""
-    steps = _STEPS if pc.all(pc.string_is_ascii(texts)).as_py() else _TYPOGRAPHY + _STEPS
+def is_missing(texts: pa.Array, words: bool = False) -> BoolArray:
+    """Mark the texts that mean that there is no value, in capital or small letters.
+
+    Parameters
+    ----------
+    texts : (k,) Arrow array of str
+    words : bool
+        Whether `WORDS_FOR_MISSING` mean it, too.
+    """
+    spellings = {spelling.lower() for spelling in MISSING + (WORDS_FOR_MISSING if words else ())}
+    return flags(pc.is_in(pc.utf8_lower(texts), value_set=pa.array(sorted(spellings), texts.type)))
+
+
+def in_ascii(texts: pa.Array) -> pa.Array:
+    """Return texts with minus signs, blanks, apostrophes and infinity as ASCII has them."""
+    return texts if pc.all(pc.string_is_ascii(texts)).as_py() else _without_surroundings(texts, _TYPOGRAPHY)
+
+
+def _without_unit(texts: pa.Array, unit: str) -> tuple[pa.Array, BoolArray]:
+    """Return texts without a unit, and which of them had it."""
+    found = units_of(texts)
+    wanted = np.array([*(same_unit(name, unit) for name in found.names), False], dtype=bool)
+    has_unit = wanted[found.codes]
+    return pc.if_else(pa.array(has_unit), found.numbers, texts), has_unit
+
+
+def _without_surroundings(texts: pa.Array, steps: tuple[tuple[str, str, str], ...]) -> pa.Array:
+    """Return texts without what the steps take away: a plain minus is in front where there is one."""
     for sign, pattern, replacement in steps:
         if not sign or pc.any(pc.match_substring(texts, sign)).as_py():
             texts = pc.replace_substring_regex(texts, pattern, replacement)

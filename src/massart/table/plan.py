@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -119,10 +120,11 @@ def _check_request(
     _refuse_both(table, target, "the target", (id_column,), "the id")
     _refuse_both(table, target, "the target", (group_column,), "the group")
     _refuse_both(table, id_column, "the id", features or (), "a feature")
+    excluded = set(exclude)
     for name in features or ():
-        _refuse_both(table, name, "a feature", exclude, "excluded")
+        _refuse_both(table, name, "a feature", excluded, "excluded")
     if features is not None and len(set(features)) < len(features):
-        twice = next(name for place, name in enumerate(features) if name in features[:place])
+        twice = next(name for name, count in Counter(features).items() if count > 1)
         raise TableError(f"{table.name}: feature {quote(twice)} is listed twice")
 
 
@@ -136,7 +138,7 @@ def _target_entry(table: Table, target: str) -> tuple[Number | Flag, list[str]]:
     if role.constant and not isinstance(role.entry, Category):
         return role.entry or Number(target), []
     if role.entry is None or isinstance(role.entry, Category):
-        why = role.why or "it holds text"
+        why = role.why or role.doubt or "it holds text"
         raise TableError(f"{table.name}: the target {quote(target)} has to hold numbers, but {why}")
     return role.entry, [role.notice] if role.notice else []
 

@@ -14,8 +14,9 @@ from massart.rows import BoolArray
 from massart.table.encoding import MOST_LEVELS, Category, Flag, Input, Number
 from massart.table.errors import TableError, quote
 from massart.table.levels import Levels, is_text, levels_of
-from massart.table.numbers import MISSING, Numbers, read_numbers
+from massart.table.numbers import Numbers, in_ascii, is_missing, read_numbers
 from massart.table.table import Table
+from massart.table.units import units_of
 from massart.table.views import flags
 
 YES = ("yes", "true", "y", "t")
@@ -27,6 +28,7 @@ NUMBERS_SHARE = 0.9
 
 _FIRST_ROWS = 1 << 12
 _SAMPLE_TEXTS = 1 << 10
+_MOST_UNITS = 8
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(?i:[ap]\.?m\.?)?\s*(?i:z|utc|[-+]\d{2}:?\d{2})?"
 _DAY = (
@@ -51,12 +53,15 @@ class Role:
         How it was interpreted, as a sentence; empty where nothing was.
     constant : bool
         Whether all rows have the same value, as `why` says: an input only without an intercept.
+    doubt : str
+        Why what looks like numbers was not read as such; empty otherwise.
     """
 
     entry: Input | None
     why: str = ""
     notice: str = ""
     constant: bool = False
+    doubt: str = ""
 
 
 def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:
@@ -117,15 +122,50 @@ def words_for_flags(levels: Levels) -> tuple[BoolArray, BoolArray, BoolArray]:
     """Return which texts mean yes, which mean no, and which mean nothing."""
     small = pc.utf8_lower(levels.texts)
     yes, no = (flags(pc.is_in(small, value_set=pa.array(words, small.type))) for words in (YES, NO))
-    return yes, no, flags(pc.is_in(levels.texts, value_set=pa.array(MISSING, small.type)))
+    return yes, no, is_missing(levels.texts)
 
 
-def text_among_numbers(table: Table, name: str, levels: Levels, numbers: Numbers) -> TableError:
-    """Return the error for the first text in a column of numbers that is not one."""
+def text_among_numbers(
+    table: Table, name: str, levels: Levels, numbers: Numbers, unit: str | None = None
+) -> TableError:
+    """Return the error for the first text in a column of numbers that is not one, or has another unit than they."""
     row = levels.first_row(~numbers.is_number & ~numbers.missing)
+    text = levels.text(row)
+    if unit is not None and units_of(in_ascii(pa.array([text]))).names:
+        return TableError(f"{table.name}: column {quote(name)} is in {unit}, but row {row + 1:,} has {quote(text)}")
     return TableError(
-        f"{table.name}: text among the numbers of column {quote(name)}: row {row + 1:,} has {quote(levels.text(row))}"
+        f"{table.name}: text among the numbers of column {quote(name)}: row {row + 1:,} has {quote(text)}"
     )
+
+
+def unit_of(levels: Levels, numbers: Numbers) -> tuple[str | None, str]:
+    """Return the unit behind nearly all numbers of a column, or else why there is none, "" if none has one.
+
+    Parameters
+    ----------
+    levels : Levels
+    numbers : Numbers
+        The texts read without a unit.
+    """
+    strange = ~numbers.is_number & ~numbers.missing
+    if not strange.any():
+        return None, ""
+    present = levels.counts[~numbers.missing].sum()
+    found = units_of(in_ascii(levels.texts))
+    held = (found.codes >= 0) & strange
+    if not held.any():
+        return None, ""
+    counts = np.bincount(found.codes[held], levels.counts[held], len(found.names))
+    # Ties go to the unit that sorts first, so that the order of the rows does not matter.
+    order = sorted(np.flatnonzero(counts), key=lambda place: (-counts[place], found.names[place]))
+    names = [found.names[place] for place in order]
+    if counts[order[0]] >= NUMBERS_SHARE * present:
+        return names[0], ""
+    if levels.counts[held | numbers.is_number].sum() < NUMBERS_SHARE * present or len(names) > _MOST_UNITS:
+        return None, ""
+    if len(names) == 1:
+        return None, f"some of its numbers are in {names[0]} and some have no unit"
+    return None, f"its numbers have different units ({', '.join(map(quote, names))})"
 
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
@@ -160,11 +200,18 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
         if present == 0:
             return Role(None, "it is empty")
         if n_numbers == present:
-            return _role_of_number_text(name, levels, numbers)
+            return _role_of_number_text(name, levels, numbers, asked)
         if n_numbers >= NUMBERS_SHARE * present:
             raise text_among_numbers(table, name, levels, numbers)
         if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * levels.n_present:
             return Role(None, "it holds dates")
+        unit, doubt = unit_of(levels, numbers)
+        if unit is not None:
+            numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
+            if not (numbers.is_number | numbers.missing).all():
+                raise text_among_numbers(table, name, levels, numbers, unit)
+            return _role_of_number_text(name, levels, numbers, asked, unit)
+        return _role_of_levels(name, levels, asked, with_base, doubt)
     return _role_of_levels(name, levels, asked, with_base)
 
 
@@ -176,21 +223,24 @@ def _may_be_numbers_or_dates(levels: Levels) -> bool:
     places = np.arange(0, len(levels.texts), step)
     texts = levels.texts.take(pa.array(places))
     numbers = read_numbers(texts, levels.counts[places])
-    return bool((numbers.is_number | numbers.missing | _dates(texts)).mean() > 0.5)
+    with_units = units_of(in_ascii(texts)).codes >= 0
+    return bool((numbers.is_number | numbers.missing | with_units | _dates(texts)).mean() > 0.5)
 
 
 def _dates(texts: pa.Array) -> BoolArray:
     return flags(pc.match_substring_regex(texts, _DATE))
 
 
-def _role_of_number_text(name: str, levels: Levels, numbers: Numbers) -> Role:
+def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: bool, unit: str | None = None) -> Role:
     values = numbers.values[numbers.is_number]
+    entry, behind = Number(name, numbers.decimal, unit), f" {unit}" if unit else ""
+    n_rows, n_present = len(levels.codes), int(levels.counts[numbers.is_number].sum())
+    if 2 * n_present < n_rows and not asked:
+        return Role(None, f"it is empty in {n_rows - n_present:,} of {n_rows:,} rows")
     if values.min() == values.max():
-        return Role(
-            Number(name, numbers.decimal) if values[0] else None, f"it is {values[0]:g} in every row", constant=True
-        )
+        return Role(entry if values[0] else None, f"it is {values[0]:g}{behind} in every row", constant=True)
     strange = np.flatnonzero(numbers.is_number & ~numbers.plain)
-    notice = f"Read the text in {quote(name)} as numbers"
+    notice = f"Read the text in {quote(name)} as numbers{' in' if unit else ''}{behind}"
     if strange.size:
         example = int(strange[0])
         notice += f": {quote(levels.texts[example].as_py())} is {numbers.values[example]:.15g}"
@@ -198,10 +248,10 @@ def _role_of_number_text(name: str, levels: Levels, numbers: Numbers) -> Role:
         notice += "; nothing tells whether its commas part thousands or decimals, and thousands were assumed"
     if numbers.percent:
         notice += "; percent signs were dropped"
-    return Role(Number(name, numbers.decimal), notice=notice + ".")
+    return Role(entry, notice=notice + ".")
 
 
-def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool) -> Role:
+def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
     n_levels = len(levels.texts)
     if n_levels == 1:
         alone = levels.texts[0].as_py()
@@ -211,7 +261,7 @@ def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool) -> 
     if asked:
         few = MOST_LEVELS
     if n_levels > few or levels.n_present < (2 if asked else ROWS_A_LEVEL) * n_levels:
-        return Role(None, f"it looks like an identifier or free text: {n_levels:,} different values")
+        return Role(None, doubt or f"it looks like an identifier or free text: {n_levels:,} different values")
     # Ties go to the text that sorts first, so that the order of the rows does not matter.
     texts = levels.texts.to_pylist()
     ordered = [texts[place] for place in sorted(range(n_levels), key=lambda k: (-levels.counts[k], texts[k]))]
@@ -220,4 +270,6 @@ def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool) -> 
     notice = f"Read {quote(name)} as a category with {n_levels} levels"
     if base is not None:
         notice += f"; {quote(base)}, the most frequent one, is the base that the others are compared with"
-    return Role(Category(name, kept, base), notice=notice + ".")
+    if doubt:
+        notice += f"; it was not read as numbers, for {doubt}"
+    return Role(Category(name, kept, base), notice=notice + ".", doubt=doubt)

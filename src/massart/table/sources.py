@@ -7,9 +7,11 @@ Parquet file named ``.csv`` is read as Parquet, and a gzip file needs no suffix.
 from __future__ import annotations
 
 import io
+import re
 import stat
 import sys
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import BinaryIO
@@ -39,8 +41,14 @@ FORMATS = {
 }
 
 _HEAD_BYTES = 1 << 12
+_GZIP_ALONE = 16 + zlib.MAX_WBITS
+_STEP_BYTES = 1 << 14  # at most a thousand times as much when unpacked
 _GZIP, _ZSTD, _BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Protocols 2 to 5 name themselves; 0 and 1 begin with a dict, a list or a class, and a place for it in the memory.
+_PICKLE = re.compile(
+    rb"\x80[\x02-\x05]|\([dl]p\d+\n|[}\]]q\x00|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n(?:p\d+\n|q.|\()", re.DOTALL
+)
 _STRANGERS = (
     (b"\xd0\xcf\x11\xe0", "an old Excel or Office file: export the sheet as CSV"),
     (b"%PDF", "a PDF: export the table as CSV"),
@@ -71,6 +79,8 @@ class Source:
         In bytes, as stored.
     modified : int
         Time of the last change, in nanoseconds.
+    padding : int
+        Zeros behind the end of a gzip file, as from a tape, which do not belong to it.
     """
 
     name: str
@@ -78,6 +88,7 @@ class Source:
     content: bytes
     size: int
     modified: int
+    padding: int = 0
 
     def open(self) -> BinaryIO:
         """Return the bytes as stored, from the start."""
@@ -117,7 +128,37 @@ def open_source(path: str | Path) -> Source:
         source = _open_file(Path(path))
     if source.size == 0:
         raise TableError(f"{source.name}: the file is empty")
-    return source
+    return source if compression_of(source.head()) != "gzip" else replace(source, padding=_zeros_behind(source))
+
+
+def _zeros_behind(source: Source) -> int:
+    """Return the number of zeros behind the last member of a gzip file, 0 if there is anything else."""
+    with source.open() as file:
+        file.seek(source.size - 1)
+        if file.read(1) != b"\0":  # without padding only texts of less than 16 MiB, by their length, end with a zero
+            return 0
+        file.seek(0)
+        rest, n_zeros = file.read(_STEP_BYTES), 0
+        try:
+            while rest.startswith(_GZIP):
+                rest = _behind_member(file, rest)
+        except zlib.error:
+            return 0
+        while rest:
+            if rest.strip(b"\0"):
+                return 0
+            n_zeros += len(rest)
+            rest = file.read(_STEP_BYTES)
+        return n_zeros
+
+
+def _behind_member(file: BinaryIO, data: bytes) -> bytes:
+    """Return the first bytes behind the gzip member that begins with `data`."""
+    member = zlib.decompressobj(wbits=_GZIP_ALONE)
+    while data:
+        member.decompress(data)
+        data = b"" if member.eof else file.read(_STEP_BYTES)
+    return member.unused_data or file.read(_STEP_BYTES)
 
 
 def _open_file(path: Path) -> Source:
@@ -199,7 +240,7 @@ def _refuse_strangers(source: Source, head: bytes) -> None:
         book = source.suffix in (".xlsx", ".xlsm", ".ods") or b"xl/" in head or b"[Content_Types].xml" in head
         words = "an Excel workbook: export the sheet as CSV" if book else "a ZIP archive: unpack it first"
         raise TableError(f"{source.name}: this is {words}")
-    if len(head) > 1 and head[0] == 0x80 and head[1] in range(2, 6):
+    if _PICKLE.match(head):
         raise TableError(
             f"{source.name}: this is a Python pickle, which can run code when it is read: write CSV or Parquet"
         )
@@ -235,11 +276,11 @@ class _Counted(io.RawIOBase):
         return self._file.tell()
 
     def size(self) -> int:
-        return self._source.size
+        return self._source.size - self._source.padding
 
     def read(self, size: int = -1) -> bytes:
         # A file that grows faster than it is read would never end; that it grew is found at the end.
-        left = max(self._source.size - self._file.tell(), 0)
+        left = max(self._source.size - self._source.padding - self._file.tell(), 0)
         data = self._file.read(left if size < 0 else min(size, left))
         self._done += len(data)
         self._callback(

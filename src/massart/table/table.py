@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -29,11 +29,14 @@ class Table:
         The name of the file, or "the table".
     decimal : str or None
         The decimal mark that the file as a whole speaks for; None where it does not tell.
+    spellings : mapping of str to str
+        What a text file writes in a column, if not nothing, where a value is missing.
     """
 
     arrow: pa.Table
     name: str
     decimal: str | None = None
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -53,10 +56,12 @@ class Table:
             raise TableError(f"{self.name}: no column {quote(name)}: {near(name, self.column_names)}{alone}")
         return self.arrow.column(place)
 
-    def move(self, name: str, values: FloatArray) -> None:
-        """Let a column of floats live in other memory that holds the same numbers, so that they exist once."""
-        place = self.arrow.schema.get_field_index(name)
-        moved = self.arrow.set_column(place, self.arrow.schema.field(place), adopted(values))
+    def move(self, columns: Mapping[str, FloatArray]) -> None:
+        """Let columns of floats live in other memory that holds the same numbers, so that they exist once."""
+        schema, arrays = self.arrow.schema, self.arrow.columns
+        for name, values in columns.items():
+            arrays[schema.get_field_index(name)] = pa.chunked_array([adopted(values)])
+        moved = pa.Table.from_arrays(arrays, schema=schema)
         object.__setattr__(self, "arrow", moved)  # what the table says is the same
 
     def cells(self, columns: Sequence[str], rows: NDArray[np.intp]) -> dict[str, list[object]]:
@@ -77,14 +82,16 @@ class Table:
         return {name: plain_values(self.column(name).take(indices)) for name in columns}
 
 
-def checked(arrow: pa.Table, name: str, decimal: str | None = None) -> Table:
+def checked(
+    arrow: pa.Table, name: str, decimal: str | None = None, spellings: Mapping[str, str] | None = None
+) -> Table:
     """Return a table that has rows, columns and one name for each column; TableError if it does not."""
     if arrow.num_columns == 0:
         raise TableError(f"{name}: there are no columns")
     check_names(arrow.column_names, name)
     if arrow.num_rows == 0:
         raise TableError(f"{name}: there are no rows below the column names")
-    return Table(arrow, name, decimal)
+    return Table(arrow, name, decimal, spellings or {})
 
 
 def check_names(names: Sequence[str], name: str) -> None:

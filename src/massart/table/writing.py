@@ -130,9 +130,8 @@ def _compressing(file: BinaryIO, compression: str | None) -> Iterator[BinaryIO |
 
 
 def _write_text(stream: BinaryIO | pa.NativeFile, arrow: pa.Table, delimiter: str) -> None:
-    for place, column in enumerate(arrow.columns):
-        arrow = arrow.set_column(place, arrow.column_names[place], _writable(column))
-    pa.csv.write_csv(arrow, stream, pa.csv.WriteOptions(delimiter=delimiter))
+    writable = pa.table([_writable(column) for column in arrow.columns], names=arrow.column_names)
+    pa.csv.write_csv(writable, stream, pa.csv.WriteOptions(delimiter=delimiter))
 
 
 def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -149,13 +148,16 @@ def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _without_formulas(arrow: pa.Table) -> pa.Table:
     names = pa.array(arrow.column_names, pa.string())
-    for place, column in enumerate(arrow.columns):
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if is_text(column.type):
-            safe = pc.replace_substring_regex(column.cast(pa.large_string()), _FORMULA, r"'\1")
-            arrow = arrow.set_column(place, arrow.column_names[place], safe)
-    return arrow.rename_columns(pc.replace_substring_regex(names, _FORMULA, r"'\1").to_pylist())
+    safe = pc.replace_substring_regex(names, _FORMULA, r"'\1").to_pylist()
+    return pa.table([_without_formula(column) for column in arrow.columns], names=safe)
+
+
+def _without_formula(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not is_text(column.type):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.replace_substring_regex(column.cast(pa.large_string()), _FORMULA, r"'\1")
 
 
 def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:

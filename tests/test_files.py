@@ -1,0 +1,218 @@
+"""A file is the old one or the new one, links stay links, and what killed processes left is cleared away."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from massart import files
+
+if sys.platform == "win32":
+    pytest.skip("links, pipes and kills are those of POSIX", allow_module_level=True)
+
+HOLDER = """
+import sys
+from pathlib import Path
+from massart import files
+with files.replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(path: Path) -> subprocess.Popen:
+    """Start a process that is in the middle of writing a file."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def pipe(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def link_to(target: str):
+    def make(path: Path) -> Path:
+        path.symlink_to(target)
+        return path
+
+    return make
+
+
+def circle(path: Path) -> Path:
+    other = path.with_name("other")
+    other.symlink_to(path)
+    path.symlink_to(other)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (folder, "a folder, not a file"),
+        (pipe, "not a regular file"),
+        (lambda path: Path("/dev/null"), "not a regular file"),
+        (link_to("/dev/null"), "not a regular file"),
+        (link_to("."), "a folder, not a file"),
+        (link_to("away/out"), 'a link to ".*away/out", and there is no folder ".*away"'),
+        (circle, "Too many levels of symbolic links"),
+        (lambda path: path / "out", "there is no folder"),
+        (lambda path: path.with_name("a\0b"), "such a name"),
+        (lambda path: path.with_name("x" * 300), "File name too long"),
+    ],
+    ids=[
+        "folder",
+        "pipe",
+        "device",
+        "link, device",
+        "link, folder",
+        "link, nowhere",
+        "circle",
+        "no folder",
+        "nul",
+        "long",
+    ],
+)
+def test_a_place_that_can_hold_no_file_is_refused_in_one_line(tmp_path, make, words):
+    path = make(tmp_path / "out")
+    before = names(tmp_path)
+    with pytest.raises(ValueError, match=words) as caught:
+        files.check_place(path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises((ValueError, OSError)):
+        files.write(path, b"new")
+    assert names(tmp_path) == before
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_socket_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the path of a socket has to be short
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind("out")
+        with pytest.raises(ValueError, match="not a regular file"):
+            files.check_place(Path("out"))
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_a_link_and_what_it_leads_to_is_replaced(tmp_path, relative, there):
+    target = tmp_path / "store" / "data"
+    target.parent.mkdir()
+    if there:
+        target.write_bytes(b"old")
+    middle, link = tmp_path / "middle", tmp_path / "link"
+    middle.symlink_to("store/data" if relative else target)
+    link.symlink_to("middle" if relative else middle)
+    files.check_place(link)
+    files.write(link, b"new")
+    assert link.is_symlink()
+    assert middle.is_symlink()
+    assert not target.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert names(tmp_path) == {"store", "middle", "link"}
+    assert names(target.parent) == {"data"}
+
+
+def test_a_failure_behind_a_link_keeps_what_was_there(tmp_path):
+    (tmp_path / "data").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("data")
+
+    def fail():
+        with files.replacing(tmp_path / "link") as file:
+            file.write(b"half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert (tmp_path / "link").read_bytes() == b"old"
+    assert names(tmp_path) == {"data", "link"}
+
+
+def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path):
+    path = tmp_path / "out"
+    with holder(path) as process:
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert names(tmp_path) == {f".out.{process.pid}"}
+    files.write(tmp_path / "other", b"new")
+    assert f".out.{process.pid}" in names(tmp_path)  # not a file of this name
+    files.write(path, b"new")
+    assert names(tmp_path) == {"out", "other"}
+
+
+def test_what_a_living_process_writes_is_never_taken_away(tmp_path):
+    path = tmp_path / "out"
+    with holder(path) as process:
+        files.write(path, b"ours")
+        assert f".out.{process.pid}" in names(tmp_path)
+        process.stdin.close()
+    assert process.returncode == 0
+    assert path.read_bytes() == b"half"  # the last to end has the word
+    assert names(tmp_path) == {"out"}
+
+
+def test_the_number_of_a_living_process_does_not_keep_a_stale_file(tmp_path):
+    for number in (os.getpid(), os.getppid(), 1, 10**12):
+        (tmp_path / f".out.{number}").write_bytes(b"stale")
+    files.write(tmp_path / "out", b"new")
+    assert names(tmp_path) == {"out"}
+    assert (tmp_path / "out").read_bytes() == b"new"
+
+
+def test_only_regular_files_with_a_number_behind_the_name_are_stale(tmp_path):
+    kept = {".out.bak", ".out.1.csv", "out.17", ".out", ".outs.17", ".xout.17"}
+    for name in kept:
+        (tmp_path / name).write_bytes(b"mine")
+    (tmp_path / ".out.17").mkdir()
+    (tmp_path / ".out.18").symlink_to(".out.bak")
+    os.mkfifo(tmp_path / ".out.19")
+    files.write(tmp_path / "out", b"new")
+    assert names(tmp_path) == kept | {".out.17", ".out.18", ".out.19", "out"}
+
+
+def test_a_file_taken_for_stale_before_it_is_locked_is_opened_again(tmp_path, monkeypatch):
+    import fcntl
+
+    plain, taken = fcntl.flock, []
+
+    def flock(file, how):
+        if not taken and how == fcntl.LOCK_EX:
+            taken.append(file.name)
+            Path(file.name).unlink()  # another process was faster
+        plain(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    files.write(tmp_path / "out", b"new")
+    assert taken
+    assert (tmp_path / "out").read_bytes() == b"new"
+    assert names(tmp_path) == {"out"}
+
+
+def test_a_drive_without_locks_is_written_to_and_nothing_is_taken_for_stale(tmp_path, monkeypatch):
+    import fcntl
+
+    def refuse(file, how):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    (tmp_path / ".out.17").write_bytes(b"?")
+    files.write(tmp_path / "out", b"new")
+    assert names(tmp_path) == {"out", ".out.17"}

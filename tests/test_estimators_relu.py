@@ -301,7 +301,7 @@ def test_the_warning_is_the_certificate_and_points_at_the_caller() -> None:
         reg = MassartReLURegressor(inliers="exact", random_state=0).fit(X, Y)
     (warning,) = caught
     assert str(warning.message) == f"PLURALITY (output 1): {reg.certificate_[1].explain()}"
-    assert "no clear majority confirms it" in str(warning.message)
+    assert "no clear majority" in str(warning.message)
     assert warning.filename == __file__
     assert reg.certificate_[0].verdict in CLAIMS
     assert_array_equal(np.isnan(reg.standard_errors_), [[False] * 3, [True] * 3, [False] * 3])

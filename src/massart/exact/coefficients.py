@@ -13,6 +13,11 @@ where rows are in units of their tolerance, R is their triangular factor, s thei
 coefficients replaced and :math:`\varepsilon` the rounding of one row in float64: what the true formula itself does
 not exceed. Where the proposals fail together, they are halved until they hold. Fixing some coefficients leaves less
 uncertainty in the others, so the search repeats until nothing is found.
+
+Labels that were rounded to cents are another matter. Least squares leaves some of them, and with some coefficients
+fixed it leaves others, so that "every row still agrees" would reject the truth; and it knows a coefficient to
+:math:`1 / \sqrt n` where the rows determine it to 1/n. There the polytope of all formulas that the rows allow is
+searched (:mod:`massart.exact.rounded`).
 """
 
 from __future__ import annotations
@@ -28,17 +33,20 @@ from numpy.typing import ArrayLike
 from massart.exact.decimals import DOUBLE
 from massart.exact.evidence import Evidence, agreeing, gather
 from massart.exact.rational import RationalStatus, holds_exactly, solve_rational
-from massart.exact.simplest import simplest_number
+from massart.exact.rounded import search_polytope
+from massart.exact.simplest import MAX_DENOMINATOR, simplest_number
 from massart.exact.tolerance import Tolerance
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix
-
-MAX_DENOMINATOR = 1000
 
 _MOST_CHANCE = 1e-3
 """A simple number is taken for the truth if at most this share of arbitrary numbers has one as simple as near."""
 
 _MOST_CHANCE_ROUNDED = 0.05
-"""The same where labels are rounded: a coefficient is known to an interval, whose simplest number is the best guess."""
+"""The same where rows are further from the formula than floats are, but far closer than the tolerance allows."""
+
+_UNIFORM = 0.2
+"""Standard error of a row, in units of its tolerance, above which its label is taken for rounded and says an interval.
+Rounding alone makes 0.29 to 0.58, since units are powers of two; below, most rows are far closer than they may be."""
 
 _SIGMAS = 5.0
 _MOST_TRIALS = 100
@@ -137,10 +145,17 @@ def exact_coefficients(
         raise ValueError(f"max_denominator must be at least 1, got {max_denominator}")
 
     before = np.abs(labels - rows @ w)
-    search = _Search(gather(rows, labels, w, tolerance), max_denominator)
-    fixed = search.run()
+    evidence = gather(rows, labels, w, tolerance)
+    if tolerance.absolute > 0 and evidence.level > _UNIFORM:
+        found = search_polytope(evidence, max_denominator)
+        fixed, formula = found.fixed, found.formula
+        if not evidence.keeps(formula):
+            fixed = {}
+    else:
+        fixed = _Search(evidence, max_denominator).run()
+        formula = evidence.formula(_floats(fixed))
     fractions: tuple[Fraction | None, ...] = tuple(fixed.get(j) for j in range(len(w)))
-    answer = search.evidence.formula(_floats(fixed)) if fixed else w
+    answer = formula if fixed else w
     status = Status.SNAPPED if fixed else Status.UNCHANGED
 
     # Labels that were rounded contradict every formula, so exact arithmetic is for rows that agree to float rounding;
@@ -149,7 +164,7 @@ def exact_coefficients(
     if len(rows) > len(w) and agreeing(tight, rows, labels, answer).all():
         exactly = _in_rationals(X, y, fractions)
         floats = None if exactly is None else np.array([float(value) for value in exactly])
-        if exactly is not None and floats is not None and search.evidence.keeps(floats):
+        if exactly is not None and floats is not None and evidence.keeps(floats):
             answer, fractions, status = floats, exactly, Status.RATIONAL
     after = np.abs(labels - rows @ answer)
     snapped = np.array([value is not None for value in fractions])

@@ -15,6 +15,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+MAX_DENOMINATOR = 1000
+
 _COARSEST = 1e-2  # of the number itself: the grid on which all numbers are equally simple
 _FLOAT_ERROR = 1e-14  # relative, of a few operations
 _LARGEST_WITH_FRACTION = 1e12  # a larger number with a denominator reads as no formula

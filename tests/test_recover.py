@@ -238,3 +238,21 @@ def test_an_exact_minority_does_not_hide_a_noisy_majority(wrong):
     found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
     assert found.certificates[0].verdict is Verdict.NOISY
     assert np.linalg.norm(found.coef[:-1, 0] - w) < 0.03
+
+
+@pytest.mark.parametrize("key", [15, 20, 21])
+def test_a_level_on_which_only_the_sample_agrees_is_no_majority(key: int) -> None:
+    # With the first key the first sample prefers, on one level, the rule that forgets the fee: there 43 % of all rows.
+    rng = np.random.default_rng([6000, key])
+    n = 6000
+    tariff = rng.integers(0, 3, n)
+    X = np.column_stack(
+        [rng.integers(80, 900, n), rng.integers(20, 400, n), tariff == 1, tariff == 2, rng.random(n) < 0.5]
+    ).astype(float)
+    w = np.array([0.3412, 0.2278, 14.6, 5, 0, 9.9])
+    y = np.round(X @ w[:-1] + w[-1], 2)
+    wrong = rng.random(n) < 0.4
+    y[wrong] = np.round(y[wrong] - 9.9, 2)
+    found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
+    np.testing.assert_allclose(found.coef[:, 0], w, atol=1e-9)
+    np.testing.assert_array_equal(found.agree[:, 0], ~wrong)

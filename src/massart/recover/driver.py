@@ -9,7 +9,7 @@ may lie anywhere; the formula through a :class:`Model`, so that other links than
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -339,6 +339,10 @@ class _Driver:
         certificate = self.model.certify(
             sample.X, sample.weights, marks[sample.index], tally, answer.tolerance, pieces, self.rng, self.column_names
         )
+        if certificate.determined is Verdict.MAJORITY and not self._has_column_majorities(sample, marks):
+            is_open = certificate.verdict is Verdict.UNIDENTIFIABLE
+            verdict = Verdict.UNIDENTIFIABLE if is_open else Verdict.PLURALITY
+            certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
         known = certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
         errors = np.full(len(answer.coef), 0.0 if known else np.nan)
         return _Outcome(
@@ -351,6 +355,26 @@ class _Driver:
             errors,
             self.model.has_majority(tally),
         )
+
+    def _has_column_majorities(self, sample: Sample, marks: NDArray[Any]) -> bool:
+        """Tell whether a majority of ALL rows agrees for each column that is zero in some: those that speak and use it.
+
+        The sample has chosen the formula. On a column that few of its rows use, such as one level of a category, it
+        may be wrong for most rows of the table and right for most of the sample.
+        """
+        columns = np.flatnonzero((sample.X == 0).any(axis=0))
+        if len(sample.index) == self.rows.n_rows or not len(columns):
+            return True
+        speaks, agree = evidence.speaks(marks), (marks & 1) > 0
+
+        def count(block: Block) -> FloatArray:
+            rows = slice(block.start, block.start + len(block.y))
+            present = (block.dense()[:, columns] != 0) & speaks[rows, np.newaxis]
+            counts = _weights_of(block)
+            return np.stack([counts @ present, (counts * agree[rows]) @ present])
+
+        met, right = self.rows.reduce(count)
+        return bool(np.all((2 * right > met) | (met == 0)))
 
     def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> NDArray[Any]:
         """Return the marks of all rows for each formula: one read of the table."""

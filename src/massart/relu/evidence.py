@@ -54,7 +54,7 @@ def tally(marks: Marks, weights: FloatArray | None) -> FloatArray:
 def has_majority(tally: FloatArray) -> bool:
     """Tell whether more than half of all rows agree, and more than half of those that are active."""
     kinds = np.arange(MARKS)
-    met = _evidence(kinds)
+    met = speaks(kinds)
     right = kinds & AGREES > 0
     return bool(2 * tally[right].sum() > tally.sum() and 2 * tally[met & right].sum() > tally[met].sum())
 
@@ -98,7 +98,7 @@ def certify_rows(
     possible = kinds & IMPOSSIBLE == 0
     decisive = possible & (kinds & DECISIVE > 0)
     right = kinds & AGREES > 0
-    met = _evidence(kinds)
+    met = speaks(kinds)
     certificate = certify_relu(
         X[decided],
         n_pos=tally[decisive].sum(),
@@ -119,7 +119,7 @@ def certify_rows(
     return certificate
 
 
-def _evidence(marks: Marks) -> BoolArray:
+def speaks(marks: Marks) -> BoolArray:
     """Return the rows that speak for w or against it: active ones, but for possible limits that agree anyway."""
     neutral = (marks & AGREES > 0) & (marks & DECISIVE == 0)
     return np.asarray((marks & ACTIVE > 0) & (marks & IMPOSSIBLE == 0) & ~neutral)
@@ -128,9 +128,9 @@ def _evidence(marks: Marks) -> BoolArray:
 def _is_confirmed(X: FloatArray, weights: FloatArray | None, marks: Marks, tally: FloatArray) -> bool:
     """Tell whether the active rows have a clear majority: all of them, on every level, and in each column."""
     kinds = np.arange(MARKS)
-    active = _evidence(kinds)
+    active = speaks(kinds)
     n_right, n_met = float(tally[active & (kinds & AGREES > 0)].sum()), float(tally[active].sum())
-    met = _evidence(marks)
+    met = speaks(marks)
     right = (marks[met] & AGREES) > 0
     rows = X[met]
     counts = np.ones(len(rows)) if weights is None else weights[met]

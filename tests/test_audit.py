@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
 
-from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, load_model, summary
+from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, choice, load_model, summary
+from massart.certificate import Verdict
 from massart.demo import CHARGES, GROUP, ID, PRICES, TARGET, make_ledger
+from massart.recover import recover, through
+from massart.relu import IDENTITY, RELU
+from massart.rows import ArrayRows
 from massart.table import Encoding, TableError, table_of
 
 
@@ -189,6 +194,23 @@ def test_a_limit_on_a_certain_formula_keeps_it_certain() -> None:
     assert found.formula.clipping
     assert found.certificate.verdict.name == "MAJORITY"
     np.testing.assert_array_equal(found.wrong, np.abs(y - np.maximum(0, 1.5 * x + plate / 4)) > 1e-9)
+
+
+def test_a_limit_that_costs_a_row_inherits_no_verdict() -> None:
+    rng = np.random.default_rng(1)
+    x, plate = rng.integers(-10, 60, 500).astype(float), rng.integers(0, 3, 500)
+    y = np.maximum(0, 1.5 * x + plate / 4)
+    y[rng.random(500) < 0.3] = 77.7
+    X = np.column_stack([x, np.eye(3)[plate]])
+    linear, relu = (recover(ArrayRows(X, y), rng=np.random.default_rng(0), model=through(f)) for f in (IDENTITY, RELU))
+    doubted = replace(relu, certificates=(replace(relu.certificates[0], verdict=Verdict.PLURALITY),))
+    assert linear.certificates[0].verdict is Verdict.MAJORITY
+    assert choice._confirmed(doubted, linear).certificates[0].verdict is Verdict.MAJORITY
+    lost = doubted.agree.copy()
+    lost[np.flatnonzero(linear.agree)[0]] = False
+    assert choice._confirmed(replace(doubted, agree=lost), linear).certificates[0].verdict is Verdict.PLURALITY
+    open_ = replace(relu, certificates=(replace(relu.certificates[0], verdict=Verdict.UNIDENTIFIABLE),))
+    assert choice._confirmed(open_, linear) is open_
 
 
 def test_a_table_without_a_rule_is_not_certain() -> None:

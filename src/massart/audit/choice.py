@@ -116,8 +116,9 @@ def _confirmed(relu: Recovery, linear: Recovery) -> Recovery:
     rows. The certificate of a ReLU asks for more, since its formula was chosen with the limit in view.
     """
     same = np.allclose(relu.coef, linear.coef, rtol=_SAME, atol=_SAME * np.abs(linear.coef).max(initial=0.0))
-    more = relu.agree.sum() > linear.agree.sum()
-    if not (same and more and _worth(linear) == _CERTAIN and _worth(relu) < _CERTAIN):
+    only_adds = bool((relu.agree >= linear.agree).all())  # no row that agreed below zero is lost
+    doubted = relu.certificates[0].verdict is Verdict.PLURALITY
+    if not (same and only_adds and doubted and _worth(linear) == _CERTAIN):
         return relu
     certificate = replace(relu.certificates[0], verdict=Verdict.MAJORITY, determined=Verdict.MAJORITY)
     return replace(relu, certificates=(certificate,), standard_errors=np.zeros_like(relu.standard_errors))

@@ -7,7 +7,6 @@ rounded; then it is exact. Labels that were rounded, to cents say, imply rounded
 from __future__ import annotations
 
 import math
-from collections.abc import Container
 
 import numpy as np
 
@@ -55,13 +54,6 @@ def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:
         chosen = places == count
         found[chosen] = np.round(found[chosen], count)
     return found + 0.0  # no negative zero
-
-
-def free_name(name: str, taken: Container[str]) -> str:
-    """Return the name of a column beside those of a table: itself, or one like it that is not taken."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _column_places(column: FloatArray) -> int:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.audit.implied import free_name, implied_values, residuals
+from massart.audit.implied import implied_values, residuals
 from massart.audit.model_file import SavedModel
+from massart.audit.table_audit import ROW
 from massart.rows import BoolArray, FloatArray
-from massart.table import Design, Table, column_values, encode
-
-ROW = "row"
+from massart.table import Design, Table, column_values, encode, free_name
 
 
 @dataclass(frozen=True, slots=True)

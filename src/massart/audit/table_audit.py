@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from massart.audit import choice
 from massart.audit.choice import Kind
-from massart.audit.implied import free_name, implied_values, residuals
+from massart.audit.implied import implied_values, residuals
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate
 from massart.exact import Tolerance
@@ -22,7 +22,18 @@ from massart.formula import Formula, column_labels, compose
 from massart.progress import Callback, silent
 from massart.report import Findings, Group, JudgedRows, Report, Support
 from massart.rows import ArrayRows, BoolArray, FloatArray
-from massart.table import Design, Plan, Table, encode, groups_of, make_plan, precision_of_columns, replaced, table_of
+from massart.table import (
+    Design,
+    Plan,
+    Table,
+    encode,
+    free_name,
+    groups_of,
+    make_plan,
+    precision_of_columns,
+    replaced,
+    table_of,
+)
 
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from massart import linear
 from massart.certificate import Certificate, Verdict, noisy_certificate
-from massart.exact import Tolerance, exact_coefficients, tolerances
-from massart.exact.rounded import guess_formula
+from massart.exact import Tolerance, tolerances
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, silent
 from massart.recover.model import LINEAR, Model
+from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, snap
 from massart.relu import evidence
 from massart.robust import Inliers, RobustFit, judge_inliers
 from massart.rows import Block, BoolArray, FloatArray, Rows, Sample
@@ -49,15 +49,6 @@ PLURALITY = 0.05
 CHEAP = 10_000_000
 """Numbers in a table on which the published algorithm runs whole before exactness is given up."""
 
-MOST_SNAPPING_ROWS = 2_000
-
-KEPT = 0.995
-"""Share of the agreeing rows that must stay when rounded labels get exact numbers: wrong ones may agree by chance."""
-
-_EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the tolerance; the second for each column, over the number of rows
-_CLOSE = 0.25  # root mean square of residuals, in tolerances: rounding alone makes 0.58
-_STRAY = 1e-12  # relative size of a term that is nothing but rounding of the others
-_SQUARE_IS_FINITE = 1e152
 _DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
 
 
@@ -220,10 +211,10 @@ class _Driver:
         """Raise ValueError where squares of the numbers overflow, or all of them vanish."""
         sizes = np.abs(sample.X)
         largest = float(sizes.max())
-        if largest and not 1 / _SQUARE_IS_FINITE <= largest <= _SQUARE_IS_FINITE:
+        if largest and not 1 / SQUARE_IS_FINITE <= largest <= SQUARE_IS_FINITE:
             i, j = np.unravel_index(int(sizes.argmax()), sizes.shape)
             raise ValueError(
-                f"X must have its largest number between {1 / _SQUARE_IS_FINITE:g} and {_SQUARE_IS_FINITE:g}, got "
+                f"X must have its largest number between {1 / SQUARE_IS_FINITE:g} and {SQUARE_IS_FINITE:g}, got "
                 f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"
             )
 
@@ -315,23 +306,13 @@ class _Driver:
         X = sample.X
         if tolerance.absolute > 0 and len(y) < self.rows.n_rows:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
-            more = self.rows.sample(MOST_NOISY_ROWS, self.rng)
+            more = self.rows.sample(MOST_ROUNDED_ROWS, self.rng)
             w, close = self.model.polish(more.X, more.y[:, j], w, tolerance)
-            w, fractions = self._snap(more.X, more.y[:, j], close, w, tolerance)
+            w, fractions = snap(self.model, more.X, more.y[:, j], close, w, tolerance)
         else:
-            w, fractions = self._snap(X, y, agree, w, tolerance)
+            w, fractions = snap(self.model, X, y, agree, w, tolerance)
         decided = agree & self.model.decisive(y, tolerance.absolute)
         return _Answer(w, tolerance, fractions, int(decided.sum()))
-
-    def _snap(
-        self, X: FloatArray, y: FloatArray, agree: BoolArray, w: FloatArray, tolerance: Tolerance
-    ) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
-        """Return the formula in exact numbers where the rows that agree with `w` support them."""
-        told = self.model.decisive(y, tolerance.absolute)
-        if tolerance.absolute == 0:
-            chosen = np.flatnonzero(agree & told)[:MOST_SNAPPING_ROWS]
-            return _snap(X[chosen], self.model.products(y[chosen]), w, tolerance)
-        return _snap_rounded(X[told], self.model.products(y[told]), w, tolerance)
 
     def _judge(self, sample: Sample, pieces: list[RadialIsotropy], answer: _Answer, marks: NDArray[Any]) -> _Outcome:
         agree = (marks & 1) > 0
@@ -415,78 +396,6 @@ class _Answer:
     tolerance: Tolerance
     fractions: tuple[Fraction | None, ...]
     n_decided: int
-
-
-def _snap(
-    X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance
-) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
-    """Return the formula in exact numbers where these rows, on which w.x is y, support them."""
-    if len(y) <= len(w) or not _has_squares(X, y, w):
-        return w, (None,) * len(w)
-    exact = exact_coefficients(X, y, w, tolerance)
-    return exact.coef, exact.fractions
-
-
-def _has_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> bool:
-    """Tell whether squares of the numbers neither overflow nor vanish."""
-    sizes = np.abs([X.max(initial=0.0), X.min(initial=0.0), y.max(initial=0.0), y.min(initial=0.0), *w])
-    return bool(1 / _SQUARE_IS_FINITE < sizes[sizes > 0].min(initial=1.0) and sizes.max() <= _SQUARE_IS_FINITE)
-
-
-def _snap_rounded(
-    X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance
-) -> tuple[FloatArray, tuple[Fraction | None, ...]]:
-    """Return the formula in exact numbers, where labels are rounded: all rows that tell a product are given.
-
-    Rows at the very edge of agreement are no witnesses. `w` may be a vertex, which puts some there, be they right or
-    wrong; and a wrong row that agrees by chance does so near the edge, if the truth is near. So rows near it are left
-    out, few and then more, and what was found is counted on all. Where simple numbers agree with no fewer rows than
-    `w` does, these rows are asked.
-    """
-    best: tuple[FloatArray, tuple[Fraction | None, ...]] = (w, (None,) * len(w))
-    residual, threshold = _residuals(X, y, w, tolerance)
-    agree = residual <= threshold
-    n_agree = int(agree.sum())
-    if n_agree > len(w) and _has_squares(X, y, w):
-        guess = guess_formula(X[agree], y[agree], w, tolerance)
-        if guess is not None:
-            others = _residuals(X, y, guess, tolerance)
-            if (others[0] <= others[1]).sum() >= n_agree:
-                w, residual, threshold = guess, *others
-    most = 0
-    few, more = _EDGE, min(_WIDE_EDGE * len(w) / max(n_agree, 1), 0.5)
-    for margin, centred in ((0.0, True), (few, False), (more, False)):
-        chosen = np.flatnonzero(residual <= (1 - margin) * threshold)[:MOST_NOISY_ROWS]
-        if len(chosen) <= len(w):  # so few rows follow any formula
-            break
-        start = w
-        if centred:  # rows that agree far better than they may do so with the least squares of them
-            start = linear.least_squares(X[chosen], y[chosen])
-            if np.mean(((y - X @ start) / threshold)[chosen] ** 2) > _CLOSE**2:
-                continue
-        coef, fractions = _snap(X[chosen], y[chosen], start, tolerance)
-        n_exact = sum(value is not None for value in fractions)
-        if n_exact > most and np.less_equal(*_residuals(X, y, coef, tolerance)).sum() >= KEPT * n_agree:
-            best, most = (coef, fractions), n_exact
-        if most == len(w):
-            break
-    return _without_strays(X, y, best[0], best[1], tolerance), best[1]
-
-
-def _without_strays(
-    X: FloatArray, y: FloatArray, w: FloatArray, fractions: tuple[Fraction | None, ...], tolerance: Tolerance
-) -> FloatArray:
-    """Set coefficients without an exact number to zero that are nothing but rounding of others, where no row minds."""
-    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
-    stray = (terms <= _STRAY * terms.max(initial=0.0)) & np.array([value is None for value in fractions])
-    cleared = np.where(stray, 0.0, w)
-    agree, now = (np.less_equal(*_residuals(X, y, v, tolerance)) for v in (w, cleared))
-    return cleared if now.sum() >= agree.sum() else w
-
-
-def _residuals(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> tuple[FloatArray, FloatArray]:
-    """Return the magnitudes of the residuals, and the largest that agree."""
-    return np.abs(y - X @ w), tolerance.threshold(np.abs(X) @ np.abs(w) + np.abs(y))
 
 
 def _weights_of(block: Block) -> FloatArray:

@@ -14,7 +14,7 @@ from massart.table.frames import table_of
 from massart.table.grouping import groups_of, precision_of_columns
 from massart.table.plan import Plan, make_plan
 from massart.table.reading import read_table
-from massart.table.table import Table
+from massart.table.table import Table, free_name
 from massart.table.writing import check_output, csv_text, write_columns, write_table
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "column_values",
     "csv_text",
     "encode",
+    "free_name",
     "groups_of",
     "make_plan",
     "precision_of_columns",

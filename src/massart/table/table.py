@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -100,6 +100,13 @@ def check_names(names: Sequence[str], name: str) -> None:
     if twice:
         places = [f"{place:,}" for place, column in enumerate(names, 1) if column == twice[0]]
         raise TableError(f"{name}: columns {places[0]} and {places[1]} are both named {quote(twice[0])}")
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return the name of a column beside others: itself, or one like it that is not taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def named(names: Sequence[str]) -> list[str]:

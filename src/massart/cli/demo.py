@@ -24,7 +24,8 @@ def demo(
     import numpy as np
 
     from massart.audit import audit_table
-    from massart.cli.fit import check_outputs, tell, tell_notices, write_outputs
+    from massart.cli.fit import tell, tell_notices
+    from massart.cli.outputs import check_outputs, write_outputs
     from massart.cli.words import harmless
     from massart.demo import GROUP, ID, TARGET, make_ledger
     from massart.table import write_columns

@@ -25,7 +25,7 @@ def predict(
     Where the table has the target, too, each row is compared with it.
     """
     from massart.audit import apply_model, load_model
-    from massart.cli.fit import check_outputs
+    from massart.cli.outputs import check_outputs
     from massart.cli.words import harmless
     from massart.table import csv_text, read_table, write_columns
 

@@ -1,0 +1,90 @@
+"""The files that commands write: checked before any work, written whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from massart.cli.bars import spinner
+
+if TYPE_CHECKING:
+    from massart.audit import Audit
+
+TABLES = ("--audit", "--fixed", "--out")
+"""Options whose file is a table."""
+
+
+def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]) -> None:
+    """Complain, before any work, of outputs that cannot be written or would overwrite an input or each other."""
+    from massart.files import check_place
+    from massart.report import check_installed
+    from massart.table import check_output
+
+    taken = {os.path.realpath(source): "the file that is read" for source in sources if str(source) != "-"}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in taken:
+            raise ValueError(f"{option} {path} would overwrite {taken[place]}")
+        taken[place] = f"the output of {option}"
+        if option in TABLES:
+            check_output(path)
+        else:
+            check_place(path)
+        if option == "--report":
+            check_installed()
+
+
+def write_outputs(
+    found: Audit,
+    command: str,
+    source: str,
+    *,
+    report: Path | None = None,
+    audit: Path | None = None,
+    fixed: Path | None = None,
+    save: Path | None = None,
+) -> None:
+    """Write what was asked for, and say so."""
+    from massart.cli.words import harmless
+    from massart.table import write_columns, write_table
+
+    with spinner("Writing"):
+        if audit is not None:
+            write_columns(audit, found.rows())
+        if fixed is not None:
+            write_table(fixed, found.fixed())
+        if save is not None:
+            _write(save, found.model().to_json())
+        if report is not None:
+            _write(report, found.report({"command": command, **_digest(source)}).to_html())
+    for what, path in (("audit", audit), ("fixed table", fixed), ("model", save), ("report", report)):
+        if path is not None:
+            typer.echo(f"Wrote the {what} to {harmless(path)}.", err=True)
+    if fixed is not None and found.n_wrong and not found.is_certain:
+        verdict = found.certificate.verdict.name
+        typer.echo(f"The formula is not certain ({verdict}), nor are the values it gave the fixed table.", err=True)
+
+
+def _write(path: Path, content: str) -> None:
+    from massart import files
+
+    try:
+        files.write(path, content.encode())
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _digest(source: str) -> dict[str, str]:
+    """Return what tells this file from others of its name."""
+    import hashlib
+
+    if not Path(source).is_file():
+        return {}
+    with Path(source).open("rb") as file:
+        return {"SHA-256 of the file": hashlib.file_digest(file, "sha256").hexdigest()}

@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 
 from drug_discovery import drug_discovery
 from harness import MissingPeer
+from massart.isotropy import decompose
 from massart.l1 import L1Solution, Status, direct, l1_regression
 from massart.l1.matrix import DenseRows, SparseRows, check_rows
 from massart.l1.problem import Problem, evaluate
@@ -405,6 +406,24 @@ def test_separable_one_sided_rows_cost_nothing_at_all():
     solution = l1_regression(X, -np.ones(40), one_sided=np.ones(40, bool))
     assert solution.objective <= 1e-13
     assert solution.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize(("seed", "n"), [(16, 9_000), (17, 20_000), (52, 20_000), (58, 9_000)])
+def test_flags_whose_fitted_rows_do_not_span_are_solved(seed, n):
+    """A proof ends where rounding is all that is left of its error, and its Newton step no descent."""
+    rng = np.random.default_rng(seed)
+    flags = np.column_stack([rng.integers(0, 2, (n, 4)), np.ones(n)])
+    w = rng.integers(-3, 4, 5)
+    other = w + rng.integers(-2, 3, 5)
+    y = np.maximum(np.where(rng.random(n) < 0.4, flags @ other, flags @ w), 0)
+    active = flags @ flags[y > 0].sum(axis=0) > 0
+    flags, y = flags[active], y[active]
+    piece = decompose(flags)[0]
+    X = flags[piece.members] @ piece.subspace @ piece.matrix.T
+    lengths = np.linalg.norm(X, axis=1)
+    labels = y[piece.members]
+    solution = l1_regression(X / lengths[:, None], labels / lengths, one_sided=labels == 0)
+    assert solution.status is not Status.INEXACT
 
 
 def test_a_low_limit_is_reported_as_inexact():

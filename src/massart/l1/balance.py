@@ -82,6 +82,8 @@ def balance(
         if np.abs(along).max() > UNBOUNDED:
             break
         length = _line_search(rows, t, along, float(b @ direction))
+        if length == 0.0:
+            break
         shift = shift + length * direction
         t += length * along
         a = rows.dual(t)
@@ -91,9 +93,12 @@ def balance(
 def _line_search(rows: Clipped, t: FloatArray, along: FloatArray, goal: float) -> float:
     r"""Return a step at which the derivative :math:`a(t + \ell\, along)^\top along - goal` is near 0 or still below.
 
-    It increases with the step and starts below 0; the full Newton step is taken wherever it does not overshoot much.
+    It increases with the step; the full Newton step is taken wherever it does not overshoot much. It starts below 0,
+    unless the free rows do not span and rounding is all that is left of the error: then there is no step, 0.
     """
     before = float(rows.dual(t) @ along) - goal
+    if before >= 0.0:
+        return 0.0
     length = 1.0
     for _ in range(10):
         ahead = float(rows.dual(t + length * along) @ along) - goal

@@ -1,0 +1,267 @@
+r"""How much of the evidence chance may spoil: tails of the largest eigenvalue of a random sum.
+
+Let :math:`A_1, \dots, A_n \succeq 0` be fixed k x k matrices with :math:`\sum_i A_i = I`, :math:`\lambda_{\max}(A_i)
+\le L`, and let each row be wrong with probability at most :math:`\eta` given the rows before it. Wanted is q with
+
+.. math::
+    P \Bigl( \lambda_{\max} \Bigl( \sum_{i \in S} A_i \Bigr) \ge q \Bigr) \le \delta ,
+
+or, for a given :math:`q = \alpha`, the largest :math:`\eta` that has such a tail: ``eta_max``. S lies inside a set in
+which every row is drawn independently with probability :math:`\eta`, and a sum over more rows is larger: so
+independent draws suffice, and the tail grows with :math:`\eta`.
+
+**Closed form.** The tail is at most :math:`k \exp(-\mathrm{KL}(q \,\|\, \eta) / L)` for :math:`q > \eta`. Proof
+sketch. For :math:`\theta > 0`, :math:`\log E \exp(\theta f_i A_i) = \Lambda(\theta A_i)` with :math:`\Lambda(s) =
+\log(1 + \eta (e^s - 1))`, which is convex and zero at zero: on :math:`[0, \theta L]` it lies below its chord, so
+:math:`\Lambda(\theta A_i) \preceq A_i \Lambda(\theta L) / L`. The matrix Laplace transform (Lieb, Tropp) adds these
+over i; the sum is :math:`I \, \Lambda(\theta L) / L`, the trace gives k, and the best :math:`\theta` gives the
+divergence. For a direction that was fixed before the labels were seen the sum is a number and k is 1.
+
+**Binomial.** For k = 1 and equal :math:`A_i` the tail is that of a binomial: exact.
+
+**Simulation.** B independent sets are drawn and :math:`p = (1 + \#\{\lambda_{\max} \ge \alpha\}) / (B + 1)` is the
+rank of alpha among them. The true value and the B drawn ones are exchangeable, so :math:`P(p \le \delta) \le \delta`
+over both. The same uniform numbers serve every :math:`\eta`: p is then monotone in it, and bisection costs nothing. B
+follows from n, k and delta, before a label is seen. **Every formula judged on the same rows must meet the same
+draws** (the same seed): then the event that the confidence excludes is one event, whatever was tried. Fresh draws are
+a second look.
+
+**Counting.** If any hyperplane holds at most H of the rows that agree with w, a wrong w needs at least
+:math:`n_{agree} - H` wrong rows: :math:`P(\mathrm{Bin}(n, \eta) \ge n_{agree} - H)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, exp, floor, inf, log, log1p
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, betaincinv
+
+from massart.rows import BoolArray, FloatArray
+
+BUDGET = 4e8
+"""Multiplications that the draws of one table may take: about a tenth of a second."""
+
+_MOST_ALLOWED = 10  # draws above alpha that still pass: more make the simulated quantile steadier
+_DRAWING = 20  # a draw costs about as much as so many multiplications
+_LEVELS = 1 << 16  # probabilities are multiples of 1 / _LEVELS, rounded up: drawn rates are never below eta
+_STEPS = 1 << 6  # ... and bisection ends at multiples of _STEPS / _LEVELS, a thousandth
+_BATCH = 256  # draws at a time
+_TIE = 1e-9  # eigenvalues this near to alpha count as reaching it: discrete tables have ties
+
+
+def closed_form_eta_max(alpha: float, leverage: float, dimension: int, delta: float) -> float:
+    r"""Return the largest eta with :math:`k \exp(-\mathrm{KL}(\alpha \,\|\, \eta) / L) \le \delta`; 0 if there is none.
+
+    Parameters
+    ----------
+    alpha : float
+        Share of the evidence that agrees, in the weakest direction.
+    leverage : float
+        L, the largest eigenvalue of a single row's (or unit's) matrix.
+    dimension : int
+        k; 1 for a direction that was fixed before the labels were seen.
+    delta : float
+
+    Examples
+    --------
+    >>> round(closed_form_eta_max(0.622, 0.01, 10, 1e-3), 2)
+    0.41
+    """
+    needed = leverage * log(max(dimension, 1) / delta)
+    if not alpha > 0:
+        return 0.0
+    if alpha >= 1:
+        return exp(-needed)  # KL(1 || eta) = -log(eta)
+    low, high = 0.0, alpha
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle > 0 and _divergence(alpha, middle) >= needed else (low, middle)
+        if middle == 0:
+            break
+    return low
+
+
+def closed_form_quantile(eta: float, leverage: float, dimension: int, delta: float) -> float:
+    """Return the smallest q whose tail in closed form is at most delta at `eta`; infinite if not even q = 1 is rare."""
+    needed = leverage * log(max(dimension, 1) / delta)
+    if eta >= 1 or -log(eta) < needed:
+        return inf
+    low, high = eta, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _divergence(middle, eta) >= needed else (middle, high)
+    return high
+
+
+def fixed_sum_eta_max(alpha: float, leverage: float, delta: float) -> float:
+    """Return the largest eta that the closed form excludes in a direction fixed before the labels were seen: k is 1."""
+    return closed_form_eta_max(alpha, leverage, 1, delta)
+
+
+def counting_eta_max(n: float, n_agree: float, hyperplane_rows: float, delta: float) -> float:
+    """Return the largest eta with P(Bin(n, eta) >= n_agree - hyperplane_rows) <= delta; 0 where none is excluded.
+
+    Examples
+    --------
+    >>> round(counting_eta_max(100, 70, 2, 5e-4), 3)
+    0.513
+    """
+    needed = ceil(n_agree - hyperplane_rows - 1e-9)
+    if needed <= 0 or n < 1:
+        return 0.0
+    n = floor(n)
+    if needed > n:
+        return 1.0
+    eta = float(betaincinv(needed, n - needed + 1, delta))
+    return max(0.0, eta * (1 - 1e-12))
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """The tail in closed form: L and k."""
+
+    leverage: float
+    dimension: int
+
+    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
+        """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
+        eta = closed_form_eta_max(alpha, self.leverage, self.dimension, delta)
+        return eta, closed_form_quantile(bound, self.leverage, self.dimension, delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Binomial:
+    """The exact tail of n equal numbers."""
+
+    n: int
+
+    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
+        """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
+        eta = counting_eta_max(self.n, self.n * alpha - 1e-9 * self.n, 0, delta)
+        counts = np.arange(-1, self.n)
+        tails = np.where(counts < 0, 1.0, bdtrc(np.maximum(counts, 0), self.n, bound))  # P(Bin > count)
+        rare = np.flatnonzero(tails <= delta)
+        return eta, float(counts[rare[0]]) / self.n + _TIE if rare.size else inf
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """The tail by drawing sets of rows.
+
+    Attributes
+    ----------
+    products : (n, k (k + 1) / 2) array
+        The upper triangles of the matrices A_i.
+    dimension : int
+    n_draws : int
+        B, from :func:`number_of_draws`.
+    seed : int
+        Fixes the draws.
+    search : bool
+        Look for eta below the bound, too, where alpha does not exclude the bound.
+    """
+
+    products: FloatArray
+    dimension: int
+    n_draws: int
+    seed: int
+    search: bool = True
+
+    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
+        """Return the largest eta up to `bound` that `alpha` excludes, and the quantile at `bound`.
+
+        The quantile is infinite, and eta below `bound`, where alpha does not exclude the bound.
+        """
+        allowed = floor(delta * (self.n_draws + 1) * (1 + 1e-12)) - 1
+        open_draws = np.ones(self.n_draws, dtype=bool)
+        if allowed < 0:
+            return 0.0, inf
+        top = ceil(bound * _LEVELS)
+        quantile = self._test(top, alpha, allowed, open_draws)
+        if quantile < inf:
+            return bound, quantile
+        low, high = 0, -(-top // _STEPS) if self.search else 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            passes = self._test(middle * _STEPS, alpha, allowed, open_draws) < inf
+            low, high = (middle, high) if passes else (low, middle)
+        return min(low * _STEPS / _LEVELS, bound), inf
+
+    def _test(self, level: int, alpha: float, allowed: int, open_draws: BoolArray) -> float:
+        """Return the (allowed + 1)-th largest eigenvalue at the rate level / _LEVELS; infinite as soon as alpha fails.
+
+        A draw that stays below alpha here does so for every smaller rate: where alpha fails, such draws are closed.
+        """
+        largest = np.zeros(0)
+        below = np.zeros(self.n_draws, dtype=bool)
+        for start in range(0, self.n_draws, _BATCH):
+            chosen = np.flatnonzero(open_draws[start : start + _BATCH])
+            if not chosen.size:
+                continue
+            values = self._eigenvalues(start, chosen, level)
+            below[start + chosen] = values < alpha - _TIE
+            largest = np.sort(np.concatenate([largest, values]))[-(allowed + 1) :]
+            if largest.size > allowed and largest[0] >= alpha - _TIE:
+                open_draws &= ~below
+                return inf
+        return float(largest[0]) if largest.size > allowed else 0.0
+
+    def _eigenvalues(self, start: int, chosen: NDArray[np.intp], level: int) -> FloatArray:
+        """Return the largest eigenvalues of the chosen draws of the batch that begins with draw `start`."""
+        n, k = len(self.products), self.dimension
+        size = min(_BATCH, self.n_draws - start)
+        numbers = np.frombuffer(np.random.default_rng([self.seed, start]).bytes(2 * n * size), dtype=np.uint16)
+        drawn = numbers.reshape(size, n)[chosen] < level
+        sums = drawn.astype(np.float64) @ self.products
+        matrices = np.zeros((chosen.size, k, k))
+        rows, columns = np.triu_indices(k)
+        matrices[:, columns, rows] = sums  # eigvalsh reads the lower triangle
+        return np.asarray(np.linalg.eigvalsh(matrices)[:, -1])
+
+
+Tail: TypeAlias = ClosedForm | Binomial | Simulation
+
+
+def number_of_draws(n: int, dimension: int, delta: float, budget: float = BUDGET) -> int:
+    """Return B, about 1 to 10 over delta as the budget allows; 0 where it does not: decided without labels."""
+    cost = n * max(dimension * (dimension + 1) / 2, _DRAWING) + 20.0 * dimension**3
+    allowed = min(_MOST_ALLOWED, floor(budget * delta / cost))
+    return ceil(allowed / delta) - 1 if allowed >= 1 else 0
+
+
+def simulated_eta_max(
+    whitened: FloatArray, alpha: float, delta: float, *, seed: int, bound: float = 0.5, budget: float = BUDGET
+) -> float | None:
+    """Return the largest eta up to `bound` that `alpha` excludes by simulation; None where the draws cost too much.
+
+    Parameters
+    ----------
+    whitened : (n, k) array
+        Rows y_i with A_i = y_i y_i' and sum A_i = I.
+    alpha, delta, bound
+        As above.
+    seed : int
+        The same for every formula that is judged on these rows.
+    budget : float
+    """
+    n_draws = number_of_draws(len(whitened), whitened.shape[1], delta, budget)
+    if not n_draws:
+        return None
+    simulation = Simulation(upper_triangles(whitened), whitened.shape[1], n_draws, seed)
+    return simulation.eta_max(alpha, delta, bound)[0]
+
+
+def upper_triangles(rows: FloatArray) -> FloatArray:
+    """Return the upper triangles of y y' for each row y, (n, k (k + 1) / 2)."""
+    first, second = np.triu_indices(rows.shape[1])
+    return np.asarray(rows[:, first] * rows[:, second])
+
+
+def _divergence(q: float, eta: float) -> float:
+    """Return KL(q || eta) for 0 < q <= 1 and 0 < eta < 1."""
+    rest = (1 - q) * (log1p(-q) - log1p(-eta)) if q < 1 else 0.0
+    return q * (log(q) - log(eta)) + rest

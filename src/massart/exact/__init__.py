@@ -1,17 +1,15 @@
-"""What counts as exact: the tolerance of the data, coefficients as short decimals and fractions, rational solutions."""
+"""Exact numbers: coefficients as short decimals and small fractions, rational solutions."""
 
-from massart.exact.coefficients import ExactCoefficients, Status, exact_coefficients
 from massart.exact.rational import RationalSolution, RationalStatus, solve_rational
-from massart.exact.tolerance import Tolerance, resolve_tolerance, tolerances
+from massart.exact.rounded import guess_formula
+from massart.exact.snap import ExactCoefficients, Fractions, exact_coefficients
 
 __all__ = [
     "ExactCoefficients",
+    "Fractions",
     "RationalSolution",
     "RationalStatus",
-    "Status",
-    "Tolerance",
     "exact_coefficients",
-    "resolve_tolerance",
+    "guess_formula",
     "solve_rational",
-    "tolerances",
 ]

@@ -21,7 +21,7 @@ import numpy as np
 
 from massart.rows import BoolArray, FloatArray
 
-_SLACK = 1e-8  # of a tolerance: where halves of a unit bind from both sides, the polytope is a single point
+_SLACK = 1e-8  # of a half-width: where halves of a unit bind from both sides, the polytope is a single point
 _FEASIBLE = 1e-9
 _RANK = 1e-13
 _DETERMINED = 1e-20
@@ -48,12 +48,12 @@ class Intervals:
 
 @dataclass(slots=True, eq=False)
 class Polytope:
-    """All formulas within the tolerance of all rows.
+    """All formulas within the half-widths of all rows.
 
     Attributes
     ----------
     X : (n, d) array
-        Rows divided by their tolerance.
+        Rows divided by their half-widths.
     rest : (n,) array
         What `start` leaves of their labels, divided likewise: at most one in magnitude.
     start : (d,) array

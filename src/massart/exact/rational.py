@@ -16,10 +16,10 @@ from math import lcm
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from massart.exact.decimals import Decimals, IntArray, read_decimals
-from massart.rows import check_labels, check_matrix, precision_of
+from massart.agreement.decimals import Decimals, IntArray, read_decimals
+from massart.rows import precision_of
 
 _PRIME = 2**31 - 1  # products of two residues fit in int64
 _MOST_COLUMNS = 80  # without python-flint: a second or two of integer elimination
@@ -45,27 +45,20 @@ class RationalSolution:
     ----------
     coef : tuple of Fraction
         One for each column; empty unless the status is EXACT.
-    digits : int
-        Digits of the largest numerator or denominator. Prices and rates have a handful; dozens of digits mean a
-        solution of the equations that does not look like anyone's formula.
-    n_rows : int
-        Rows that hold exactly: all of them, or, for CONTRADICTED, those that the solution of d of them fits.
     status : RationalStatus
     """
 
     coef: tuple[Fraction, ...]
-    digits: int
-    n_rows: int
     status: RationalStatus
 
 
-def solve_rational(X: ArrayLike, y: ArrayLike) -> RationalSolution:
+def solve_rational(X: NDArray[Any], y: NDArray[Any]) -> RationalSolution:
     """Solve ``y = X w`` in rational arithmetic, and check every row.
 
     Parameters
     ----------
     X : (n, d) array
-        Rows that agree with one formula, in whole numbers or short decimals.
+        Rows that agree with one formula, in whole numbers or short decimals, read at the precision of their type.
     y : (n,) array
         Their labels, the same.
 
@@ -81,40 +74,32 @@ def solve_rational(X: ArrayLike, y: ArrayLike) -> RationalSolution:
 
     Examples
     --------
-    >>> solve_rational([[1, 0.1], [2, 0.3], [3, 0.7]], [0.35, 0.7, 1.1]).status.name
+    >>> X = np.array([[1, 0.1], [2, 0.3], [3, 0.7]])
+    >>> solve_rational(X, np.array([0.35, 0.7, 1.1])).status.name
     'CONTRADICTED'
-    >>> [str(w) for w in solve_rational([[1, 0.1], [2, 0.3], [3, 0.7]], [0.45, 1.1, 2.15]).coef]
+    >>> [str(w) for w in solve_rational(X, np.array([0.45, 1.1, 2.15])).coef]
     ['1/4', '2']
     """
-    rows = check_matrix(X)
-    labels = check_labels(y, len(rows))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape (n,), got {labels.shape}")
-    system = _read(rows, labels, precision_of(X), precision_of(y))
+    system = _read(X, y)
     if system is None:
-        return _failure(RationalStatus.NOT_DECIMAL)
+        return RationalSolution((), RationalStatus.NOT_DECIMAL)
     chosen = _independent_rows(system.N)
-    if len(chosen) < rows.shape[1]:
-        return _failure(RationalStatus.DEPENDENT)
+    if len(chosen) < X.shape[1]:
+        return RationalSolution((), RationalStatus.DEPENDENT)
     flint = _flint()
-    if flint is None and rows.shape[1] > _MOST_COLUMNS:
-        return _failure(RationalStatus.TOO_LARGE)
+    if flint is None and X.shape[1] > _MOST_COLUMNS:
+        return RationalSolution((), RationalStatus.TOO_LARGE)
     A = [[int(value) for value in row] for row in system.N[chosen]]
     b = [int(value) for value in system.M[chosen]]
     scaled = _solve_by_elimination(A, b) if flint is None else _solve_by_flint(flint, A, b)
-    holds = system.holds(scaled)
-    n_rows = int(np.count_nonzero(holds))
-    if n_rows < len(rows):
-        return _failure(RationalStatus.CONTRADICTED, n_rows)
-    coef = system.unscaled(scaled)
-    digits = max(len(str(max(abs(w.numerator), w.denominator))) for w in coef)
-    return RationalSolution(coef, digits, n_rows, RationalStatus.EXACT)
+    if not system.holds(scaled).all():
+        return RationalSolution((), RationalStatus.CONTRADICTED)
+    return RationalSolution(system.unscaled(scaled), RationalStatus.EXACT)
 
 
-def holds_exactly(X: ArrayLike, y: ArrayLike, coef: Sequence[Fraction]) -> bool:
+def holds_exactly(X: NDArray[Any], y: NDArray[Any], coef: Sequence[Fraction]) -> bool:
     """Tell whether every row satisfies ``y = X coef`` exactly, its numbers read as the decimals they print as."""
-    rows = check_matrix(X)
-    system = _read(rows, check_labels(y, len(rows)), precision_of(X), precision_of(y))
+    system = _read(X, y)
     return system is not None and bool(system.holds(system.scaled(coef)).all())
 
 
@@ -146,13 +131,13 @@ class _System:
         return np.asarray(wide == self.M.astype(object) * q, dtype=np.bool_)
 
 
-def _read(X: NDArray[np.float64], y: NDArray[np.float64], X_precision: float, y_precision: float) -> _System | None:
-    labels = read_decimals(y, y_precision)
+def _read(X: NDArray[Any], y: NDArray[Any]) -> _System | None:
+    labels = read_decimals(y.astype(np.float64), precision_of(y))
     if labels is None:
         return None
     columns: list[Decimals] = []
     for column in X.T:
-        decimals = read_decimals(column, X_precision)
+        decimals = read_decimals(column.astype(np.float64), precision_of(X))
         if decimals is None:
             return None
         columns.append(decimals)
@@ -162,10 +147,6 @@ def _read(X: NDArray[np.float64], y: NDArray[np.float64], X_precision: float, y_
 
 def _largest(values: NDArray[Any]) -> int:
     return max(abs(int(values.max())), abs(int(values.min())))
-
-
-def _failure(status: RationalStatus, n_rows: int = 0) -> RationalSolution:
-    return RationalSolution((), 0, n_rows, status)
 
 
 def _independent_rows(N: NDArray[Any]) -> list[int]:

@@ -20,11 +20,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from massart.exact.decimals import DOUBLE
-from massart.exact.evidence import Evidence, gather
+from massart.agreement import Agreement, verify
+from massart.agreement.decimals import DOUBLE
+from massart.exact.normal_equations import NormalEquations, reduce_rows
 from massart.exact.polytope import Intervals, Polytope
-from massart.exact.simplest import MAX_DENOMINATOR, Simple, simplest_number
-from massart.exact.tolerance import Tolerance
+from massart.exact.simplest import Simple, simplest_number
 from massart.rows import FloatArray
 
 _STEP = 0.1
@@ -64,23 +64,23 @@ class RoundedAnswer:
     formula: FloatArray
 
 
-def search_polytope(evidence: Evidence, max_denominator: int) -> RoundedAnswer:
+def search_polytope(equations: NormalEquations) -> RoundedAnswer:
     """Return the simple values of as many coefficients as rounded labels support; those that agree with the start."""
-    search = _Search(evidence, max_denominator)
-    if not search.guess() and len(evidence.start) <= _MOST_COLUMNS:
+    search = _Search(equations)
+    if not search.guess() and len(equations.start) <= _MOST_COLUMNS:
         search.climb()
         if not search.leap():
             search.judge()
     return search.answer()
 
 
-def guess_formula(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> FloatArray | None:
+def guess_formula(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> FloatArray | None:
     """Return the formula of simple numbers that least squares on these rows suggests; None if there is none.
 
     Nothing is claimed for it. Wrong rows that agree with `w` by chance may exclude the truth from the polytope, but do
     not move least squares by much: count the rows that agree with the guess, and if they are no fewer, ask these.
     """
-    search = _Search(gather(X, y, w, tolerance), MAX_DENOMINATOR)
+    search = _Search(reduce_rows(X, y, w, agreement))
     search.suggest()
     if len(search.fixed) < len(w):
         return None
@@ -90,13 +90,13 @@ def guess_formula(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolera
 class _Search:
     """What was fixed so far, with the chance of each step, and the rows that are asked."""
 
-    def __init__(self, evidence: Evidence, max_denominator: int) -> None:
-        self.evidence = evidence
-        self.max_denominator = max_denominator
-        X, y, w = evidence.X[evidence.agree], evidence.y[evidence.agree], evidence.start
-        threshold = evidence.tolerance.threshold(np.abs(X) @ np.abs(w) + np.abs(y))
-        rest = (y - X @ w) / threshold
-        self.polytope = self.whole = Polytope(X / threshold[:, np.newaxis], rest, w)
+    def __init__(self, equations: NormalEquations) -> None:
+        self.equations = equations
+        agree, w = equations.agree, equations.start
+        X, y = equations.X[agree], equations.y[agree]
+        found = verify(X, y, w, equations.agreement)
+        rest = found.residuals / found.half_widths
+        self.polytope = self.whole = Polytope(X / found.half_widths[:, np.newaxis], rest, w)
         self.fixed: dict[int, Fraction] = {}
         self.chances: dict[int, float] = {}
         self.rounds = 0
@@ -105,10 +105,10 @@ class _Search:
     def climb(self) -> None:
         """Fix simple numbers while the polytope has any, the surest first."""
         intervals = self._intervals(self.fixed)
-        while intervals is not None and len(self.fixed) < len(self.evidence.start) and self.rounds < _MOST_ROUNDS:
+        while intervals is not None and len(self.fixed) < len(self.equations.start) and self.rounds < _MOST_ROUNDS:
             found = sorted(
                 (simple.chance, j, simple.value)
-                for j in range(len(self.evidence.start))
+                for j in range(len(self.equations.start))
                 if j not in self.fixed and (simple := self._simplest(intervals, j, _STEP)) is not None
             )
             size = max(sum(chance <= _SURE for chance, _, _ in found), 1)
@@ -131,9 +131,9 @@ class _Search:
 
     def suggest(self) -> None:
         """Fix simple numbers by the standard errors of least squares."""
-        while len(self.fixed) < len(self.evidence.start):
+        while len(self.fixed) < len(self.equations.start):
             floats = {j: float(value) for j, value in self.fixed.items()}
-            w, spread = self.evidence.formula(floats), self.evidence.uncertainty(self.fixed, _SIGMAS)
+            w, spread = self.equations.formula(floats), self.equations.uncertainty(self.fixed, _SIGMAS)
             if not self._fix(Intervals(w - spread, w + spread, w), _STEP):
                 return
 
@@ -148,7 +148,7 @@ class _Search:
     def _fix(self, intervals: Intervals, most_chance: float) -> bool:
         """Fix every number that is simple enough, and tell whether there was any."""
         before = len(self.fixed)
-        for j in set(range(len(self.evidence.start))) - set(self.fixed):
+        for j in set(range(len(self.equations.start))) - set(self.fixed):
             simple = self._simplest(intervals, j, most_chance)
             if simple is not None:
                 self.fixed[j], self.chances[j] = simple.value, simple.chance
@@ -156,7 +156,7 @@ class _Search:
 
     def _stands_or_falls(self, otherwise: dict[int, Fraction]) -> bool:
         """Tell whether the formula as a whole passes all trials; return to what was fixed otherwise if it does not."""
-        if len(self.fixed) == len(self.evidence.start) and self._intervals(self.fixed) is not None:
+        if len(self.fixed) == len(self.equations.start) and self._intervals(self.fixed) is not None:
             self._dismiss_ties()
             if all(self._trial(j) <= self._most_chance(j) for j in self.fixed):
                 return True
@@ -191,7 +191,7 @@ class _Search:
 
     def _most_chance(self, j: int) -> float:
         """Return how likely by chance the number of coefficient j may be, on trial, given the others."""
-        left = len(self.evidence.start) - len(self.fixed)
+        left = len(self.equations.start) - len(self.fixed)
         others = [i for i, value in self.fixed.items() if value and i != j]
         witnesses = others if left else [i for i, value in self.fixed.items() if value] or list(self.fixed)
         together = float(np.prod([self.chances[i] for i in witnesses]))
@@ -208,7 +208,7 @@ class _Search:
         Whole numbers times 0.137 are multiples of 0.001: then no label tells 9.9 from 9.9004, now or ever. That
         the interval of a number is long says little against it.
         """
-        w = np.array([float(self.fixed[j]) for j in range(len(self.evidence.start))])
+        w = np.array([float(self.fixed[j]) for j in range(len(self.equations.start))])
         rest = self.polytope.rest - self.polytope.X @ (w - self.polytope.start)
         gaps = np.diff(np.sort(rest))
         return len(rest) > _ROWS_A_POINT * (1 + int((gaps > _EDGE).sum()))
@@ -218,7 +218,7 @@ class _Search:
         self.polytope = self.whole  # ties are rows that agree, too
         intervals = self._intervals(self.fixed) if self.fixed else None
         if intervals is None:
-            return RoundedAnswer({}, self.evidence.start)
+            return RoundedAnswer({}, self.equations.start)
         return RoundedAnswer(self.fixed, intervals.centre)
 
     def _trial(self, j: int) -> float:
@@ -231,7 +231,7 @@ class _Search:
         """Return how much finer the grid of a number is than four digits and the labels are."""
         if not value:
             return 1.0
-        unit = min(10.0 ** np.floor(np.log10(abs(float(value)) * _FOUR_DIGITS)), 2 * self.evidence.tolerance.absolute)
+        unit = min(10.0 ** np.floor(np.log10(abs(float(value)) * _FOUR_DIGITS)), 2 * self.equations.agreement.label)
         own = min(value.denominator**2, _decimal_denominator(value))
         return float(max(1.0, own * unit))
 
@@ -252,11 +252,10 @@ class _Search:
         middle = (low + high) / 2
         return simplest_number(
             middle,
-            (high - low) / 2 + 2 * DOUBLE * max(abs(low), abs(high), float(self.evidence.natural[j])),
-            float(self.evidence.natural[j]),
+            (high - low) / 2 + 2 * DOUBLE * max(abs(low), abs(high), float(self.equations.natural[j])),
+            float(self.equations.natural[j]),
             most_chance=most_chance,
-            max_denominator=self.max_denominator,
-            finest=2 * self.evidence.tolerance.absolute,
+            finest=2 * self.equations.agreement.label,
         )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 MAX_DENOMINATOR = 1000
+"""The largest denominator of a fraction that is not a decimal."""
 
 _COARSEST = 1e-2  # of the number itself: the grid on which all numbers are equally simple
 _FLOAT_ERROR = 1e-14  # relative, of a few operations
@@ -31,13 +32,7 @@ class Simple:
 
 
 def simplest_number(
-    w: float,
-    uncertainty: float,
-    natural: float,
-    *,
-    most_chance: float,
-    max_denominator: int,
-    finest: float = 0.0,
+    w: float, uncertainty: float, natural: float, *, most_chance: float, finest: float = 0.0
 ) -> Simple | None:
     """Return the simplest number within `uncertainty` of `w`, or None if its chance exceeds `most_chance`.
 
@@ -48,8 +43,6 @@ def simplest_number(
     natural : float
         The size that w would have if its term alone made up the labels: zero is judged on this scale.
     most_chance : float
-    max_denominator : int
-        The largest denominator of a fraction that is not a decimal.
     finest : float
         All multiples of this count as equally simple: a cent, where labels are rounded to cents.
     """
@@ -60,7 +53,7 @@ def simplest_number(
         return Simple(Fraction(0), 2 * uncertainty / grid) if 2 * uncertainty <= most_chance * grid else None
     if 2 * uncertainty > most_chance * max(finest, _COARSEST * abs(w)):
         return None
-    found = [_decimal(w, uncertainty, most_chance), _fraction(w, uncertainty, max_denominator)]
+    found = [_decimal(w, uncertainty, most_chance), _fraction(w, uncertainty)]
     return min(
         (simple for simple in found if simple is not None and simple.chance <= most_chance),
         key=lambda simple: simple.chance,
@@ -86,15 +79,15 @@ def _decimal(w: float, uncertainty: float, most_chance: float) -> Simple | None:
         exponent -= 1
 
 
-def _fraction(w: float, uncertainty: float, max_denominator: int) -> Simple | None:
+def _fraction(w: float, uncertainty: float) -> Simple | None:
     """Return the fraction with the smallest denominator within the uncertainty."""
     if abs(w) > _LARGEST_WITH_FRACTION:
         return None
     exact, radius = Fraction(abs(w)), Fraction(uncertainty)
-    if abs(exact.limit_denominator(max_denominator) - exact) > radius:
+    if abs(exact.limit_denominator(MAX_DENOMINATOR) - exact) > radius:
         return None
     value = _simplest_between(exact - radius, exact + radius)
-    if value.denominator > max_denominator:
+    if value.denominator > MAX_DENOMINATOR:
         return None
     chance = 2 * uncertainty * value.denominator**2
     return Simple(value if w > 0 else -value, chance)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
-from massart import linear
-from massart.exact import Tolerance, exact_coefficients
-from massart.exact.rounded import guess_formula
-from massart.recover.model import Model
+from massart.agreement import Agreement, Verified, verify
+from massart.exact import Fractions, exact_coefficients, guess_formula
+from massart.link import Link
+from massart.recover.polish import least_squares, without_dust
 from massart.rows import BoolArray, FloatArray
-
-Fractions: TypeAlias = tuple[Fraction | None, ...]
 
 MOST_ROWS, MOST_ROUNDED_ROWS = 2_000, 20_000
 """Rows that are asked: of exact labels, and of rounded ones, which tell less each."""
@@ -24,27 +22,66 @@ KEPT = 0.995
 SQUARE_IS_FINITE = 1e152
 """Largest number whose square does not overflow, by far; the squares of smaller ones than its inverse vanish."""
 
-_EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the tolerance; the second for each column, over the number of rows
-_CLOSE = 0.25  # root mean square of residuals, in tolerances: rounding alone makes 0.58
+_EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the half-width; the second for each column, over the number of rows
+_CLOSE = 0.25  # root mean square of residuals, in half-widths: rounding alone makes 0.58
 _STRAY = 1e-12  # relative size of a term that is nothing but rounding of the others
 
 
 def snap(
-    model: Model, X: FloatArray, y: FloatArray, agree: BoolArray, w: FloatArray, tolerance: Tolerance
+    X: FloatArray, y: FloatArray, agree: BoolArray, w: FloatArray, agreement: Agreement, link: Link
 ) -> tuple[FloatArray, Fractions]:
-    """Return the formula in exact numbers where the rows that agree with `w` support them."""
-    told = model.decisive(y, tolerance.absolute)
-    if tolerance.absolute == 0:
-        chosen = np.flatnonzero(agree & told)[:MOST_ROWS]
-        return _snap(X[chosen], model.products(y[chosen]), w, tolerance)
-    return _snap_rounded(X[told], model.products(y[told]), w, tolerance)
+    """Return the formula in exact numbers where the rows that agree with `w` support them.
 
+    Parameters
+    ----------
+    X, y : (n, d) and (n,) arrays
+        The rows of a sample, wrong ones among them.
+    agree : (n,) boolean array
+        Those that agree with `w`.
+    w : (d,) array
+        A polished formula.
+    agreement : Agreement
+    link : Link
 
-def _snap(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> tuple[FloatArray, Fractions]:
-    """Return the formula in exact numbers where these rows, on which w.x is y, support them."""
-    if len(y) <= len(w) or not _has_squares(X, y, w):
+    Returns
+    -------
+    coef : (d,) array
+    fractions : tuple of Fraction or None
+    """
+    told = link.decisive(y, verify(X, y, w, agreement, link).half_widths)
+    if not agreement.rounded:
+        told &= agree
+        told[np.flatnonzero(told)[MOST_ROWS:]] = False
+    used = w != 0  # what was left out, because rows do not determine it, say, is no unknown
+    if told.sum() <= used.sum():  # so few rows follow any formula
         return w, (None,) * len(w)
-    exact = exact_coefficients(X, y, w, tolerance)
+    if not used.any():
+        return w, (Fraction(0),) * len(w)
+    rows, labels = _linear_rows(X[np.ix_(told, used)], y[told], link)
+    if agreement.inputs:
+        agreement = replace(agreement, inputs=tuple(np.asarray(agreement.inputs)[used]))
+    found, exact = (_snap_rounded if agreement.rounded else _snap)(rows, labels, w[used], agreement)
+    coef = np.zeros(len(w))
+    coef[used] = found
+    numbers = iter(exact)
+    return coef, tuple(next(numbers) if own else Fraction(0) for own in used)
+
+
+def _linear_rows(X: FloatArray, y: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
+    """Return rows with the product w.x for a label; beyond the limits of a link with a slope, that times the slope."""
+    if not link.slope:
+        return X, y
+    limit = np.clip(y, link.lower, link.upper)
+    beyond = y != limit
+    slopes = np.where(beyond, link.slope, 1.0)
+    return X * slopes[:, None], np.where(beyond, y - limit * (1 - link.slope), y)
+
+
+def _snap(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> tuple[FloatArray, Fractions]:
+    """Return the formula in exact numbers where these rows, on which w.x is y, support them."""
+    if not _has_squares(X, y, w):
+        return w, (None,) * len(w)
+    exact = exact_coefficients(X, y, w, agreement)
     return exact.coef, exact.fractions
 
 
@@ -54,7 +91,7 @@ def _has_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> bool:
     return bool(1 / SQUARE_IS_FINITE < sizes[sizes > 0].min(initial=1.0) and sizes.max() <= SQUARE_IS_FINITE)
 
 
-def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> tuple[FloatArray, Fractions]:
+def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> tuple[FloatArray, Fractions]:
     """Return the formula in exact numbers, where labels are rounded: all rows that tell a product are given.
 
     Rows at the very edge of agreement are no witnesses. `w` may be a vertex, which puts some there, be they right or
@@ -63,46 +100,46 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolera
     `w` does, these rows are asked.
     """
     best: tuple[FloatArray, Fractions] = (w, (None,) * len(w))
-    residual, threshold = _residuals(X, y, w, tolerance)
-    agree = residual <= threshold
-    n_agree = int(agree.sum())
+    found = verify(X, y, w, agreement)
+    n_agree = int(found.agree.sum())
     if n_agree > len(w) and _has_squares(X, y, w):
-        guess = guess_formula(X[agree], y[agree], w, tolerance)
+        guess = guess_formula(X[found.agree], y[found.agree], w, agreement)
         if guess is not None:
-            others = _residuals(X, y, guess, tolerance)
-            if (others[0] <= others[1]).sum() >= n_agree:
-                w, residual, threshold = guess, *others
+            other = verify(X, y, guess, agreement)
+            if other.agree.sum() >= n_agree:
+                w, found = guess, other
     most = 0
     few, more = _EDGE, min(_WIDE_EDGE * len(w) / max(n_agree, 1), 0.5)
     for margin, centred in ((0.0, True), (few, False), (more, False)):
-        chosen = np.flatnonzero(residual <= (1 - margin) * threshold)[:MOST_ROUNDED_ROWS]
+        chosen = np.flatnonzero(_inside(found, margin))[:MOST_ROUNDED_ROWS]
         if len(chosen) <= len(w):  # so few rows follow any formula
             break
         start = w
         if centred:  # rows that agree far better than they may do so with the least squares of them
-            start = linear.least_squares(X[chosen], y[chosen])
-            if np.mean(((y - X @ start) / threshold)[chosen] ** 2) > _CLOSE**2:
+            start = least_squares(X[chosen], y[chosen])
+            if np.mean(((y - X @ start) / found.half_widths)[chosen] ** 2) > _CLOSE**2:
                 continue
-        coef, fractions = _snap(X[chosen], y[chosen], start, tolerance)
+        coef, fractions = _snap(X[chosen], y[chosen], start, agreement)
         n_exact = sum(value is not None for value in fractions)
-        if n_exact > most and np.less_equal(*_residuals(X, y, coef, tolerance)).sum() >= KEPT * n_agree:
+        if n_exact > most and agreement.agree(X, y, coef).sum() >= KEPT * n_agree:
             best, most = (coef, fractions), n_exact
         if most == len(w):
             break
-    return _without_strays(X, y, best[0], best[1], tolerance), best[1]
+    return _without_strays(X, y, best[0], best[1], agreement), best[1]
+
+
+def _inside(found: Verified, margin: float) -> BoolArray:
+    """Return the rows that agree, but for those within a share of their half-width of the edge."""
+    return np.asarray(found.agree & (np.abs(found.residuals) <= (1 - margin) * found.half_widths))
 
 
 def _without_strays(
-    X: FloatArray, y: FloatArray, w: FloatArray, fractions: Fractions, tolerance: Tolerance
+    X: FloatArray, y: FloatArray, w: FloatArray, fractions: Fractions, agreement: Agreement
 ) -> FloatArray:
     """Set coefficients without an exact number to zero that are nothing but rounding of others, where no row minds."""
-    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
-    stray = (terms <= _STRAY * terms.max(initial=0.0)) & np.array([value is None for value in fractions])
-    cleared = np.where(stray, 0.0, w)
-    agree, now = (np.less_equal(*_residuals(X, y, v, tolerance)) for v in (w, cleared))
-    return cleared if now.sum() >= agree.sum() else w
-
-
-def _residuals(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> tuple[FloatArray, FloatArray]:
-    """Return the magnitudes of the residuals, and the largest that agree."""
-    return np.abs(y - X @ w), tolerance.threshold(np.abs(X) @ np.abs(w) + np.abs(y))
+    cleared = without_dust(X, w, _STRAY)
+    if cleared is None:
+        return w
+    cleared = np.where([value is None for value in fractions], cleared, w)
+    minds = agreement.agree(X, y, cleared).sum() < agreement.agree(X, y, w).sum()
+    return w if minds else cleared

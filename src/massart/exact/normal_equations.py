@@ -1,6 +1,6 @@
 r"""What the rows say about the coefficients: the least-squares solution, its uncertainty, and a test of alternatives.
 
-Rows are divided by the residual that agrees, so that units, scales and the precision of the data drop out, and are
+Rows are divided by their half-widths t, so that units, scales and the precision of the data drop out, and are
 then reduced to a triangular factor: with :math:`v = w - w_0` the deviation from the formula given,
 
 .. math::
@@ -16,29 +16,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.exact.decimals import DOUBLE
-from massart.exact.tolerance import Tolerance
+from massart.agreement import Agreement, verify
+from massart.agreement.decimals import DOUBLE
 from massart.rows import BoolArray, FloatArray
 
 _SMALLEST_SHARE = 2.0**-20
 """A coefficient counts for at least this share of its natural size in the weight of a row: one that is zero up to
 rounding would otherwise give rows without any other term a weight of its own inverse."""
 
-_FEW_ROWS = 8  # surplus rows that tell how far rows are from the formula; with fewer, the tolerance has a say
-_ROUNDED_LEVEL = 3.0**-0.5  # standard deviation of a label rounded to +-1
-_FLOAT_LEVEL = 1 / 64
+_FEW_ROWS = 8  # surplus rows that tell how far rows are from the formula; with fewer, the half-widths have a say
+_ROUNDED_ERROR = 3.0**-0.5  # standard deviation of a label rounded to +-1
+_FLOAT_ERROR = 1 / 4  # the same where float arithmetic is the only error: four epsilons of sixteen
 _RANK = 1e-14
 _DETERMINED = 1e-20
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """Rows in units of their tolerance, reduced to a triangle around a formula `start`.
+class NormalEquations:
+    """Rows in units of their half-widths, reduced to a triangle around a formula `start`.
 
     Attributes
     ----------
     X, y : (n, d) and (n,) arrays
-    tolerance : Tolerance
+    agreement : Agreement
     start : (d,) array
         The formula given.
     agree : (n,) boolean array
@@ -48,8 +48,8 @@ class Evidence:
         Column j of the triangle is that of the rows times ``2**-exponents[j]``.
     natural : (d,) array
         The size of each coefficient that would make its term as large as the rows.
-    level : float
-        Standard error of a row, in units of its tolerance.
+    error : float
+        Standard error of a row, in units of its half-width.
     floor : float
         Rounding of a row in float64, in the same units.
     rounded : bool
@@ -58,14 +58,14 @@ class Evidence:
 
     X: FloatArray
     y: FloatArray
-    tolerance: Tolerance
+    agreement: Agreement
     start: FloatArray
     agree: BoolArray
     R: FloatArray
     z: FloatArray
     exponents: FloatArray
     natural: FloatArray
-    level: float
+    error: float
     floor: float
     rounded: bool
 
@@ -88,7 +88,7 @@ class Evidence:
         lost[: len(s)] = ~kept
         lengths[(Vt[lost] ** 2).sum(axis=0) > _DETERMINED] = np.inf
         # Rounding may point the same way in every row, so that more rows do not average it out.
-        spread[free] = lengths * (sigmas * self.level + np.sqrt(len(self.y)) * self.floor)
+        spread[free] = lengths * (sigmas * self.error + np.sqrt(len(self.y)) * self.floor)
         return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
 
     def fits(self, fixed: Mapping[int, float]) -> bool:
@@ -97,13 +97,13 @@ class Evidence:
         k = len(fixed)
         best = self._deviation({})
         growth = float(np.sum((self.R @ (v - best)) ** 2))
-        if growth > self.level**2 * (k + 4 * np.sqrt(2 * k) + 20) + len(self.y) * self.floor**2:
+        if growth > self.error**2 * (k + 4 * np.sqrt(2 * k) + 20) + len(self.y) * self.floor**2:
             return False
         return self.keeps(self.formula(fixed))
 
     def keeps(self, w: FloatArray) -> bool:
         """Tell whether every row that agreed with `start` agrees with `w`."""
-        return bool((agreeing(self.tolerance, self.X, self.y, w) | ~self.agree).all())
+        return bool((self.agreement.agree(self.X, self.y, w) | ~self.agree).all())
 
     def _deviation(self, fixed: Mapping[int, float]) -> FloatArray:
         """Return the scaled deviation from `start` of the best formula with these values."""
@@ -120,25 +120,18 @@ class Evidence:
         return sorted(set(range(len(self.start))) - set(fixed))
 
 
-def agreeing(tolerance: Tolerance, X: FloatArray, y: FloatArray, w: FloatArray) -> BoolArray:
-    """Mark the rows that agree with the formula `w`."""
-    return tolerance.agree(y - X @ w, np.abs(X) @ np.abs(w) + np.abs(y))
-
-
-def gather(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) -> Evidence:
+def reduce_rows(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> NormalEquations:
     """Reduce rows that agree with the formula `w` to what they say about other formulas."""
-    residual = y - X @ w
-    size = np.abs(X) @ np.abs(w) + np.abs(y)
-    agree = tolerance.agree(residual, size)
-    natural = _natural_sizes(X, size)
+    found = verify(X, y, w, agreement)
+    natural = _natural_sizes(X, np.abs(X) @ np.abs(w) + np.abs(y))
     size = np.abs(X) @ np.maximum(np.abs(w), _SMALLEST_SHARE * natural) + np.abs(y)
-    threshold = tolerance.threshold(size)
-    told = threshold > 0  # a row of zeros says nothing
-    X_told, units = X[told], np.frexp(threshold[told])[1]
-    scaled = np.ldexp(X_told, -units[:, np.newaxis])
+    half_widths = agreement.half_widths(size, w)
+    told = half_widths > 0  # a row of zeros says nothing
+    units = np.frexp(half_widths[told])[1]
+    scaled = np.ldexp(X[told], -units[:, np.newaxis])
     columns = np.frexp(np.abs(scaled).max(axis=0, initial=0.0))[1]
     scaled = np.ldexp(scaled, -columns)
-    deviation = np.ldexp(residual[told], -units)
+    deviation = np.ldexp(found.residuals[told], -units)
 
     n, d = scaled.shape
     table = np.zeros((d + 1, d + 1))
@@ -148,16 +141,18 @@ def gather(X: FloatArray, y: FloatArray, w: FloatArray, tolerance: Tolerance) ->
     best, _, rank, _ = np.linalg.lstsq(R, z, rcond=_RANK * d)
     rest = float(table[d, d] ** 2 + np.sum((z - R @ best) ** 2))
     surplus = max(n - int(rank), 0)
-    floor = float(np.sqrt(np.mean(np.ldexp(DOUBLE * size[told], -units) ** 2))) if n else 0.0
-    rounding = _ROUNDED_LEVEL if tolerance.absolute > 0 else _FLOAT_LEVEL
     if surplus < _FEW_ROWS:
-        rest += _FEW_ROWS * rounding**2
+        rest += _FEW_ROWS * (_ROUNDED_ERROR if agreement.rounded else _FLOAT_ERROR) ** 2
         surplus += _FEW_ROWS
-    level = max(float(np.sqrt(rest / surplus)), floor)
-    float_level = float(np.sqrt(np.mean(np.ldexp(tolerance.relative * size[told], -units) ** 2))) if n else 0.0
-    return Evidence(
-        X, y, tolerance, w, agree, R, z, columns, natural, level, floor, rounded=level > max(float_level, floor)
-    )
+    floor = _root_mean_square(np.ldexp(DOUBLE * size[told], -units))
+    arithmetic = _root_mean_square(np.ldexp((half_widths - agreement.slack(w))[told], -units))
+    error = max(float(np.sqrt(rest / surplus)), floor)
+    rounded = error > max(arithmetic, floor)
+    return NormalEquations(X, y, agreement, w, found.agree, R, z, columns, natural, error, floor, rounded)
+
+
+def _root_mean_square(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
 
 
 def _natural_sizes(X: FloatArray, size: FloatArray) -> FloatArray:

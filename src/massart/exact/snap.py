@@ -9,7 +9,7 @@ more than
 .. math::
     \| R (w - \hat w) \|^2 \le s^2 \left( k + 4 \sqrt{2k} + 20 \right) + n \varepsilon^2 ,
 
-where rows are in units of their tolerance, R is their triangular factor, s their standard error, k the number of
+where rows are in units of their half-widths, R is their triangular factor, s their standard error, k the number of
 coefficients replaced and :math:`\varepsilon` the rounding of one row in float64: what the true formula itself does
 not exceed. Where the proposals fail together, they are halved until they hold. Fixing some coefficients leaves less
 uncertainty in the others, so the search repeats until nothing is found.
@@ -23,41 +23,35 @@ searched (:mod:`massart.exact.rounded`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from massart.exact.decimals import DOUBLE
-from massart.exact.evidence import Evidence, agreeing, gather
+from massart.agreement import Agreement, Level
+from massart.agreement.decimals import DOUBLE
+from massart.exact.normal_equations import NormalEquations, reduce_rows
 from massart.exact.rational import RationalStatus, holds_exactly, solve_rational
 from massart.exact.rounded import search_polytope
-from massart.exact.simplest import MAX_DENOMINATOR, simplest_number
-from massart.exact.tolerance import Tolerance
-from massart.rows import BoolArray, FloatArray, check_labels, check_matrix
+from massart.exact.simplest import simplest_number
+from massart.rows import FloatArray
+
+Fractions: TypeAlias = tuple[Fraction | None, ...]
+"""The exact number of each coefficient; None where it has none."""
 
 _MOST_CHANCE = 1e-3
 """A simple number is taken for the truth if at most this share of arbitrary numbers has one as simple as near."""
 
 _MOST_CHANCE_ROUNDED = 0.05
-"""The same where rows are further from the formula than floats are, but far closer than the tolerance allows."""
+"""The same where rows are further from the formula than floats are, but far closer than they may be."""
 
 _UNIFORM = 0.2
-"""Standard error of a row, in units of its tolerance, above which its label is taken for rounded and says an interval.
+"""Standard error of a row, in units of its half-width, above which its label is taken for rounded and says an interval.
 Rounding alone makes 0.29 to 0.58, since units are powers of two; below, most rows are far closer than they may be."""
 
 _SIGMAS = 5.0
 _MOST_TRIALS = 100
-
-
-class Status(Enum):
-    """What became of the coefficients; the value says it in words."""
-
-    UNCHANGED = "no coefficient has a simple value that the rows support"
-    SNAPPED = "the marked coefficients are short decimals or small fractions, and the rows fit at least as well"
-    RATIONAL = "every row holds exactly in rational arithmetic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,57 +64,30 @@ class ExactCoefficients:
         The exact numbers rounded to floats; the others solved for again, given these.
     fractions : tuple of Fraction or None
         The exact number of each coefficient; None where it has none.
-    snapped : (d,) boolean array
-        The coefficients that have an exact number.
-    status : Status
-    residual_before, residual_after : float
-        The largest residual, in magnitude, of the coefficients given and of those returned.
-    total_before, total_after : float
-        The sum of the magnitudes of the residuals.
     """
 
     coef: FloatArray
-    fractions: tuple[Fraction | None, ...]
-    snapped: BoolArray
-    status: Status
-    residual_before: float
-    residual_after: float
-    total_before: float
-    total_after: float
+    fractions: Fractions
 
 
-def exact_coefficients(
-    X: ArrayLike,
-    y: ArrayLike,
-    coef: ArrayLike,
-    tolerance: Tolerance,
-    *,
-    max_denominator: int = MAX_DENOMINATOR,
-) -> ExactCoefficients:
+def exact_coefficients(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> ExactCoefficients:
     """Replace coefficients by short decimals or small fractions where these fit the rows at least as well.
 
     Parameters
     ----------
     X : (n, d) array
-        Rows that agree with `coef`. A sample of a few thousand serves as well as all of them.
+        Rows that agree with `w`. A sample of a few thousand serves as well as all of them.
     y : (n,) array
         Their labels.
-    coef : (d,) array
+    w : (d,) array
         The formula, in floats.
-    tolerance : Tolerance
-        With which the rows agree. Every row that agrees before agrees after.
-    max_denominator : int
-        The largest denominator of a fraction that is not a short decimal.
-
-    Returns
-    -------
-    ExactCoefficients
-        With the status UNCHANGED, SNAPPED or RATIONAL. The last is reached where the data are whole numbers or short
-        decimals and hold exactly; then every coefficient has its fraction, be it simple or not.
+    agreement : Agreement
+        Every row that agrees before agrees after.
 
     Notes
     -----
-    Coefficients that the rows do not determine, or only to a few digits, stay as they are.
+    Coefficients that the rows do not determine, or only to a few digits, stay as they are. Where the data are whole
+    numbers or short decimals and a formula holds exactly, every coefficient has its fraction, be it simple or not.
 
     Examples
     --------
@@ -128,59 +95,35 @@ def exact_coefficients(
     >>> X = rng.standard_normal((40, 3))
     >>> y = X @ [1 / 3, 0.42, 0]
     >>> w = np.linalg.lstsq(X, y, rcond=None)[0]
-    >>> exact = exact_coefficients(X, y, w, Tolerance(0.0, 1e-13, "rounding of float64"))
+    >>> exact = exact_coefficients(X, y, w, Agreement(Level.EXACT, relative=1e-14))
     >>> [str(value) for value in exact.fractions]
     ['1/3', '21/50', '0']
     """
-    rows = check_matrix(X)
-    labels = check_labels(y, len(rows))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape (n,), got {labels.shape}")
-    w = np.asarray(coef, dtype=np.float64)
-    if w.shape != (rows.shape[1],):
-        raise ValueError(f"coef must have shape ({rows.shape[1]},), got {w.shape}")
-    if not np.isfinite(w).all():
-        raise ValueError(f"coef must be finite, got {w[~np.isfinite(w)][0]} at {int(np.argmin(np.isfinite(w)))}")
-    if max_denominator < 1:
-        raise ValueError(f"max_denominator must be at least 1, got {max_denominator}")
-
-    before = np.abs(labels - rows @ w)
-    evidence = gather(rows, labels, w, tolerance)
-    if tolerance.absolute > 0 and evidence.level > _UNIFORM:
-        found = search_polytope(evidence, max_denominator)
+    equations = reduce_rows(X, y, w, agreement)
+    if agreement.rounded and equations.error > _UNIFORM:
+        found = search_polytope(equations)
         fixed, formula = found.fixed, found.formula
-        if not evidence.keeps(formula):
+        if not equations.keeps(formula):
             fixed = {}
     else:
-        fixed = _Search(evidence, max_denominator).run()
-        formula = evidence.formula(_floats(fixed))
-    fractions: tuple[Fraction | None, ...] = tuple(fixed.get(j) for j in range(len(w)))
+        fixed = _Search(equations).run()
+        formula = equations.formula(_floats(fixed))
+    fractions: Fractions = tuple(fixed.get(j) for j in range(len(w)))
     answer = formula if fixed else w
-    status = Status.SNAPPED if fixed else Status.UNCHANGED
 
     # Labels that were rounded contradict every formula, so exact arithmetic is for rows that agree to float rounding;
     # and d rows hold for some formula whatever they say.
-    tight = Tolerance(0.0, tolerance.relative, tolerance.reason)
-    if len(rows) > len(w) and agreeing(tight, rows, labels, answer).all():
-        exactly = _in_rationals(X, y, fractions)
-        floats = None if exactly is None else np.array([float(value) for value in exactly])
-        if exactly is not None and floats is not None and evidence.keeps(floats):
-            answer, fractions, status = floats, exactly, Status.RATIONAL
-    after = np.abs(labels - rows @ answer)
-    snapped = np.array([value is not None for value in fractions])
-    return ExactCoefficients(
-        answer,
-        fractions,
-        snapped,
-        status,
-        float(before.max()),
-        float(after.max()),
-        float(before.sum()),
-        float(after.sum()),
-    )
+    exactly = replace(agreement, level=Level.EXACT, label=0.0, inputs=())
+    if len(X) > len(w) and exactly.agree(X, y, answer).all():
+        rational = _in_rationals(X, y, fractions)
+        if rational is not None:
+            floats = np.array([float(value) for value in rational])
+            if equations.keeps(floats):
+                return ExactCoefficients(floats, rational)
+    return ExactCoefficients(answer, fractions)
 
 
-def _in_rationals(X: ArrayLike, y: ArrayLike, fractions: tuple[Fraction | None, ...]) -> tuple[Fraction, ...] | None:
+def _in_rationals(X: FloatArray, y: FloatArray, fractions: Fractions) -> tuple[Fraction, ...] | None:
     """Return the formula that holds exactly on every row, if there is one."""
     known = tuple(value for value in fractions if value is not None)
     if len(known) == len(fractions) and holds_exactly(X, y, known):
@@ -197,8 +140,7 @@ def _floats(fixed: Mapping[int, Fraction]) -> dict[int, float]:
 class _Search:
     """The search for simple values: what the rows say, and how often they were asked."""
 
-    evidence: Evidence
-    max_denominator: int
+    equations: NormalEquations
     trials: int = 0
 
     def run(self) -> dict[int, Fraction]:
@@ -211,7 +153,7 @@ class _Search:
                 group = groups.pop()
                 trial = fixed | dict(group)
                 self.trials += 1
-                if self.evidence.fits(_floats(trial)):
+                if self.equations.fits(_floats(trial)):
                     fixed = trial
                 elif len(group) > 1:  # the surest half first
                     half = len(group) // 2
@@ -222,19 +164,18 @@ class _Search:
 
     def _propose(self, fixed: Mapping[int, Fraction]) -> list[tuple[int, Fraction]]:
         """Return simple values for the coefficients that are still floats, the least likely by chance first."""
-        evidence = self.evidence
-        w = evidence.formula(_floats(fixed))
-        spread = evidence.uncertainty(fixed, _SIGMAS) + 2 * DOUBLE * np.abs(w)
-        most_chance = _MOST_CHANCE_ROUNDED if evidence.rounded else _MOST_CHANCE
+        equations = self.equations
+        w = equations.formula(_floats(fixed))
+        spread = equations.uncertainty(fixed, _SIGMAS) + 2 * DOUBLE * np.abs(w)
+        most_chance = _MOST_CHANCE_ROUNDED if equations.rounded else _MOST_CHANCE
         found: list[tuple[float, int, Fraction]] = []
         for j in set(range(len(w))) - set(fixed):
             simple = simplest_number(
                 float(w[j]),
                 float(spread[j]),
-                float(evidence.natural[j]),
+                float(equations.natural[j]),
                 most_chance=most_chance,
-                max_denominator=self.max_denominator,
-                finest=2 * evidence.tolerance.absolute if evidence.rounded else 0.0,
+                finest=2 * equations.agreement.label if equations.rounded else 0.0,
             )
             if simple is not None:
                 found.append((simple.chance, j, simple.value))

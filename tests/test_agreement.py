@@ -1,0 +1,352 @@
+"""Laws of agreement: what a printed number stands for, one answer however rows are cut, and floats read as decimals."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.sparse import csc_array, csr_array
+
+from massart.agreement import Agreement, Level, levels, verify
+from massart.agreement.agreement import compensated_products
+from massart.agreement.decimals import LONG, count_decimals, read_decimals
+from massart.link import IDENTITY, RELU, Link
+
+EPS, SINGLE = float(np.finfo(float).eps), float(np.finfo(np.float32).eps)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def table(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-50, 50, (n, 3)), np.array([0.4217, -1.93, 7.0])
+
+
+def words(X, y, tolerance="auto", **precisions):
+    return [str(level) for level in levels(tolerance, X, y, **precisions)]
+
+
+def at_every_edge(n, d, seed, agreement):
+    """Return rows with labels about as far from a formula as agreement reaches: to the last bits, and a bit more."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4, (n, d)), rng.standard_normal(d)
+    products = X @ w
+    edge = agreement.half_widths(np.abs(X) @ np.abs(w) + np.abs(products), w)
+    share = rng.choice([0.0, 1 - 1e-3, 1 - 1e-9, 1.0, 1 + 1e-9, 1 + 1e-3], n)
+    return X, products + rng.choice([-1, 1], n) * share * edge, w
+
+
+def exact_residual(x, y, w):
+    return abs(Fraction(float(y)) - sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)))
+
+
+@given(st.integers(-(10**14), 10**14), st.integers(0, 22))
+def test_decimals_are_those_of_the_shortest_decimal(numerator, places):
+    value = float(Fraction(numerator, 10**places))
+    printed = Decimal(repr(value)).normalize().as_tuple().exponent
+    assert count_decimals(np.array([value]))[0] == (max(0, -printed) if -printed <= 22 else LONG)
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(0, 6))
+def test_decimals_of_float32_are_read_at_its_own_precision(numerator, places):
+    value = np.float32(numerator / 10**places)
+    printed = Decimal(str(value)).normalize().as_tuple().exponent
+    assert count_decimals(np.array([value], dtype=float), SINGLE)[0] == max(0, -printed)
+
+
+def test_decimals_of_hard_cases():
+    values = np.array([0.0, -0.0, 1e15, 1e300, -5.0, 0.1 + 0.2, 1 / 3, 1e-7, 1e-30, 1e15 + 0.125, 123456789012.34])
+    assert count_decimals(values).tolist() == [0, 0, 0, 0, 0, LONG, LONG, 7, LONG, LONG, 2]
+
+
+def test_decimals_of_thousands_of_numbers_are_counted_at_once():
+    values = np.random.default_rng(0).standard_normal(5000)
+    start = time.perf_counter()
+    count_decimals(values)
+    assert time.perf_counter() - start < 0.2
+
+
+@given(st.lists(st.tuples(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(-150, 150)), min_size=1, max_size=5))
+def test_reading_decimals_is_exact(parts):
+    exact = [Fraction(numerator) * Fraction(10) ** exponent for numerator, exponent in parts]
+    read = read_decimals(np.array([float(value) for value in exact]))
+    assert read is not None
+    assert [Fraction(int(value), 10**read.places) for value in read.numerators] == exact
+
+
+def test_a_computed_number_is_no_decimal():
+    assert read_decimals(np.array([0.5, 0.1 + 0.2])) is None
+
+
+# Levels
+
+
+@pytest.mark.parametrize("kind", [float, int])
+def test_numbers_that_were_computed_agree_exactly(kind):
+    X, w = table()
+    X = X.astype(kind)
+    y = X @ w
+    exact = levels("auto", X, y)[0]
+    assert exact.level is Level.EXACT
+    assert exact.agree(X, y, w).all()
+    assert not exact.agree(X, y + 1e-14 * (np.abs(X) @ np.abs(w) + np.abs(y)), w).any()
+
+
+def test_float64_has_one_level_and_float32_has_its_own():
+    X, w = table()
+    X32 = X.astype(np.float32)
+    y32 = X32 @ w.astype(np.float32)
+    assert words(X, X @ w) == ["exactly"]
+    assert words(X32, y32) == ["exactly", "within rounding of float32"]
+    assert words(X, X @ w, X_precision=SINGLE) == ["exactly", "within rounding of float32"]
+    assert words(X32.astype(float), y32.astype(float)) == ["exactly", "within rounding of float32"]  # from a Stata file
+    tight, coarse = levels("auto", X32, y32)
+    assert not tight.agree(X32.astype(float), y32.astype(float), w).all()
+    assert coarse.agree(X32.astype(float), y32.astype(float), w).all()
+
+
+def test_float32_is_recognised_amid_wrong_labels_of_another_origin():
+    X, w = table()
+    y = (X @ w).astype(np.float32).astype(float)
+    y[:90] *= 1.1
+    assert "within rounding of float32" in words(X, y)
+    y[:110] *= 1.1
+    assert "within rounding of float32" not in words(X, y)
+
+
+@pytest.mark.parametrize(
+    ("places", "name"),
+    [(4, "4 decimals"), (2, "cents"), (1, "1 decimal"), (0, "whole numbers"), (-1, "tens"), (-3, "thousands")],
+)
+def test_rounded_labels_agree_within_half_a_unit(places, name):
+    X, w = table()
+    X = X * 10.0 ** max(0, 1 - places)
+    y = np.round(X @ w, places)
+    exact, label = levels("auto", X, y)[:2]
+    assert str(label) == f"within rounding to {name}"
+    assert label.places == places
+    assert label.label == pytest.approx(0.5 * 10.0**-places)
+    assert label.agree(X, y, w).all()
+    assert exact.agree(X, y, w).mean() < 0.1
+    assert not label.agree(X, y + 1.01 * 10.0**-places, w).any()
+
+
+def test_rounded_columns_are_the_last_level():
+    rng = np.random.default_rng(0)
+    parts = rng.uniform(0, 1000, (300, 2))
+    X = np.column_stack([np.round(parts, 1), np.ones(300)])
+    y = np.round(parts.sum(axis=1), 1)
+    assert words(X, y) == [
+        "exactly",
+        "within rounding to 1 decimal",
+        "within rounding to 1 decimal, and that of the columns",
+    ]
+    *_, label, inputs = levels("auto", X, y)
+    assert inputs.inputs == (0.05, 0.05, 0.0)  # a constant is not rounded
+    w = np.array([1.0, 1.0, 0.0])
+    assert 0 < (~label.agree(X, y, w)).sum()
+    assert inputs.agree(X, y, w).all()
+    assert not inputs.agree(X, y + 0.31, w).any()
+
+
+def test_wrong_labels_with_more_decimals_hide_no_rounding():
+    X, w = table()
+    y = np.round(X @ w, 2)
+    y[:80] *= 1.0937
+    assert [level.label for level in levels("auto", X, y)] == [0.0, 0.005]
+    y[:80] = np.round(y[:80], 4)
+    assert [level.label for level in levels("auto", X, y)] == [0.0, 0.00005, 0.005]
+
+
+@pytest.mark.parametrize("y", [np.zeros(40), np.ones(40), np.tile([0.0, 1.0], 20), np.full(40, 19.99)])
+def test_labels_that_rounding_would_explain_away_are_not_taken_for_rounded(y):
+    assert words(np.ones((40, 1)), y) == ["exactly"]
+
+
+def test_zeros_do_not_count_as_whole_numbers():
+    X, w = table()
+    y = np.round(X @ w, 2)
+    y[:150] = 0
+    assert [level.label for level in levels("auto", X, y)] == [0.0, 0.005]
+
+
+def test_a_given_tolerance_is_the_only_level():
+    (given_one,) = levels(0.005, [[1.0], [2.0]], [1.0, 2.0])
+    assert given_one.level is Level.GIVEN
+    # 2.675 prints above a tie, its float lies below: half a unit must survive float rounding
+    assert given_one.agree(np.array([[2.675]]), np.array([2.68]), np.ones(1)).all()
+    assert not given_one.agree(np.array([[2.674]]), np.array([2.68]), np.ones(1)).any()
+    assert words([[1.0]], [1.0], 0) == ["exactly"]
+    assert levels(np.float32(0.5), [[1.0]], [1.0])[0].label == 0.5
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), "tight", "", None, True, [0.1]])
+def test_bad_tolerances_are_named(bad):
+    with pytest.raises(ValueError, match="tolerance must be"):
+        levels(bad, [[1.0], [2.0]], [1.0, 2.0])
+
+
+@given(seeds, st.sampled_from([np.float64, np.float32]), st.integers(-3, 4), st.integers(0, 6), st.integers(1, 6))
+def test_levels_are_nested(seed, kind, places, exponent, d):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.uniform(-1, 1, (80, d)) * 10.0**exponent, max(places, 0)).astype(kind)
+    w = np.round(rng.uniform(-3, 3, d), 2)
+    y = np.round(X @ w, places).astype(kind)
+    found = levels("auto", X, y)
+    size = np.concatenate([[0.0], 10.0 ** rng.uniform(-6, 14, 50)])
+    for tight, loose in pairwise(found):
+        assert (tight.half_widths(size, w) <= loose.half_widths(size, w)).all()
+
+
+def test_most_tables_of_the_nested_law_have_levels_to_nest():
+    X, w = table()
+    X = np.round(X, 2)
+    assert len(levels("auto", X, np.round(X @ w, 2))) == 3
+    X = X.astype(np.float32)
+    assert len(levels("auto", X, np.round(X @ w, 1).astype(np.float32))) == 4
+
+
+def test_levels_follow_the_units():
+    X, w = table()
+    y = np.round(X @ w, 2)
+    for level in levels("auto", X, y):
+        scaled = level.scaled(1024.0)
+        np.testing.assert_array_equal(scaled.agree(X, y / 1024, w / 1024), level.agree(X, y, w))
+
+
+def test_a_looser_level_for_candidates_keeps_its_labels():
+    X, w = table()
+    (tight,) = levels(0.005, X, X @ w)
+    loose = tight.loosened(1e-8)
+    assert loose.slack() == 0.005
+    assert loose.half_widths(np.ones(1))[0] == pytest.approx(0.005 + 1e-8)
+    assert tight.loosened(0.0).relative == tight.relative
+
+
+# Agreement
+
+
+agreements = st.sampled_from(
+    [
+        Agreement(Level.EXACT, relative=20 * EPS),
+        Agreement(Level.EXACT, relative=20 * EPS, unit=0.01),
+        Agreement(Level.EXACT, relative=4 * SINGLE, precision=SINGLE),
+        Agreement(Level.LABEL, label=0.005, relative=20 * EPS, unit=0.01),
+        Agreement(Level.GIVEN, label=1e-9, relative=20 * EPS),
+    ]
+)
+LINKS = {
+    "identity": IDENTITY,
+    "relu": RELU,
+    "leaky": Link(slope=0.25),
+    "clipped": Link(-1.0, 50.0),
+    "steep": Link(slope=3.0),
+}
+
+
+@given(seeds, agreements, st.integers(1, 9), st.sampled_from(sorted(LINKS)))
+def test_neither_blocks_nor_storage_nor_order_change_the_answer(seed, agreement, d, name):
+    X, y, w = at_every_edge(60, d, seed, agreement)
+    link = LINKS[name]
+    y = link(y) if name in ("relu", "clipped") else y
+    X[np.random.default_rng(seed).random(X.shape) < 0.2] = 0.0
+    whole = verify(X, y, w, agreement, link).agree
+    cuts = np.sort(np.random.default_rng(seed).integers(0, 61, 4))
+    parts = [
+        verify(part, labels, w, agreement, link).agree
+        for part, labels in zip(np.split(X, cuts), np.split(y, cuts), strict=True)
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    alone = [verify(X[i : i + 1], y[i : i + 1], w, agreement, link).agree[0] for i in range(60)]
+    np.testing.assert_array_equal(alone, whole)
+    for stored in (np.asfortranarray(X), csr_array(X), csc_array(X)):
+        np.testing.assert_array_equal(verify(stored, y, w, agreement, link).agree, whole)
+    order = np.random.default_rng(seed).permutation(60)
+    np.testing.assert_array_equal(verify(X[order], y[order], w, agreement, link).agree, whole[order])
+    columns = np.random.default_rng(seed).permutation(d)
+    np.testing.assert_array_equal(verify(X[:, columns], y, w[columns], agreement, link).agree, whole)
+
+
+@given(seeds, st.integers(1, 9))
+def test_agreement_is_that_of_exact_arithmetic(seed, d):
+    agreement = Agreement(Level.EXACT, relative=20 * EPS)
+    X, y, w = at_every_edge(40, d, seed, agreement)
+    found = verify(X, y, w, agreement)
+    judged = 0
+    for i in range(40):
+        residual = exact_residual(X[i], y[i], w)
+        edge = Fraction(float(found.half_widths[i]))
+        if abs(residual - edge) > edge / 10**12:
+            assert found.agree[i] == (residual < edge)
+            judged += 1
+    assert judged >= 20
+    assert 0 < found.agree.sum() < 40 or d == 1
+
+
+@given(seeds, st.integers(-60, 60))
+def test_powers_of_two_change_nothing_where_labels_are_not_rounded(seed, power):
+    agreement = Agreement(Level.EXACT, relative=20 * EPS)
+    X, y, w = at_every_edge(60, 4, seed, agreement)
+    scales = np.exp2(np.random.default_rng(seed).integers(-40, 41, 60))
+    whole = agreement.agree(X, y, w)
+    np.testing.assert_array_equal(agreement.agree(X * scales[:, None], y * scales, w), whole)
+    np.testing.assert_array_equal(agreement.agree(X * 2.0**power, y, w * 2.0**-power), whole)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-3, 1e150])
+def test_agreement_does_not_depend_on_units(scale):
+    X, w = table()
+    tight = levels("auto", X * scale, X @ w)[0]
+    assert tight.agree(X * scale, X @ w, w / scale).all()
+    assert not tight.agree(X * scale, X @ w + 1e-14 * (2 * np.abs(X) @ np.abs(w)), w / scale).any()
+
+
+@pytest.mark.parametrize("amount", [1e9, 1e11, 1e12, 1e13])
+def test_a_wrong_cent_shows_in_large_amounts_and_no_right_row_is_accused(amount):
+    rng = np.random.default_rng(0)
+    n = 400
+    net, fee = np.round(rng.uniform(0.1, 0.4, (2, n)) * amount, 2)
+    X = np.column_stack([net, fee, rng.integers(0, 9, n)])
+    w = (Fraction(1), Fraction(1), Fraction("2.5"))
+    y = np.array([float(sum(Fraction(repr(float(x))) * v for x, v in zip(row, w, strict=True))) for row in X])
+    wrong = rng.random(n) < 0.4
+    y[wrong] = np.round(y[wrong] + rng.choice([-0.03, -0.02, -0.01, 0.01, 0.02, 0.03], wrong.sum()), 2)
+    exact = levels("auto", X, y)[0]
+    np.testing.assert_array_equal(exact.agree(X, y, np.array([1.0, 1.0, 2.5])), ~wrong)
+
+
+def test_labels_clipped_agree_beyond_the_limit_and_only_there():
+    X = np.array([[-3.0], [-3.0], [2.0], [2.0], [70.0]])
+    y = np.array([0.0, -0.5, 2.0, 0.0, 50.0])
+    found = verify(X, y, np.ones(1), levels(0, X, y)[0], Link(0.0, 50.0))
+    assert found.agree.tolist() == [True, False, True, False, True]
+    np.testing.assert_array_equal(found.products, X[:, 0])
+
+
+finite = st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-100)
+
+
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=8))
+def test_compensated_products_are_as_good_as_twice_the_precision(pairs):
+    x, w = (np.array(column) for column in zip(*pairs, strict=True))
+    high, low = compensated_products(x[None], w)
+    exact = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
+    size = sum((abs(Fraction(a) * Fraction(b)) for a, b in pairs), Fraction(0))
+    error = abs(Fraction(float(high[0])) + Fraction(float(low[0])) - exact)
+    assert error <= Fraction(EPS) ** 2 * len(pairs) ** 2 * size
+    assert float(high[0]) == float(high[0] + low[0])  # the first is the rounded sum
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=6), seeds)
+def test_compensated_products_survive_cancellation(numbers, seed):
+    assume(any(numbers))
+    rng = np.random.default_rng(seed)
+    large = 2.0 ** rng.integers(60, 90)
+    x = np.array([large, *map(float, numbers), -large])
+    high, low = compensated_products(x[None], np.ones(len(x)))
+    assert high[0] + low[0] == sum(numbers)

@@ -16,14 +16,15 @@ from fractions import Fraction
 import numpy as np
 
 from massart.certificate import Certificate, Verdict
-from massart.relu import Link
+from massart.certificate.words import INTERCEPT
+from massart.link import Link
 from massart.rows import FloatArray
 
-INTERCEPT = "intercept"
-INTERCEPT_LABEL = "the intercept"
 SHOWN_DIGITS = 10
 ESTIMATE_DIGITS = 5
 
+_PIECES = re.compile(r"`[^`]*`|[^`]+|`")
+_BETWEEN_TERMS = re.compile(r" (?=[+-] )")
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _MOST_PLACES = 12
 _LARGEST_IN_FULL = 10**15
@@ -36,7 +37,7 @@ class Term:
     Attributes
     ----------
     column : str
-        Name of the column; "intercept" for the constant.
+        Name of the column; that of the constant is "intercept".
     level : str or None
         The level of a category (the coefficient counts where the column has it), None for a number.
     coef : float
@@ -103,14 +104,24 @@ class Formula:
         return f"{quoted(self.target)} {equals} {''.join(self._sum(most_terms))}{self.clipping}"
 
     @property
-    def silent(self) -> tuple[Term, ...]:
-        """Terms that are determined to be zero, and so are not written."""
-        return tuple(term for term in self.terms if term.determined and term.coef == 0)
+    def all_terms(self) -> tuple[Term, ...]:
+        """The terms in the order of the coefficients: the constant, if there is one, is the last."""
+        return self.terms if self.intercept is None else (*self.terms, self.intercept)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the terms multiply, in words, without the constant: the names for a certificate."""
+        return tuple(term.label for term in self.terms)
+
+    @property
+    def coef(self) -> FloatArray:
+        """The coefficients, that of the constant last."""
+        return np.array([term.coef for term in self.all_terms])
 
     @property
     def undetermined(self) -> tuple[Term, ...]:
         """Terms, the constant included, that the rows leave open."""
-        return tuple(term for term in self._all() if not term.determined)
+        return tuple(term for term in self.all_terms if not term.determined)
 
     @property
     def clipping(self) -> str:
@@ -130,9 +141,6 @@ class Formula:
         constant = 0.0 if self.intercept is None else self.intercept.coef
         return self.link(X @ np.array([term.coef for term in self.terms]) + constant)
 
-    def _all(self) -> tuple[Term, ...]:
-        return self.terms if self.intercept is None else (*self.terms, self.intercept)
-
     def _limits(self) -> Iterator[tuple[str, float]]:
         if self.link.lower > -math.inf:
             yield "at least", self.link.lower
@@ -141,7 +149,7 @@ class Formula:
 
     def _sum(self, most_terms: int | None) -> Iterator[str]:
         digits = ESTIMATE_DIGITS if self.noisy else SHOWN_DIGITS
-        written = [term for term in self._all() if term.coef != 0]
+        written = [term for term in self.all_terms if term.coef != 0]
         if not written:
             yield "0"
         for place, term in enumerate(written[:most_terms]):
@@ -181,24 +189,19 @@ def compose(
     exact : sequence of d Fraction or None
     standard_errors : (d,) array
     certificate : Certificate
-        Made with the names of `column_labels`.
+        Of these coefficients.
     link : Link
     """
-    labels = column_labels(columns, intercept=len(coef) > len(columns))
-    open_labels = {name for group in certificate.undetermined_columns for name in group}
+    undetermined = {column for group in certificate.undetermined_columns for column in group}
     places = [*columns, (INTERCEPT, None)]
     terms = tuple(
-        Term(*place, float(value), fraction, float(error), label not in open_labels)
-        for place, label, value, fraction, error in zip(places, labels, coef, exact, standard_errors, strict=False)
+        Term(*place, float(value), fraction, float(error), column not in undetermined)
+        for column, (place, value, fraction, error) in enumerate(
+            zip(places, coef, exact, standard_errors, strict=False)
+        )
     )
     inputs, constant = terms[: len(columns)], terms[len(columns) :]
     return Formula(target, inputs, constant[0] if constant else None, link, certificate.verdict is Verdict.NOISY)
-
-
-def column_labels(columns: Sequence[tuple[str, str | None]], *, intercept: bool) -> list[str]:
-    """Return what a certificate calls the columns, the constant last."""
-    labels = [column if level is None else f"{column} = {level}" for column, level in columns]
-    return labels + [INTERCEPT_LABEL] * intercept
 
 
 def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS, error: float = 0.0) -> str:
@@ -231,3 +234,13 @@ def _decimal(exact: Fraction, places: int) -> Decimal:
 def quoted(name: str) -> str:
     """Return a name as it stands in a formula: in backquotes unless it is a plain word."""
     return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+def pieces(formula: str) -> list[str]:
+    """Cut the text of a formula before each sign, where a line may break; names in backquotes are not cut."""
+    parts = [""]
+    for token in _PIECES.findall(formula):
+        first, *rest = [token] if token.startswith("`") else _BETWEEN_TERMS.split(token)
+        parts[-1] += first
+        parts += rest
+    return parts

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from massart.exact import Tolerance
-from massart.exact.decimals import LONG, count_decimals
+from massart.agreement import Agreement
+from massart.agreement.decimals import LONG, count_decimals
 from massart.formula import Formula
 from massart.rows import FloatArray
 
@@ -21,27 +21,25 @@ _FLOAT_DIGITS = 14
 _SMALLEST_SIZE = 1e-280
 
 
-def places_of(X: FloatArray, formula: Formula, tolerance: Tolerance) -> int | None:
+def places_of(X: FloatArray, formula: Formula, agreement: Agreement) -> int | None:
     """Return the places after the point that the formula needs on these rows; None if there is no such number."""
-    if tolerance.places is not None:
-        return tolerance.places
-    if formula.noisy and tolerance.absolute > 0:  # digits far below the noise say nothing
-        return min(max(2 - math.floor(math.log10(tolerance.absolute)), 0), _MOST_PLACES)
-    constant = 0.0 if formula.intercept is None else formula.intercept.coef
-    coefs = np.array([*(term.coef for term in formula.terms), constant])
-    of_coefs = count_decimals(coefs)
-    places = int(of_coefs[-1])
-    for j in np.flatnonzero(coefs[:-1]):
+    if agreement.places is not None:
+        return agreement.places
+    if formula.noisy and agreement.label > 0:  # digits far below the noise say nothing
+        return min(max(2 - math.floor(math.log10(agreement.label)), 0), _MOST_PLACES)
+    of_coefs = count_decimals(formula.coef)
+    places = 0
+    for j in np.flatnonzero(formula.coef):
+        places = max(places, int(of_coefs[j]) + (_column_places(X[:, j]) if j < X.shape[1] else 0))
         if places > _MOST_PLACES:
             return None
-        places = max(places, int(of_coefs[j]) + _column_places(X[:, j]))
-    return places if places <= _MOST_PLACES else None
+    return places
 
 
-def implied_values(X: FloatArray, formula: Formula, tolerance: Tolerance) -> FloatArray:
+def implied_values(X: FloatArray, formula: Formula, agreement: Agreement) -> FloatArray:
     """Return what the formula gives for the rows, rounded where it is known to how many places."""
     values = formula.predict(X)
-    places = places_of(X, formula, tolerance)
+    places = places_of(X, formula, agreement)
     return values if places is None else np.round(values, places) + 0.0  # no negative zero
 
 

@@ -9,21 +9,23 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from massart import files
-from massart.exact import Tolerance
+from massart.agreement import Agreement, Level
 from massart.formula import Formula, Term
-from massart.relu import Link
+from massart.link import Link
 from massart.table import Encoding
 
 FORMAT = "massart model"
-VERSION = 1
+VERSION = 2
+OLDEST_VERSION = 1
 
+_SINGLE = 2.0**-23  # machine epsilon of float32
 _MOST_BYTES = 64 << 20
 _FRACTION = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
 
@@ -41,8 +43,8 @@ class SavedModel:
     encoding : Encoding
         How columns become numbers.
     formula : Formula
-    tolerance : Tolerance
-        What counted as agreement.
+    agreement : Agreement
+        When a row agrees.
     verdict : str
     explanation : str
         What was proven, in the certificate's words.
@@ -50,7 +52,7 @@ class SavedModel:
 
     encoding: Encoding
     formula: Formula
-    tolerance: Tolerance
+    agreement: Agreement
     verdict: str
     explanation: str
 
@@ -73,12 +75,7 @@ class SavedModel:
             "link": {"lower": _plain(link.lower), "upper": _plain(link.upper), "slope": link.slope},
             "terms": [_term_to_json(term) for term in formula.terms],
             "intercept": None if formula.intercept is None else _term_to_json(formula.intercept),
-            "tolerance": {
-                "absolute": self.tolerance.absolute,
-                "relative": self.tolerance.relative,
-                "reason": self.tolerance.reason,
-                "places": self.tolerance.places,
-            },
+            "agreement": {**asdict(self.agreement), "level": self.agreement.level.name},
             "encoding": self.encoding.to_json(),
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -106,8 +103,9 @@ def load_model(path: str | Path) -> SavedModel:
         raise ModelError(f"{name} is no model: it is not JSON") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ModelError(f'{name} is no model: it does not say "format": "{FORMAT}"')
-    if found.get("version") != VERSION:
-        raise ModelError(f"{name} is of version {found.get('version')!r}; this massart reads version {VERSION}")
+    if found.get("version") not in range(OLDEST_VERSION, VERSION + 1):
+        read = f"versions {OLDEST_VERSION} to {VERSION}"
+        raise ModelError(f"{name} is of version {found.get('version')!r}; this massart reads {read}")
     try:
         return _from_json(found)
     except (ValueError, TypeError, KeyError, OverflowError, ZeroDivisionError) as error:
@@ -116,7 +114,7 @@ def load_model(path: str | Path) -> SavedModel:
 
 
 def _from_json(found: Mapping[str, Any]) -> SavedModel:
-    link, tolerance = found["link"], found["tolerance"]
+    link = found["link"]
     encoding = Encoding.from_json(found["encoding"])
     terms = tuple(_term_from_json(term) for term in _of(list, found["terms"], "terms"))
     if [(term.column, term.level) for term in terms] != list(encoding.terms):
@@ -129,19 +127,44 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
         Link(_limit(link["lower"], -math.inf), _limit(link["upper"], math.inf), _number(link["slope"], "slope")),
         _of(bool, found["noisy"], "noisy"),
     )
-    places = tolerance["places"]
+    agreement = _agreement_1(found) if found["version"] == 1 else _agreement(found["agreement"])
+    if agreement.inputs and len(agreement.inputs) != len(formula.all_terms):
+        raise ValueError("inputs must have a number for each term")
     return SavedModel(
         encoding,
         formula,
-        Tolerance(
-            _number(tolerance["absolute"], "absolute"),
-            _number(tolerance["relative"], "relative"),
-            _of(str, tolerance["reason"], "reason"),
-            None if places is None else _of(int, places, "places"),
-        ),
+        agreement,
         _of(str, found["verdict"], "verdict"),
         _of(str, found["explanation"], "explanation"),
     )
+
+
+def _agreement(found: Mapping[str, Any]) -> Agreement:
+    names, unit = [level.name for level in Level], found["unit"]
+    if found["level"] not in names:
+        raise ValueError(f"level must be one of {', '.join(names)}, got {found['level']!r}")
+    return Agreement(
+        Level[found["level"]],
+        _size(found["label"], "label"),
+        tuple(_size(width, "inputs") for width in _of(list, found["inputs"], "inputs")),
+        _size(found["relative"], "relative"),
+        None if unit is None else _size(unit, "unit"),
+        _size(found["tight"], "tight"),
+        _size(found["precision"], "precision"),
+    )
+
+
+def _agreement_1(found: Mapping[str, Any]) -> Agreement:
+    """Return what version 1 called a tolerance: the same half-widths, and what they were."""
+    tolerance = found["tolerance"]
+    label, relative = _size(tolerance["absolute"], "absolute"), _size(tolerance["relative"], "relative")
+    if tolerance["places"] is not None:
+        unit = float(f"1e{-_of(int, tolerance['places'], 'places')}")
+        return Agreement(Level.LABEL, label, (), relative, unit, tight=relative)
+    if label:
+        return Agreement(Level.NOISE if found["noisy"] else Level.GIVEN, label, (), relative)
+    exact = Agreement(Level.EXACT, relative=relative)
+    return replace(exact, precision=_SINGLE) if relative > _SINGLE else exact
 
 
 def _term_to_json(term: Term) -> dict[str, Any]:
@@ -186,6 +209,13 @@ def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{name} must be a number, got {value!r}")
     return float(value)
+
+
+def _size(value: object, name: str) -> float:
+    size = _number(value, name)
+    if size < 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return size
 
 
 def _of(kind: type, value: Any, name: str) -> Any:

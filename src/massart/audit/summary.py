@@ -6,8 +6,9 @@ import math
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from massart.certificate.words import name_of, weakest_columns
 from massart.formula import Term
-from massart.report import Support
+from massart.report import Usage
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit
@@ -18,7 +19,7 @@ MOST_WRONG_ROWS = 20
 def summary(audit: Audit) -> dict[str, Any]:
     """Return the result as JSON values; the wrong rows are the worst `MOST_WRONG_ROWS`."""
     formula, certificate = audit.formula, audit.certificate
-    terms = (*formula.terms, *([formula.intercept] if formula.intercept else []))
+    support = certificate.support
     worst = audit.worst(MOST_WRONG_ROWS)
     return {
         "massart": version("massart"),
@@ -27,23 +28,32 @@ def summary(audit: Audit) -> dict[str, Any]:
         "model": "relu" if formula.clipping else "linear",
         "formula": str(formula),
         "verdict": certificate.verdict.name,
-        "determined": certificate.determined.name,
-        "explanation": certificate.explain(),
+        "explanation": audit.explanation,
         "certain": audit.is_certain,
+        "eta_max": certificate.eta_max,
+        "wrong_at_most": certificate.wrong_at_most,
+        "confidence": certificate.confidence,
+        "alpha": None if support is None else support.alpha,
+        "weakest_direction": [name_of(column, formula.names) for column in weakest_columns(certificate)[0]],
         "rows": audit.design.n_total,
-        "rows_judged": len(audit.wrong),
+        "rows_judged": len(audit.agree),
         "rows_wrong": audit.n_wrong,
+        "rows_last_place": audit.n_last_place,
         "share_wrong": audit.wrong_share,
-        "agreement": audit.tolerance.reason,
+        "agreement": str(audit.agreement),
         "scale": certificate.scale,
-        "coefficients": [_coefficient(*pair) for pair in zip(terms, audit.support(), strict=True)],
+        "undetermined": [
+            [name_of(column, formula.names) for column in group] for group in certificate.undetermined_columns
+        ],
+        "thin": [{"term": name_of(column, formula.names), "rows": rows} for column, rows in certificate.thin],
+        "coefficients": [_coefficient(*pair) for pair in zip(formula.all_terms, audit.usage(), strict=True)],
         "groups": [{"name": group.name, "rows": group.n_rows, "rows_wrong": group.n_wrong} for group in audit.groups()],
         "worst_rows": [dict(zip(worst, values, strict=True)) for values in zip(*worst.values(), strict=True)],
         "notices": list(audit.notices),
     }
 
 
-def _coefficient(term: Term, support: Support) -> dict[str, Any]:
+def _coefficient(term: Term, usage: Usage) -> dict[str, Any]:
     error = term.standard_error
     return {
         "column": term.column,
@@ -52,6 +62,6 @@ def _coefficient(term: Term, support: Support) -> dict[str, Any]:
         "exact": None if term.exact is None else str(term.exact),
         "standard_error": error if math.isfinite(error) else None,
         "determined": term.determined,
-        "rows": support.n_rows,
-        "rows_agree": support.n_agree,
+        "rows": usage.n_rows,
+        "rows_agree": usage.n_agree,
     }

@@ -12,20 +12,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.agreement import Agreement
 from massart.audit import choice
 from massart.audit.choice import Kind
 from massart.audit.implied import implied_values, residuals
 from massart.audit.model_file import SavedModel
-from massart.certificate import Certificate
-from massart.exact import Tolerance
-from massart.formula import Formula, column_labels, compose
+from massart.certificate import Certificate, Verdict
+from massart.formula import Formula, compose
 from massart.progress import Callback, silent
-from massart.report import Findings, Group, JudgedRows, Report, Support
+from massart.recover import Assumption
+from massart.report import Findings, Group, JudgedRows, Report, Usage, called_wrong, usage_of
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.table import (
     Design,
     Plan,
     Table,
+    TableError,
     encode,
     free_name,
     groups_of,
@@ -45,8 +47,7 @@ _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 class Audit:
     """A table, the formula behind one of its columns, and what that says of each row.
 
-    Rows with missing values are not judged: `design.kept` has the numbers of the others, and `given`, `implied` and
-    `wrong` are theirs.
+    Rows with missing values are not judged: `design.kept` has the numbers of the others, and the arrays are theirs.
 
     Attributes
     ----------
@@ -56,11 +57,12 @@ class Audit:
     design : Design
         The numbers that were fitted.
     formula : Formula
+        Without a rule (verdict NONE), what came closest.
     certificate : Certificate
-    tolerance : Tolerance
-        What counted as agreement.
-    wrong : (n,) boolean array
-        Judged rows that do not follow the formula.
+    agree : (n,) boolean array
+        Judged rows that follow the formula.
+    last_place : (n,) boolean array
+        Those that do not, by one unit of the last place.
     notices : tuple of str
         Columns and rows left out, levels of categories, the kind of formula.
     """
@@ -70,9 +72,14 @@ class Audit:
     design: Design
     formula: Formula
     certificate: Certificate
-    tolerance: Tolerance
-    wrong: BoolArray
+    agree: BoolArray
+    last_place: BoolArray
     notices: tuple[str, ...]
+
+    @cached_property
+    def wrong(self) -> BoolArray:
+        """Judged rows that are called wrong: others than those off by a last place, and none without a rule."""
+        return called_wrong(self.certificate, self.agree, self.last_place)
 
     @property
     def n_wrong(self) -> int:
@@ -80,14 +87,34 @@ class Audit:
         return int(np.count_nonzero(self.wrong))
 
     @property
+    def n_last_place(self) -> int:
+        """Number of rows that are off by one unit of the last place."""
+        return int(np.count_nonzero(self.last_place))
+
+    @property
     def wrong_share(self) -> float:
         """Share of the judged rows that are wrong."""
-        return self.n_wrong / len(self.wrong)
+        return self.n_wrong / len(self.agree)
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether there is a rule at all."""
+        return self.certificate.verdict is not Verdict.NONE
 
     @property
     def is_certain(self) -> bool:
-        """Whether the verdict is PROVEN or MAJORITY."""
-        return self.certificate.verdict in choice.CERTAIN
+        """Whether the verdict is PROVEN or CONFIRMED."""
+        return self.certificate.verdict.certain
+
+    @property
+    def agreement(self) -> Agreement:
+        """When a row agrees."""
+        return self.certificate.agreement
+
+    @property
+    def explanation(self) -> str:
+        """The certificate in words."""
+        return self.certificate.explain(self.formula.names)
 
     @property
     def given(self) -> FloatArray:
@@ -98,21 +125,25 @@ class Audit:
     @cached_property
     def implied(self) -> FloatArray:
         """What the formula gives for the judged rows."""
-        return implied_values(self.design.X, self.formula, self.tolerance)
+        return implied_values(self.design.X, self.formula, self.agreement)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """The judged rows, worst first: wrong ones by the size of the residual, then the others."""
-        return np.lexsort((-np.abs(self.given - self.implied), ~self.wrong))
+        """The judged rows, worst first: wrong ones by the size of the residual, then last places, then the others."""
+        kind = np.where(self.wrong, 0, np.where(self.last_place, 1, 2))
+        return np.lexsort((-np.abs(self.given - self.implied), kind))
 
     def rows(self) -> dict[str, Any]:
-        """Return the audit as columns: row, id, group, given, implied, residual, wrong, rank; the worst row first.
+        """Return the audit as columns: row, id, group, given, implied, residual, wrong, kind, rank.
 
-        Rows that were not judged come last, without values.
+        The worst row comes first, rows that were not judged last, without values. Without a rule nothing is implied.
         """
         left_out = np.setdiff1d(np.arange(self.design.n_total), self.design.kept)
-        judged = self._judged(self.order)
-        values = {name: _padded(value, len(left_out)) for name, value in judged.items()}
+        hidden = () if self.is_rule else ("implied", "residual")
+        values = {
+            name: _padded(value, 0 if name in hidden else len(value), len(left_out))
+            for name, value in self._judged(self.order).items()
+        }
         return self._named(np.concatenate([self.design.kept[self.order], left_out]), values)
 
     def worst(self, most: int) -> dict[str, Any]:
@@ -137,6 +168,7 @@ class Audit:
             "implied": implied,
             "residual": residuals(given, implied),
             "wrong": self.wrong[order],
+            "kind": kinds_of(self.wrong[order], self.last_place[order]),
             "rank": np.arange(1, len(order) + 1),
         }
 
@@ -155,11 +187,7 @@ class Audit:
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
         return SavedModel(
-            self.plan.encoding,
-            self.formula,
-            self.tolerance,
-            self.certificate.verdict.name,
-            self.certificate.explain(),
+            self.plan.encoding, self.formula, self.agreement, self.certificate.verdict.name, self.explanation
         )
 
     def groups(self) -> tuple[Group, ...]:
@@ -173,12 +201,9 @@ class Audit:
         groups = [Group(*facts) for facts in zip(names, rows.tolist(), wrong.tolist(), strict=True) if facts[1]]
         return tuple(sorted(groups, key=lambda group: (-group.n_wrong / group.n_rows, -group.n_wrong, group.name)))
 
-    def support(self) -> tuple[Support, ...]:
-        """Return how many rows speak about each coefficient, and how many of them agree."""
-        agree = ~self.wrong
-        uses = (column != 0 for column in self.design.X.T)
-        found = [Support(int(used.sum()), int((used & agree).sum())) for used in uses]
-        return (*found, Support(len(agree), int(agree.sum()))) if self.formula.intercept else tuple(found)
+    def usage(self) -> tuple[Usage, ...]:
+        """Return how many rows use each coefficient, and how many of them agree."""
+        return usage_of(self.design.X, self.agree, constant=self.formula.intercept is not None)
 
     def findings(self, facts: Mapping[str, str] | None = None) -> Findings:
         """Return what a report shows."""
@@ -191,15 +216,18 @@ class Audit:
             found = self.table.cells(columns, numbers)
             return found if self.plan.id_column else {ROW: (numbers + 1).tolist()} | found
 
+        rows = JudgedRows(
+            self.given, self.implied, self.agree, self.wrong, cells, self.plan.group_column, self.groups()
+        )
         return Findings(
             title=self.table.name,
             formula=self.formula,
             certificate=self.certificate,
-            agreement=self.tolerance.reason,
-            n_rows=len(self.wrong),
+            n_rows=len(self.agree),
+            n_agree=int(np.count_nonzero(self.agree)),
             n_wrong=self.n_wrong,
-            support=self.support(),
-            rows=JudgedRows(self.given, self.implied, self.wrong, cells, self.plan.group_column, self.groups()),
+            usage=self.usage(),
+            rows=rows if self.is_rule else None,
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
         )
@@ -225,6 +253,8 @@ def audit_table(
     exclude: Sequence[str] = (),
     id_column: str | None = None,
     group_column: str | None = None,
+    error_unit: str | None = None,
+    wrong_at_most: float = 0.5,
     tolerance: float | Literal["auto"] = "auto",
     intercept: bool = True,
     strict: bool = False,
@@ -240,7 +270,7 @@ def audit_table(
     target : str
         The column that should follow a formula of the others.
     model : {"auto", "linear", "relu"}
-        A sum of terms, or such a sum with 0 where it is negative; "auto" takes what the rows certify.
+        A sum of terms, or such a sum with 0 where it is negative; "auto" takes that of which the rows say more.
     features : sequence of str, optional
         The columns that the formula may use; by default all that hold numbers, booleans or categories.
     exclude : sequence of str
@@ -249,6 +279,11 @@ def audit_table(
         The column that names the rows.
     group_column : str, optional
         Wrong rows are counted for each of its values.
+    error_unit : str, optional
+        Rows with the same value in this column may be wrong together; without it, errors are taken to be independent.
+    wrong_at_most : float
+        The probability with which a label is wrong at most, as far as you know: CONFIRMED assumes it. With an
+        `error_unit`, the probability that a unit has any wrong row.
     tolerance : "auto" or float
         Largest residual of a row that follows the formula; see :class:`massart.MassartRegressor`.
     intercept : bool
@@ -270,7 +305,12 @@ def audit_table(
     """
     if model not in ("auto", *choice.KINDS):
         raise ValueError(f'model must be "auto", "linear" or "relu", got {model!r}')
+    if not 0 < wrong_at_most < 1:
+        raise ValueError(f"wrong_at_most must be between 0 and 1, got {wrong_at_most}")
     table = source if isinstance(source, Table) else table_of(source)
+    if error_unit == target:
+        raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
+    units = None if error_unit is None else groups_of(table, error_unit)[0]
     plan = make_plan(
         table,
         target,
@@ -284,15 +324,26 @@ def audit_table(
     assert design.y is not None
     terms = plan.encoding.terms
     rows = ArrayRows(design.X, design.y, intercept=intercept, precision=precision_of_columns(table, plan.encoding))
-    names = column_labels(terms, intercept=intercept)
-    found = choice.fit(rows, design.y, model, tolerance=tolerance, seed=seed, column_names=names, callback=callback)
-    answer = found.recovery
-    certificate = answer.certificates[0]
+    found = choice.fit(
+        rows,
+        model,
+        tolerance=tolerance,
+        seed=seed,
+        assumption=Assumption(wrong_at_most=wrong_at_most),
+        units=None if units is None else units[design.kept],
+        callback=callback,
+    )
+    answer, (certificate,) = found.recovery, found.recovery.certificates
     formula = compose(
         target, terms, answer.coef[:, 0], answer.fractions[0], answer.standard_errors[:, 0], certificate, found.link
     )
     notices = (*design.notices, *plan.notices, *([found.reason] if found.reason else []))
-    return Audit(table, plan, design, formula, certificate, answer.tolerances[0], ~answer.agree[:, 0], notices)
+    return Audit(table, plan, design, formula, certificate, answer.agree[:, 0], answer.last_place[:, 0], notices)
+
+
+def kinds_of(wrong: BoolArray, last_place: BoolArray) -> NDArray[np.str_]:
+    """Say of each row what it is: wrong, off by a last place, or nothing."""
+    return np.where(wrong, "wrong", np.where(last_place, "last place", ""))
 
 
 def versions() -> str:
@@ -300,6 +351,7 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _VERSIONS)])
 
 
-def _padded(values: NDArray[Any], n_missing: int) -> NDArray[Any]:
-    nothing = np.zeros(n_missing, dtype=values.dtype)
-    return np.ma.MaskedArray(np.concatenate([values, nothing]), mask=np.arange(len(values) + n_missing) >= len(values))
+def _padded(values: NDArray[Any], n_shown: int, n_missing: int) -> NDArray[Any]:
+    """Return so many of the values, then nothing, also for the rows that were not judged."""
+    padded = np.concatenate([values, np.zeros(n_missing, dtype=values.dtype)])
+    return np.ma.MaskedArray(padded, mask=np.arange(len(padded)) >= n_shown)

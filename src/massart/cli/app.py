@@ -15,7 +15,7 @@ from massart.cli.demo import demo
 from massart.cli.fit import fit
 from massart.cli.predict import predict
 from massart.cli.reproduce import reproduce
-from massart.cli.words import one_line
+from massart.cli.text import one_line
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]

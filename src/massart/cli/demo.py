@@ -26,7 +26,7 @@ def demo(
     from massart.audit import audit_table
     from massart.cli.fit import tell, tell_notices
     from massart.cli.outputs import check_outputs, write_outputs
-    from massart.cli.words import harmless
+    from massart.cli.text import harmless
     from massart.demo import GROUP, ID, TARGET, make_ledger
     from massart.table import write_columns
 
@@ -43,7 +43,7 @@ def demo(
     tell(found)
     for line in _comparison(found):
         typer.echo(line)
-    if not found.is_certain:
+    if not found.certificate.verdict.stands:
         raise typer.Exit(1)
 
 
@@ -51,12 +51,11 @@ def _comparison(found: Audit) -> Iterator[str]:
     """Set what least squares makes of the same rows beside the formula."""
     import numpy as np
 
-    from massart.cli.words import table
+    from massart.cli.text import table
 
     X, formula = found.design.X, found.formula
     squares = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), found.given, rcond=None)[0]
-    terms = [*formula.terms, *([formula.intercept] if formula.intercept else [])]
     yield ""
     yield "What least squares makes of the same rows:"
-    rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(terms, squares, strict=True)]
+    rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(formula.all_terms, squares, strict=True)]
     yield from table([("term", "recovered", "least squares"), *rows])

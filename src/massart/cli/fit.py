@@ -28,12 +28,20 @@ class Kind(StrEnum):
     relu = "relu"
 
 
+class Requirement(StrEnum):
+    """Verdicts that a formula may have to reach, the least first."""
+
+    majority = "majority"
+    confirmed = "confirmed"
+    proven = "proven"
+
+
 def fit(
     context: typer.Context,
     file: File,
     target: Annotated[str, typer.Option(help="The column that should follow a formula of the others.")],
     model: Annotated[
-        Kind, typer.Option(help="A sum of terms, or one that is 0 where it is negative; auto takes what is certified.")
+        Kind, typer.Option(help="A sum of terms, or one that is 0 where it is negative; auto takes what is surer.")
     ] = Kind.auto,
     features: Annotated[
         list[str] | None, typer.Option(help="Columns that the formula may use, a,b,c or one by one; all by default.")
@@ -41,6 +49,13 @@ def fit(
     exclude: Annotated[list[str] | None, typer.Option(help="Columns that it may not use.")] = None,
     id_column: IdColumn = None,
     group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
+    error_unit: Annotated[
+        str | None, typer.Option(help="Rows with the same value in this column may be wrong together.")
+    ] = None,
+    wrong_at_most: Annotated[
+        float,
+        typer.Option(help="No label is wrong with a larger probability, as far as you know: CONFIRMED assumes it."),
+    ] = 0.5,
     tolerance: Annotated[
         str, typer.Option(help="Largest residual of a right row, such as 0.005; auto is rounding error.")
     ] = "auto",
@@ -49,8 +64,9 @@ def fit(
         bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
     ] = False,
     max_wrong: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Exit with 1 if the share of wrong rows is larger.")
+        float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
     ] = None,
+    require: Annotated[Requirement, typer.Option(help="Exit with 1 if the verdict is less.")] = Requirement.majority,
     report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")] = None,
     audit: Annotated[
         Path | None, typer.Option(help="Write all rows, worst first: given, implied, residual (CSV, Parquet).")
@@ -67,10 +83,11 @@ def fit(
 ) -> None:
     """Find the formula behind a column of a table, and list the rows that do not follow it.
 
-    Exit status 0 if more than half of the rows confirm the formula (and no more than --max-wrong are wrong), 1 if not,
-    2 for bad input.
+    Exit status 0 if the verdict is PROVEN, CONFIRMED or MAJORITY (or what --require asks for), 1 if it is less, 2 for
+    bad input, and 3 if more rows are wrong than --max-wrong.
     """
     from massart.audit import audit_table
+    from massart.certificate import Verdict
     from massart.table import read_table
 
     level = _tolerance(tolerance)
@@ -87,6 +104,8 @@ def fit(
             exclude=_names(exclude or [], table),
             id_column=id_column,
             group_column=group,
+            error_unit=error_unit,
+            wrong_at_most=wrong_at_most,
             tolerance=level,
             intercept=intercept,
             strict=strict,
@@ -97,10 +116,11 @@ def fit(
     command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", target])])
     write_outputs(found, command, file, report=report, audit=audit, fixed=fixed, save=save)
     tell(found, as_json)
-    if not found.is_certain:
-        raise typer.Exit(1)
     if max_wrong is not None and found.wrong_share > max_wrong:
         typer.echo(f"massart: {found.wrong_share:.2%} of the rows are wrong, more than {max_wrong:.2%}", err=True)
+        raise typer.Exit(3)
+    order = list(Verdict)
+    if order.index(found.certificate.verdict) > order.index(Verdict[require.name.upper()]):
         raise typer.Exit(1)
 
 
@@ -117,7 +137,7 @@ def tell(found: Audit, as_json: bool = False) -> None:
 
         typer.echo(json.dumps(summary(found), indent=1, ensure_ascii=False, allow_nan=False))
         return
-    from massart.cli.words import lines
+    from massart.cli.layout import lines
 
     for line in lines(found):
         typer.echo(line)

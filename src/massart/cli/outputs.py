@@ -50,10 +50,13 @@ def write_outputs(
     fixed: Path | None = None,
     save: Path | None = None,
 ) -> None:
-    """Write what was asked for, and say so."""
-    from massart.cli.words import harmless
+    """Write what was asked for, and say so; without a rule there is nothing to fix or to save."""
+    from massart.cli.text import harmless
     from massart.table import write_columns, write_table
 
+    if not found.is_rule and (fixed or save):
+        typer.echo("No rule was found, so no fixed table and no model are written.", err=True)
+        fixed = save = None
     with spinner("Writing"):
         if audit is not None:
             write_columns(audit, found.rows())

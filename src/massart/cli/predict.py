@@ -26,7 +26,7 @@ def predict(
     """
     from massart.audit import apply_model, load_model
     from massart.cli.outputs import check_outputs
-    from massart.cli.words import harmless
+    from massart.cli.text import harmless
     from massart.table import csv_text, read_table, write_columns
 
     check_outputs([model, file], {"--out": out})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
@@ -16,17 +17,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import Certificate, Verdict
-from massart.estimators.shown import Known, findings_of
-from massart.recover import Recovery, recover, through
-from massart.relu import Link
-from massart.report import Report
+from massart.formula import Formula, compose
+from massart.link import Link
+from massart.recover import Recovery, recover
+from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
 from massart.rows import ArrayRows, FloatArray
 
 # The rows find NaN and infinity where they read them anyway, and name the place.
 CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
 CHECKS_OF_Y = {"ensure_2d": False, "ensure_all_finite": False, "dtype": None}
 
-_UNCERTAIN = (Verdict.PLURALITY, Verdict.UNIDENTIFIABLE)
+TARGET = "y"
+"""What reports call the labels."""
+
 _SEED_WORDS = 4
 
 
@@ -71,11 +74,10 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
             tolerance=self.tolerance,
             inliers=self.inliers,
             rng=generator_of(self.random_state),
-            model=through(self._link()),
-            column_names=self._column_names(),
+            link=self._link(),
         )
         self._keep(found, one_output=np.ndim(y) == 1)
-        _warn_of_doubt(found.certificates)
+        _warn_of_doubt(found.certificates, self._names)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -96,18 +98,24 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
             The label column, if y had several.
         """
         check_is_fitted(self)
-        if not 0 <= output < len(self._known):
-            raise ValueError(f"output must be from 0 to {len(self._known) - 1}, got {output}")
+        if not 0 <= output < len(self._answers):
+            raise ValueError(f"output must be from 0 to {len(self._answers) - 1}, got {output}")
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
-        agree = self.inlier_mask_.reshape(len(self.inlier_mask_), -1)
+        formula, certificate = self._answers[output]
+        masks = self.inlier_mask_, self.last_place_mask_
+        agree, last_place = (mask.reshape(len(mask), -1)[:, output] for mask in masks)
+        wrong = called_wrong(certificate, agree, last_place)
+        findings = Findings(type(self).__name__, formula, certificate, len(agree), int(agree.sum()), int(wrong.sum()))
         if X is None:
-            return Report(findings_of(self._known[output], agree[:, output]))
+            return Report(findings)
         X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, reset=False)
         labels = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
-        if labels.shape != agree.shape:
-            raise ValueError(f"X and y must be those of fit: y had shape {agree.shape}, got {labels.shape}")
-        return Report(findings_of(self._known[output], agree[:, output], X, labels[:, output]))
+        if labels.shape != self.inlier_mask_.reshape(len(agree), -1).shape:
+            raise ValueError(f"X and y must be those of fit: y had shape {self.inlier_mask_.shape}, got {np.shape(y)}")
+        rows = JudgedRows(labels[:, output], formula.predict(X), agree, wrong, _Cells(X, formula.names))
+        usage = usage_of(X, agree, constant=formula.intercept is not None)
+        return Report(replace(findings, usage=usage, rows=rows if findings.is_rule else None))
 
     def _keep(self, found: Recovery, one_output: bool) -> None:
         """Copy the fields, without the axis of the outputs where y has none."""
@@ -129,17 +137,28 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         self.inlier_mask_ = np.ascontiguousarray(found.agree[:, 0]) if one_output else found.agree
         self.noise_rate_, self.scale_ = each(found.noise_rate), each(found.scale)
         self.certificate_ = each(found.certificates)
-        facts = zip(found.coef.T, found.fractions, found.standard_errors.T, found.certificates, strict=True)
-        names = tuple(self._column_names()[: self.n_features_in_])
-        self._known = tuple(
-            Known(type(self).__name__, names, *known, tolerance.reason, self._link())
-            for known, tolerance in zip(facts, found.tolerances, strict=True)
-        )
+        self.last_place_mask_ = np.ascontiguousarray(found.last_place[:, 0]) if one_output else found.last_place
+        self._keep_formulas(found.coef, found.fractions, found.standard_errors, found.certificates)
 
-    def _column_names(self) -> list[str]:
-        """Return what the certificate calls the columns, the constant one included."""
-        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
-        return [*getattr(self, "feature_names_in_", unnamed)] + ["the intercept"] * bool(self.fit_intercept)
+    def _keep_formulas(
+        self,
+        coef: FloatArray,
+        exact: Sequence[Sequence[Fraction | None]],
+        errors: FloatArray,
+        certificates: Sequence[Certificate],
+    ) -> None:
+        """Put the formulas of all outputs in words; coefficients have one column for each."""
+        columns = [(name, None) for name in self._names]
+        formulas = (
+            compose(TARGET, columns, *known, self._link())
+            for known in zip(coef.T, exact, errors.T, certificates, strict=True)
+        )
+        self._answers: tuple[tuple[Formula, Certificate], ...] = tuple(zip(formulas, certificates, strict=True))
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of the columns, without the constant."""
+        return [*getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,9 +194,21 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _warn_of_doubt(certificates: Sequence[Certificate]) -> None:
+def _warn_of_doubt(certificates: Sequence[Certificate], names: Sequence[str]) -> None:
     for j, certificate in enumerate(certificates):
-        if certificate.verdict in _UNCERTAIN:
+        in_doubt = certificate.verdict in (Verdict.PLURALITY, Verdict.NONE)
+        if in_doubt or certificate.undetermined_columns:
             output = f" (output {j})" if len(certificates) > 1 else ""
-            message = f"{certificate.verdict.name}{output}: {certificate.explain()}"
+            message = f"{certificate.verdict.name}{output}: {certificate.explain(names)}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    X: Any
+    names: Sequence[str]
+
+    def __call__(self, rows: NDArray[np.intp]) -> dict[str, list[object]]:
+        some = self.X[rows]
+        values = np.asarray(some.toarray() if hasattr(some, "toarray") else some)
+        return {"row": rows.tolist(), **{name: values[:, j].tolist() for j, name in enumerate(self.names)}}

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
-from massart.relu import IDENTITY, Link
+from massart.link import IDENTITY, Link
 
 
 class MassartRegressor(Recoverer):

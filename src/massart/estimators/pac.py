@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from massart.agreement import LAST_PLACE, Mark
 from massart.estimators.base import CHECKS_OF_X, CHECKS_OF_Y, Recoverer, generator_of, numbers_of
-from massart.estimators.shown import Known
+from massart.link import IDENTITY, Link
 from massart.pac import PACFormula, PACStatus, learn_pac
-from massart.relu import IDENTITY, Link
-from massart.rows import ArrayRows
+from massart.rows import ArrayRows, Rows
 
 
 class MassartPACRegressor(Recoverer):
@@ -141,15 +141,14 @@ class MassartPACRegressor(Recoverer):
                 confidence=self.confidence,
                 tolerance=self.tolerance,
                 rng=rng,
-                column_names=self._column_names(),
             )
             for labels in table.y.T
         )
-        self._keep_formulas(found, one_output=np.ndim(y) == 1)
+        self._keep_found(found, rows, one_output=np.ndim(y) == 1)
         _warn_of_shortage(found)
         return self
 
-    def _keep_formulas(self, found: Sequence[PACFormula], one_output: bool) -> None:
+    def _keep_found(self, found: Sequence[PACFormula], rows: Rows, one_output: bool) -> None:
         coef = np.stack([formula.coef for formula in found])
         agree = np.stack([formula.agree for formula in found], axis=1)
         intercept = coef[:, -1] if self.fit_intercept else np.zeros(len(coef))
@@ -160,21 +159,13 @@ class MassartPACRegressor(Recoverer):
         self.epsilon_: Any = np.array([formula.achieved for formula in found])
         self.certificate_: Any = tuple(formula.certificate for formula in found)
         self.formula_: Any = tuple(found)
-        nothing = (None,) * coef.shape[1], np.full(coef.shape[1], np.nan)
-        self._known = tuple(
-            Known(
-                type(self).__name__,
-                tuple(self._column_names()[: self.n_features_in_]),
-                formula.coef,
-                *nothing,
-                formula.certificate,
-                formula.tolerance.reason,
-                self._link(),
-            )
-            for formula in found
-        )
+        marks = [rows.map(Mark(formula.coef, formula.agreement, IDENTITY, j)) for j, formula in enumerate(found)]
+        self.last_place_mask_ = np.stack(marks, axis=1) & LAST_PLACE > 0
+        d, m = coef.shape[1], len(found)
+        self._keep_formulas(coef.T, [(None,) * d] * m, np.full((d, m), np.nan), self.certificate_)
         if one_output:
             self.coef_, self.inlier_mask_ = self.coef_[0], np.ascontiguousarray(agree[:, 0])
+            self.last_place_mask_ = np.ascontiguousarray(self.last_place_mask_[:, 0])
             self.intercept_, self.noise_rate_ = float(intercept[0]), float(self.noise_rate_[0])
             self.epsilon_ = float(self.epsilon_[0])
             (self.certificate_,), (self.formula_,) = self.certificate_, self.formula_

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
-from massart.relu import RELU, Link
+from massart.link import RELU, Link
 
 
 class MassartReLURegressor(Recoverer):

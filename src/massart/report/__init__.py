@@ -1,7 +1,17 @@
 """The page that shows an answer: its verdict, its formula, its rows."""
 
-from massart.report.findings import Cells, Findings, Group, JudgedRows, Support
+from massart.report.findings import Cells, Findings, Group, JudgedRows, Usage, called_wrong, usage_of
 from massart.report.page import check_installed
 from massart.report.report import Report
 
-__all__ = ["Cells", "Findings", "Group", "JudgedRows", "Report", "Support", "check_installed"]
+__all__ = [
+    "Cells",
+    "Findings",
+    "Group",
+    "JudgedRows",
+    "Report",
+    "Usage",
+    "called_wrong",
+    "check_installed",
+    "usage_of",
+]

@@ -6,45 +6,65 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from massart.certificate.words import count, listed, name_of, share
 from massart.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Term
 from massart.report.columns import clean
-from massart.report.findings import Findings, Support
-from massart.report.wording import share
-
-CONSTANT = "the intercept"
-"""What a certificate calls the constant."""
-
-_MOST_PARTNERS = 6
+from massart.report.findings import Findings
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One row of the table of coefficients, in words."""
+    """One row of the table of coefficients, in words.
+
+    Attributes
+    ----------
+    label, number, certainty, evidence : str
+        The cells.
+    determined : bool
+        Whether the rows that agree determine it.
+    silent : bool
+        Whether it is zero, and not just left out or open.
+    """
 
     label: str
     number: str
     certainty: str
     evidence: str
     determined: bool
+    silent: bool
 
 
 def coefficients(findings: Findings) -> Iterator[Coefficient]:
     """Describe each coefficient, the constant last."""
-    formula = findings.formula
-    linked = {str(name): group for group in findings.certificate.undetermined_columns for name in group}
-    terms = [(term, term.label) for term in formula.terms]
-    if formula.intercept is not None:
-        terms.append((formula.intercept, CONSTANT))
-    supports = (*findings.support, *[None] * len(terms))
-    for (term, key), support in zip(terms, supports, strict=False):
-        evidence = _support(support, key) if term.determined else _open(key, linked.get(key, ()))
-        digits = ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS
-        yield Coefficient(clean(term.label), term.number(digits), _certainty(term, digits), evidence, term.determined)
+    formula, certificate = findings.formula, findings.certificate
+    groups = {column: group for group in certificate.undetermined_columns for column in group}
+    thin = dict(certificate.thin)
+    digits = ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS
+    for column, term in enumerate(formula.all_terms):
+        is_constant = column == len(formula.terms)
+        evidence = ""
+        if not term.determined:
+            evidence = _open(column, groups.get(column, ()), formula.names)
+        elif column in thin:
+            evidence = f"left out: it rests on {count(thin[column], 'rows')}"
+        elif findings.usage:
+            n, k = findings.usage[column].n_rows, findings.usage[column].n_agree
+            evidence = f"{k:,} of {n:,} {'rows' if is_constant else 'rows that use it'} agree ({share(k, n)})"
+        yield Coefficient(
+            clean(term.label),
+            term.number(digits),
+            _certainty(term, digits, column in thin),
+            evidence,
+            term.determined,
+            silent=term.determined and term.coef == 0 and column not in thin and not is_constant,
+        )
 
 
-def _certainty(term: Term, digits: int) -> str:
+def _certainty(term: Term, digits: int, thin: bool) -> str:
     if not term.determined:
         return "open"
+    if thin:
+        return "not known"
     if term.exact is not None:
         return "exact"
     if term.standard_error > 0:
@@ -52,19 +72,8 @@ def _certainty(term: Term, digits: int) -> str:
     return "not known" if math.isnan(term.standard_error) else f"rounded to {digits} digits"
 
 
-def _support(support: Support | None, key: str) -> str:
-    if support is None:
-        return ""
-    used = "rows" if key == CONSTANT else "rows that use it"
-    return f"{support.n_agree:,} of {support.n_rows:,} {used} agree ({share(support.n_agree, support.n_rows)})"
-
-
-def _open(key: str, group: tuple[str | int, ...]) -> str:
+def _open(column: int, group: tuple[int, ...], names: tuple[str, ...]) -> str:
     if len(group) == 1:
         return "not determined: no agreeing row uses it"
-    partners = [clean(str(name)) for name in group if name != key]
-    if not partners:
-        return "not determined by the rows that agree"
-    if len(partners) > _MOST_PARTNERS:
-        partners = [*partners[:_MOST_PARTNERS], f"{len(partners) - _MOST_PARTNERS} more"]
-    return f"not determined: moves together with {', '.join(partners)}"
+    partners = [clean(name_of(other, names)) for other in group if other != column]
+    return f"not determined: moves together with {listed(partners)}" if partners else "not determined"

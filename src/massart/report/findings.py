@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Certificate
+from massart.certificate import Certificate, Verdict
+from massart.certificate.words import Judgement, judgement
 from massart.formula import Formula
 from massart.rows import BoolArray, FloatArray
 
@@ -18,8 +19,8 @@ Cells: TypeAlias = Callable[[NDArray[np.intp]], Mapping[str, Sequence[object]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """How many rows speak about one coefficient.
+class Usage:
+    """How many rows use one coefficient.
 
     Attributes
     ----------
@@ -48,7 +49,9 @@ class JudgedRows:
     ----------
     given, implied : (n,) arrays
         The target as it stands in the table, and what the formula gives.
+    agree : (n,) boolean array
     wrong : (n,) boolean array
+        Those of the others that are called wrong.
     cells : callable
         The columns to show beside them, for some rows: the first one tells which row it is.
     group_column : str or None
@@ -58,6 +61,7 @@ class JudgedRows:
 
     given: FloatArray
     implied: FloatArray
+    agree: BoolArray
     wrong: BoolArray
     cells: Cells
     group_column: str | None = None
@@ -74,14 +78,12 @@ class Findings:
         What was examined: the name of a file, of a table or of an estimator.
     formula : Formula
     certificate : Certificate
-    agreement : str
-        What counted as agreement: "rounding of float64", "labels rounded to 2 decimals".
-    n_rows, n_wrong : int
-        Rows judged, and those that do not follow the formula.
-    support : tuple of Support
-        For each term of the formula, the constant last if there is one.
+    n_rows, n_agree, n_wrong : int
+        Rows judged, those that follow the formula, and those of the others that are called wrong.
+    usage : tuple of Usage
+        For each coefficient, that of the constant last; empty where the rows are not at hand.
     rows : JudgedRows or None
-        None where the rows are not at hand.
+        None where the rows are not at hand, or there is no rule for them.
     notices : tuple of str
         What a reader has to know: columns and rows left out, categories and their base levels.
     facts : mapping of str to str
@@ -91,10 +93,43 @@ class Findings:
     title: str
     formula: Formula
     certificate: Certificate
-    agreement: str
     n_rows: int
+    n_agree: int
     n_wrong: int
-    support: tuple[Support, ...]
+    usage: tuple[Usage, ...] = ()
     rows: JudgedRows | None = None
     notices: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def judgement(self) -> Judgement:
+        """The verdict for the eye."""
+        return judgement(self.certificate)
+
+    @property
+    def explanation(self) -> str:
+        """The certificate in words."""
+        return self.certificate.explain(self.formula.names)
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether there is a rule at all."""
+        return self.certificate.verdict is not Verdict.NONE
+
+    @property
+    def n_last_place(self) -> int:
+        """Rows that are off by one unit of the last place only."""
+        return self.n_rows - self.n_agree - self.n_wrong if self.is_rule else 0
+
+
+def called_wrong(certificate: Certificate, agree: BoolArray, last_place: BoolArray) -> BoolArray:
+    """Return the rows that are called wrong: not those off by one unit of the last place, and none without a rule."""
+    return ~agree & ~last_place & (certificate.verdict is not Verdict.NONE)
+
+
+def usage_of(X: Any, agree: BoolArray, *, constant: bool) -> tuple[Usage, ...]:
+    """Return how many rows use each coefficient; X may be sparse."""
+    used = X != 0
+    counts = np.asarray(used.sum(axis=0)).ravel(), np.asarray(used[agree].sum(axis=0)).ravel()
+    found = [Usage(int(n), int(k)) for n, k in zip(*counts, strict=True)]
+    return tuple([*found, Usage(len(agree), int(agree.sum()))] if constant else found)

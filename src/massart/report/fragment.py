@@ -7,10 +7,11 @@ from html import escape
 from importlib.resources import files
 from itertools import islice
 
+from massart.certificate.words import count, share
+from massart.formula import pieces
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean
 from massart.report.findings import Findings, JudgedRows
-from massart.report.wording import count, judge, pieces, share
 from massart.report.wrong_rows import columns_of, wrong_residuals
 
 MOST_ROWS = 10
@@ -19,35 +20,43 @@ MOST_TERMS = 40
 
 def fragment(findings: Findings) -> str:
     """Return the verdict, the formula, the coefficients and the first wrong rows as HTML for a notebook."""
-    judgement = judge(findings.certificate)
+    judgement = findings.judgement
     style = files("massart.report").joinpath("assets/fragment.css").read_text("utf-8")
+    claim = judgement.meaning if findings.is_rule else findings.explanation
     parts = [
         f"<p class='massart-title'>{escape(clean(findings.title))}</p>",
-        f"<p class='massart-verdict massart-{judgement.tone.value}'><strong>{judgement.sign} {judgement.word}</strong> "
-        f"{escape(judgement.meaning)}</p>",
-        _bar(findings, judgement.off),
-        f"<p class='massart-formula'><code>{_breakable(findings.formula.text(MOST_TERMS))}</code></p>",
-        _coefficients(findings),
+        f"<p class='massart-verdict massart-{judgement.word.lower()}'><strong>{judgement.sign} "
+        f"{judgement.word.capitalize()}</strong> {escape(claim)}</p>",
     ]
+    if findings.is_rule:
+        parts += [
+            _bar(findings, judgement.off),
+            f"<p class='massart-formula'><code>{_breakable(findings.formula.text(MOST_TERMS))}</code></p>",
+            _coefficients(findings),
+        ]
     if findings.rows is not None and findings.n_wrong:
         parts.append(_first_rows(findings.rows, judgement.off))
     return f"<div class='massart-report mathjax_ignore tex2jax_ignore'><style>{style}</style>{''.join(parts)}</div>"
 
 
 def plain_text(findings: Findings) -> str:
-    """Return the verdict, the formula and the counts as lines of text."""
-    judgement = judge(findings.certificate)
-    n_agree = findings.n_rows - findings.n_wrong
-    lines = [
-        f"{judgement.word}. {judgement.meaning}",
-        findings.formula.text(MOST_TERMS),
-        f"{n_agree:,} of {findings.n_rows:,} rows follow it; {count(findings.n_wrong, judgement.off)} "
-        f"({share(findings.n_wrong, findings.n_rows)}).",
-    ]
-    if findings.formula.undetermined:
-        names = ", ".join(term.label for term in islice(findings.formula.undetermined, MOST_ROWS))
-        lines.append(f"Not determined: {names}.")
-    return "\n".join(lines)
+    """Return the verdict, the formula, the counts and what they say as lines of text."""
+    judgement = findings.judgement
+    lines = [f"{judgement.word}. {judgement.meaning}"]
+    if findings.is_rule:
+        lines += [findings.formula.text(MOST_TERMS), _counts(findings, judgement.off)]
+    return "\n".join([*lines, findings.explanation])
+
+
+def _counts(findings: Findings, off: str) -> str:
+    n = findings.n_rows
+    text = (
+        f"{findings.n_agree:,} of {n:,} rows follow the formula ({share(findings.n_agree, n)}); "
+        f"{count(findings.n_wrong, off)} ({share(findings.n_wrong, n)})"
+    )
+    if findings.n_last_place:
+        text += f"; {count(findings.n_last_place, 'rows')} off by one unit of the last place"
+    return text + "."
 
 
 def _breakable(formula: str) -> str:
@@ -55,18 +64,16 @@ def _breakable(formula: str) -> str:
 
 
 def _bar(findings: Findings, off: str) -> str:
-    n_agree = findings.n_rows - findings.n_wrong
-    width = 100 * n_agree / findings.n_rows if findings.n_rows else 0
+    width = 100 * findings.n_agree / findings.n_rows if findings.n_rows else 0
     return (
         f"<div class='massart-bar' aria-hidden='true'><span style='width:{width:.2f}%'></span></div>"
-        f"<p>{n_agree:,} of {findings.n_rows:,} rows follow the formula ({share(n_agree, findings.n_rows)}); "
-        f"{count(findings.n_wrong, off)} ({share(findings.n_wrong, findings.n_rows)}).</p>"
+        f"<p>{_counts(findings, off)}</p>"
     )
 
 
 def _coefficients(findings: Findings) -> str:
     rows = [(c.label, c.number, c.certainty, c.evidence) for c in islice(coefficients(findings), MOST_TERMS)]
-    more = len(findings.formula.terms) + (findings.formula.intercept is not None) - len(rows)
+    more = len(findings.formula.all_terms) - len(rows)
     note = f"<p>and {more:,} more</p>" if more > 0 else ""
     return _table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
 

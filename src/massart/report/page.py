@@ -14,15 +14,15 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from itertools import islice
 from types import ModuleType
 from typing import Any
 
+from massart.certificate.words import count, share
+from massart.formula import pieces
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, compress, printable
 from massart.report.findings import Findings, Group
 from massart.report.pictures import MOST_LARGEST, Points, Sizes, draw_points, measure_sizes
-from massart.report.wording import count, judge, pieces, share
 from massart.report.wrong_rows import WrongTable, wrong_residuals, wrong_table
 
 PAGE_ROWS = 50
@@ -62,8 +62,11 @@ def render(findings: Findings) -> str:
 
 
 def _context(findings: Findings) -> dict[str, Any]:
-    judgement = judge(findings.certificate)
+    judgement = findings.judgement
     formula = findings.formula
+    described = list(coefficients(findings))
+    silent = [c.label for c in described if c.silent]
+    undetermined = [c.label for c in described if not c.determined]
     table: WrongTable | None = None
     points: Points | None = None
     sizes: Sizes | None = None
@@ -78,16 +81,14 @@ def _context(findings: Findings) -> dict[str, Any]:
         "findings": findings,
         "rows": findings.rows,
         "judgement": judgement,
-        "explanation": findings.certificate.explain(),
-        "n_agree": findings.n_rows - findings.n_wrong,
         "formula": formula.text(),
         "pieces": [clean(piece) for piece in pieces(formula.text(_MOST_TERMS))],
-        "silent": [clean(term.label) for term in formula.silent[:_MOST_NAMES]],
-        "n_silent": len(formula.silent),
-        "undetermined": [clean(term.label) for term in formula.undetermined[:_MOST_NAMES]],
-        "n_undetermined": len(formula.undetermined),
-        "coefficients": list(islice(coefficients(findings), _MOST_COEFFICIENTS)),
-        "n_coefficients": len(formula.terms) + (formula.intercept is not None),
+        "silent": silent[:_MOST_NAMES],
+        "n_silent": len(silent),
+        "undetermined": undetermined[:_MOST_NAMES],
+        "n_undetermined": len(undetermined),
+        "coefficients": described[:_MOST_COEFFICIENTS],
+        "n_coefficients": len(described),
         "points": points,
         "most_largest": MOST_LARGEST,
         "sizes": sizes,

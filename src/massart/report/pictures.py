@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.certificate.words import share
 from massart.report.columns import amounts, read, write
 from massart.report.findings import JudgedRows
-from massart.report.wording import share
 from massart.report.wrong_rows import Residuals
 from massart.rows import FloatArray
 
@@ -75,7 +75,7 @@ def draw_points(rows: JudgedRows, wrong: Residuals) -> Points:
     """Choose the rows to draw: the largest residuals and a random sample, the same in each run."""
     rng = np.random.default_rng(_SEED)
     finite = np.isfinite(rows.given) & np.isfinite(rows.implied)
-    right = _sample(np.flatnonzero(finite & ~rows.wrong), MOST_RIGHT, rng)
+    right = _sample(np.flatnonzero(finite & rows.agree), MOST_RIGHT, rng)
     off = wrong.index[finite[wrong.index]]
     if len(off) > MOST_WRONG:
         others = _sample(off[MOST_LARGEST:], MOST_WRONG - MOST_LARGEST, rng)

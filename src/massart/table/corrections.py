@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +57,10 @@ def replaced(
         after = pc.cast(after, pa.int64())
     place = table.column_names.index(column)
     arrow = table.arrow.set_column(place, column, after).add_column(place + 1, original, before)
-    return Table(arrow, table.name, table.decimal)
+    spellings = dict(table.spellings)
+    if column in spellings:
+        spellings[original] = spellings[column]
+    return replace(table, arrow=arrow, spellings=spellings)
 
 
 def _entry(table: Table, column: str) -> Number:

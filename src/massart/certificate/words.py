@@ -1,0 +1,308 @@
+"""What a certificate says, in words that are literally true: for terminal, JSON, notebook and page alike."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from massart.certificate.verdict import Certificate, Reason, Verdict
+
+INTERCEPT = "intercept"
+"""What the constant of a formula is called."""
+
+_SIGNS = {
+    Verdict.PROVEN: "✓",
+    Verdict.CONFIRMED: "✓",
+    Verdict.MAJORITY: "◐",
+    Verdict.PLURALITY: "?",
+    Verdict.NOISY: "≈",
+    Verdict.NONE: "✗",
+}
+_MOST_NAMES = 8
+_MOST_IN_DIRECTION = 3
+_SMALL_ENTRY = 0.1  # of the largest: other columns of a direction are not worth their names
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict for the eye.
+
+    Attributes
+    ----------
+    word, sign : str
+        The name of the verdict, which also names its style, and the sign beside it.
+    meaning : str
+        One sentence for a reader who is no mathematician.
+    off : str
+        What rows are called that do not follow the formula: "wrong" only if the formula can be relied on.
+    """
+
+    word: str
+    sign: str
+    meaning: str
+    off: str
+
+
+def judgement(certificate: Certificate) -> Judgement:
+    """Say in short what a verdict means."""
+    verdict = certificate.verdict
+    meaning = verdict.value + (_apart(certificate) if verdict is Verdict.PROVEN else "")
+    off = "wrong rows" if verdict.stands else "rows that do not follow"
+    return Judgement(verdict.name, _SIGNS[verdict], f"{meaning[0].upper()}{meaning[1:]}.", off)
+
+
+def explain(certificate: Certificate, names: Sequence[str] | None = None) -> str:
+    """Say in plain words what holds, under which assumption, and what is not claimed.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    names : sequence of str, optional
+        Of the columns; a column beyond them is the constant. Columns have numbers without names.
+    """
+    match certificate.verdict:
+        case Verdict.NONE:
+            claim = _nothing(certificate)
+        case Verdict.NOISY:
+            claim = _noisy(certificate)
+        case Verdict.PROVEN:
+            claim = _proven(certificate)
+        case Verdict.CONFIRMED:
+            claim = _confirmed(certificate)
+        case Verdict.MAJORITY:
+            claim = _majority(certificate, names)
+        case Verdict.PLURALITY:
+            claim = _plurality(certificate, names)
+    return " ".join([*claim, *_beside(certificate, names)])
+
+
+def _fits(c: Certificate) -> Iterator[str]:
+    possible = "" if c.n_active is None else " with a possible label"
+    yield (
+        f"The formula fits {number(c.n_agree)} of {count(c.n_rows, 'rows')}{possible} {c.agreement} "
+        f"({share(c.n_agree, c.n_rows)})."
+    )
+    if c.n_active is not None:
+        off = c.n_active - c.n_decisive
+        yield (
+            f"Where it is between its limits, {count(c.n_decisive, 'rows')} {_verb(c.n_decisive, 'agree')} and "
+            f"{number(off)} {_verb(off, 'do')} not."
+        )
+
+
+def _proven(c: Certificate) -> Iterator[str]:
+    yield from _fits(c)
+    assert c.hyperplane_rows is not None
+    most = c.hyperplane_rows + c.n_rows - c.n_decisive
+    yield (
+        f"It is proven that no other formula fits as many rows{_apart(c)}: another fits at most "
+        f"{count(most, 'rows')}, since at most {number(c.hyperplane_rows)} of those that this one fits can be shared "
+        f"({c.bound.value})."
+    )
+    near = (
+        f"{_up(c.resolution)} times what a row that agrees may be off"
+        if c.agreement.rounded
+        else f"{_up(c.resolution * c.agreement.relative)} of the size of a row"
+    )
+    yield f"Formulas that differ from it by at most {near} on the rows that prove it count as the same."
+    yield "Not claimed: that other data follow it."
+
+
+def _confirmed(c: Certificate) -> Iterator[str]:
+    yield from _fits(c)
+    yield _either(c, c.wrong_at_most)
+
+
+def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    yield from _fits(c)
+    yield "More than half of the evidence agrees in every direction."
+    if c.eta_max >= 0.001:
+        yield _either(c, c.eta_max)
+    else:
+        yield f"With {_percent(c.confidence)} confidence nothing is excluded yet."
+    yield from _weakest(c, names)
+    yield "Chance is not excluded; more rows in that direction could settle it."
+    yield from _parts(c, names)
+
+
+def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    yield from _fits(c)
+    yield "It is the best formula found, but it is not confirmed: treat it as a hypothesis."
+    if c.chance:
+        yield f"When labels are shuffled over the rows, some formula fits about {number(c.chance)}."
+    if 2 * c.n_agree <= c.n_rows:
+        yield "At most half of the rows agree."
+    yield from _weakest(c, names)
+    yield from _parts(c, names)
+
+
+def _noisy(c: Certificate) -> Iterator[str]:
+    yield (
+        f"{number(c.n_agree)} of {count(c.n_rows, 'rows')} ({share(c.n_agree, c.n_rows)}) "
+        f"{_verb(c.n_agree, 'follow')} the formula up to noise of scale {c.scale:.4g}."
+    )
+    yield "The labels are not exact, so the coefficients are estimates and nothing is proven about them."
+
+
+def _nothing(c: Certificate) -> Iterator[str]:
+    why = c.reason.value
+    if c.reason is Reason.MODE:
+        why = "the best formula found explains hardly more rows than the most frequent value does"
+    elif c.reason is Reason.CHANCE:
+        why = (
+            f"{number(c.n_agree)} of {count(c.n_rows, 'rows')} {_verb(c.n_agree, 'agree')} with the best formula "
+            f"found, and about {number(c.chance)} with some formula when the labels are shuffled over the rows"
+        )
+    elif c.reason is Reason.FEW and c.n_decisive > c.rank:
+        why = f"no more than {number(c.n_agree)} of {count(c.n_rows, 'rows')} agree with the best formula found"
+    elif c.reason is Reason.FEW:
+        told = count(c.n_decisive, "rows") if c.n_decisive else "no row"
+        why = f"the best formula found rests on {told}, and any table has a formula for so few"
+    yield f"No rule was found: {why}."
+    clipped = "" if c.n_active is None else ", clipped at its limits"
+    yield f"Searched: a linear formula of these columns{clipped}."
+
+
+def _either(c: Certificate, probability: float) -> str:
+    """State what the theorem says for labels that are wrong with at most this probability."""
+    up_to = ", up to what rounding leaves open" if c.agreement.rounded else ""
+    up_to += ", up to what no row tells" if c.undetermined_columns else ""
+    above = "one half" if probability == 0.5 else _percent(math.floor(1000 * probability + 1e-9) / 1000)
+    return (
+        f"With {_percent(c.confidence)} confidence: either this is the formula (among formulas in these terms{up_to}), "
+        f"or some label was wrong with a probability above {above}, or errors were not independent."
+    )
+
+
+def _weakest(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    if c.support is None or not c.support.pieces:
+        return
+    columns, others = weakest_columns(c)
+    which = ("mostly " if others else "") + f"that of {listed([name_of(j, names) for j in columns])}"
+    yield f"In the weakest direction, {which}, {share(1 - c.support.alpha, 1)} of the evidence disagrees."
+
+
+def weakest_columns(certificate: Certificate) -> tuple[tuple[int, ...], bool]:
+    """Return the columns with the largest entries of the weakest direction, and whether it has others."""
+    support = certificate.support
+    if support is None or not support.pieces:
+        return (), False
+    entries = np.abs(min(support.pieces, key=lambda piece: piece.alpha).direction)
+    order = np.argsort(-entries, kind="stable")[:_MOST_IN_DIRECTION]
+    columns = tuple(int(j) for j in order if entries[j] > _SMALL_ENTRY * entries.max())
+    return columns, bool(np.count_nonzero(entries > 1e-9 * entries.max()) > len(columns))
+
+
+def _parts(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    """Say which coefficients are confirmed by themselves; of a link that clips nothing of the kind is known."""
+    if c.support is None or c.n_active is not None:
+        return
+    doubtful = c.unconfirmed_columns
+    open_columns = {j for group in c.undetermined_columns for j in group}
+    sure = [j for j in range(c.n_columns) if j not in doubtful and j not in open_columns]
+    if sure and doubtful:
+        yield (
+            f"Confirmed by themselves: {listed([name_of(j, names) for j in sure])}. "
+            f"Not confirmed: {listed([name_of(j, names) for j in doubtful])}."
+        )
+
+
+def _beside(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    """Say what is so whatever the verdict: what is open, left out, constant, or off by a last place."""
+    if c.verdict is Verdict.NONE:
+        return
+    unused = [name_of(group[0], names) for group in c.undetermined_columns if len(group) == 1]
+    linked = [listed([name_of(j, names) for j in group]) for group in c.undetermined_columns if len(group) > 1]
+    if unused:
+        s, them = ("", "it") if len(unused) == 1 else ("s", "them")
+        yield f"Nothing determines the coefficient{s} of {listed(unused)}: no row that agrees uses {them}."
+    if linked:
+        more = f", and so do {len(linked) - 2} more groups of columns" if len(linked) > 2 else ""
+        yield (
+            f"In the rows that agree, {'; '.join(linked[:2])} always move together{more}: only combinations of their "
+            "coefficients are determined."
+        )
+    for column, rows in c.thin[:_MOST_NAMES]:
+        yield f"{name_of(column, names)} rests on {count(rows, 'rows')} and was left out."
+    if len(c.thin) > _MOST_NAMES:
+        yield f"So were {len(c.thin) - _MOST_NAMES} more columns."
+    if c.constant:
+        always = "The column is constant: e" if c.n_agree == c.n_rows else "E"
+        yield f"{always}very row that agrees has the same value."
+    if c.n_last_place:
+        yield f"{count(c.n_last_place, 'rows')} {_verb(c.n_last_place, 'are')} off by one unit of the last place."
+
+
+def _apart(c: Certificate) -> str:
+    return ", apart from those that differ only in what is left open" if c.undetermined_columns else ""
+
+
+def name_of(column: int, names: Sequence[str] | None) -> str:
+    """Return what a column is called in a sentence."""
+    if names is None:
+        return f"column {column}"
+    return names[column] if column < len(names) else f"the {INTERCEPT}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write a few names in a row: "a, b and c"."""
+    if len(names) > _MOST_NAMES:
+        names = [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def share(part: float, whole: float) -> str:
+    """Write a share in percent; it reads 0 or 100 only if it is.
+
+    Examples
+    --------
+    >>> share(1, 3), share(1, 10_000), share(9_999, 10_000), share(0, 0)
+    ('33.3 %', '< 0.1 %', '> 99.9 %', '0 %')
+    """
+    if part == 0 or whole == 0:
+        return "0 %"
+    if part == whole:
+        return "100 %"
+    percent = 100 * part / whole
+    return "< 0.1 %" if percent < 0.05 else "> 99.9 %" if percent >= 99.95 else f"{percent:.1f} %"
+
+
+def count(quantity: float, things: str) -> str:
+    """Write how many there are of a thing whose first word has a plural: "1 row", "2 rows that do not follow"."""
+    if quantity == 1:
+        things = re.sub(r"rows\b", "row", things, count=1).replace("that do not follow", "that does not follow")
+    return f"{number(quantity)} {things}"
+
+
+def number(value: float) -> str:
+    """Write a count, or a sum of weights.
+
+    Examples
+    --------
+    >>> number(12345.0), number(0.5)
+    ('12,345', '0.5')
+    """
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}" if value < 1e6 else f"{value:,.1f}"
+
+
+def _verb(quantity: float, verb: str) -> str:
+    if quantity != 1:
+        return verb
+    return {"are": "is", "do": "does"}.get(verb, f"{verb}s")
+
+
+def _percent(probability: float) -> str:
+    return f"{100 * probability:.10g} %"
+
+
+def _up(value: float) -> str:
+    """Write a number with two digits, rounded up."""
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    upper = math.ceil(value / step) * step
+    return f"{upper:,.0f}" if 100 <= upper < 1e9 else f"{upper:.2g}"

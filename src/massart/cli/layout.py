@@ -1,0 +1,102 @@
+"""A result as lines of text, in the order in which a reader asks for it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+
+from massart.audit import Audit
+from massart.certificate.words import count, judgement, share
+from massart.cli.text import one_line, table, width_of
+from massart.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
+
+WIDTH = 100
+MOST_TERMS = 30
+MOST_GROUPS = 10
+MOST_WRONG_ROWS = 5
+
+
+def lines(found: Audit) -> Iterator[str]:
+    """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
+    verdict = judgement(found.certificate)
+    judged, follow = len(found.agree), int(found.agree.sum())
+    explanation = textwrap.wrap(one_line(found.explanation), WIDTH)
+    if not found.is_rule:
+        yield from [f"{verdict.word}.", *explanation]
+        return
+    yield from _formula(one_line(found.formula.text(MOST_TERMS)))
+    yield ""
+    last_place = f", {count(found.n_last_place, 'rows')} off by a last place" if found.n_last_place else ""
+    yield (
+        f"{verdict.word}: {follow:,} of {judged:,} rows ({share(follow, judged)}) follow it, "
+        f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not{last_place} ({found.agreement})."
+    )
+    yield from explanation
+    yield ""
+    yield from _coefficients(found)
+    if found.plan.group_column is not None:
+        yield ""
+        yield from _groups(found)
+    if found.n_wrong:
+        yield ""
+        yield from _wrong_rows(found)
+
+
+def _formula(text: str) -> Iterator[str]:
+    """Break a formula into lines, each of whole terms with their signs."""
+    line, *others = pieces(text)
+    for piece in others:
+        if width_of(f"{line} {piece}") > WIDTH:
+            yield line
+            line = f"    {piece}"
+        else:
+            line += f" {piece}"
+    yield line
+
+
+def _coefficients(found: Audit) -> Iterator[str]:
+    formula, thin = found.formula, dict(found.certificate.thin)
+    rows = [("term", "coefficient", "rows that use it", "agree")]
+    for column, (term, usage) in enumerate(zip(formula.all_terms[:MOST_TERMS], found.usage(), strict=False)):
+        number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
+        if not term.determined:
+            number = "not determined"
+        elif column in thin:
+            number = f"left out, on {count(thin[column], 'rows')}"
+        elif formula.noisy and math.isfinite(term.standard_error):
+            number += f" ± {term.standard_error:.2g}"
+        rows.append((term.label, number, f"{usage.n_rows:,}", share(usage.n_agree, usage.n_rows)))
+    yield from table(rows)
+    if len(formula.all_terms) > MOST_TERMS:
+        yield f"... and {len(formula.all_terms) - MOST_TERMS} more (--json has them all)"
+
+
+def _groups(found: Audit) -> Iterator[str]:
+    groups = found.groups()
+    rows = [(found.plan.group_column or "", "wrong" if found.certificate.verdict.stands else "off", "rows", "share")]
+    rows += [
+        (group.name, f"{group.n_wrong:,}", f"{group.n_rows:,}", share(group.n_wrong, group.n_rows))
+        for group in groups[:MOST_GROUPS]
+    ]
+    yield from table(rows)
+    if len(groups) > MOST_GROUPS:
+        yield f"... and {len(groups) - MOST_GROUPS} more groups"
+
+
+def _wrong_rows(found: Audit) -> Iterator[str]:
+    worst = found.worst(MOST_WRONG_ROWS)
+    shown = min(MOST_WRONG_ROWS, found.n_wrong)
+    if not found.certificate.verdict.stands:  # then the formula may be wrong, and not the rows
+        yield f"The {shown} of {found.n_wrong:,} rows that are farthest from it:"
+    else:
+        yield "The wrong row:" if found.n_wrong == 1 else f"The {shown} worst of {found.n_wrong:,} wrong rows:"
+    chosen = list(worst)[:-3]  # all are wrong, and in the order of their rank
+    cells = ([_cell(value) for value in worst[name]] for name in chosen)
+    yield from table([chosen, *zip(*cells, strict=True)])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return "" if value is None else str(value)

@@ -1,26 +1,37 @@
-"""What is proven about a candidate: verdicts, bounds on the rows of one hyperplane, and the structural condition."""
+"""What is known about a candidate, in numbers: support, bounds on the rows another formula shares, and the margin."""
 
 from massart.certificate.blocks import packing_bound, sampled_bound
-from massart.certificate.certify import certify, certify_relu, noisy_certificate
-from massart.certificate.enumeration import exact_count, general_position
+from massart.certificate.enumeration import slab_count
 from massart.certificate.fourth_moment import fourth_moment_bound
-from massart.certificate.span import HyperplaneBound
+from massart.certificate.sharing import Decisive, Sharing, bound_sharing, sample_sharing
+from massart.certificate.span import EXACT_REACH, SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.structural import StructuralMargin, structural_margin
-from massart.certificate.verdict import Bound, Certificate, Verdict
+from massart.certificate.support import CONFIDENCE, Support, geometry_of, measure_support
+from massart.certificate.verdict import Bound, Certificate, Reason, Verdict, noisy_certificate
 
 __all__ = [
     "Bound",
+    "CONFIDENCE",
     "Certificate",
+    "Decisive",
+    "EXACT_REACH",
     "HyperplaneBound",
+    "Reason",
+    "SLAB_REACH",
+    "Sharing",
+    "Span",
     "StructuralMargin",
+    "Support",
     "Verdict",
-    "certify",
-    "certify_relu",
-    "noisy_certificate",
-    "structural_margin",
-    "exact_count",
+    "bound_sharing",
     "fourth_moment_bound",
-    "general_position",
+    "geometry_of",
+    "measure_support",
+    "noisy_certificate",
     "packing_bound",
+    "sample_sharing",
     "sampled_bound",
+    "slab_count",
+    "span_of",
+    "structural_margin",
 ]

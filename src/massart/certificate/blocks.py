@@ -1,8 +1,7 @@
 r"""Bounds from blocks of independent rows: deterministic by packing, with confidence by sampling.
 
 Every :math:`r \ne 0` is non-zero on at least one row of a block of k independent rows in k dimensions. Both bounds
-follow from that, and both hold for slabs as well as for hyperplanes once blocks are asked to have a bounded reach
-(:mod:`massart.certificate.span`): if :math:`|r \cdot x| \le 2t` on all rows of such a block, then
+follow from that, for slabs, once blocks are asked to have a bounded reach (:mod:`massart.certificate.span`): if :math:`|r \cdot x| \le 2t` on all rows of such a block, then
 :math:`|r \cdot x| \le 2t \cdot reach` on all rows.
 
 A block that is not clearly independent counts as dependent: doubt makes the bounds larger.
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln
 
 from massart.certificate.span import (
-    CLEAR_REACH,
     SLAB_REACH,
     Coordinates,
     HyperplaneBound,
@@ -34,7 +32,7 @@ def packing_bound(
     needed: float,
     *,
     sample_weight: ArrayLike | None = None,
-    slab: bool = False,
+    limit: float = SLAB_REACH,
     budget: float = np.inf,
 ) -> HyperplaneBound | None:
     r"""Bound the rows of one hyperplane by packing disjoint blocks of independent rows.
@@ -52,8 +50,8 @@ def packing_bound(
     needed : float
         Stop as soon as the blocks weigh more than this.
     sample_weight : (n,) array, optional
-    slab : bool
-        Leave rows at their lengths and ask for blocks of a reach that makes the bound useful for slabs.
+    limit : float
+        Largest reach of a block that counts as independent.
     budget : float
         Floating-point operations to spend, about.
 
@@ -73,11 +71,10 @@ def packing_bound(
     weights = check_weights(sample_weight, n)
     left = np.ones(n) if weights is None else weights.copy()
     total = float(left.sum())
-    place = coordinates(rows[left > 0], scale_rows=not slab)
+    place = coordinates(rows[left > 0])
     if place is None:
         return None
     left = left[left > 0]
-    limit = SLAB_REACH if slab else CLEAR_REACH
     # Rows near each other in a table resemble each other; rows of like weight waste the least in one block.
     order = np.argsort((np.arange(left.size) * _GOLDEN) % 1.0, kind="stable")
     order = order[np.argsort(-left[order], kind="stable")]
@@ -111,7 +108,7 @@ def sampled_bound(
     n_draws: int = 10_000,
     confidence: float = 0.999,
     sample_weight: ArrayLike | None = None,
-    slab: bool = False,
+    limit: float = SLAB_REACH,
 ) -> HyperplaneBound | None:
     r"""Bound the rows of one hyperplane, with confidence, by drawing random blocks of d rows.
 
@@ -131,7 +128,7 @@ def sampled_bound(
         K, chosen before the draws are seen.
     confidence : float
         1 - delta.
-    sample_weight, slab
+    sample_weight, limit
         As for :func:`packing_bound`.
 
     Returns
@@ -144,10 +141,9 @@ def sampled_bound(
     check_confidence(confidence)
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, got {n_draws}")
-    place = coordinates(rows, scale_rows=not slab)
+    place = coordinates(rows)
     if place is None:
         return None
-    limit = SLAB_REACH if slab else CLEAR_REACH
     failures = _count_failures(place, weights, rng, n_draws, limit)
     if failures == n_draws:
         return None

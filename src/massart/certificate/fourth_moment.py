@@ -29,14 +29,13 @@ from massart.isotropy import Status, radial_isotropy
 from massart.rows import FloatArray, check_matrix, check_weights, row_blocks
 
 _GAMMA = 1e-3  # how close to radial isotropy; the bound holds for any map
-_NEAR = 1e-8  # a whitened row within this distance of a hyperplane counts as lying in it
 _SLAB = 0.1  # half width of the slab, in whitened units, that a tolerance may take
 _CLOUDED = 0.1  # rounding of the whitened rows beyond which nothing is claimed
 _EPS = float(np.finfo(np.float64).eps)
 
 
 def fourth_moment_bound(
-    X: ArrayLike, *, sample_weight: ArrayLike | None = None, slab: bool = False, budget: float = 5e10
+    X: ArrayLike, *, sample_weight: ArrayLike | None = None, limit: float = SLAB_REACH, budget: float = 5e10
 ) -> HyperplaneBound | None:
     r"""Bound the rows of one hyperplane by the fourth moments of the rows in radial-isotropic position.
 
@@ -46,9 +45,8 @@ def fourth_moment_bound(
 
     .. math:: P(|r \cdot z| > \theta) \ge \frac{(E (r \cdot z)^2 - \theta^2)^2}{E (r \cdot z)^4} ,
 
-    takes the place of Cauchy and Schwarz's, with :math:`\theta = \delta + 10^{-8}`, so that rows near a
-    hyperplane count as lying in it, too. The moments are those of :math:`\tilde z`, with margins for their summation.
-    For slabs, let :math:`\tilde z_i = s_i W^\top x_i` and :math:`r = W \tilde r`. If :math:`|r \cdot x_i| \le 2t` and
+    takes the place of Cauchy and Schwarz's, with :math:`\theta = 0.1`, so that rows near a hyperplane count as lying in
+    it, too. The moments are those of :math:`\tilde z`, with margins for their summation. Let :math:`\tilde z_i = s_i W^\top x_i` and :math:`r = W \tilde r`. If :math:`|r \cdot x_i| \le 2t` and
     :math:`|\tilde r| > 2t \max s / (\theta - \delta)`, then :math:`|\tilde r \cdot \tilde z_i| < \theta |\tilde r|`;
     and a smaller :math:`\tilde r` is at most
     :math:`2t \, (\max s / (\theta - \delta)) \max_i (|\tilde z_i| + \delta) / s_i` on every row. The shortest rows,
@@ -59,8 +57,8 @@ def fourth_moment_bound(
     X : (n, d) array
         Non-zero rows that span R^d.
     sample_weight : (n,) array, optional
-    slab : bool
-        Bound the rows of a slab, too, with a reach that makes it useful.
+    limit : float
+        The largest reach that is of use.
     budget : float
         Floating-point operations to spend, about.
 
@@ -87,16 +85,13 @@ def fourth_moment_bound(
     delta = float((np.linalg.norm(np.abs(units) @ np.abs(W), axis=1) * s).max()) * (d + 8) * _EPS
     if not delta < _CLOUDED / 2:
         return None
-    theta, reach, short = delta + _NEAR, np.inf, 0.0
-    if slab:
-        s = s / np.linalg.norm(rows / scales, axis=1)
-        theta = _SLAB
-        longest = float(((np.linalg.norm(Z, axis=1) + delta) / s).max()) / (theta - delta)
-        cap = min(float(s.max()), SLAB_REACH / longest)
-        short = float(c[s > cap].sum())
-        reach = cap * longest
+    s = s / np.linalg.norm(rows / scales, axis=1)
+    longest = float(((np.linalg.norm(Z, axis=1) + delta) / s).max()) / (_SLAB - delta)
+    cap = min(float(s.max()), limit / longest)
+    short = float(c[s > cap].sum())
+    reach = cap * longest
     second, fourth = moment_bounds(Z, c)
-    share = max(second - theta**2, 0.0) ** 2 / fourth * (1 - 1e-12) - short * (1 + 1e-12)
+    share = max(second - _SLAB**2, 0.0) ** 2 / fourth * (1 - 1e-12) - short * (1 + 1e-12)
     if not share > 0:
         return None
     if weights is None:

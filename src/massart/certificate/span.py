@@ -25,11 +25,9 @@ IntArray = NDArray[np.intp]
 RANK = 1e-12
 """Singular values of unit rows below this fraction of the largest are rounding."""
 
-CLEAR_REACH = 1e8
-"""Unit rows of a larger reach are not clearly independent: formulas that differ visibly fit them up to rounding."""
-
-SLAB_REACH = 1e3
-"""With a tolerance, blocks of a larger reach say too little: the formula would be unique up to 2000 tolerances."""
+SLAB_REACH, EXACT_REACH = 1e3, 1e6
+"""Blocks of a larger reach say too little: a formula would be unique up to 2000 half-widths of rounded labels. Where
+half-widths are rounding of floats, eight digits are left with the second."""
 
 INVOLVED = 1e-8
 """Entries of the projector on the open directions (columns brought to size 1) below this are rounding."""
@@ -159,10 +157,8 @@ class Coordinates:
             return np.where(certain > 0, np.sqrt(k) * self.longest / np.maximum(certain, 0.0), np.inf)
 
 
-def coordinates(X: FloatArray, *, scale_rows: bool) -> Coordinates | None:
+def coordinates(X: FloatArray) -> Coordinates | None:
     r"""Return the rows of `X`, of full column rank, in the coordinates of a well-chosen block; None if there is none.
-
-    With `scale_rows` the rows are brought to length 1 first, which keeps hyperplanes but not slabs.
 
     Solving :math:`y B = x` by elimination is exact for a B that is off by some :math:`E`, with
     :math:`|E| \le c k \epsilon |B|`; so y is off by :math:`y E B^{-1}`.
@@ -170,10 +166,8 @@ def coordinates(X: FloatArray, *, scale_rows: bool) -> Coordinates | None:
     n, k = X.shape
     if n < k:
         return None
-    rows, scales = unit_rows(X)
-    if not scale_rows:
-        rows = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1]))
-        rows = rows / (scales / scales.max())
+    scales = unit_rows(X)[1]
+    rows = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1])) / (scales / scales.max())
     B = rows[_well_chosen(rows)]
     try:
         inverse = np.linalg.inv(B)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from massart.certificate.support import PieceSupport
 from massart.certificate.verdict import Certificate, Reason, Verdict
 
 INTERCEPT = "intercept"
@@ -24,7 +25,7 @@ _SIGNS = {
 }
 _MOST_NAMES = 8
 _MOST_IN_DIRECTION = 3
-_SMALL_ENTRY = 0.1  # of the largest: other columns of a direction are not worth their names
+_SMALL_ENTRY, _ROUNDING = 0.1, 1e-9  # of the largest entry of a direction: not worth a name, and nothing at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     else:
         yield f"With {_percent(c.confidence)} confidence nothing is excluded yet."
     yield from _weakest(c, names)
-    yield "Chance is not excluded; more rows in that direction could settle it."
+    yield from _settled_by(c, names)
     yield from _parts(c, names)
 
 
@@ -179,22 +180,44 @@ def _either(c: Certificate, probability: float) -> str:
 
 
 def _weakest(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
-    if c.support is None or not c.support.pieces:
-        return
-    columns, others = weakest_columns(c)
-    which = ("mostly " if others else "") + f"that of {listed([name_of(j, names) for j in columns])}"
-    yield f"In the weakest direction, {which}, {share(1 - c.support.alpha, 1)} of the evidence disagrees."
+    piece = _weakest_piece(c)
+    if piece is not None:
+        off = share(1 - piece.alpha, 1)
+        yield f"In the weakest direction ({_direction(piece, names)}), {off} of the evidence disagrees."
 
 
-def weakest_columns(certificate: Certificate) -> tuple[tuple[int, ...], bool]:
-    """Return the columns with the largest entries of the weakest direction, and whether it has others."""
-    support = certificate.support
-    if support is None or not support.pieces:
-        return (), False
-    entries = np.abs(min(support.pieces, key=lambda piece: piece.alpha).direction)
+def _settled_by(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    """Say what keeps a majority from more: the piece that excludes least, be it the weakest or that of fewest rows."""
+    if c.support is None or c.support.weakest is _weakest_piece(c):
+        yield "Chance is not excluded; more rows in that direction could settle it."
+    else:
+        piece, judged = c.support.weakest, c.support.n_rows
+        few = count(piece.n_rows, "rows") + (f" of the {number(judged)} that judge" if judged < c.n_rows else "")
+        tested = f"{few} {_verb(piece.n_rows, 'test')} another ({_direction(piece, names)})"
+        yield f"Chance is not excluded, since only {tested}; more of them could settle it."
+
+
+def weakest_columns(certificate: Certificate) -> tuple[int, ...]:
+    """Return the columns with the largest entries of the direction in which least of the evidence agrees."""
+    piece = _weakest_piece(certificate)
+    return () if piece is None else _columns(piece)
+
+
+def _weakest_piece(c: Certificate) -> PieceSupport | None:
+    pieces = () if c.support is None else c.support.pieces
+    return min(pieces, key=lambda piece: piece.alpha, default=None)
+
+
+def _columns(piece: PieceSupport) -> tuple[int, ...]:
+    entries = np.abs(piece.direction)
     order = np.argsort(-entries, kind="stable")[:_MOST_IN_DIRECTION]
-    columns = tuple(int(j) for j in order if entries[j] > _SMALL_ENTRY * entries.max())
-    return columns, bool(np.count_nonzero(entries > 1e-9 * entries.max()) > len(columns))
+    return tuple(int(j) for j in order if entries[j] > _SMALL_ENTRY * entries.max())
+
+
+def _direction(piece: PieceSupport, names: Sequence[str] | None) -> str:
+    columns = _columns(piece)
+    others = np.count_nonzero(np.abs(piece.direction) > _ROUNDING * np.abs(piece.direction).max()) > len(columns)
+    return f"{'mostly ' if others else ''}{listed([name_of(j, names) for j in columns])}"
 
 
 def _parts(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:

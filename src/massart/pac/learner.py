@@ -28,15 +28,26 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.certificate import Certificate, Verdict, certify
-from massart.exact import Tolerance, tolerances
+from massart.agreement import Agreement, Level, levels, tally
+from massart.certificate import (
+    EXACT_REACH,
+    SLAB_REACH,
+    Certificate,
+    Decisive,
+    Verdict,
+    bound_sharing,
+    geometry_of,
+    measure_support,
+    sample_sharing,
+)
 from massart.isotropy import RadialIsotropy, decompose
 from massart.isotropy.moments import exponents, typical_sizes
-from massart.linear import CERTIFICATE_BUDGET, certify_rows, propose
+from massart.link import IDENTITY
 from massart.pac.coverage import largest_share_outside, most_wrong
 from massart.pac.outliers import remove_outliers
 from massart.progress import Callback, silent
-from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, precision_of
+from massart.recover import Assumption, Formula, Judges, Options, judge, propose
+from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
 
 CLAIMS = 3
 """Statements that share the probability of being wrong: on labels, on hyperplanes, and on rows not seen."""
@@ -57,7 +68,6 @@ class PACStatus(Enum):
     """What the rows say about the epsilon asked for; the value says it in words."""
 
     PROVEN = "epsilon holds with the stated confidence, for any noise of rate eta"
-    MAJORITY = "epsilon holds where majorities are right: a formula that differs on parts of a piece is not excluded"
     SHORT = "the rows do not stand behind the epsilon asked for"
 
 
@@ -74,8 +84,8 @@ class PACPiece:
     n_wrong : int
         Wrong labels that the noise may have left in the piece, at the confidence of the result.
     verdict : Verdict
-        PROVEN: more rows agree off any hyperplane than can be wrong. MAJORITY: more rows agree than can be wrong, also
-        of those in which any one column is not zero. PLURALITY: neither, and nothing is claimed from here on.
+        PROVEN: more rows agree off any hyperplane than can be wrong. CONFIRMED: the support of the formula excludes any
+        other (:mod:`massart.certificate.support`). PLURALITY: neither, and nothing is claimed from here on.
     """
 
     subspace: FloatArray
@@ -96,15 +106,13 @@ class PACFormula:
     epsilon : float
         The share asked for.
     achieved : float
-        The share that the rows stand behind, at the `confidence`, if pieces confirmed by a MAJORITY are right.
-    proven : float
-        The same if only pieces that are PROVEN count; at least `achieved`.
+        The share that the rows stand behind, at the `confidence`.
     confidence : float
     eta : float
         The noise rate for which that holds.
     agree : (n,) boolean array
         Rows whose residual is within the tolerance.
-    tolerance : Tolerance
+    agreement : Agreement
     pieces : tuple of PACPiece
         From the smallest subspace to the largest.
     certificate : Certificate
@@ -115,11 +123,10 @@ class PACFormula:
     coef: FloatArray
     epsilon: float
     achieved: float
-    proven: float
     confidence: float
     eta: float
     agree: BoolArray
-    tolerance: Tolerance
+    agreement: Agreement
     pieces: tuple[PACPiece, ...]
     certificate: Certificate
     status: PACStatus
@@ -127,17 +134,11 @@ class PACFormula:
     def explain(self) -> str:
         """Say in plain words what is claimed and what is not."""
         noise = "fewer than half of the labels" if self.eta == 0.5 else f"at most {100 * self.eta:g} % of the labels"
-        claim = (
+        return (
             f"With confidence {100 * self.confidence:g} %, if each label is wrong independently and {noise} are, "
             f"the formula errs on at most {100 * self.achieved:.3g} % of such rows "
             f"({100 * self.epsilon:g} % were asked for)."
         )
-        if self.achieved < 1 and self.proven > self.achieved:
-            claim += (
-                f" Of this, {100 * self.proven:.3g} % is proven; the rest relies on majorities, which a formula that "
-                "differs on some of their rows only could share."
-            )
-        return claim
 
 
 def learn_pac(
@@ -149,7 +150,6 @@ def learn_pac(
     confidence: float = 0.95,
     tolerance: float | Literal["auto"] = "auto",
     rng: np.random.Generator,
-    column_names: Sequence[str] | None = None,
     callback: Callback = silent,
 ) -> PACFormula:
     """Learn a formula y = w.x that is right on all but a share epsilon of the distribution, whatever that is.
@@ -165,12 +165,10 @@ def learn_pac(
         Largest rate at which labels are wrong, below 1/2. By default anything below 1/2, which asks for more rows
         before a piece counts as confirmed.
     confidence : float in (0, 1)
-        Of `achieved` and `proven`.
+        Of `achieved`.
     tolerance : "auto" or float
-        See :func:`massart.exact.tolerances`.
+        See :func:`massart.agreement.levels`.
     rng : numpy.random.Generator
-    column_names : sequence of str, optional
-        For the certificate's words.
     callback : callable
 
     Raises
@@ -206,31 +204,36 @@ def learn_pac(
     scaled = rows / scales
     shift = -int(exponents(scaled[scaled.any(axis=1)], axis=1).max(initial=-_FAR)) if rows.any() else 0
     scaled = np.ldexp(scaled, shift)
-    candidates = tolerances(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
+    candidates = levels(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
+    candidates = tuple(level for level in candidates if level.level is not Level.INPUTS)  # columns are scaled here
     pieces = _pieces(scaled, epsilon / 2, tol, callback)
-    w, chosen, agree = propose(scaled, labels, None, candidates, pieces, rng, callback=callback)
-    certificate = certify_rows(scaled, None, agree, chosen, pieces, rng, column_names)
+    sample = Sample(scaled, labels, None, np.arange(len(rows)))
+    found = propose(sample, candidates, IDENTITY, Options(rng, callback=callback), pieces)
+    agreement = found.agreement
+    formula = Formula(np.ldexp(found.coef / scales, shift), agreement, IDENTITY)
+    table = Sample(rows, labels, None, np.arange(len(rows)))
+    verified, marks = formula.marks(table)
+    judges = Judges(table, geometry_of(rows), None, None, Assumption(), rng)
+    certificate = judge(formula, judges, tally(marks, None))
     half = np.zeros(len(rows), dtype=bool)
     half[rng.permutation(len(rows))[: len(rows) // 2]] = True
     flag = _flag(scaled[half], epsilon / 2, tol, callback)
     delta = (1 - confidence) / (CLAIMS * max(len(flag), 1))
-    evidence = _Evidence(scaled, agree, chosen, 0.5 if eta is None else float(eta), delta, tol, rng)
+    rate = 0.5 if eta is None else float(eta)
+    evidence = _Evidence(scaled, verified.agree, verified.half_widths, agreement, rate, delta, tol, rng)
     judged = tuple(evidence.judge(flag))
-    achieved = evidence.share_outside(judged, ~half, (Verdict.PROVEN, Verdict.MAJORITY))
-    proven = evidence.share_outside(judged, ~half, (Verdict.PROVEN,))
-    status = PACStatus.PROVEN if proven <= epsilon else PACStatus.MAJORITY if achieved <= epsilon else PACStatus.SHORT
+    achieved = evidence.share_outside(judged, ~half)
     return PACFormula(
-        coef=np.ldexp(w / scales, shift),
+        coef=formula.coef,
         epsilon=float(epsilon),
         achieved=achieved,
-        proven=proven,
         confidence=float(confidence),
-        eta=evidence.eta,
-        agree=agree,
-        tolerance=chosen,
+        eta=rate,
+        agree=verified.agree,
+        agreement=agreement,
         pieces=tuple(replace(piece, subspace=_unscaled(piece.subspace, scales)) for piece in judged),
         certificate=certificate,
-        status=status,
+        status=PACStatus.PROVEN if achieved <= epsilon else PACStatus.SHORT,
     )
 
 
@@ -300,7 +303,8 @@ class _Evidence:
 
     X: FloatArray
     agree: BoolArray
-    tolerance: Tolerance
+    half_widths: FloatArray
+    agreement: Agreement
     eta: float
     delta: float
     tol: float
@@ -330,35 +334,38 @@ class _Evidence:
         wrong = max(q, n - a)
         verdict = Verdict.PLURALITY
         if a - (k - 1) > wrong:
-            certificate = certify(
-                self.X[agree] @ new,
-                n_rows=a + wrong,
-                n_agree=a,
-                rng=self.rng,
-                confidence=1 - self.delta,
-                tolerance=self.tolerance.absolute,
-                budget=CERTIFICATE_BUDGET,
-            )
-            if certificate.verdict is Verdict.PROVEN:
-                verdict = Verdict.PROVEN
-            elif certificate.verdict is Verdict.MAJORITY and self._columns_confirm(inside):
-                verdict = Verdict.MAJORITY
+            verdict = self._verdict(inside, new, float(wrong))
         return PACPiece(basis, n, a, q, verdict)
 
-    def _columns_confirm(self, inside: BoolArray) -> bool:
-        """Tell whether in the rows where a column is not zero more agree than can be wrong, for every column."""
-        present = self.X[inside] != 0
-        rows, agree = present.sum(axis=0), present[self.agree[inside]].sum(axis=0)
-        delta = self.delta / len(rows)
-        return all(
-            a > max(most_wrong(int(n), self.eta, delta), n - a) for n, a in zip(rows, agree, strict=True) if n > 0
+    def _verdict(self, inside: BoolArray, new: FloatArray, wrong: float) -> Verdict:
+        agree = inside & self.agree
+        rows = self.X[agree] @ new
+        present = rows.any(axis=1)
+        scaled = (rows / np.maximum(self.half_widths[agree], np.finfo(float).tiny)[:, None])[present]
+        limit = SLAB_REACH if self.agreement.rounded else EXACT_REACH
+        case = Decisive(scaled, None, float(len(scaled)), wrong, limit)
+        if bound_sharing(case).proven:
+            return Verdict.PROVEN
+        shared = sample_sharing(case, self.rng, confidence=1 - self.delta, wanted=case.total - wrong)
+        if shared is not None and case.total - shared > wrong:
+            return Verdict.PROVEN
+        Z = self.X[inside] @ new
+        support = measure_support(
+            geometry_of(Z),
+            Z,
+            self.agree[inside],
+            self.half_widths[inside],
+            bound=self.eta,
+            confidence=1 - self.delta,
+            rng=self.rng,
         )
+        return Verdict.CONFIRMED if support.eta_max >= self.eta and support.alpha > 0 else Verdict.PLURALITY
 
-    def share_outside(self, pieces: Sequence[PACPiece], rows: BoolArray, enough: tuple[Verdict, ...]) -> float:
-        """Bound the share of the distribution outside of the last subspace up to which all verdicts are `enough`."""
+    def share_outside(self, pieces: Sequence[PACPiece], rows: BoolArray) -> float:
+        """Bound the share of the distribution outside of the last subspace up to which all pieces are certain."""
         covered = np.asarray(~self.X.any(axis=1))
         for piece in pieces:
-            if piece.verdict not in enough:
+            if not piece.verdict.certain:
                 break
             covered = _in_subspace(self.X, piece.subspace, self.tol)
         return largest_share_outside(int((~covered[rows]).sum()), int(rows.sum()), self.delta)

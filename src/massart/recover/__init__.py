@@ -1,6 +1,22 @@
-"""The driver: sample, propose, verify on all rows, grow; and the models that it takes."""
+"""From rows to a judged formula: the driver, and the steps it takes."""
 
+from massart.recover.arrays import ArrayRecovery, recover_arrays
 from massart.recover.driver import Recovery, recover
-from massart.recover.model import LINEAR, Model, through
+from massart.recover.judge import Assumption, Formula, Judges, judge
+from massart.recover.polish import polish
+from massart.recover.propose import Options, Proposal, propose
 
-__all__ = ["LINEAR", "Model", "Recovery", "recover", "through"]
+__all__ = [
+    "ArrayRecovery",
+    "Assumption",
+    "Formula",
+    "Judges",
+    "Options",
+    "Proposal",
+    "Recovery",
+    "judge",
+    "polish",
+    "propose",
+    "recover",
+    "recover_arrays",
+]

@@ -1,55 +1,60 @@
-"""The driver: sample, propose, verify on all rows, grow.
+"""The driver: sample, propose, verify, look where support is weak.
 
-Proposing a formula is expensive and verifying one is a single read of the table. So a small sample of the rows proposes
-(:mod:`massart.linear`, :mod:`massart.relu`), the answer is polished and counted on ALL rows, and only where no majority
-agrees the sample doubles, up to all rows. The table is met through three verbs (:class:`massart.rows.Rows`), so that it
-may lie anywhere; the formula through a :class:`Model`, so that other links than the identity take the same road.
+Proposing a formula is expensive, and verifying one is a single read of the table. So a small sample proposes
+(:mod:`massart.recover.propose`), and some ten thousand rows, or all, judge. Where support is lacking, more rows are
+looked at: half of them drawn at random, and half for the directions in which at most half of the evidence agrees, where
+a uniform sample meets too few rows. What fits more rows is kept. In the end the formula is put in exact numbers, its
+shortest form is taken, every row of the table is marked, and the verdict is made (:mod:`massart.recover.judge`).
+
+The rows that judge, and what X alone says of them, are fixed before labels are looked at. For a link that clips a part
+of them proposes, and the others hold their labels back until the formula is final.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart import linear
-from massart.certificate import Certificate, Verdict, noisy_certificate
-from massart.exact import Tolerance, tolerances
-from massart.isotropy import RadialIsotropy, decompose
+from massart.agreement import AGREES, DECISIVE, LAST_PLACE, Agreement, Level, Mark, Marks, levels, tally
+from massart.certificate import Certificate, Support, geometry_of, noisy_certificate
+from massart.certificate.support import weak_row_weights
+from massart.isotropy import decompose
+from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
-from massart.recover.model import LINEAR, Model
+from massart.recover.judge import Assumption, Formula, Judges, judge, measure_support_of
+from massart.recover.noisy import find_noisy
+from massart.recover.polish import polish
+from massart.recover.propose import CLEAR, Options, Proposal, chance_inside, propose
+from massart.recover.shorten import shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, snap
-from massart.relu import evidence
-from massart.robust import Inliers, RobustFit, judge_inliers
-from massart.rows import Block, BoolArray, FloatArray, Rows, Sample
+from massart.rows import BoolArray, FloatArray, Rows, Sample
 
-SMALLEST_SAMPLE = 400
+ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
+"""Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position, and twice as much where a
+link clips, since about half of the rows tell no more than a side."""
+
+JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN, JUDGING_NUMBERS = 40_000, 1_500, 20_000_000
+"""Rows that judge a formula, if there are so many: fixed beforehand by the number of columns. And how many numbers they
+have at most."""
+
+HOLDING_OUT, FINDING_SHARE = 200, 0.25
+"""With so many rows a column, a link that clips is found on this share of them, and judged by the others."""
 
 WORTH_SAMPLING = 4
 """A table of fewer samples than this is taken whole."""
 
-EARLY_ROUNDS = 2
-"""Rounds of search in a sample that can still grow: more rows help more than more search."""
+EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 2
+"""Rounds of search in a sample that can still grow: more rows help more than more search; and on shuffled labels."""
+
+LOOKS = 6
+"""Most times that rows are looked at where support is weak."""
 
 MOST_NOISY_ROWS = 20_000
-"""Rows of the sample from which a formula with noisy inliers is estimated."""
-
-JUDGED_ROWS_PER_COLUMN = 12
-"""Rows that decide whether there is a formula with noisy inliers at all: many fits of permuted labels are compared."""
-
-PERMUTATIONS = 9
-
-PLURALITY = 0.05
-"""Share of rows, beyond those that any formula fits, that cannot agree by chance."""
-
-CHEAP = 10_000_000
-"""Numbers in a table on which the published algorithm runs whole before exactness is given up."""
-
-_DOUBTFUL = 1e-3  # residuals below this share of a typical label are worth the exact size of their row
+SHUFFLES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,10 @@ class Recovery:
         One column for each label column; the last row is the intercept where the table has one.
     agree : (n, m) boolean array
         Rows that follow the formula.
+    last_place : (n, m) boolean array
+        Rows that do not, by one unit of the last place.
     noise_rate : (m,) array
-        Share of the rows (by weight) that do not.
+        Share of the rows (by weight) that do not follow.
     certificates : tuple of m Certificate
     fractions : tuple of m tuples
         The exact value of each coefficient, a Fraction, or None where there is none.
@@ -71,18 +78,19 @@ class Recovery:
         Robust scale of the residuals of noisy inliers; 0 for exact ones.
     standard_errors : (d, m) array
         Of the coefficients, for noisy inliers; 0 for exact ones, NaN where nothing is known.
-    tolerances : tuple of m Tolerance
+    agreements : tuple of m Agreement
         What counted as agreement.
     """
 
     coef: FloatArray
     agree: BoolArray
+    last_place: BoolArray
     noise_rate: FloatArray
     certificates: tuple[Certificate, ...]
     fractions: tuple[tuple[Fraction | None, ...], ...]
     scale: FloatArray
     standard_errors: FloatArray
-    tolerances: tuple[Tolerance, ...]
+    agreements: tuple[Agreement, ...]
 
 
 def recover(
@@ -91,9 +99,10 @@ def recover(
     tolerance: float | Literal["auto"] = "auto",
     inliers: Literal["auto", "exact", "noisy"] = "auto",
     rng: np.random.Generator,
-    model: Model = LINEAR,
+    link: Link = IDENTITY,
     search: bool = True,
-    column_names: Sequence[str] | None = None,
+    assumption: Assumption = Assumption(),
+    units: NDArray[np.integer] | None = None,
     callback: Callback = silent,
 ) -> Recovery:
     """Recover the formula of each label column of a table.
@@ -102,35 +111,35 @@ def recover(
     ----------
     rows : Rows
     tolerance : "auto" or float
-        See :func:`massart.exact.tolerances`.
+        See :func:`massart.agreement.levels`.
     inliers : {"auto", "exact", "noisy"}
         Whether right rows follow the formula exactly, or up to noise. "auto" asks the rows: a majority that agrees is
         exact, and only without one noise is considered.
     rng : numpy.random.Generator
-    model : Model
+    link : Link
+        f of y = f(w.x).
     search : bool
         False for the published algorithm alone.
-    column_names : sequence of str, optional
-        Of all columns, the intercept included.
+    assumption : Assumption
+        What CONFIRMED takes for granted.
+    units : (n,) array of int, optional
+        Rows of one unit are wrong together; by default each row is a unit.
     callback : callable
     """
     if inliers not in ("auto", "exact", "noisy"):
         raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
-    driver = _Driver(rows, model, tolerance, rng, search, column_names, callback)
-    outcomes = driver.exact(patient=inliers == "exact", rounds=1 if inliers == "noisy" else None)
-    if inliers != "exact":
-        for j, outcome in enumerate(outcomes):
-            if inliers == "noisy" or not (driver.is_settled(outcome) or outcome.has_majority):
-                outcomes[j] = driver.noisy(j, outcome, forced=inliers == "noisy")
+    driver = _Driver(rows, link, tolerance, assumption, units, Options(rng, None if search else 0, callback))
+    outcomes = [driver.outcome(j, inliers) for j in range(rows.n_outputs)]
     return Recovery(
         coef=np.stack([outcome.coef for outcome in outcomes], axis=1),
-        agree=np.stack([outcome.agree for outcome in outcomes], axis=1),
-        noise_rate=np.array([(driver.total - outcome.n_agree) / driver.total for outcome in outcomes]),
+        agree=np.stack([outcome.marks & AGREES > 0 for outcome in outcomes], axis=1),
+        last_place=np.stack([outcome.marks & LAST_PLACE > 0 for outcome in outcomes], axis=1),
+        noise_rate=np.array([driver.noise_rate(outcome.marks) for outcome in outcomes]),
         certificates=tuple(outcome.certificate for outcome in outcomes),
         fractions=tuple(outcome.fractions for outcome in outcomes),
         scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
         standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
-        tolerances=tuple(outcome.tolerance for outcome in outcomes),
+        agreements=tuple(outcome.certificate.agreement for outcome in outcomes),
     )
 
 
@@ -139,264 +148,239 @@ class _Outcome:
     """A formula for one label column, verified on all rows."""
 
     coef: FloatArray
-    tolerance: Tolerance
     fractions: tuple[Fraction | None, ...]
-    agree: BoolArray
-    n_agree: float
+    marks: Marks
     certificate: Certificate
     standard_errors: FloatArray
-    has_majority: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A formula, counted on the rows that may propose."""
+
+    formula: Formula
+    weight: float
+    chance: float
+    decided: float
+    support: Support
 
 
 class _Driver:
-    """One call of `recover`: the table, the options, and what is known of the table so far."""
+    """One call of `recover`: the table, the options, and what X alone says."""
 
     def __init__(
         self,
         rows: Rows,
-        model: Model,
+        link: Link,
         tolerance: float | Literal["auto"],
-        rng: np.random.Generator,
-        search: bool,
-        column_names: Sequence[str] | None,
-        callback: Callback,
+        assumption: Assumption,
+        units: NDArray[np.integer] | None,
+        options: Options,
     ) -> None:
-        self.rows = rows
-        self.model = model
-        self.tolerance = tolerance
-        self.rng = rng
-        self.search = search
-        self.column_names = column_names
-        self.callback = callback
-        self.weights: FloatArray | None = rows.map(_weights_of) if rows.weighted else None
-        self.total = float(rows.n_rows if self.weights is None else self.weights.sum())
+        self.rows, self.link, self.tolerance, self.options = rows, link, tolerance, options
+        self.weights: FloatArray | None = rows.weights
+        n, d = rows.n_rows, rows.n_columns
+        size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
+        size = min(n, size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
+        judging = rows.sample(size, options.rng).in_canonical_order()
+        _check_size(judging)
+        per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
+        self.first_size = max(per_column * d, SMALLEST_SAMPLE)
+        self.finding, held_out = judging, None
+        if not link.invertible and len(judging.index) >= HOLDING_OUT * d:
+            chosen = np.zeros(len(judging.index), dtype=bool)
+            share = max(round(FINDING_SHARE * len(chosen)), min(2 * self.first_size, len(chosen) // 2))
+            chosen[options.rng.permutation(len(chosen))[:share]] = True
+            self.finding, held_out = judging.take(chosen), judging.take(~chosen)
+        self.judges = Judges(
+            judging,
+            geometry_of(
+                judging.X, sample_weight=judging.weights, units=None if units is None else units[judging.index]
+            ),
+            held_out,
+            None if units is None else units[judging.index],
+            assumption,
+            options.rng,
+        )
+        self.scouts = self.judges
+        if held_out is not None:
+            geometry = geometry_of(self.finding.X, sample_weight=self.finding.weights)
+            self.scouts = replace(self.judges, rows=self.finding, geometry=geometry, held_out=None)
 
-    def exact(self, patient: bool, rounds: int | None) -> list[_Outcome]:
-        """Return a formula for each label column, from samples that grow until a majority of all rows agrees.
+    def noise_rate(self, marks: Marks) -> float:
+        """Return the share of the weight of rows that do not agree."""
+        wrong = marks & AGREES == 0
+        return float(wrong.mean() if self.weights is None else self.weights[wrong].sum() / self.weights.sum())
 
-        On all rows the search has so many `rounds`. Unless `patient`, a sample of moderate size in which nothing beyond
-        chance agrees ends the search for an exact formula, after the published algorithm had all rows of a table that
-        is not too large.
-        """
-        n, d = self.rows.n_rows, self.rows.n_columns
-        size = max(self.model.sample_rows_per_column * d, SMALLEST_SAMPLE)
-        hopeless_size = 2 * size
-        open_columns = list(range(self.rows.n_outputs))
-        outcomes: dict[int, _Outcome] = {}
-        whole_rounds = rounds if self.search else 0
-        rounds = EARLY_ROUNDS if self.search else 0
-        while open_columns:
-            if size * WORTH_SAMPLING > n:
-                size = n
-                rounds = whole_rounds if rounds else 0
-            sample = self.rows.sample(size, self.rng)
-            self._check_size(sample)
-            pieces = decompose(sample.X, sample_weight=sample.weights, callback=self.callback)
-            answers = [self._propose(sample, pieces, j, rounds) for j in open_columns]
-            marks = self._verify([a.coef for a in answers], [a.tolerance for a in answers], open_columns)
-            still_open = []
-            hopeless = not patient and size >= hopeless_size
-            for j, answer, column in zip(open_columns, answers, marks.T, strict=True):
-                outcomes[j] = self._judge(sample, pieces, answer, column)
-                if not self.is_settled(outcomes[j]):
-                    still_open.append(j)
-                    hopeless &= answer.n_decided <= d + 1
-            if size == n or (hopeless and n * d > CHEAP):
+    def outcome(self, j: int, inliers: Literal["auto", "exact", "noisy"]) -> _Outcome:
+        """Return the formula of one label column."""
+        found = self._find(j, patient=inliers == "exact", rounds=1 if inliers == "noisy" else self.options.rounds)
+        answer = self._final(j, found)
+        if inliers == "exact" or (inliers == "auto" and self._is_exact(answer.certificate)):
+            return answer
+        return self._noisy(j, answer, forced=inliers == "noisy") or answer
+
+    def _is_exact(self, certificate: Certificate) -> bool:
+        """Tell whether noise need not be considered: a majority agrees, and not for want of a rule."""
+        verdict = certificate.verdict
+        return verdict.stands or (verdict.name == "PLURALITY" and 2 * certificate.n_agree > certificate.n_rows)
+
+    def _find(self, j: int, patient: bool, rounds: int | None) -> _Found:
+        """Return the formula that fits most of the rows that may propose, from samples that go where support is weak."""
+        finding = self.finding.column(j)
+        n, size = len(finding.index), self.first_size
+        is_whole = size * WORTH_SAMPLING > n
+        early = EARLY_ROUNDS if rounds is None else min(rounds, EARLY_ROUNDS)
+        sample = finding if is_whole else self._drawn(finding, size, None)
+        best = self._attempt(finding, sample, rounds if is_whole else early)
+        barren = int(self._is_barren(best))
+        for look in range(LOOKS):
+            if self._is_settled(best) or (barren > 1 and not patient) or rounds == 0:
                 break
-            open_columns = still_open
-            size, rounds = (n, 0) if hopeless else (2 * size, rounds)
-        return [outcomes[j] for j in range(self.rows.n_outputs)]
+            size = min(2 * size, n) if not is_whole else max(n // 2, min(n, 8 * finding.X.shape[1]))
+            grown = not is_whole and size * WORTH_SAMPLING > n
+            if is_whole and (self._is_barren(best) or look > 2 or size >= n):
+                break
+            sample = finding if grown else self._drawn(finding, size, best)
+            found = self._attempt(finding, sample, rounds if grown else early)
+            barren += self._is_barren(found)
+            best = found if self._is_better(found, best) else best
+            is_whole |= grown
+        return best
 
-    def _check_size(self, sample: Sample) -> None:
-        """Raise ValueError where squares of the numbers overflow, or all of them vanish."""
-        sizes = np.abs(sample.X)
-        largest = float(sizes.max())
-        if largest and not 1 / SQUARE_IS_FINITE <= largest <= SQUARE_IS_FINITE:
-            i, j = np.unravel_index(int(sizes.argmax()), sizes.shape)
-            raise ValueError(
-                f"X must have its largest number between {1 / SQUARE_IS_FINITE:g} and {SQUARE_IS_FINITE:g}, got "
-                f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"
-            )
+    def _is_settled(self, found: _Found) -> bool:
+        """Tell whether more than half of the evidence agrees in every direction."""
+        return found.support.alpha > 0.5 and 2 * found.weight > self.finding.counts.sum()
 
-    def is_settled(self, outcome: _Outcome) -> bool:
-        """Tell whether the certificate stands by what it determines: a majority agrees, or more."""
-        return outcome.certificate.determined is not Verdict.PLURALITY
+    def _is_barren(self, found: _Found) -> bool:
+        """Tell whether no more rows agree than any formula fits."""
+        return found.decided <= self.rows.n_columns + 1
 
-    def noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome:
-        """Return a formula with noisy inliers for column `j`, if the rows have one (or it is `forced`)."""
-        sample = self.rows.sample(MOST_NOISY_ROWS, self.rng)
-        y = sample.y[:, j]
-        found = self.model.robust(sample.X, y, sample.weights, exact.coef, self.rng, self.callback)
-        if found is None:
-            return exact
-        fit, fitted = found
-        if fit.scale == 0:
-            return exact
-        weights = None if sample.weights is None else sample.weights[fitted]
-        part = Sample(sample.X[fitted], self.model.products(y[fitted])[:, None], weights, sample.index[fitted])
-        if not (forced or self._barely_noisy(part, exact, fit) or self._looks_noisy(part, exact)):
-            return exact
-        reach = float(np.abs(part.y[:, 0] - part.X @ fit.coef)[fit.inliers].max())
-        tolerance = Tolerance(reach, 0.0, f"noise of scale {fit.scale:.3g}")
-        agree = (self._verify([fit.coef], [tolerance], [j])[:, 0] & 1) > 0
-        inliers = part.X[fit.inliers]
-        certificate = noisy_certificate(
-            self.total,
-            self._weigh(agree),
-            fit.scale,
-            int(np.linalg.matrix_rank(inliers)),
-            n_columns=self.rows.n_columns,
-            X_inliers=inliers,
-            column_names=self.column_names,
+    def _is_better(self, found: _Found, best: _Found) -> bool:
+        """Tell whether a formula fits more rows, beyond what chance gives where it is the looser one."""
+        if found.formula.agreement.slack(found.formula.coef) <= best.formula.agreement.slack(best.formula.coef):
+            margin = best.chance + CLEAR * np.sqrt(best.chance + 1) if best.formula.agreement.rounded else 0.0
+            same = found.formula.agreement.level is best.formula.agreement.level
+            return found.weight > best.weight - (0.0 if same else margin)
+        return found.weight > best.weight + found.chance + CLEAR * np.sqrt(found.chance + 1)
+
+    def _drawn(self, finding: Sample, size: int, best: _Found | None) -> Sample:
+        """Return rows at random and, where a formula is known, half of them where it has too little support."""
+        rng, n = self.options.rng, len(finding.index)
+        chosen = rng.choice(n, min(size if best is None else size // 2, n), replace=False)
+        if best is not None:
+            weights = weak_row_weights(self.scouts.geometry, finding.X, best.support) * (finding.counts > 0)
+            possible = int(np.count_nonzero(weights))
+            if possible:
+                weak = rng.choice(n, min(size // 2, possible), replace=False, p=weights / weights.sum())
+                chosen = np.union1d(chosen, weak)
+        return finding.take(np.sort(chosen))
+
+    def _attempt(self, finding: Sample, sample: Sample, rounds: int | None) -> _Found:
+        """Return the formula of a sample, in exact numbers, counted on all rows that may propose."""
+        options = replace(self.options, rounds=rounds)
+        x_precision, y_precision = self.rows.precision
+        candidates = levels(
+            self.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision
         )
-        nothing = (None,) * self.rows.n_columns
-        n_agree = self._weigh(agree)
-        majority = 2 * n_agree > self.total
-        return _Outcome(fit.coef, tolerance, nothing, agree, n_agree, certificate, fit.standard_errors, majority)
+        pieces = decompose(sample.X, sample_weight=sample.weights, callback=options.callback)
+        proposal = propose(sample, candidates, self.link, options, pieces)
+        return self._counted(finding, Formula(proposal.coef, proposal.agreement, self.link))
 
-    def _barely_noisy(self, part: Sample, exact: _Outcome, fit: RobustFit) -> bool:
-        """Tell whether a minority agrees exactly amid a majority that nearly does: noise about as large as rounding."""
-        y = part.y[:, 0]
-        sizes = np.abs(part.X) @ np.abs(exact.coef) + np.abs(y)
-        agree = exact.tolerance.agree(y - part.X @ exact.coef, sizes)
-        return bool(
-            agree.sum() > self.rows.n_columns + PLURALITY * len(y)
-            and (fit.inliers & agree).sum() > 0.9 * agree.sum()
-            and fit.scale <= linear.NEAR * float(np.median(sizes))
-        )
+    def _counted(self, finding: Sample, formula: Formula) -> _Found:
+        found, marks = formula.marks(finding)
+        counts = finding.counts
+        decided = float(counts[(marks & AGREES > 0) & (marks & DECISIVE > 0)].sum())
+        scouts = replace(self.scouts, rows=finding)
+        support = measure_support_of(formula, scouts, found, marks, simulate=False)
+        return _Found(formula, float(counts[found.agree].sum()), chance_inside(found, counts), decided, support)
 
-    def _looks_noisy(self, part: Sample, exact: _Outcome) -> bool:
-        """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
-        judged = self._judge_inliers(part, exact.coef)
-        if judged is not Inliers.EXACT:
-            return judged is Inliers.NOISY
-        # An exact minority may be wrong labels by a rule, such as one value for all of them: then the rest decides.
-        y = part.y[:, 0]
-        sizes = np.abs(part.X) @ np.abs(exact.coef) + np.abs(y)
-        rest = ~exact.tolerance.agree(y - part.X @ exact.coef, sizes)
-        if 2 * rest.sum() <= len(y):
-            return False
-        weights = None if part.weights is None else part.weights[rest]
-        others = Sample(part.X[rest], part.y[rest], weights, part.index[rest])
-        return self._judge_inliers(others, exact.coef) is Inliers.NOISY
-
-    def _judge_inliers(self, part: Sample, candidate: FloatArray) -> Inliers:
-        n = len(part.y)
-        size = min(n, max(JUDGED_ROWS_PER_COLUMN * self.rows.n_columns, SMALLEST_SAMPLE))
-        some = np.sort(self.rng.choice(n, size, replace=False))
-        evidence = judge_inliers(
-            part.X[some],
-            part.y[some, 0],
-            (candidate,),
-            sample_weight=None if part.weights is None else part.weights[some],
-            rng=self.rng,
-            n_permutations=PERMUTATIONS,
-            callback=self.callback,
-        )
-        return evidence.inliers
-
-    def _propose(self, sample: Sample, pieces: list[RadialIsotropy], j: int, rounds: int | None) -> _Answer:
-        y = sample.y[:, j]
-        candidates = tolerances(
-            self.tolerance, sample.X, y, X_precision=self.rows.precision, y_precision=self.rows.precision
-        )
-        w, tolerance, agree = self.model.propose(
-            sample.X, y, sample.weights, candidates, pieces, self.rng, rounds=rounds, callback=self.callback
-        )
-        X = sample.X
-        if tolerance.absolute > 0 and len(y) < self.rows.n_rows:
+    def _final(self, j: int, found: _Found) -> _Outcome:
+        """Return the formula in its shortest form and in exact numbers, with all rows marked, and judged."""
+        finding = self.finding.column(j)
+        formula = found.formula
+        rows = finding
+        if len(rows.index) > MOST_ROUNDED_ROWS:
+            rows = rows.take(np.sort(self.options.rng.choice(len(rows.index), MOST_ROUNDED_ROWS, replace=False)))
+        coef = formula.coef
+        if formula.agreement.rounded and formula.agreement.level is not Level.NOISE:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
-            more = self.rows.sample(MOST_ROUNDED_ROWS, self.rng)
-            w, close = self.model.polish(more.X, more.y[:, j], w, tolerance)
-            w, fractions = snap(self.model, more.X, more.y[:, j], close, w, tolerance)
-        else:
-            w, fractions = snap(self.model, X, y, agree, w, tolerance)
-        decided = agree & self.model.decisive(y, tolerance.absolute)
-        return _Answer(w, tolerance, fractions, int(decided.sum()))
-
-    def _judge(self, sample: Sample, pieces: list[RadialIsotropy], answer: _Answer, marks: NDArray[Any]) -> _Outcome:
-        agree = (marks & 1) > 0
-        tally = evidence.tally(marks, self.weights)
-        certificate = self.model.certify(
-            sample.X, sample.weights, marks[sample.index], tally, answer.tolerance, pieces, self.rng, self.column_names
+            coef, _ = polish(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
+        short = shorten(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
+        agree = formula.agreement.agree(rows.X, rows.y, short.coef, self.link)
+        coef, fractions = snap(rows.X, rows.y, agree, short.coef, formula.agreement, self.link)
+        formula = replace(formula, coef=coef)
+        marks = self._marks(formula, j)
+        certificate = judge(
+            formula,
+            replace(
+                self.judges,
+                rows=self.judges.rows.column(j),
+                held_out=None if self.judges.held_out is None else self.judges.held_out.column(j),
+            ),
+            tally(marks, self.weights),
+            thin=short.thin,
+            shuffled=lambda: self._shuffled(finding, formula),
         )
-        if certificate.determined is Verdict.MAJORITY and not self._has_column_majorities(sample, marks):
-            is_open = certificate.verdict is Verdict.UNIDENTIFIABLE
-            verdict = Verdict.UNIDENTIFIABLE if is_open else Verdict.PLURALITY
-            certificate = replace(certificate, verdict=verdict, determined=Verdict.PLURALITY)
-        known = certificate.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
-        errors = np.full(len(answer.coef), 0.0 if known else np.nan)
-        return _Outcome(
-            answer.coef,
-            answer.tolerance,
-            answer.fractions,
-            agree,
-            self._weigh(agree),
-            certificate,
-            errors,
-            self.model.has_majority(tally),
-        )
+        errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
+        return _Outcome(coef, fractions, marks, certificate, errors)
 
-    def _has_column_majorities(self, sample: Sample, marks: NDArray[Any]) -> bool:
-        """Tell whether a majority of ALL rows agrees for each column that is zero in some: those that speak and use it.
+    def _shuffled(self, finding: Sample, formula: Formula) -> float:
+        """Return the largest share of rows that some formula fits when labels are shuffled over the rows."""
+        sample = finding
+        if self.first_size * WORTH_SAMPLING <= len(finding.index):
+            sample = self._drawn(finding, self.first_size, None)
+        options = replace(self.options, rounds=SHUFFLED_ROUNDS if self.options.rounds is None else self.options.rounds)
+        pieces = decompose(sample.X, sample_weight=sample.weights)
+        best = 0.0
+        for _ in range(SHUFFLES):
+            order = self.options.rng.permutation(len(sample.y))
+            shuffled = replace(sample, y=sample.y[order])
+            found: Proposal = propose(shuffled, (formula.agreement,), self.link, options, pieces)
+            best = max(best, found.weight / float(sample.counts.sum()))
+        return best
 
-        The sample has chosen the formula. On a column that few of its rows use, such as one level of a category, it
-        may be wrong for most rows of the table and right for most of the sample.
-        """
-        columns = np.flatnonzero((sample.X == 0).any(axis=0))
-        if len(sample.index) == self.rows.n_rows or not len(columns):
-            return True
-        speaks, agree = evidence.speaks(marks), (marks & 1) > 0
-
-        def count(block: Block) -> FloatArray:
-            rows = slice(block.start, block.start + len(block.y))
-            present = (block.dense()[:, columns] != 0) & speaks[rows, np.newaxis]
-            counts = _weights_of(block)
-            return np.stack([counts @ present, (counts * agree[rows]) @ present])
-
-        met, right = self.rows.reduce(count)
-        return bool(np.all((2 * right > met) | (met == 0)))
-
-    def _verify(self, coefs: list[FloatArray], chosen: list[Tolerance], columns: list[int]) -> NDArray[Any]:
-        """Return the marks of all rows for each formula: one read of the table."""
-        W = np.stack(coefs, axis=1)
-
-        def mark(block: Block) -> NDArray[Any]:
-            products = block.times(W)
-            if not np.isfinite(products).all():
-                raise ValueError(self.rows.fault())
-            predicted = self.model.predict(products)
-            y = block.y[:, columns]
-            residuals = np.abs(y - predicted)
-            sizes = np.abs(y)  # at most the size of the terms: a row that agrees here agrees
-            agree = np.stack([t.agree(residuals[:, i], sizes[:, i]) for i, t in enumerate(chosen)], axis=1)
-            # Where terms cancel, the size is larger than its parts show: few rows are worth a closer look.
-            doubtful = ~agree & (residuals <= _DOUBTFUL * (sizes + np.abs(y).max()))
-            some = doubtful.any(axis=1)
-            if some.any():
-                exact = np.abs(block.dense(some)) @ np.abs(W) + np.abs(y[some])
-                agree[some] |= np.stack(
-                    [t.agree(residuals[some, i], exact[:, i]) for i, t in enumerate(chosen)], axis=1
-                )
-            return np.stack(
-                [self.model.mark(y[:, i], products[:, i], agree[:, i], t) for i, t in enumerate(chosen)], axis=1
+    def _noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome | None:
+        """Return a formula with noisy inliers, if the rows have one (or it is `forced`)."""
+        sample = self.finding.column(j)
+        if len(sample.index) > MOST_NOISY_ROWS:
+            sample = sample.take(
+                np.sort(self.options.rng.choice(len(sample.index), MOST_NOISY_ROWS, replace=False))
             )
+        found = find_noisy(
+            sample, exact.coef, exact.certificate.agreement, self.link, self.options, forced=forced
+        )
+        if found is None:
+            return None
+        agreement = Agreement(Level.NOISE, label=found.reach)
+        marks = self._marks(Formula(found.coef, agreement, self.link), j)
+        weight = float((marks & AGREES > 0).sum() if self.weights is None else self.weights[marks & AGREES > 0].sum())
+        certificate = noisy_certificate(
+            float(self.rows.n_rows if self.weights is None else self.weights.sum()),
+            weight,
+            found.scale,
+            reach=found.reach,
+            rank=found.span.rank,
+            undetermined=found.span.undetermined,
+            undetermined_columns=found.span.groups,
+        )
+        return _Outcome(found.coef, (None,) * len(found.coef), marks, certificate, found.standard_errors)
 
-        return self.rows.map(mark)
-
-    def _weigh(self, agree: BoolArray) -> float:
-        return float(agree.sum() if self.weights is None else self.weights[agree].sum())
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """A formula of a sample, and the number of its rows that tell a product and agree."""
-
-    coef: FloatArray
-    tolerance: Tolerance
-    fractions: tuple[Fraction | None, ...]
-    n_decided: int
+    def _marks(self, formula: Formula, j: int) -> Marks:
+        """Return the marks of all rows of the table: one read."""
+        try:
+            return self.rows.map(Mark(formula.coef, formula.agreement, self.link, j))
+        except FloatingPointError:
+            raise ValueError(self.rows.fault()) from None
 
 
-def _weights_of(block: Block) -> FloatArray:
-    return np.ones(len(block.y)) if block.weights is None else block.weights
+def _check_size(sample: Sample) -> None:
+    """Raise ValueError where squares of the numbers overflow, or all of them vanish."""
+    sizes = np.abs(sample.X)
+    largest = float(sizes.max())
+    if largest and not 1 / SQUARE_IS_FINITE <= largest <= SQUARE_IS_FINITE:
+        i, j = np.unravel_index(int(sizes.argmax()), sizes.shape)
+        raise ValueError(
+            f"X must have its largest number between {1 / SQUARE_IS_FINITE:g} and {SQUARE_IS_FINITE:g}, got "
+            f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"
+        )

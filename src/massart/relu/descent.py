@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.progress import Callback, Progress, silent
-from massart.relu.link import RELU, Link
+from massart.link import RELU, Link
 from massart.relu.separation import Position, check_vector, sides
 from massart.rows import BoolArray, FloatArray, check_matrix
 

@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.cutting_plane import Halfspace
-from massart.exact import Tolerance, tolerances
+from massart.agreement import Agreement, levels
 from massart.isotropy import RadialIsotropy, decompose
 from massart.progress import Callback, Progress, silent
-from massart.relu.link import RELU, Link
+from massart.link import RELU, Link
 from massart.relu.separation import EXACT, Answer, Position, Separation, Sides, check_vector, sides
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights
 
@@ -59,7 +59,7 @@ def separation_oracle(
     y: ArrayLike,
     *,
     link: Link = RELU,
-    tolerance: Tolerance | None = None,
+    agreement: Agreement | None = None,
     gamma: float = 0.5,
     sample_weight: ArrayLike | None = None,
     callback: Callback = silent,
@@ -73,7 +73,7 @@ def separation_oracle(
     y : (n,) array
     link : Link
         f, a ReLU by default. With a slope everywhere it is inverted, and every row is active.
-    tolerance : Tolerance, optional
+    agreement : Agreement, optional
         Residuals that count as agreement; float64 rounding by default.
     gamma : float
         Of the radial-isotropic transforms. The law that a cut keeps the truth wherever condition (dagger) holds does
@@ -105,8 +105,8 @@ def separation_oracle(
     labels = check_vector(y, len(rows), "y")
     if not 0 < gamma < 1:
         raise ValueError(f"gamma must be between 0 and 1, got {gamma}")
-    tolerance = tolerances("auto", X, y)[0] if tolerance is None else tolerance
-    return SeparationOracle(rows, labels, link, tolerance, gamma, check_weights(sample_weight, len(rows)), callback)
+    agreement = levels("auto", X, y)[0] if agreement is None else agreement
+    return SeparationOracle(rows, labels, link, agreement, gamma, check_weights(sample_weight, len(rows)), callback)
 
 
 class SeparationOracle:
@@ -128,16 +128,16 @@ class SeparationOracle:
         X: FloatArray,
         y: FloatArray,
         link: Link,
-        tolerance: Tolerance,
+        agreement: Agreement,
         gamma: float,
         weights: FloatArray | None,
         callback: Callback,
     ) -> None:
         self._link = link
-        self._tolerance = tolerance
+        self._agreement = agreement
         self._callback = callback
         self.n_queries = 0
-        self._used = _possible(X, y, link, tolerance, weights)
+        self._used = _possible(X, y, link, agreement, weights)
         self._X, self._y = X[self._used], y[self._used]
         self._sizes = np.abs(self._X)
         self._weights = np.ones(len(self._y)) if weights is None else weights[self._used]
@@ -163,7 +163,7 @@ class SeparationOracle:
         w0 : (d,) array
         """
         query = check_vector(w0, self._X.shape[1], "w0")
-        told = sides(self._X @ query, self._y, self._sizes @ np.abs(query), link=self._link, tolerance=self._tolerance)
+        told = sides(self._X @ query, self._y, self._sizes @ np.abs(query), link=self._link, agreement=self._agreement)
         fitted = self._weight(told.fits) / float(self._weights.sum())
         self.n_queries += 1
         self._callback(Progress("separation oracle", self.n_queries, 1 - fitted, _MAJORITY))
@@ -300,9 +300,9 @@ def _scaled(X: FloatArray) -> tuple[FloatArray, NDArray[np.intc]]:
     return np.ldexp(X, -exponents[:, None]), exponents
 
 
-def _possible(X: FloatArray, y: FloatArray, link: Link, tolerance: Tolerance, weights: FloatArray | None) -> BoolArray:
+def _possible(X: FloatArray, y: FloatArray, link: Link, agreement: Agreement, weights: FloatArray | None) -> BoolArray:
     """Return the rows that can tell anything."""
-    used = np.asarray(X.any(axis=1)) & ~link.impossible(y, tolerance.absolute)
+    used = np.asarray(X.any(axis=1)) & ~link.impossible(y, agreement.label)
     if weights is not None:
         used &= weights > 0
     if not used.any():

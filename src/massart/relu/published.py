@@ -7,49 +7,30 @@ the cuts leave nothing, the truth was outside of the first ball or a cut was wro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 
-from massart import linear
+from massart.agreement import Agreement
 from massart.cutting_plane import Method, Status
-from massart.exact import Tolerance
-from massart.isotropy import RadialIsotropy
-from massart.progress import Callback, silent
-from massart.relu.link import RELU, Link
+from massart.isotropy import decompose
+from massart.link import Link
+from massart.progress import Callback
+from massart.recover.polish import NEAR
 from massart.relu.oracle import radius_of, separation_oracle
 from massart.relu.separation import Answer
-from massart.rows import FloatArray
+from massart.rows import FloatArray, Sample
 
 GROWTH, BALLS = 100.0, 2
 """How much the ball grows when it does not hold the truth, and how many are tried."""
 
 
 def solve_by_cuts(
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    tolerance: Tolerance,
-    pieces: Sequence[RadialIsotropy],
-    method: Method,
-    *,
-    link: Link = RELU,
-    callback: Callback = silent,
+    sample: Sample, agreement: Agreement, link: Link, method: Method, callback: Callback
 ) -> tuple[FloatArray, int]:
-    """Return the last query of a cutting plane, the accepted one if there is one, and the number of queries.
-
-    Parameters
-    ----------
-    pieces : sequence of RadialIsotropy
-        The decomposition of the rows.
-    method : Method
-        Such as :func:`massart.cutting_plane.analytic_center`.
-    """
+    """Return the last query of a cutting plane, the accepted one if there is one, and the number of queries."""
+    pieces = decompose(sample.X, sample_weight=sample.weights, callback=callback)
     basis = np.hstack([piece.subspace @ piece.matrix.T for piece in pieces])
-    Z = X @ basis
-    near = replace(tolerance, relative=max(linear.NEAR, tolerance.relative))
-    oracle = separation_oracle(Z, y, link=link, tolerance=near, sample_weight=weights)
+    Z, y = sample.X @ basis, sample.y
+    oracle = separation_oracle(Z, y, link=link, agreement=agreement.loosened(NEAR), sample_weight=sample.weights)
     radius = radius_of(Z, y, link=link)
     z = np.zeros(Z.shape[1])
     for _ in range(BALLS):

@@ -34,12 +34,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.cutting_plane import Halfspace
-from massart.exact import Tolerance, tolerances
+from massart.agreement import Agreement, Level, levels
 from massart.isotropy import RadialIsotropy, Status, decompose, radial_isotropy
-from massart.relu.link import RELU, Link
+from massart.link import RELU, Link
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix
 
-EXACT = Tolerance(0.0, 0.0, "no rounding")
+EXACT = Agreement(Level.EXACT)
 """Agreement to the last bit."""
 
 
@@ -69,7 +69,7 @@ class Sides:
     pinned: BoolArray
 
 
-def sides(z: FloatArray, y: FloatArray, size: FloatArray, *, link: Link = RELU, tolerance: Tolerance = EXACT) -> Sides:
+def sides(z: FloatArray, y: FloatArray, size: FloatArray, *, link: Link = RELU, agreement: Agreement = EXACT) -> Sides:
     """Return what each row tells about a query.
 
     Parameters
@@ -80,17 +80,18 @@ def sides(z: FloatArray, y: FloatArray, size: FloatArray, *, link: Link = RELU, 
     size : (n,) array
         ``|w|.|x|``: what rounding in z is relative to.
     link : Link
-    tolerance : Tolerance
+    agreement : Agreement
         Of the labels.
     """
     told = link.inverse(y)  # the label itself where the link only clips
     slope = link.derivative(z)
     active = slope > 0
     # A residual is smaller than that of w.x by the slope, and so is its rounding.
-    fits = tolerance.agree(y - link(z), np.where(active, slope, 1.0) * (size + np.abs(told)))
-    decisive = link.decisive(y, tolerance.absolute)
+    sizes = np.where(active, slope, 1.0) * (size + np.abs(told))
+    fits = np.abs(y - link(z)) <= agreement.half_widths(sizes)
+    decisive = link.decisive(y, agreement.label)
     pinned = decisive & active & fits
-    low = ~decisive & (y <= link.lower + tolerance.absolute)
+    low = ~decisive & (y <= link.lower + agreement.label)
     sign = np.where(decisive, np.sign(z - told), np.where(low, z >= link.lower, -1.0 * (z <= link.upper)))
     return Sides(np.asarray(sign), active, active | (sign != 0), fits, pinned)
 
@@ -144,7 +145,7 @@ def separation_margin(
     w_true: ArrayLike,
     *,
     link: Link = RELU,
-    tolerance: Tolerance | None = None,
+    agreement: Agreement | None = None,
 ) -> float:
     r"""Return the left-hand side of condition (dagger) for a cut, if the truth is known.
 
@@ -164,7 +165,7 @@ def separation_margin(
     y : (n,) array
     w_true : (d,) array
     link : Link
-    tolerance : Tolerance, optional
+    agreement : Agreement, optional
         Of the labels; float64 rounding by default.
     """
     rows = check_matrix(X)
@@ -172,12 +173,12 @@ def separation_margin(
     truth = check_vector(w_true, rows.shape[1], "w_true")
     if len(separation.weights) != len(rows):
         raise ValueError(f"separation is one of {len(separation.weights)} rows but X has {len(rows)}")
-    tolerance = tolerances("auto", rows, labels)[0] if tolerance is None else tolerance
+    agreement = levels("auto", rows, labels)[0] if agreement is None else agreement
     V = separation.subspace
     difference = separation.query - truth
     whole = rows @ difference
     inside = (rows @ V) @ (V.T @ difference)
-    right = sides(rows @ truth, labels, np.abs(rows) @ np.abs(truth), link=link, tolerance=tolerance).fits
+    right = sides(rows @ truth, labels, np.abs(rows) @ np.abs(truth), link=link, agreement=agreement).fits
     gain = np.where(right, np.abs(whole) - np.abs(whole - inside), -np.abs(inside))
     return float(separation.weights @ gain)
 

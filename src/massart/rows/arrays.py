@@ -8,7 +8,7 @@ that holds the caller's numbers exactly (the caller's own memory where that is p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,11 +112,16 @@ def _as_float64(values: ArrayLike, name: str) -> FloatArray:
             raise ValueError(f"{name} must hold numbers ({error})") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    check_integers(array, name)
+    return np.asarray(array, dtype=np.float64)
+
+
+def check_integers(array: NDArray[Any], name: str) -> None:
+    """Raise for integers that float64 cannot hold exactly."""
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
         largest = max(int(array.max()), -int(array.min()))
         if largest > _LARGEST_EXACT_INTEGER:
             raise ValueError(f"{name} holds the integer {largest}, above 2**53: float64 cannot represent it exactly")
-    return np.asarray(array, dtype=np.float64)
 
 
 def _check_finite(array: FloatArray, name: str) -> None:

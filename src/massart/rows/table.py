@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from massart.rows.arrays import (
     BoolArray,
     FloatArray,
+    check_integers,
     check_labels,
     check_weights,
     first_fault,
@@ -24,7 +25,8 @@ from massart.rows.arrays import (
     row_blocks,
 )
 
-_BLOCK_BYTES = 1 << 23  # kernels read a block once: larger ones cost fewer calls
+_BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
+_HASH_SEED = 0
 
 Sum = TypeVar("Sum", bound="Addable")
 
@@ -66,6 +68,11 @@ class Block:
         product += W[-1]
         return product
 
+    def sizes(self, W: FloatArray) -> FloatArray:
+        """Return the sums of the magnitudes of the terms in ``times(W)``."""
+        rows, W = abs(self.rows), np.abs(W)
+        return np.asarray(rows @ W[:-1]) + W[-1] if self.intercept else np.asarray(rows @ W)
+
     def dense(self, chosen: BoolArray | None = None) -> FloatArray:
         """Return the rows, or the chosen ones, as an array with their constant column."""
         rows = self.rows if chosen is None else self.rows[chosen]
@@ -75,12 +82,45 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A few rows in memory: an array with the constant column, labels (m columns), weights and row numbers."""
+    """A few rows in memory.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        With the constant column, if there is one.
+    y : (n, m) or (n,) array
+    weights : (n,) array or None
+    index : (n,) array of int
+        Row numbers in the table.
+    """
 
     X: FloatArray
     y: FloatArray
     weights: FloatArray | None
     index: NDArray[np.intp]
+
+    @property
+    def counts(self) -> FloatArray:
+        """How often each row counts."""
+        return np.ones(len(self.X)) if self.weights is None else self.weights
+
+    def column(self, j: int) -> Sample:
+        """Return the same rows with one label column."""
+        return Sample(self.X, self.y[:, j], self.weights, self.index)
+
+    def take(self, chosen: NDArray[Any]) -> Sample:
+        """Return some of the rows, by a mask or by numbers."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Sample(self.X[chosen], self.y[chosen], weights, self.index[chosen])
+
+    def in_canonical_order(self) -> Sample:
+        """Return the rows in an order that their own numbers decide, so that answers do not depend on that of a table."""
+        numbers = np.ascontiguousarray(np.column_stack([self.X, self.y, self.counts]) + 0.0)  # no negative zero
+        factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=numbers.shape[1], dtype=np.uint64) * 2 + 1
+        bits = numbers.view(np.uint64)
+        bits = bits ^ (bits >> np.uint64(32))
+        hashes = (bits * factors).sum(axis=1, dtype=np.uint64)
+        return self.take(np.argsort(hashes ^ (hashes >> np.uint64(29)), kind="stable"))
 
 
 class Rows(Protocol):
@@ -99,12 +139,12 @@ class Rows(Protocol):
         """Number of label columns."""
 
     @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
+    def weights(self) -> FloatArray | None:
+        """The weights of the rows, if they have any."""
 
     @property
-    def precision(self) -> float:
-        """The relative precision of the numbers: the coarser of rows and labels."""
+    def precision(self) -> tuple[float, float]:
+        """The relative precisions of the rows and of the labels."""
 
     def sample(self, size: int, rng: np.random.Generator) -> Sample:
         """Return `size` random rows of positive weight, all of them if there are not more."""
@@ -150,20 +190,22 @@ class ArrayRows:
             raise ValueError(f"X must have at least one row and one column, got shape {self._X.shape}")
         if self._X.dtype.kind not in "fiub":
             raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
+        check_integers(self._X if isinstance(self._X, np.ndarray) else self._X.data, "X")
         labels = check_labels(y, self._X.shape[0])
         self._y = labels[:, None] if labels.ndim == 1 else labels
         self._weights = check_weights(sample_weight, self._X.shape[0])
         self._intercept = intercept
-        self._precision = max(precision_of(self._X), precision_of(y)) if precision is None else precision
+        own = precision_of(self._X), precision_of(y)
+        self._precision = own if precision is None else (max(own[0], precision), max(own[1], precision))
 
     @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-        return self._weights is not None
+    def weights(self) -> FloatArray | None:
+        """The weights of the rows, if they have any."""
+        return self._weights
 
     @property
-    def precision(self) -> float:
-        """The relative precision of the numbers: the coarser of rows and labels."""
+    def precision(self) -> tuple[float, float]:
+        """The relative precisions of the rows and of the labels."""
         return self._precision
 
     @property

@@ -1,5 +1,7 @@
 r"""Noisy inliers: right labels are :math:`f(w \cdot x)` up to noise, before the link clips or after.
 
+:func:`find_noisy` asks whether there is such a formula, and returns it with its standard errors.
+
 Where :math:`w \cdot x` is far from the limits, by some scales of the noise, both kinds of noise are noise of a linear
 formula, and which rows these are does not depend on their labels (the idea of Powell's symmetrically censored least
 squares, 1986). So a robust linear fit of those rows is neither biased by the labels that were clipped nor by the choice
@@ -9,14 +11,23 @@ wrong for sure and left out.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
+from massart.agreement import Agreement
+from massart.certificate import Span, span_of
 from massart.isotropy import decompose
-from massart.progress import Callback, silent
-from massart.relu.link import RELU, Link
-from massart.robust import RobustFit, robust_regression
-from massart.rows import BoolArray, FloatArray
+from massart.link import Link
+from massart.recover.judge import PLURALITY
+from massart.recover.polish import NEAR
+from massart.recover.propose import Options
+from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
+from massart.rows import BoolArray, FloatArray, Sample
 from massart.search import Consensus, Limits, alternate
+
+JUDGED_ROWS_PER_COLUMN, JUDGED_ROWS = 12, 400
+"""Rows that decide whether there is a formula with noisy inliers at all."""
 
 FAR = 2.5
 """Scales of the noise from the limits at which clipping does not matter: it touches one label in 160."""
@@ -31,37 +42,93 @@ _TINY = 1e-9
 _FEWEST = 2  # rows a column, of those that a start must leave active
 
 
-def robust_fit(
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    start: FloatArray,
-    rng: np.random.Generator,
-    callback: Callback = silent,
-    *,
-    link: Link = RELU,
-) -> tuple[RobustFit, BoolArray] | None:
-    """Fit w to the rows that it leaves far from the limits.
+@dataclass(frozen=True, slots=True)
+class NoisyFit:
+    """A formula whose inliers are noisy.
+
+    Attributes
+    ----------
+    coef, standard_errors : (d,) arrays
+    scale : float
+        Robust scale of the residuals of inliers.
+    reach : float
+        The largest residual of an inlier.
+    span : Span
+        Of the inliers.
+    """
+
+    coef: FloatArray
+    standard_errors: FloatArray
+    scale: float
+    reach: float
+    span: Span
+
+
+def find_noisy(
+    sample: Sample, exact: FloatArray, agreement: Agreement, link: Link, options: Options, *, forced: bool
+) -> NoisyFit | None:
+    """Return the formula that the rows follow up to noise; None where they follow none, or one exactly.
 
     Parameters
     ----------
-    X, y : (n, d) and (n,) arrays
-    weights : (n,) array or None
-    start : (d,) array
-        Coefficients to begin with; others are tried, too.
-    rng : numpy.random.Generator
-    callback : callable
+    sample : Sample
+        With one label column.
+    exact, agreement : (d,) array and Agreement
+        The best formula of the exact search.
     link : Link
-
-    Returns
-    -------
-    None if hardly any label is decisive, or
-
-    fit : RobustFit
-        Of :math:`f^{-1}(y)` on the rows below, all its row-wise fields included.
-    rows : (n,) boolean array
-        The rows far from the limits; all of them if the link has an inverse.
+    options : Options
+    forced : bool
+        Whether the caller has said that labels are noisy.
     """
+    found = _robust_fit(sample, exact, link, options)
+    if found is None or found[0].scale == 0:
+        return None
+    fit, rows = found
+    part = replace(sample.take(rows), y=link.inverse(sample.y[rows]))
+    if not (forced or _barely_noisy(part, exact, agreement, fit) or _looks_noisy(part, exact, agreement, options)):
+        return None
+    reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
+    return NoisyFit(fit.coef, fit.standard_errors, fit.scale, reach, span_of(part.X[fit.inliers & part.X.any(axis=1)]))
+
+
+def _barely_noisy(part: Sample, exact: FloatArray, agreement: Agreement, fit: RobustFit) -> bool:
+    """Tell whether a minority agrees exactly amid a majority that nearly does: noise about as large as rounding."""
+    agree = agreement.agree(part.X, part.y, exact)
+    sizes = np.abs(part.X) @ np.abs(exact) + np.abs(part.y)
+    return bool(
+        agree.sum() > len(exact) + PLURALITY * len(part.y)
+        and (fit.inliers & agree).sum() > 0.9 * agree.sum()
+        and fit.scale <= NEAR * float(np.median(sizes))
+    )
+
+
+def _looks_noisy(part: Sample, exact: FloatArray, agreement: Agreement, options: Options) -> bool:
+    """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
+    judged = _judge_inliers(part, exact, options)
+    if judged is not Inliers.EXACT:
+        return judged is Inliers.NOISY
+    # An exact minority may be wrong labels by a rule, such as one value for all of them: then the rest decides.
+    rest = ~agreement.agree(part.X, part.y, exact)
+    return bool(2 * rest.sum() > len(rest)) and _judge_inliers(part.take(rest), exact, options) is Inliers.NOISY
+
+
+def _judge_inliers(part: Sample, candidate: FloatArray, options: Options) -> Inliers:
+    n = len(part.y)
+    size = min(n, max(JUDGED_ROWS_PER_COLUMN * part.X.shape[1], JUDGED_ROWS))
+    some = part.take(np.sort(options.rng.choice(n, size, replace=False)))
+    return judge_inliers(
+        some.X, some.y, (candidate,), sample_weight=some.weights, rng=options.rng, callback=options.callback
+    ).inliers
+
+
+def _robust_fit(
+    sample: Sample, start: FloatArray, link: Link, options: Options
+) -> tuple[RobustFit, BoolArray] | None:
+    """Fit w to the rows that it leaves far from the limits: return the fit of :math:`f^{-1}(y)`, and these rows.
+
+    None if hardly any label is decisive.
+    """
+    X, y, weights, rng, callback = sample.X, sample.y, sample.weights, options.rng, options.callback
     everything = np.ones(len(y), dtype=bool)
     labels = link.inverse(y)
     if link.invertible:

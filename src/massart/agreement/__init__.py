@@ -1,0 +1,22 @@
+"""When a row agrees with a formula: one definition, for every row, every door and any cutting into blocks."""
+
+from massart.agreement.agreement import Agreement, Level, Verified, verify
+from massart.agreement.levels import levels
+from massart.agreement.marks import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Mark, Marks, speaks, tally
+
+__all__ = [
+    "ACTIVE",
+    "AGREES",
+    "Agreement",
+    "DECISIVE",
+    "IMPOSSIBLE",
+    "LAST_PLACE",
+    "Level",
+    "Mark",
+    "Marks",
+    "Verified",
+    "levels",
+    "speaks",
+    "tally",
+    "verify",
+]

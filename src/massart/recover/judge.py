@@ -1,0 +1,323 @@
+r"""The one place where verdicts are made: from a formula, fixed by now, and the rows next to it.
+
+The ladder, for linear formulas and links alike:
+
+- PROVEN: counting shows that no other formula fits as many rows (:mod:`massart.certificate.sharing`), for certain.
+- CONFIRMED: the support of the formula (:mod:`massart.certificate.support`) excludes every rival with the confidence
+  stated, unless labels are wrong with a probability above the bound assumed, or not independently.
+- MAJORITY: more than half of the evidence agrees in every direction.
+- PLURALITY: far above chance, but not that.
+- NONE: no more than chance or the most frequent value explains.
+
+**What is fixed when.** For a linear formula the theorem holds however w was found, so all rows judge. The set of rows
+that tell anything about a link that clips depends on w; so there the formula is frozen, polish and exact numbers
+included, before the labels of held-out rows are read, and those judge. What depends on labels otherwise (level, number
+of rows that agree) costs nothing: levels are nested, so that the sets of wrong rows are, and the theorem is about them.
+What may fail is split into halves: support, and counting by random blocks; for links, all rows, and held-out ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, Mark, Verified, speaks, verify
+from massart.agreement.marks import KINDS, Marks
+from massart.certificate import (
+    CONFIDENCE,
+    EXACT_REACH,
+    SLAB_REACH,
+    Certificate,
+    Decisive,
+    Reason,
+    Sharing,
+    Span,
+    Support,
+    Verdict,
+    bound_sharing,
+    sample_sharing,
+    span_of,
+)
+from massart.certificate.support import (
+    Geometry,
+    counting_eta_max,
+    geometry_of,
+    held_out_support,
+    measure_support,
+)
+from massart.certificate.verdict import whole
+from massart.link import Link
+from massart.rows import BoolArray, FloatArray, Sample
+
+PLURALITY = 0.05
+"""Share of rows, beyond those that any formula fits, that a plurality has at least."""
+
+_DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those that any formula fits
+_SMALL_GAIN = 2  # rows a term that a formula explains beyond the most frequent value, at least
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What CONFIRMED takes for granted.
+
+    Attributes
+    ----------
+    wrong_at_most : float
+        No label is wrong with a larger probability.
+    confidence : float
+    """
+
+    wrong_at_most: float = 0.5
+    confidence: float = CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula for one label column, fixed before it is judged."""
+
+    coef: FloatArray
+    agreement: Agreement
+    link: Link
+
+    def marks(self, rows: Sample) -> tuple[Verified, Marks]:
+        """Return rows in memory next to the formula."""
+        found = verify(rows.X, rows.y, self.coef, self.agreement, self.link)
+        return found, Mark(self.coef, self.agreement, self.link).of(found, rows.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """The rows that judge, chosen before labels were looked at.
+
+    Attributes
+    ----------
+    rows : Sample
+        All rows of the table, or as many as X, their number and the confidence ask for; one label column.
+    geometry : Geometry
+        Of these rows.
+    held_out : Sample or None
+        For a link that clips: rows whose labels no step towards the formula has seen.
+    units : (n,) array of int or None
+        Rows of one unit are wrong together.
+    assumption : Assumption
+    rng : numpy.random.Generator
+        For bounds that hold with confidence.
+    """
+
+    rows: Sample
+    geometry: Geometry
+    held_out: Sample | None
+    units: np.ndarray | None
+    assumption: Assumption
+    rng: np.random.Generator
+
+
+def judge(
+    formula: Formula,
+    judges: Judges,
+    tally: FloatArray,
+    *,
+    thin: tuple[tuple[int, float], ...] = (),
+    shuffled: Callable[[], float] | None = None,
+) -> Certificate:
+    """Return the certificate of a formula.
+
+    Parameters
+    ----------
+    formula : Formula
+    judges : Judges
+    tally : (32,) array
+        The weight of ALL rows of the table by their marks.
+    thin : tuple of pairs
+        Columns that were left out, and the rows that they rested on.
+    shuffled : callable, optional
+        Returns the share of rows that some formula fits when labels are shuffled; asked where nothing stronger speaks.
+    """
+    rows = judges.rows
+    found, marks = formula.marks(rows)
+    told = (marks & AGREES > 0) & (marks & DECISIVE > 0) & rows.X.any(axis=1)
+    span = span_of(rows.X[told])
+    counts = _Counts.of(tally, formula.link, rows, marks)
+    case = Decisive(
+        rows.X[told] / np.maximum(found.half_widths[told], np.finfo(float).tiny)[:, None],
+        None if rows.weights is None else rows.weights[told],
+        counts.decisive,
+        counts.rows - counts.agree,
+        SLAB_REACH if formula.agreement.rounded else EXACT_REACH,
+    )
+    draft = Certificate(
+        verdict=Verdict.PLURALITY,
+        reason=Reason.NOTHING,
+        n_rows=whole(counts.rows),
+        n_agree=whole(counts.agree),
+        n_columns=len(formula.coef),
+        rank=span.rank,
+        n_decisive=whole(counts.decisive),
+        agreement=formula.agreement,
+        undetermined=span.undetermined,
+        undetermined_columns=span.groups,
+        n_last_place=whole(counts.last_place),
+        n_active=None if formula.link.invertible else whole(counts.active),
+        confidence=judges.assumption.confidence,
+        wrong_at_most=judges.assumption.wrong_at_most,
+        thin=thin,
+    )
+    nothing = _nothing(formula, rows, marks, counts, span)
+    if nothing is not Reason.NOTHING:
+        return replace(draft, verdict=Verdict.NONE, reason=nothing)
+    draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
+    support = measure_support_of(formula, judges, found, marks)
+    sharing = bound_sharing(case)
+    eta_max = support.eta_max if formula.link.invertible else _eta_max_of_link(formula, judges, found, marks)
+    if not sharing.proven and eta_max < judges.assumption.wrong_at_most and formula.link.invertible:
+        eta_max = max(eta_max, _by_counting(case, sharing, counts, judges))
+    draft = replace(
+        draft,
+        support=support,
+        eta_max=eta_max,
+        hyperplane_rows=None if sharing.rows is None else whole(sharing.rows),
+        bound=sharing.bound,
+    )
+    if sharing.proven:
+        return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
+    if eta_max >= judges.assumption.wrong_at_most and support.alpha > 0:
+        return replace(draft, verdict=Verdict.CONFIRMED)
+    chance = shuffled() * counts.rows if shuffled is not None else 0.0
+    draft = replace(draft, chance=whole(round(chance)))
+    if counts.agree <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
+        return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE)
+    if support.alpha > 0.5 and 2 * counts.agree > counts.rows:
+        return replace(draft, verdict=Verdict.MAJORITY)
+    if counts.decisive - span.rank <= PLURALITY * counts.rows:
+        return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
+    return replace(draft, reason=Reason.DIRECTION)
+
+
+def measure_support_of(
+    formula: Formula, judges: Judges, found: Verified, marks: Marks, *, simulate: bool = True
+) -> Support:
+    """Return the support of the formula on the rows that speak for it or against it.
+
+    For a link that clips these depend on the formula: the share of the evidence that agrees is still what it says, and
+    shows where to look; the noise rate that it excludes is another matter.
+    """
+    rows = judges.rows
+    agree = marks & AGREES > 0
+    given: dict[str, Any] = {
+        "bound": judges.assumption.wrong_at_most,
+        "confidence": judges.assumption.confidence,
+        "rng": judges.rng,
+    }
+    if formula.link.invertible:
+        return measure_support(judges.geometry, rows.X, agree, found.half_widths, simulate=simulate, **given)
+    met = speaks(marks)
+    part = rows.take(met)
+    geometry = geometry_of(part.X, sample_weight=part.weights)
+    return measure_support(geometry, part.X, agree[met], found.half_widths[met], simulate=False, **given)
+
+
+def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> float:
+    """Return the noise rate that is excluded: by held-out rows between the limits, or by all rows, whatever w is."""
+    confidence, bound = judges.assumption.confidence, judges.assumption.wrong_at_most
+    inside = (marks & AGREES > 0) & _inside(formula, found)
+    eta_max = measure_support(
+        judges.geometry, judges.rows.X, inside, found.half_widths, bound=bound, confidence=confidence, rng=judges.rng
+    ).eta_max
+    if judges.held_out is None:
+        return eta_max
+    rows = judges.held_out
+    others, _ = formula.marks(rows)
+    part = _inside(formula, others)  # by X and the frozen formula alone
+    if not part.any() or span_of(rows.X[part]).rank < rows.X.shape[1]:
+        return eta_max
+    weights = None if rows.weights is None else rows.weights[part]
+    support = held_out_support(
+        geometry_of(rows.X[part], sample_weight=weights),
+        rows.X[part],
+        others.agree[part],
+        others.half_widths[part],
+        bound=bound,
+        confidence=(1 + confidence) / 2,
+    )
+    return max(eta_max, support.eta_max)
+
+
+def _inside(formula: Formula, rows: Verified) -> BoolArray:
+    """Return the rows whose product is between the limits by more than two half-widths."""
+    t = 2 * rows.half_widths
+    return np.asarray((rows.products > formula.link.lower + t) & (rows.products < formula.link.upper - t))
+
+
+def _by_counting(case: Decisive, sharing: Sharing, counts: _Counts, judges: Judges) -> float:
+    """Return the noise rate that is excluded since a wrong formula needs as many wrong rows as it does not share."""
+    if judges.rows.weights is not None or judges.units is not None:
+        return 0.0
+    delta = (1 - judges.assumption.confidence) / 2
+    n = int(counts.rows)
+    best = 0.0
+    if sharing.rows is not None:
+        best = counting_eta_max(n, int(counts.agree), int(sharing.rows), delta)
+    # Half of the rows and some deviations more: below that no number of shared rows would do.
+    wanted = counts.agree - judges.assumption.wrong_at_most * n - np.sqrt(n)
+    if best < judges.assumption.wrong_at_most and wanted > 0:
+        shared = sample_sharing(case, judges.rng, confidence=1 - delta / 2, wanted=wanted)
+        if shared is not None:
+            best = max(best, counting_eta_max(n, int(counts.agree), int(np.ceil(shared)), delta / 2))
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Weights of rows of the whole table: those that some formula fits, those that agree, and so on."""
+
+    rows: float
+    agree: float
+    decisive: float
+    active: float
+    last_place: float
+
+    @classmethod
+    def of(cls, tally: FloatArray, link: Link, rows: Sample, marks: Marks) -> _Counts:
+        kinds = np.arange(KINDS)
+        possible, right = kinds & IMPOSSIBLE == 0, kinds & AGREES > 0
+        zero = 0.0
+        if link.invertible and float(rows.counts.sum()) == float(tally.sum()):
+            empty = ~rows.X.any(axis=1)  # zero rows agree with every formula, or with none
+            zero = float(rows.counts[empty & (marks & AGREES > 0)].sum())
+        decisive = tally[possible & right & (kinds & DECISIVE > 0)].sum()
+        return cls(
+            rows=float(tally[possible].sum()) - zero,
+            agree=float(tally[possible & right].sum()) - zero,
+            decisive=float(decisive) - zero,
+            active=float(tally[speaks(kinds)].sum()),
+            last_place=float(tally[(kinds & LAST_PLACE > 0) & ~right].sum()),
+        )
+
+
+def _nothing(formula: Formula, rows: Sample, marks: Marks, counts: _Counts, span: Span) -> Reason:
+    """Say why there is no rule at all, if there is none."""
+    if span.rank == 0 or counts.decisive <= span.rank:
+        return Reason.FEW
+    if not formula.link.invertible and counts.active == 0:
+        return Reason.LIMITS
+    agree = marks & AGREES > 0
+    values, where = np.unique(rows.y[rows.X.any(axis=1)], return_inverse=True)
+    if len(values) == 1:
+        return Reason.NOTHING
+    weights = rows.counts[rows.X.any(axis=1)]
+    most = float(np.bincount(where.ravel(), weights).max())
+    explained = float(rows.counts[agree & rows.X.any(axis=1)].sum())
+    n_terms = int(np.count_nonzero(formula.coef))
+    everything = explained == weights.sum()
+    if not everything and explained - most <= _SMALL_GAIN * n_terms:
+        frequent = most > _SMALL_GAIN * (n_terms + 1)
+        return Reason.MODE if frequent and 2 * most > explained else Reason.NOTHING
+    return Reason.NOTHING
+
+
+def _is_constant(formula: Formula, rows: Sample, agree: BoolArray) -> bool:
+    labels = rows.y[agree]
+    return bool(len(labels) > 1 and (labels == labels[0]).all())

@@ -1,0 +1,107 @@
+"""From a candidate to the formula that its rows determine: least squares on the rows that agree, then counting again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from massart.agreement import Agreement, Verified, verify
+from massart.agreement.agreement import EDGE, compensated_products
+from massart.l1 import l1_regression
+from massart.link import Link
+from massart.rows import FloatArray
+
+NEAR = 2.0**-26
+"""Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
+
+_STEPS = 3
+_ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
+_NEARBY = 2.0  # half-widths: rows that may lie in their intervals once the formula has moved
+_MOST_ROWS = 20_000  # of one linear program
+
+
+def polish(
+    X: FloatArray, y: FloatArray, counts: FloatArray, w: FloatArray, agreement: Agreement, link: Link
+) -> tuple[FloatArray, Verified]:
+    """Fit the rows that nearly agree, then those that do; return the formula that fits most, and its rows.
+
+    Where a link clips, the rows that tell a product are fitted: those whose label and product lie between the limits.
+    """
+    best, found = w, verify(X, y, w, agreement, link)
+    weight = float(counts[found.agree].sum())
+
+    def attempt(candidate: FloatArray, at_least: float) -> bool:
+        nonlocal best, found, weight
+        now = verify(X, y, candidate, agreement, link)
+        reached = float(counts[now.agree].sum())
+        if reached < at_least:
+            return False
+        best, found, weight = candidate, now, reached
+        return True
+
+    chosen = verify(X, y, w, agreement.loosened(NEAR), link).agree
+    for _ in range(_STEPS):
+        told = chosen & link.decisive(found.products) & link.decisive(y, found.half_widths)
+        if not told.any() or not attempt(_solve(X[told], link.inverse(y[told]), found.half_widths[told]), weight):
+            break
+        if np.array_equal(found.agree, chosen):
+            break
+        chosen = found.agree
+    cleared = without_dust(X, best)
+    if cleared is not None:
+        attempt(cleared, weight)
+    if agreement.rounded:
+        moved = _into_intervals(X, y, best, found, link)
+        if moved is not None:
+            attempt(moved, np.nextafter(weight, np.inf))
+    return best, found
+
+
+def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> FloatArray | None:
+    """Return `w` without the coefficients that are nothing but rounding of others; None where there are none.
+
+    A row that uses no other column has a size of rounding, too, and would not agree with its label of zero.
+    """
+    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
+    dust = (terms > 0) & (terms <= share * terms.max(initial=0.0))
+    return np.where(dust, 0.0, w) if dust.any() else None
+
+
+def _solve(X: FloatArray, y: FloatArray, half_widths: FloatArray) -> FloatArray:
+    """Return the least-squares fit of rows in units of their half-widths, so that none drowns in another's rounding."""
+    units = np.exp2(-np.frexp(half_widths)[1].astype(np.float64)) if half_widths.all() else np.ones(len(y))
+    return least_squares(X * units[:, None], y * units)
+
+
+def least_squares(X: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the least-squares solution, of minimum norm where there are many, refined to the last digits."""
+    scales = np.exp2(np.frexp(np.abs(X).max(axis=0))[1].astype(np.float64))
+    scaled = X / scales
+    w = np.linalg.lstsq(scaled, y, rcond=None)[0]
+    high, low = compensated_products(scaled, w)
+    w = w + np.linalg.lstsq(scaled, (y - high) - low, rcond=None)[0]
+    return np.asarray(w / scales)
+
+
+def _into_intervals(X: FloatArray, y: FloatArray, w: FloatArray, found: Verified, link: Link) -> FloatArray | None:
+    """Move `w` into the intervals of rounded labels, y - t <= w.x <= y + t, where least squares stays outside of some.
+
+    The sum of what is missing to the interval of each row nearby is a one-sided L1 problem of two rows each.
+    """
+    t = found.half_widths
+    near = (np.abs(found.residuals) <= _NEARBY * t) & link.decisive(found.products) & link.decisive(y, t)
+    outside = near & ~found.agree
+    if not outside.any():
+        return None
+    if near.sum() > _MOST_ROWS:  # rows well inside of their intervals do not bind
+        near &= np.abs(found.residuals) >= np.partition(np.abs(found.residuals[near]), -_MOST_ROWS)[-_MOST_ROWS]
+    labels = link.inverse(y[near])
+    # In the units of the half-widths, around w, the numbers are of size one.
+    units = 1.0 / t[near]
+    rows = X[near] * units[:, None]
+    rest = (labels - X[near] @ w) * units
+    scales = np.exp2(np.frexp(np.abs(rows).max(axis=0))[1].astype(np.float64))
+    both = np.vstack([rows, -rows]) / scales
+    inner = 1 - EDGE  # the answer is a vertex, on the edge of some intervals
+    ends = np.concatenate([inner + rest, inner - rest])
+    step = l1_regression(both, ends, one_sided=np.ones(len(ends), dtype=bool)).coef
+    return w + step / scales

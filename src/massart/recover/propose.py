@@ -1,0 +1,297 @@
+r"""The best formula of a sample: L1 regression in radial-isotropic position, the search, the polish, at each level.
+
+On each piece of the decomposition of the rows (Algorithm 2), L1 regression (Algorithm 1; where a link clips, alternating
+with the active rows) gives an answer, and where no majority follows it the search (:mod:`massart.search`) looks for a
+better one. Nothing is proven on the way, and need not be: any answer is polished by least squares on the rows that
+agree with it, and then counted.
+
+**Level.** Labels may be exact or rounded. The right level is where the residuals have an edge: many rows inside, few
+just outside. At half-widths t, the rows with residuals in (t, 3t] tell how many would lie within t by chance: half of
+them. A looser level is tried where rows crowd just outside of the tighter one, and taken where it gains more rows than
+chance gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from massart.agreement import Agreement, Level, Verified, verify
+from massart.isotropy import RadialIsotropy, decompose
+from massart.link import Link
+from massart.progress import Callback, silent
+from massart.recover.polish import NEAR, polish
+from massart.rows import BoolArray, FloatArray, Sample
+from massart.search import Candidate, Consensus, Limits, alternate, improve_coordinates
+from massart.search import search as search_consensus
+
+SEARCH_ROUNDS = 7
+SEARCH_ROWS_PER_COLUMN, SMALLEST_SEARCH = 16, 400
+"""Rows that the search looks at, at least."""
+
+PLENTY, FEW_ROUNDS = 12, 2
+PLENTY_CLIPPED, FEW_CLIPPED = 48, 3
+"""With so many rows a column, so many rounds find what there is to find."""
+
+FIRST_ALTERNATIONS = 12
+EDGE, UNITS_IN_SPREAD = 0.5, 10
+"""At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
+labels span so many half-widths."""
+
+CLEAR = 3.0
+"""Standard deviations of chance beyond which a looser level has gained rows."""
+
+_TINY = 1e-9
+_FEW = 3  # rows: a looser level gains more than so many, whatever the size of the table
+_SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How hard to look.
+
+    Attributes
+    ----------
+    rng : numpy.random.Generator
+    rounds : int or None
+        Rounds of search for each piece: 0 for the published algorithm alone, all by default.
+    callback : callable
+    """
+
+    rng: np.random.Generator
+    rounds: int | None = None
+    callback: Callback = silent
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A formula of a sample.
+
+    Attributes
+    ----------
+    coef : (d,) array
+    agreement : Agreement
+        The level at which it was found.
+    rows : Verified
+        The rows of the sample next to it.
+    weight : float
+        Of the rows that agree.
+    """
+
+    coef: FloatArray
+    agreement: Agreement
+    rows: Verified = field(repr=False)
+    weight: float
+
+
+def propose(
+    sample: Sample,
+    levels: Sequence[Agreement],
+    link: Link,
+    options: Options,
+    pieces: Sequence[RadialIsotropy] | None = None,
+) -> Proposal:
+    """Return the best formula found for a sample with one label column.
+
+    Parameters
+    ----------
+    sample : Sample
+    levels : sequence of Agreement
+        The tightest first.
+    link : Link
+    options : Options
+    pieces : sequence of RadialIsotropy, optional
+        The decomposition of the rows, if it is known.
+    """
+    X, y, counts = sample.X, sample.y, sample.counts
+    if pieces is None:
+        pieces = decompose(X, sample_weight=sample.weights, callback=options.callback)
+    # Labels of size one: coefficients and residuals have squares that neither overflow nor vanish.
+    unit = float(np.exp2(np.frexp(np.abs(y).max())[1]))
+    inner = Link(link.lower / unit, link.upper / unit, link.slope)
+    problem = _Task(X, y / unit, counts, inner, pieces, options)
+    best: Proposal | None = None
+    for level in levels:
+        if best is not None and not _crowded(best, y, level, counts):
+            continue
+        start = None if best is None else best.coef / unit
+        w = problem.solve(level.scaled(unit), start) * unit
+        found = verify(X, y, w, level, link)
+        answer = Proposal(w, level, found, float(counts[found.agree].sum()))
+        if best is None or (_gains(answer, best, counts) and has_edge(answer, y, counts)):
+            best = answer
+    assert best is not None  # there is at least one level
+    return best
+
+
+def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
+    """Tell whether a looser level may explain more: no majority agrees yet, or rows crowd just outside of the tight one."""
+    if 2 * best.weight <= counts.sum() + len(best.coef):
+        return True
+    sizes = np.abs(best.rows.residuals)
+    looser = level.half_widths(_sizes(best, y), best.coef)
+    between = float(counts[~best.rows.agree & (sizes <= looser)].sum())
+    beyond = float(counts[(sizes > looser) & (sizes <= _SHELL * looser)].sum())
+    return _is_more(between, beyond / 2)
+
+
+def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
+    """Tell whether a looser level explains more rows than chance adds to a tighter one."""
+    return _is_more(looser.weight - tighter.weight, chance_inside(looser.rows, counts))
+
+
+def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
+    """Tell whether rows end where the half-widths do: few lie just outside, and a label tells more than its interval.
+
+    Labels that are rounded have as many residuals near the edge as elsewhere inside, and outside only wrong ones; noise
+    goes on across the edge.
+    """
+    if not answer.agreement.inputs and answer.agreement.level is not Level.LABEL:
+        return True
+    sizes, t = np.abs(answer.rows.residuals), answer.rows.half_widths
+    inside = float(counts[(sizes > t / 2) & (sizes <= t)].sum())
+    outside = float(counts[(sizes > t) & (sizes <= 1.5 * t)].sum())
+    low, high = np.percentile(y, [25, 75])
+    return outside <= EDGE * inside + np.sqrt(inside) and UNITS_IN_SPREAD * float(np.median(t)) <= high - low
+
+
+def _is_more(gain: float, chance: float) -> bool:
+    return gain > chance + CLEAR * np.sqrt(chance + 1) + _FEW
+
+
+def chance_inside(rows: Verified, counts: FloatArray) -> float:
+    """Return how many rows would lie within their half-widths by chance: half of those in (t, 3t]."""
+    sizes = np.abs(rows.residuals)
+    return float(counts[~rows.agree & (sizes <= _SHELL * rows.half_widths)].sum()) / 2
+
+
+def _sizes(best: Proposal, y: FloatArray) -> FloatArray:
+    """Return the sizes of the rows, from the half-widths that they make."""
+    return np.abs(best.rows.products) + np.abs(y)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One sample, in labels of size one."""
+
+    X: FloatArray
+    y: FloatArray
+    counts: FloatArray
+    link: Link
+    pieces: Sequence[RadialIsotropy]
+    options: Options
+
+    def solve(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
+        """Return the polished formula that fits the most weight of rows at this level."""
+        w = self._by_pieces(agreement, start)
+        w, found = polish(self.X, self.y, self.counts, w, agreement, self.link)
+        if start is not None and agreement.level is not Level.EXACT:  # the tighter answer may lie in every interval
+            other, its = polish(self.X, self.y, self.counts, start, agreement, self.link)
+            if self._weight(its.agree) > self._weight(found.agree):
+                w, found = other, its
+        if self.options.rounds != 0:
+            w, found = self._improve(w, found, agreement)
+        if not self.link.invertible:
+            w = self._or_nothing(w, found, agreement)
+        return w
+
+    def _weight(self, agree: BoolArray) -> float:
+        return float(self.counts[agree].sum())
+
+    def _by_pieces(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
+        slack = agreement.slack(start if start is not None else np.zeros(self.X.shape[1]))
+        possible = ~self.link.impossible(self.y, slack)
+        w = np.zeros(self.X.shape[1])
+        for piece in self.pieces:
+            members = piece.members & possible
+            if not members.any():
+                continue
+            basis = piece.subspace @ piece.matrix.T
+            problem = self._consensus(members, w, basis, slack, agreement)
+            w = w + basis @ self._solve_piece(problem)
+        return w
+
+    def _consensus(
+        self, members: BoolArray, w: FloatArray, basis: FloatArray, slack: float, agreement: Agreement
+    ) -> Consensus:
+        """Return what is left to find by the rows of one piece when `w` explains the pieces before it."""
+        X, y, link = self.X[members], self.y[members], self.link
+        Z = X @ basis
+        lengths = np.linalg.norm(Z, axis=1)
+        Z /= lengths[:, None]
+        explained = X @ w
+        near = max(NEAR, agreement.relative)
+        limits = None
+        labels = link.inverse(y)
+        if not link.invertible:
+            # Labels that zero or saturation explains are limits, whatever was rounded.
+            dust = slack + agreement.relative * (np.abs(explained) + np.median(np.abs(self.y)))
+            decisive = link.decisive(y, dust)
+            upper = ~decisive & (y >= link.upper - dust)
+            labels = np.where(decisive, y, np.where(upper, link.upper, link.lower))
+            limits = Limits((link.lower - explained) / lengths, (link.upper - explained) / lengths, decisive)
+        return Consensus(
+            Z, (labels - explained) / lengths, slack / lengths, near, self.counts[members], lengths, limits
+        )
+
+    def _solve_piece(self, problem: Consensus) -> FloatArray:
+        """Return the best parameter found: L1 regression, alternating where there are limits, then the search."""
+        options, k = self.options, problem.Z.shape[1]
+        clipped = problem.limits is not None
+        best, last = Candidate(np.zeros(k), -1.0), np.zeros(k)
+        start = _TINY * problem.Z[problem.decisive].sum(axis=0)
+        for last in alternate(problem, start, FIRST_ALTERNATIONS):
+            best = max(best, problem.best(last[None]), key=lambda candidate: candidate.agreement)
+            if problem.settled(best, problem.unique):
+                return best.w
+        rounds = SEARCH_ROUNDS if options.rounds is None else options.rounds
+        if not rounds or not len(problem.decisive):
+            return best.w if best.agreement > problem.chance or not clipped else last
+        plenty, few = (PLENTY_CLIPPED, FEW_CLIPPED) if clipped else (PLENTY, FEW_ROUNDS)
+        if len(problem.y) >= plenty * k:
+            rounds = min(rounds, few)
+        return search_rows(problem, last, options, rounds)
+
+    def _improve(self, w: FloatArray, found: Verified, agreement: Agreement) -> tuple[FloatArray, Verified]:
+        """Change single coefficients where that makes more rows agree."""
+        told = self.link.decisive(self.y, found.half_widths)
+        if not told.any() or 2 * self._weight(found.agree) > self.counts.sum() + len(w) and self._all_columns(found):
+            return w, found
+        widths = agreement.loosened(NEAR).half_widths(np.abs(self.X[told]) @ np.abs(w) + np.abs(self.y[told]), w)
+        labels = self.link.inverse(self.y[told])
+        better = improve_coordinates(self.X[told], labels, w, widths, self.counts[told])
+        if np.array_equal(better, w):
+            return w, found
+        better, now = polish(self.X, self.y, self.counts, better, agreement, self.link)
+        return (better, now) if self._weight(now.agree) > self._weight(found.agree) else (w, found)
+
+    def _all_columns(self, found: Verified) -> bool:
+        """Tell whether more than half of the rows in which a column is not zero agree, for every column."""
+        present = self.X != 0
+        rows = self.counts @ present
+        return bool(np.all((2 * (self.counts * found.agree) @ present > rows) | (rows == 0)))
+
+    def _or_nothing(self, w: FloatArray, found: Verified, agreement: Agreement) -> FloatArray:
+        """Return zero where no more decisive rows agree than any w fits, and zero says it better."""
+        decided = found.agree & self.link.decisive(self.y, found.half_widths)
+        if decided.sum() > len(w) + 1:
+            return w
+        zero = np.zeros(len(w))
+        nothing = verify(self.X, self.y, zero, agreement, self.link)
+        return zero if self._weight(nothing.agree) > self._weight(found.agree) else w
+
+
+def search_rows(problem: Consensus, first: FloatArray, options: Options, rounds: int) -> FloatArray:
+    """Return the answer that fits most among `first` and those of the search, on some of the rows if there are many."""
+    n, k = problem.Z.shape
+    best = problem.best(first[None])
+    if problem.settled(best, problem.unique):
+        return best.w
+    size = max(SEARCH_ROWS_PER_COLUMN * k, SMALLEST_SEARCH)
+    part = problem
+    if n > 2 * size:
+        part = problem.restricted(np.sort(options.rng.choice(n, size, replace=False)))
+    found = search_consensus(part, first, options.rng, enough=part.unique, rounds=rounds, callback=options.callback)
+    return max(best, problem.best(found.w[None]), key=lambda candidate: candidate.agreement).w

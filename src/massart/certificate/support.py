@@ -22,7 +22,7 @@ radial-isotropic position, :math:`c_i = 1 / |A x_i|^2`: here the transform of th
 
 **Conditions.** Errors are independent given X (`units`: rows that are wrong together are one :math:`A_i`). The rows,
 their weights and the geometry are chosen by X alone, once; rows dropped because of their label stay, as disagreeing.
-One agreement level, one list of terms, and the same `rng` state for every formula judged on these rows.
+One agreement level, one list of terms, and the same generator for every formula judged on these rows.
 
 **Pieces.** Heavy subspaces have no transform. In the order of :func:`massart.isotropy.decompose`, rows inside
 :math:`V_1 + \dots + V_j` test the part of u in :math:`V_j`, once its parts in :math:`V_1, \dots, V_{j-1}` are
@@ -177,6 +177,20 @@ class Whitened:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """Kernel: c |W'x|^2 for each row of a block, W given in columns of size 1."""
+
+    position: Position
+    W: FloatArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Return the (b,) numbers."""
+        scaled = _scaled(rows, self.position.exponents)[0]
+        lengths = _squared_lengths(scaled @ self.position.basis)
+        return np.asarray(_squared_lengths(scaled @ self.W) / np.where(lengths > 0, lengths, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
 class Spread:
     """The largest leverage, and the agreeing rows by the size of c g^2 (g: what a row may be off).
 
@@ -233,10 +247,11 @@ class Leverages:
             leverages *= weights
         agreeing = rows[agree]
         off = 2 * half_widths[agree]
-        for position, root, radius in self.earlier if radius_matters(self.earlier) else ():
-            v, sizes = position.images(agreeing)
-            off = off + radius * np.sqrt(_squared_lengths(v @ root)) * sizes
         with np.errstate(over="ignore", under="ignore"):
+            for position, root, radius in self.earlier:
+                if radius > 0:
+                    v, sizes = position.images(agreeing)
+                    off = off + radius * np.sqrt(_squared_lengths(v @ root)) * sizes
             slack = (off / np.maximum(lengths[agree], np.finfo(float).tiny)) ** 2
             if weights is not None:
                 slack *= weights[agree]
@@ -248,11 +263,6 @@ class Leverages:
             np.bincount(bins, slack, _BINS).astype(np.float64),
             np.bincount(bins, leverages[agree], _BINS).astype(np.float64),
         )
-
-
-def radius_matters(earlier: tuple[tuple[Position, FloatArray, float], ...]) -> bool:
-    """Tell whether earlier pieces leave anything open."""
-    return any(radius > 0 for _, _, radius in earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,14 +485,14 @@ def measure_support(
         Labels are wrong with at most this probability: where `confirmed` and `resolution` hold.
     confidence : float
     rng : numpy.random.Generator
-        Must be in the same state for every formula judged on these rows: other draws would be a second look.
+        The same for every formula judged on these rows. Draws follow from its seed, not from its state, which is left
+        alone: so that formulas meet the same draws (others would be a second look).
     simulate : bool
         Simulate tails where that is cheap; must not depend on labels.
     counting : Counting, optional
         Adds what counting says at its half of delta.
     """
-    seed = int(rng.integers(2**62))
-    policy = _Policy((1 - confidence) / 2, bound, False, seed, simulate)
+    policy = _Policy((1 - confidence) / 2, bound, False, _seed(rng), simulate)
     return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, counting)
 
 
@@ -507,21 +517,27 @@ def held_out_support(
 def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> FloatArray:
     """Return where to look next: c_i |W'x_i|^2 for the weak directions W of the first piece that has any.
 
-    Zero for rows of other pieces, and for all rows if every direction has a share of at least 1/2.
+    Zero for rows of other pieces, and for all rows if every direction has a share of at least 1/2. The rows need not be
+    those that were measured.
     """
     rows = check_matrix(X)
-    part = geometry.parts[0]
-    members = _apply(part.membership(geometry.exponents), rows, np.arange(len(rows)))
     found = np.zeros(len(rows))
-    present = [j for j in range(len(part.pieces)) if _counted(geometry, members == j).any()]
-    for j, piece in zip(present, support.pieces, strict=True):
-        if piece.weak.shape[1]:
-            chosen = np.flatnonzero(_counted(geometry, members == j))
-            weak = np.ldexp(piece.weak, geometry.exponents[:, None])
-            root = np.asarray(np.linalg.lstsq(part.pieces[j].position.basis, weak, rcond=None)[0], dtype=np.float64)
-            weights = _some(geometry.sample_weight, chosen)
-            found[chosen] = _squared_lengths(_apply(Whitened(part.pieces[j].position, root), rows, chosen, weights))
-            break
+    weak = next((piece.weak for piece in support.pieces if piece.weak.shape[1]), None)
+    if weak is None:
+        return found
+    part = geometry.parts[0]
+    W = np.ldexp(weak, geometry.exponents[:, None])  # in columns of size 1
+    held = [float(np.linalg.norm(piece.subspace.T @ W)) for piece in part.pieces]
+    number = int(np.argmax(held))
+    members = _apply(part.membership(geometry.exponents), rows, np.arange(len(rows))) == number
+    if geometry.sample_weight is not None and len(geometry.sample_weight) == len(rows):
+        members &= geometry.sample_weight > 0
+        weights = geometry.sample_weight
+    else:
+        weights = np.ones(len(rows))
+    chosen = np.flatnonzero(members)
+    if chosen.size:
+        found[chosen] = weights[chosen] * _apply(Shares(part.pieces[number].position, W), rows, chosen)
     return found
 
 
@@ -674,11 +690,13 @@ def _tail(
     y = None if units is None else _apply(whitened, judged.X, index, weights)
     if units is not None and y is not None:
         leverage = _unit_leverage(y, units[index])
-    if policy.fixed:
-        return ClosedForm(leverage, 1), leverage
     if k == 1 and leverage * n <= 1 + 1e-9:
         return Binomial(n), leverage
-    budget = BUDGET / len(judged.geometry.parts[place[0]].pieces)
+    if policy.fixed:
+        return ClosedForm(leverage, 1), leverage
+    # The whole table has one budget, the other parts share another.
+    sharing = len(judged.geometry.parts[place[0]].pieces) * max(1, len(judged.geometry.parts) - 1 if place[0] else 1)
+    budget = BUDGET / sharing
     n_draws = number_of_draws(n, k, delta, budget) if policy.simulate else 0
     if not n_draws:
         return ClosedForm(leverage, k), leverage
@@ -687,6 +705,14 @@ def _tail(
     if units is not None:
         products = _by_unit(units[index]) @ products
     return Simulation(products, k, n_draws, policy.seed + (place[0] << 20) + place[1], place[0] == 0), leverage
+
+
+def _seed(rng: np.random.Generator) -> int:
+    """Return a number that the seed of the generator fixes, whatever was drawn from it since."""
+    sequence = rng.bit_generator.seed_seq
+    if not isinstance(sequence, np.random.SeedSequence):
+        return int(rng.integers(2**62))
+    return int(sequence.generate_state(1, np.uint64)[0] >> 2)
 
 
 def _direction(scaled: FloatArray, geometry: Geometry) -> FloatArray:
@@ -778,7 +804,8 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
     position = piece.position
     best, least = position, np.inf
     for _ in range(int(np.clip(_STEP_COST / (sample.size * k * k), 3, _MOST_STEPS))):
-        root = _inverse_root(_total(Moments(position), X, sample, chosen))
+        M = _total(Moments(position), X, sample, chosen)
+        root = _inverse_root(M)
         if root.shape[1] < k:
             break
         leverages = _squared_lengths(_apply(Whitened(position, root), X, sample, chosen))
@@ -786,7 +813,7 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
             best, least = position, float(leverages.max())
         if least * sample.size <= _ISOTROPIC * k:
             break
-        position = Position(position.exponents, position.basis @ root)
+        position = Position(position.exponents, position.basis @ root * np.sqrt(np.trace(M) / k))
     return Piece(piece.subspace, best)
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from massart.formula import Formula, Term, column_labels, compose, quoted, write_number
-from massart.recover import recover, through
-from massart.relu import IDENTITY, RELU, Link
+from massart.formula import Formula, Term, compose, pieces, quoted, write_number
+from massart.link import IDENTITY, RELU, Link
+from massart.recover import recover
 from massart.rows import ArrayRows
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=12)
@@ -94,24 +93,27 @@ def test_composed_formulas_name_what_the_rows_leave_open() -> None:
     X[:, 2] = X[:, 0]  # the two always move together
     y = X @ [1.0, 2.0, 3.0] + 5
     y[::4] = 99
-    columns = [("a", None), ("b", None), ("a again", None)]
-    found = recover(
-        ArrayRows(X, y, intercept=True),
-        rng=rng,
-        model=through(IDENTITY),
-        column_names=column_labels(columns, intercept=True),
-    )
-    formula = compose(
-        "y", columns, found.coef[:, 0], found.fractions[0], found.standard_errors[:, 0], found.certificates[0], IDENTITY
-    )
-    assert [t.column for t in formula.undetermined] == ["a", "a again"]
-    assert formula.intercept is not None
-    assert formula.intercept.coef == 5
-    np.testing.assert_allclose(formula.predict(X)[1:4], y[1:4])
+    found = recover(ArrayRows(X, y, intercept=True), rng=rng)
+    # Names are only shown: one that reads as the constant, or as the level of a category, is that of its own column.
+    for called in ("a again", "intercept", "the intercept", "b = 1"):
+        columns = [("a", None), ("b", None), (called, None)]
+        answer = found.coef[:, 0], found.fractions[0], found.standard_errors[:, 0], found.certificates[0]
+        formula = compose("y", columns, *answer, IDENTITY)
+        assert [t.determined for t in formula.all_terms] == [False, True, False, True]
+        assert formula.intercept is not None
+        assert (formula.intercept.coef, formula.coef[-1]) == (5, 5)
+        assert formula.names == ("a", "b", called)
+        np.testing.assert_allclose(formula.predict(X)[1:4], y[1:4])
 
 
-def test_silent_terms_are_those_without_effect() -> None:
-    zero = term("clerk", "0")
-    formula = Formula("y", (HOURS, zero, replace(zero, determined=False)), None, IDENTITY, noisy=False)
-    assert formula.silent == (zero,)
-    assert "clerk" not in str(formula)
+def test_terms_without_effect_are_not_written() -> None:
+    assert "clerk" not in str(Formula("y", (HOURS, term("clerk", "0")), None, IDENTITY, noisy=False))
+
+
+@given(st.text(alphabet="`+-* ab"))
+def test_the_pieces_of_a_formula_make_the_formula(text: str) -> None:
+    assert " ".join(pieces(text)) == text
+
+
+def test_a_formula_breaks_before_each_sign() -> None:
+    assert pieces("y = 2 * `a + b` - 3 * c + 1") == ["y = 2 * `a + b`", "- 3 * c", "+ 1"]

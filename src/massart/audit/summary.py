@@ -34,7 +34,7 @@ def summary(audit: Audit) -> dict[str, Any]:
         "wrong_at_most": certificate.wrong_at_most,
         "confidence": certificate.confidence,
         "alpha": None if support is None else support.alpha,
-        "weakest_direction": [name_of(column, formula.names) for column in weakest_columns(certificate)[0]],
+        "weakest_direction": [name_of(column, formula.names) for column in weakest_columns(certificate)],
         "rows": audit.design.n_total,
         "rows_judged": len(audit.agree),
         "rows_wrong": audit.n_wrong,

@@ -38,13 +38,13 @@ def coefficients(findings: Findings) -> Iterator[Coefficient]:
     """Describe each coefficient, the constant last."""
     formula, certificate = findings.formula, findings.certificate
     groups = {column: group for group in certificate.undetermined_columns for column in group}
-    thin = dict(certificate.thin)
+    thin, names = dict(certificate.thin), formula.names
     digits = ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS
     for column, term in enumerate(formula.all_terms):
         is_constant = column == len(formula.terms)
         evidence = ""
         if not term.determined:
-            evidence = _open(column, groups.get(column, ()), formula.names)
+            evidence = _open(column, groups.get(column, ()), names)
         elif column in thin:
             evidence = f"left out: it rests on {count(thin[column], 'rows')}"
         elif findings.usage:

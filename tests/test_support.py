@@ -270,6 +270,9 @@ def test_counting_confirms_at_its_own_half_of_delta(rng):
     rounded = measured(X, agree, np.full(100, 0.005), counting=Counting(100, 72, 2, reach=50.0))
     assert np.isfinite(rounded.resolution).all()
     assert (measured(X, agree, np.full(100, 0.005), counting=Counting(100, 72, 2)).resolution == np.inf).all()
+    twice = measured(np.column_stack([X, X[:, 0]]), agree, counting=Counting(100, 72, 2))
+    assert twice.confirmed.tolist() == [False, True, True, False]
+    assert np.isinf(twice.resolution[[0, 3]]).all()
 
 
 # Adversaries
@@ -668,11 +671,11 @@ def hostile(name, rng):
 
 
 HOSTILE = [
-    "zero rows", "all zero", "duplicate columns", "zero column", "weights zero", "one heavy weight",
-    "fewer rows than columns", "one row", "one column", "nothing agrees", "columns far apart", "rows far apart",
-    "entries far apart", "largest and smallest", "one heavy row", "one heavy entry", "few distinct rows",
+    *("zero rows", "all zero", "duplicate columns", "zero column", "weights zero", "one heavy weight"),
+    *("fewer rows than columns", "one row", "one column", "nothing agrees", "columns far apart", "rows far apart"),
+    *("entries far apart", "largest and smallest", "one heavy row", "one heavy entry", "few distinct rows"),
     "a row for each column",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -739,6 +742,11 @@ def test_misuse_is_named(rng):
         measured(X, agree, np.full(20, -1.0))
     with pytest.raises(ValueError, match="agree"):
         measured(X, agree.astype(int))
+    for number in (0.0, 1.0, -0.2, np.nan):
+        with pytest.raises(ValueError, match="bound"):
+            measured(X, agree, bound=number)
+        with pytest.raises(ValueError, match="confidence"):
+            measured(X, agree, confidence=number)
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def counting_eta_max(n: float, n_agree: float, hyperplane_rows: float, delta: fl
     Examples
     --------
     >>> round(counting_eta_max(100, 70, 2, 5e-4), 3)
-    0.513
+    0.512
     """
     needed = ceil(n_agree - hyperplane_rows - 1e-9)
     if needed <= 0 or n < 1:

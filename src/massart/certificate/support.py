@@ -56,6 +56,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from massart.certificate.blocks import check_confidence
 from massart.certificate.simulation import (
     BUDGET,
     Binomial,
@@ -69,6 +70,7 @@ from massart.certificate.simulation import (
     simulated_eta_max,
     upper_triangles,
 )
+from massart.certificate.span import span_of
 from massart.isotropy import decompose
 from massart.rows import BoolArray, FloatArray, check_mask, check_matrix, check_weights, row_blocks
 
@@ -102,8 +104,8 @@ RANK = 1e-12
 
 _SAMPLE = 5_000  # rows that the transform is found on
 _REFINED = 20_000  # rows of the last steps towards isotropy
-_STEP_COST = 1e8  # multiplications for those steps
 _MOST_STEPS = 20
+_WORTH_A_STEP = 0.995  # ... which must bring L down by so much
 _ISOTROPIC = 1.01  # L in units of k / n at which steps end
 _MOST_PARTS = 6
 _RARE = 0.5  # columns that are non-zero in a larger share of the rows are never left out
@@ -132,7 +134,10 @@ class Position:
         z = scaled @ self.basis
         lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
         z /= np.where(lengths > 0, lengths, 1.0)[:, None]
-        return z, lengths if powers is None else np.ldexp(lengths, np.clip(powers, -_SAFE, _SAFE))
+        if powers is not None:
+            with np.errstate(over="ignore", under="ignore"):
+                lengths = np.ldexp(lengths, powers)
+        return z, lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +497,7 @@ def measure_support(
     counting : Counting, optional
         Adds what counting says at its half of delta.
     """
-    policy = _Policy((1 - confidence) / 2, bound, False, _seed(rng), simulate)
+    policy = _Policy.checked(confidence, bound, rng, simulate)
     return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, counting)
 
 
@@ -510,7 +515,7 @@ def held_out_support(
     Its rival u is then fixed, and k drops from the tail. This serves limits and links: pass the held-out rows strictly
     inside the limits (by the frozen formula), and a geometry of just them; the conclusion is about their span.
     """
-    policy = _Policy(1 - confidence, bound, True, 0, False)
+    policy = _Policy.checked(confidence, bound)
     return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, None)
 
 
@@ -575,6 +580,18 @@ class _Policy:
     seed: int
     simulate: bool
 
+    @classmethod
+    def checked(
+        cls, confidence: float, bound: float, rng: np.random.Generator | None = None, simulate: bool = False
+    ) -> _Policy:
+        """Return the policy of labels that all may have seen, or without `rng` that of held-out ones."""
+        check_confidence(confidence)
+        if not 0 < bound < 1:
+            raise ValueError(f"bound must be between 0 and 1, got {bound}")
+        if rng is None:
+            return cls(1 - confidence, bound, True, 0, False)
+        return cls((1 - confidence) / 2, bound, False, _seed(rng), simulate)
+
     def share(self, part: int, n_parts: int) -> float:
         """Return the delta of a part."""
         if n_parts == 1:
@@ -613,6 +630,8 @@ def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Coun
     confirmed, resolution = chain.confirmed()
     if not chain.holds:
         for part in range(1, n_parts):
+            if np.delete(confirmed, geometry.parts[part].left_out).all():
+                continue
             inside, widths = _measure_part(judged, policy, part)[1].confirmed()
             confirmed, resolution = confirmed | inside, np.minimum(resolution, widths)
     nothing = PieceSupport(0.0, 0.0, 0, 0.0, 1.0, np.zeros(d), np.zeros((d, 0)))
@@ -622,10 +641,10 @@ def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Coun
         counted = counting_eta_max(counting.n_rows, counting.n_agree, counting.hyperplane_rows, policy.delta)
         eta_max = max(eta_max, counted)
         if counted >= policy.bound:
-            confirmed, resolution = (
-                np.ones(d, dtype=bool),
-                np.minimum(resolution, _counted_resolution(judged, counting)),
-            )
+            widths = _counted_resolution(judged, counting)
+            open_columns = np.isin(np.arange(d), [j for group in span_of(judged.X[judged.agree]).groups for j in group])
+            confirmed = confirmed | ~open_columns
+            resolution = np.where(open_columns, resolution, np.minimum(resolution, widths))
     alpha = min((piece.alpha for piece in pieces), default=0.0)
     return Support(
         alpha, eta_max, weakest, tuple(pieces), confirmed, resolution, confidence, policy.bound, len(judged.X)
@@ -745,7 +764,7 @@ def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None)
     exponents, sizes = _column_sizes(X, rows)
     parts: list[Part] = []
     for left_out in _left_out(X, rows):
-        inside = rows[~X[rows][:, left_out].any(axis=1)] if left_out.size else rows
+        inside = rows[~np.asarray(X[:, left_out].any(axis=1))[rows]] if left_out.size else rows
         if parts and not inside.size:
             break
         parts.append(_part(X, exponents, left_out, inside, weights))
@@ -800,21 +819,26 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
     if k == 1 or rows.size <= k:
         return piece
     sample = _spread_out(rows, _REFINED)
-    chosen = _some(weights, sample)
-    position = piece.position
-    best, least = position, np.inf
-    for _ in range(int(np.clip(_STEP_COST / (sample.size * k * k), 3, _MOST_STEPS))):
-        M = _total(Moments(position), X, sample, chosen)
-        root = _inverse_root(M)
+    shares = np.ones(len(sample)) if weights is None else weights[sample]
+    basis = best = piece.position.basis
+    u = piece.position.images(X[sample])[0]
+    least = np.inf
+    for _ in range(_MOST_STEPS):
+        M = u.T @ (u * shares[:, None])
+        root = _inverse_root(M) * np.sqrt(np.trace(M) / k)
         if root.shape[1] < k:
             break
-        leverages = _squared_lengths(_apply(Whitened(position, root), X, sample, chosen))
-        if leverages.max() < least * (1 - 1e-6):
-            best, least = position, float(leverages.max())
-        if least * sample.size <= _ISOTROPIC * k:
+        u = u @ root
+        lengths = np.sqrt(_squared_lengths(u))
+        largest = float((shares * lengths**2).max()) / shares.sum()  # L in units of k
+        gained = largest < least * _WORTH_A_STEP
+        if largest < least * (1 - 1e-6):
+            best, least = basis, largest
+        if not gained or least * len(sample) <= _ISOTROPIC:
             break
-        position = Position(position.exponents, position.basis @ root * np.sqrt(np.trace(M) / k))
-    return Piece(piece.subspace, best)
+        u /= np.where(lengths > 0, lengths, 1.0)[:, None]
+        basis = basis @ root
+    return Piece(piece.subspace, Position(piece.position.exponents, best))
 
 
 def _column_sizes(X: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
@@ -891,16 +915,16 @@ def _unit_leverage(y: FloatArray, units: IntArray) -> float:
 
 
 def _largest_unit(geometry: Geometry, X: FloatArray) -> float:
-    """Return L of the whole table, its largest piece first."""
-    piece = max(geometry.parts[0].pieces, key=lambda piece: piece.subspace.shape[1])
-    members = _apply(geometry.parts[0].membership(geometry.exponents), X, np.arange(len(X)))
-    number = next(j for j, other in enumerate(geometry.parts[0].pieces) if other is piece)
+    """Return L of the largest piece of the whole table."""
+    part = geometry.parts[0]
+    number = int(np.argmax([piece.subspace.shape[1] for piece in part.pieces]))
+    members = _apply(part.membership(geometry.exponents), X, np.arange(len(X)))
     index = np.flatnonzero(_counted(geometry, members == number))
     if not index.size or geometry.units is None:
         return 1.0
-    weights = _some(geometry.sample_weight, index)
-    root = _inverse_root(_total(Moments(piece.position), X, index, weights))
-    return _unit_leverage(_apply(Whitened(piece.position, root), X, index, weights), geometry.units[index])
+    position, weights = part.pieces[number].position, _some(geometry.sample_weight, index)
+    root = _inverse_root(_total(Moments(position), X, index, weights))
+    return _unit_leverage(_apply(Whitened(position, root), X, index, weights), geometry.units[index])
 
 
 def _counted(geometry: Geometry, members: BoolArray) -> BoolArray:
@@ -909,10 +933,10 @@ def _counted(geometry: Geometry, members: BoolArray) -> BoolArray:
 
 
 def _spread_out(index: IntArray, size: int) -> IntArray:
-    """Return about evenly spread, never periodic members of `index`, at most `size`."""
+    """Return about `size` members of `index`, evenly spread but not periodic; all if there are not more."""
     if index.size <= size:
         return index
-    return np.sort(index[np.argsort((np.arange(index.size) * _GOLDEN) % 1.0, kind="stable")[:size]])
+    return index[(np.arange(index.size) * _GOLDEN) % 1.0 < size / index.size]
 
 
 def _some(values: FloatArray | None, index: IntArray) -> FloatArray | None:

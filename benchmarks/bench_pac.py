@@ -11,7 +11,8 @@ from harness import Case, Incorrect, Row, at_least, count, race  # isort: skip
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.linear import LinearRecovery, recover_linear
+from massart.linear import recover_linear
+from massart.recover import ArrayRecovery
 from massart.noise import Adversary, MassartNoise, decoy, dummy_table, far_constant, flip, linear, one_hot
 from massart.pac import PACFormula, PACStatus, learn_pac, remove_outliers
 
@@ -139,7 +140,7 @@ def _time(n: int) -> Row:
     w = rng.standard_normal(8)
     y = MassartNoise(0.4, far_constant).corrupt(X, X @ w, rng).labels
 
-    def judge(found: PACFormula, other: LinearRecovery) -> str:
+    def judge(found: PACFormula, other: ArrayRecovery) -> str:
         return f"reported {found.achieved:.3g}"
 
     return race(

@@ -12,7 +12,7 @@ residual: y, x and w are rounded to a relative :math:`\epsilon/2` each, and whoe
 after that: then a quarter of a unit is enough, or :math:`\epsilon s` where even that is more, so that a wrong cent
 shows at 1e13.
 
-Residuals come from one matrix product. It is off by at most :math:`(d + 2) \epsilon s`; rows that this leaves in doubt
+Residuals come from one matrix product. It is off by at most :math:`(d/2 + 2) \epsilon s`; rows that this leaves in doubt
 are computed again by compensated sums (Ogita, Rump and Oishi 2005, *Accurate sum and dot product*, Dot2), so that the
 answer depends neither on the blocks nor on the storage of the rows.
 """
@@ -122,6 +122,10 @@ class Agreement:
             slack *= 1 + EDGE
         return np.asarray(slack + arithmetic, dtype=np.float64)
 
+    def scales_up_to(self, size: float) -> bool:
+        """Tell whether what arithmetic explains is in proportion to the size of all rows that are not larger."""
+        return self.unit is None or self.relative <= self.tight or self.relative * size <= self.unit / 4
+
     def slack(self, w: FloatArray | None = None) -> float:
         """Return the part of t that every row has."""
         if not self.inputs:
@@ -206,13 +210,18 @@ def compare(
         widths = widths * link.slope
     magnitude = np.abs(residuals)
     agree = magnitude <= widths
-    doubt = (len(w) + 2) * EPS * max(1.0, link.slope) * size
+    doubt = doubt_of(w) * max(1.0, link.slope) * size
     doubtful = np.abs(magnitude - widths) <= doubt
     if doubtful.any():
         high, low = compensated_products(dense(doubtful), w)
         residuals[doubtful] = _residuals(y[doubtful], high, low, link)
         agree[doubtful] = np.abs(residuals[doubtful]) <= widths[doubtful]
     return Verified(products, residuals, widths, agree)
+
+
+def doubt_of(w: FloatArray) -> float:
+    """Return by how much of its size a residual may be off that comes from a matrix product, in any order of its sum."""
+    return (len(w) / 2 + 2) * EPS
 
 
 def _residuals(y: FloatArray, high: FloatArray, low: FloatArray, link: Link) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement.agreement import Agreement, Level, Verified, compare
+from massart.agreement.agreement import Agreement, Level, Verified, compare, doubt_of
 from massart.link import Link
 from massart.rows import Block, BoolArray, FloatArray
 
@@ -31,13 +31,34 @@ class Mark:
     column: int = 0
 
     def __call__(self, block: Block) -> Marks:
-        """Return the marks of the rows of a block."""
-        W = self.coef[:, None]
-        products, terms = block.times(W)[:, 0], block.sizes(W)[:, 0]
-        if not np.isfinite(terms).all():
-            raise FloatingPointError("a product is not finite")
+        """Return the marks of the rows of a block.
+
+        The size of a row is at least ``|y| + |w.x|``, and at most what the largest number of the block allows: that
+        decides nearly all rows, and for the others the definition does.
+        """
+        products = block.times(self.coef[:, None])[:, 0]
         y = block.y[:, self.column]
-        return self.of(compare(products, terms, y, block.dense, self.coef, self.agreement, self.link), y)
+        most = float(np.abs(self.coef).sum()) * block.largest() if len(y) else 0.0
+        if not np.isfinite(most):
+            raise FloatingPointError("a product is not finite")
+        residuals = y - self.link(products)
+        magnitude = np.abs(residuals)
+        least, doubt, slope = np.abs(y) + np.abs(products), doubt_of(self.coef), max(1.0, self.link.slope)
+        widths = slope * self.agreement.half_widths(least, self.coef)
+        agree = magnitude <= widths - slope * doubt * least
+        if not self.agreement.scales_up_to(most + float(np.abs(y).max(initial=0.0))):
+            agree[:] = False
+        upper = most + np.abs(y)
+        unclear = ~agree & (magnitude <= slope * (self.agreement.half_widths(upper, self.coef) + doubt * upper))
+        rows = Verified(products, residuals, widths, agree)
+        if unclear.any():
+            close = block.dense(unclear)
+            terms = np.abs(close) @ np.abs(self.coef)
+            near = compare(
+                products[unclear], terms, y[unclear], close.__getitem__, self.coef, self.agreement, self.link
+            )
+            residuals[unclear], widths[unclear], agree[unclear] = near.residuals, near.half_widths, near.agree
+        return self.of(rows, y)
 
     def of(self, rows: Verified, y: FloatArray) -> Marks:
         """Return the marks of rows that were compared with the formula."""

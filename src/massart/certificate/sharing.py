@@ -111,6 +111,8 @@ class Sharing:
 def bound_sharing(case: Decisive, *, budget: float = BUDGET) -> Sharing:
     """Bound the rows that another formula can share, for certain: by packing, counting, or fourth moments."""
     best, bound = None, Bound.NONE
+    if case.at_hand <= case.wrong:  # then nothing that is known of these rows proves anything
+        return Sharing(None, bound, False, np.inf)
     span = span_of(case.rows)
     for name, found in _bounds(case, case.rows[:, span.columns], budget):
         if case.proves(found):
@@ -131,11 +133,10 @@ def _bounds(case: Decisive, rows: FloatArray, budget: float) -> Iterator[tuple[B
         found = packing_bound(rows, wrong + case.slack, sample_weight=weights, limit=case.limit, budget=budget)
         if found is not None:
             yield Bound.PACKING, found
-    if at_hand > wrong:
-        found = slab_count(rows, sample_weight=weights, limit=case.limit, budget=_ENUMERATION_SHARE * budget)
-        if found is not None:
-            yield Bound.EXACT, found
-            return
+    found = slab_count(rows, sample_weight=weights, limit=case.limit, budget=_ENUMERATION_SHARE * budget)
+    if found is not None:
+        yield Bound.EXACT, found
+        return
     if wrong < largest_off_share(k) * at_hand:
         found = fourth_moment_bound(rows, sample_weight=weights, limit=case.limit, budget=budget)
         if found is not None:

@@ -64,6 +64,7 @@ def recover_arrays(
     sample = Sample(rows, labels, check_weights(sample_weight, len(rows)), np.arange(len(rows)))
     candidates = levels(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
     coef, agreement = solve(sample, candidates, options)
+    agreement = agreement.uncapped
     formula = Formula(coef, agreement, link)
     judges = Judges(
         sample, geometry_of(rows, sample_weight=sample.weights), None, None, Assumption(), options.rng

@@ -47,14 +47,15 @@ HOLDING_OUT, FINDING_SHARE = 200, 0.25
 WORTH_SAMPLING = 4
 """A table of fewer samples than this is taken whole."""
 
-EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 2
+EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 1
 """Rounds of search in a sample that can still grow: more rows help more than more search; and on shuffled labels."""
 
 LOOKS = 6
 """Most times that rows are looked at where support is weak."""
 
 MOST_NOISY_ROWS = 20_000
-SHUFFLES = 2
+SHUFFLES, PLENTY = 2, 10
+"""How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +157,10 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A formula, counted on the rows that may propose."""
+    """A formula, counted on the rows that may propose; and its level of agreement once its numbers are exact."""
 
     formula: Formula
+    if_exact: Agreement
     weight: float
     chance: float
     decided: float
@@ -182,7 +184,9 @@ class _Driver:
         n, d = rows.n_rows, rows.n_columns
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
         size = min(n, size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
-        judging = rows.sample(size, options.rng).in_canonical_order()
+        judging = rows.sample(size, options.rng)
+        if size == n:
+            judging = judging.in_canonical_order()
         _check_size(judging)
         per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
         self.first_size = max(per_column * d, SMALLEST_SAMPLE)
@@ -285,15 +289,17 @@ class _Driver:
         )
         pieces = decompose(sample.X, sample_weight=sample.weights, callback=options.callback)
         proposal = propose(sample, candidates, self.link, options, pieces)
-        return self._counted(finding, Formula(proposal.coef, proposal.agreement, self.link))
+        return self._counted(finding, proposal)
 
-    def _counted(self, finding: Sample, formula: Formula) -> _Found:
+    def _counted(self, finding: Sample, proposal: Proposal) -> _Found:
+        formula = Formula(proposal.coef, proposal.agreement.uncapped, self.link)
         found, marks = formula.marks(finding)
         counts = finding.counts
         decided = float(counts[(marks & AGREES > 0) & (marks & DECISIVE > 0)].sum())
         scouts = replace(self.scouts, rows=finding)
         support = measure_support_of(formula, scouts, found, marks, simulate=False)
-        return _Found(formula, float(counts[found.agree].sum()), chance_inside(found, counts), decided, support)
+        weight, chance = float(counts[found.agree].sum()), chance_inside(found, counts)
+        return _Found(formula, proposal.agreement, weight, chance, decided, support)
 
     def _final(self, j: int, found: _Found) -> _Outcome:
         """Return the formula in its shortest form and in exact numbers, with all rows marked, and judged."""
@@ -309,7 +315,8 @@ class _Driver:
         short = shorten(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
         agree = formula.agreement.agree(rows.X, rows.y, short.coef, self.link)
         coef, fractions = snap(rows.X, rows.y, agree, short.coef, formula.agreement, self.link)
-        formula = replace(formula, coef=coef)
+        exact = all(value is not None for value in fractions)
+        formula = replace(formula, coef=coef, agreement=found.if_exact if exact else formula.agreement)
         marks = self._marks(formula, j)
         certificate = judge(
             formula,
@@ -326,7 +333,20 @@ class _Driver:
         return _Outcome(coef, fractions, marks, certificate, errors)
 
     def _shuffled(self, finding: Sample, formula: Formula) -> float:
-        """Return the largest share of rows that some formula fits when labels are shuffled over the rows."""
+        """Return the largest share of rows that some formula fits when labels are shuffled over the rows.
+
+        Labels of which hardly two are alike agree by chance on no more rows than there are columns: then, and where far
+        more rows agree than labels are alike, that is told without a search.
+        """
+        total = float(finding.counts.sum())
+        found, _ = formula.marks(finding)
+        width = 2 * float(np.median(found.half_widths))
+        labels = np.sort(finding.y)
+        alike = int((np.searchsorted(labels, labels + width, side="right") - np.arange(len(labels))).max())
+        weight = float(finding.counts[found.agree].sum())
+        free = self.rows.n_columns / len(labels)
+        if weight - free * total > PLENTY * total * alike / len(labels):
+            return free
         sample = finding
         if self.first_size * WORTH_SAMPLING <= len(finding.index):
             sample = self._drawn(finding, self.first_size, None)
@@ -336,8 +356,8 @@ class _Driver:
         for _ in range(SHUFFLES):
             order = self.options.rng.permutation(len(sample.y))
             shuffled = replace(sample, y=sample.y[order])
-            found: Proposal = propose(shuffled, (formula.agreement,), self.link, options, pieces)
-            best = max(best, found.weight / float(sample.counts.sum()))
+            other = propose(shuffled, (formula.agreement,), self.link, options, pieces)
+            best = max(best, other.weight / float(sample.counts.sum()))
         return best
 
     def _noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome | None:

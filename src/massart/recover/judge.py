@@ -55,6 +55,10 @@ from massart.rows import BoolArray, FloatArray, Sample
 PLURALITY = 0.05
 """Share of rows, beyond those that any formula fits, that a plurality has at least."""
 
+CLEARLY_SPANNED = 1e-3
+"""Share of the evidence in every direction at which the rows that agree span what all rows do."""
+
+_LOOKED_AT = 5_000  # labels of which the most frequent is looked for
 _DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those that any formula fits
 _SMALL_GAIN = 2  # rows a term that a formula explains beyond the most frequent value, at least
 
@@ -139,7 +143,8 @@ def judge(
     rows = judges.rows
     found, marks = formula.marks(rows)
     told = (marks & AGREES > 0) & (marks & DECISIVE > 0) & rows.X.any(axis=1)
-    span = span_of(rows.X[told])
+    support = measure_support_of(formula, judges, found, marks)
+    span = _span(rows.X, told, support)
     counts = _Counts.of(tally, formula.link, rows, marks)
     case = Decisive(
         rows.X[told] / np.maximum(found.half_widths[told], np.finfo(float).tiny)[:, None],
@@ -169,7 +174,6 @@ def judge(
     if nothing is not Reason.NOTHING:
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
-    support = measure_support_of(formula, judges, found, marks)
     sharing = bound_sharing(case)
     eta_max = support.eta_max if formula.link.invertible else _eta_max_of_link(formula, judges, found, marks)
     if not sharing.proven and eta_max < judges.assumption.wrong_at_most and formula.link.invertible:
@@ -194,6 +198,14 @@ def judge(
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
     return replace(draft, reason=Reason.DIRECTION)
+
+
+def _span(X: FloatArray, told: BoolArray, support: Support) -> Span:
+    """Return the span of the rows that tell a product and agree: that of all rows where these clearly agree in part."""
+    d = X.shape[1]
+    if support.alpha > CLEARLY_SPANNED and sum(piece.dimension for piece in support.pieces) == d:
+        return Span(d, np.arange(d), np.zeros((d, 0)), ())
+    return span_of(X[told])
 
 
 def measure_support_of(
@@ -303,13 +315,13 @@ def _nothing(formula: Formula, rows: Sample, marks: Marks, counts: _Counts, span
         return Reason.FEW
     if not formula.link.invertible and counts.active == 0:
         return Reason.LIMITS
-    agree = marks & AGREES > 0
-    values, where = np.unique(rows.y[rows.X.any(axis=1)], return_inverse=True)
+    used = np.flatnonzero(rows.X.any(axis=1))[:_LOOKED_AT]
+    weights, agree = rows.counts[used], marks[used] & AGREES > 0
+    values, where = np.unique(rows.y[used], return_inverse=True)
     if len(values) == 1:
         return Reason.NOTHING
-    weights = rows.counts[rows.X.any(axis=1)]
     most = float(np.bincount(where.ravel(), weights).max())
-    explained = float(rows.counts[agree & rows.X.any(axis=1)].sum())
+    explained = float(weights[agree].sum())
     n_terms = int(np.count_nonzero(formula.coef))
     everything = explained == weights.sum()
     if not everything and explained - most <= _SMALL_GAIN * n_terms:

@@ -6,6 +6,7 @@ import numpy as np
 
 from massart.agreement import Agreement, Verified, verify
 from massart.agreement.agreement import EDGE, compensated_products
+from massart.exact.rounded import guess_formula
 from massart.l1 import l1_regression
 from massart.link import Link
 from massart.rows import FloatArray
@@ -15,7 +16,7 @@ NEAR = 2.0**-26
 
 _STEPS = 3
 _ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
-_NEARBY = 2.0  # half-widths: rows that may lie in their intervals once the formula has moved
+_NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
 _MOST_ROWS = 20_000  # of one linear program
 
 
@@ -50,9 +51,13 @@ def polish(
     if cleared is not None:
         attempt(cleared, weight)
     if agreement.rounded:
-        moved = _into_intervals(X, y, best, found, link)
-        if moved is not None:
-            attempt(moved, np.nextafter(weight, np.inf))
+        for reach in _NEARBY:  # wrong rows nearby pull: fewer of them take part each time
+            moved = _into_intervals(X, y, best, found, link, reach)
+            if moved is not None and attempt(moved, np.nextafter(weight, np.inf)):
+                told = found.agree & link.decisive(found.products) & link.decisive(y, found.half_widths)
+                guess = guess_formula(X[told], link.inverse(y[told]), best, agreement)
+                if guess is not None:
+                    attempt(guess, weight)
     return best, found
 
 
@@ -82,13 +87,15 @@ def least_squares(X: FloatArray, y: FloatArray) -> FloatArray:
     return np.asarray(w / scales)
 
 
-def _into_intervals(X: FloatArray, y: FloatArray, w: FloatArray, found: Verified, link: Link) -> FloatArray | None:
+def _into_intervals(
+    X: FloatArray, y: FloatArray, w: FloatArray, found: Verified, link: Link, reach: float
+) -> FloatArray | None:
     """Move `w` into the intervals of rounded labels, y - t <= w.x <= y + t, where least squares stays outside of some.
 
     The sum of what is missing to the interval of each row nearby is a one-sided L1 problem of two rows each.
     """
     t = found.half_widths
-    near = (np.abs(found.residuals) <= _NEARBY * t) & link.decisive(found.products) & link.decisive(y, t)
+    near = (np.abs(found.residuals) <= reach * t) & link.decisive(found.products) & link.decisive(y, t)
     outside = near & ~found.agree
     if not outside.any():
         return None

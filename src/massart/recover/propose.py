@@ -75,7 +75,7 @@ class Proposal:
     agreement : Agreement
         The level at which it was found.
     rows : Verified
-        The rows of the sample next to it.
+        The rows of the sample next to it, at that level without the cap for coefficients that are exact numbers.
     weight : float
         Of the rows that agree.
     """
@@ -117,8 +117,9 @@ def propose(
         if best is not None and not _crowded(best, y, level, counts):
             continue
         start = None if best is None else best.coef / unit
-        w = problem.solve(level.scaled(unit), start) * unit
-        found = verify(X, y, w, level, link)
+        loose = level.uncapped
+        w = problem.solve(loose.scaled(unit), start) * unit
+        found = verify(X, y, w, loose, link)
         answer = Proposal(w, level, found, float(counts[found.agree].sum()))
         if best is None or (_gains(answer, best, counts) and has_edge(answer, y, counts)):
             best = answer

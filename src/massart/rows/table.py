@@ -27,6 +27,7 @@ from massart.rows.arrays import (
 
 _BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
 _HASH_SEED = 0
+_RUN = 16  # rows of a sample that follow each other
 
 Sum = TypeVar("Sum", bound="Addable")
 
@@ -68,10 +69,11 @@ class Block:
         product += W[-1]
         return product
 
-    def sizes(self, W: FloatArray) -> FloatArray:
-        """Return the sums of the magnitudes of the terms in ``times(W)``."""
-        rows, W = abs(self.rows), np.abs(W)
-        return np.asarray(rows @ W[:-1]) + W[-1] if self.intercept else np.asarray(rows @ W)
+    def largest(self) -> float:
+        """Return the largest magnitude of a number in the block, NaN included; that of the constant is 1."""
+        values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
+        largest = float(np.maximum(values.max(initial=0), -values.min(initial=0))) if values.size else 0.0
+        return max(largest, 1.0) if self.intercept else largest
 
     def dense(self, chosen: BoolArray | None = None) -> FloatArray:
         """Return the rows, or the chosen ones, as an array with their constant column."""
@@ -224,10 +226,16 @@ class ArrayRows:
         return int(self._y.shape[1])
 
     def sample(self, size: int, rng: np.random.Generator) -> Sample:
-        """Return `size` random rows of positive weight, all of them if there are not more."""
-        candidates = self.n_rows if self._weights is None else np.flatnonzero(self._weights)
-        count = self.n_rows if self._weights is None else len(np.atleast_1d(candidates))
-        index = np.sort(rng.choice(candidates, min(size, count), replace=False))
+        """Return about `size` random rows of positive weight, all of them if there are not more."""
+        if self._weights is not None:
+            candidates = np.flatnonzero(self._weights)
+            index = np.sort(rng.choice(candidates, min(size, len(candidates)), replace=False))
+        elif size >= self.n_rows:
+            index = np.arange(self.n_rows)
+        else:  # short runs of rows, which are near each other in memory, from all over the table
+            starts = np.sort(rng.choice(-(-self.n_rows // _RUN), -(-size // _RUN), replace=False))
+            index = (starts[:, None] * _RUN + np.arange(_RUN)).ravel()
+            index = index[index < self.n_rows]
         weights = None if self._weights is None else self._weights[index]
         X = Block(self._X[index], self._y[index], weights, self._intercept, 0).dense()
         if not np.isfinite(X).all():

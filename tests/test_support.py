@@ -99,6 +99,16 @@ def test_alpha_is_invariant_to_maps_of_the_columns_and_to_scaling_of_the_rows(rn
     assert plain.weakest.leverage * 400 / 5 == pytest.approx(1.0, abs=0.02)  # radial isotropy: L = k / n
 
 
+def test_huge_scales_of_rows_and_columns_change_nothing_where_entries_are_zero(rng):
+    X = (rng.random((500, 4)) < 0.6) * rng.integers(1, 9, (500, 4)) * 1.0
+    agree = rng.random(500) > 0.2
+    plain = measured(X, agree, simulate=False)
+    scaled = X * np.array([1e-100, 1, 1e100, 1e-60]) * 10.0 ** rng.choice([-150, -90, 0, 90, 150], (500, 1))
+    other = measured(scaled, agree, simulate=False)
+    assert other.alpha == pytest.approx(plain.alpha, abs=3e-3)
+    assert other.confirmed.tolist() == plain.confirmed.tolist() == [True] * 4
+
+
 def test_permuting_rows_or_columns_changes_nothing(rng):
     X = np.column_stack([np.ones(500), rng.standard_normal((500, 3)), rng.random(500) < 0.03]).astype(float)
     agree = rng.random(500) > 0.2
@@ -401,6 +411,22 @@ def test_parts_confirm_what_the_whole_table_cannot(rng):
     assert result.confirmed.tolist() == [True, True, True, False]
 
 
+def test_parts_ask_only_rows_that_are_zero_in_what_they_leave_out(rng):
+    X = np.column_stack([one_hot(np.minimum(rng.geometric(0.4, 800) - 1, 5), 6), rng.standard_normal((800, 2))])
+    geometry = geometry_of(X)
+    assert len(geometry.parts) > 2
+    for part in geometry.parts:
+        members = part.membership(geometry.exponents)(X)
+        outside = X[:, part.left_out].any(axis=1)
+        assert (members[outside] == -1).all()
+        assert (members[~outside] >= 0).all()
+        # A row lies in the pieces up to its own, and not in those before it.
+        projections = np.array([np.linalg.norm(X @ piece.subspace, axis=1) for piece in part.pieces])
+        for row in np.flatnonzero(~outside):
+            assert projections[members[row], row] > 1e-9
+            assert (projections[members[row] + 1 :, row] < 1e-9).all()
+
+
 def test_delta_is_split_as_documented(rng, monkeypatch):
     spent = []
 
@@ -466,6 +492,21 @@ def test_resolution_holds_against_a_rival_that_uses_the_slack(rng):
     assert result.confirmed.all()
     assert (np.abs(u) <= result.resolution).all()
     assert (result.resolution < 100).all()
+
+
+def test_resolution_is_no_smaller_than_what_every_row_allows():
+    h, n = 0.5, 400
+    half = np.full(n, h)
+    result = measured(np.ones((n, 1)), np.ones(n, dtype=bool), half)  # u = 2h fits every row
+    assert 2 * h <= result.resolution[0] <= 2 * h * 1.6
+    X = np.column_stack([np.r_[np.ones(360), np.full(40, 10.0)], np.r_[np.zeros(360), np.ones(40)]])
+    u = np.array([2 * h, -22 * h])  # uses what the first piece leaves open in the second
+    assert (np.abs(X @ u) <= 2 * h).all()
+    result = measured(X, np.ones(n, dtype=bool), half)
+    assert len(result.pieces) == 2
+    assert result.confirmed.all()
+    assert (np.abs(u) <= result.resolution).all()
+    assert (result.resolution <= 5 * np.abs(u)).all()
 
 
 def test_a_few_tiny_rows_do_not_spoil_the_resolution(rng):

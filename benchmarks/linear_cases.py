@@ -136,7 +136,7 @@ class Answer:
     @property
     def claimed(self) -> bool:
         """Whether the answer says of itself that it is right."""
-        return self.verdict in (Verdict.PROVEN, Verdict.MAJORITY)
+        return self.verdict is not None and self.verdict.stands
 
 
 def default(X: FloatArray, y: FloatArray, trial: int) -> tuple[FloatArray, Verdict]:

@@ -26,7 +26,7 @@ from massart.noise import (
     zero,
 )
 from massart.progress import Progress
-from massart.relu import recover_relu
+from massart.relu import RELU, recover_relu
 from relu_cases import FAMILIES, ReluCell, attempt, default, wrong_claims
 
 ADVERSARIES = {
@@ -40,7 +40,6 @@ ADVERSARIES = {
     "1.1": lambda w, rng: scale(1.1),
     "-100": lambda w, rng: scale(-100.0),
 }
-CLAIMS = (Verdict.PROVEN, Verdict.MAJORITY)
 SLOW = ("intercept", "50 columns")
 
 
@@ -59,7 +58,7 @@ def table(n, d, eta, adversary, seed=0):
 # --- recovery ---
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.3), st.integers(0, 2**32 - 1))
 def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     d = 2 + seed % 5
@@ -67,10 +66,11 @@ def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     found = recover_relu(X, y)
     assert relative_error(found.coef, w) <= 1e-12
     np.testing.assert_array_equal(found.agree, np.abs(y - relu(X, w)) <= 1e-9 * (np.abs(X) @ np.abs(w)))
-    assert found.tolerance.absolute == 0
+    assert found.agreement.label == 0
     assert found.n_queries == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "trial"),
     [(cell, trial) for name, cells in FAMILIES.items() for cell in cells for trial in range(1 if name in SLOW else 2)],
@@ -107,8 +107,8 @@ def test_float32_tables_are_exact_up_to_their_own_rounding():
     found = recover_relu(coarse, labels)
     assert relative_error(found.coef, w) <= 1e-6
     np.testing.assert_array_equal(found.agree, ~changed)
-    assert found.certificate.verdict in CLAIMS
-    assert found.tolerance.reason == "rounding of float32"
+    assert found.certificate.verdict.stands
+    assert str(found.agreement) == "within rounding of float32"
 
 
 @pytest.mark.parametrize("tolerance", ["auto", 0.005])
@@ -120,10 +120,10 @@ def test_labels_in_cents_need_the_looser_tolerance_and_get_it(tolerance):
     wrong = (rng.random(400) < 0.3) & (y > 0)
     y[wrong] = np.round(1.1 * y[wrong], 2)
     found = recover_relu(X, y, tolerance=tolerance)
-    assert found.tolerance.absolute == 0.005
+    assert found.agreement.label == 0.005
     np.testing.assert_array_equal(found.agree, ~wrong)
     assert relative_error(found.coef, w) < 1e-4
-    assert found.certificate.verdict in CLAIMS
+    assert found.certificate.verdict.stands
     assert found.certificate.tolerance == 0.005
 
 
@@ -137,7 +137,7 @@ def test_a_false_majority_on_a_subspace_is_not_claimed(seed):
     y[outside] = rng.integers(0, 60, outside.sum()) + 0.5
     found = recover_relu(X, y)
     assert 2 * found.agree.sum() > len(y)
-    assert found.certificate.verdict not in CLAIMS
+    assert not found.certificate.verdict.stands
 
 
 def test_more_than_half_wrong_is_not_claimed():
@@ -152,7 +152,7 @@ def test_more_than_half_wrong_is_not_claimed():
 def test_labels_without_a_rule_are_not_claimed():
     rng = np.random.default_rng(0)
     for labels in (rng.standard_normal(200), relu(rng.standard_normal((200, 1)), [1.0]), rng.random(200)):
-        assert recover_relu(gaussian(200, 4, rng), labels).certificate.verdict not in CLAIMS
+        assert recover_relu(gaussian(200, 4, rng), labels).certificate.verdict is Verdict.NONE
 
 
 # --- brute force on small tables ---
@@ -206,43 +206,44 @@ def with_gaps(values):
     return [*values, *middles, values[0] - 0.01, values[-1] + 0.01]
 
 
-@settings(max_examples=150)
-@given(st.integers(0, 2**32 - 1))
-def test_no_parameter_that_rows_confirm_fits_more_rows_of_a_small_table(seed):
+def test_no_parameter_that_rows_confirm_fits_more_rows_of_a_small_table():
     """Any d decisive rows have a parameter, and one more may be a repeated row: those need not be found."""
-    X, y = small_table(seed)
-    found = recover_relu(X, y)
-    ours = fitted(X, y, found.coef).sum()
-    if (fitted(X, y, found.coef) & (y > 0)).sum() <= X.shape[1] + 1:
-        assert ours >= (y == 0).sum(), "where nothing is known, zero fits no more"
-    for w in determined(X, y):
-        rows = fitted(X, y, w)
-        if (rows & (y > 0)).sum() > X.shape[1] + 1:
-            assert ours >= rows.sum()
+    confirmed = quiet = 0
+    for seed in range(100):
+        X, y = small_table(seed)
+        found = recover_relu(X, y)
+        ours = fitted(X, y, found.coef).sum()
+        if (fitted(X, y, found.coef) & (y > 0)).sum() <= X.shape[1] + 1:
+            assert ours >= (y == 0).sum(), "where nothing is known, zero fits no more"
+            quiet += 1
+        for w in determined(X, y):
+            rows = fitted(X, y, w)
+            if (rows & (y > 0)).sum() > X.shape[1] + 1:
+                assert ours >= rows.sum()
+                confirmed += 1
+    assert confirmed > 50
+    assert quiet > 10
 
 
-@settings(max_examples=150)
-@given(st.integers(0, 2**32 - 1))
-def test_what_is_proven_of_a_small_table_is_true(seed):
-    X, y = small_table(seed)
-    found = recover_relu(X, y)
-    if found.certificate.verdict is not Verdict.PROVEN:
-        return
-    ours = fitted(X, y, found.coef).sum()
-    for w in all_kinds(X, y):
-        assert np.abs(w - found.coef).max() < 1e-9 or fitted(X, y, w).sum() < ours
-
-
-def test_some_small_tables_are_proven():
-    verdicts = [recover_relu(*small_table(seed)).certificate.verdict for seed in range(60)]
-    assert verdicts.count(Verdict.PROVEN) >= 10
-    assert verdicts.count(Verdict.PLURALITY) >= 10
+def test_what_is_proven_of_a_small_table_is_true():
+    claims = 0
+    for seed in range(200):
+        X, y = small_table(seed)
+        found = recover_relu(X, y)
+        if found.certificate.verdict is not Verdict.PROVEN:
+            continue
+        claims += 1
+        ours = fitted(X, y, found.coef).sum()
+        for w in all_kinds(X, y):
+            assert np.abs(w - found.coef).max() < 1e-9 or fitted(X, y, w).sum() < ours
+    assert claims > 20
 
 
 # --- laws ---
 
 
-@settings(max_examples=15)
+@pytest.mark.slow
+@settings(max_examples=8)
 @given(st.sampled_from(["flip", "constant", "decoy", "gross"]), st.integers(0, 2**32 - 1))
 def test_recovery_follows_the_units_and_the_order_of_the_rows(name, seed):
     X, y, _, _ = table(200, 4, 0.35, name, seed)
@@ -268,7 +269,7 @@ def test_recovery_follows_linear_maps_of_the_rows():
     assert relative_error(M @ recover_relu(X @ M, y).coef, w) <= 1e-12
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_weights_repeat_rows(seed):
     X, y, _, _ = table(120, 3, 0.3, "decoy", seed)
@@ -298,13 +299,18 @@ def test_weights_decide_which_formula_has_the_majority():
     assert found.certificate.n_rows == 160 + 5 * 80
 
 
-@settings(max_examples=40)
-@given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.45), st.integers(0, 2**32 - 1))
-def test_the_numbers_of_the_certificate_are_those_of_the_answer(name, eta, seed):
+def test_the_numbers_of_the_certificate_are_those_of_the_answer():
+    verdicts = [
+        check_numbers(name, eta, seed) for name in sorted(ADVERSARIES) for seed, eta in enumerate((0.0, 0.2, 0.45))
+    ]
+    assert verdicts.count(Verdict.PROVEN) > 5
+    assert len({*verdicts} - {Verdict.PROVEN}) > 0
+
+
+def check_numbers(name, eta, seed):
     X, y, _, _ = table(150, 3, eta, name, seed)
     found = recover_relu(X, y)
-    residuals = y - np.maximum(X @ found.coef, 0.0)
-    agree = found.tolerance.agree(residuals, np.abs(X) @ np.abs(found.coef) + np.abs(y))
+    agree = found.agreement.agree(X, y, found.coef, RELU)
     np.testing.assert_array_equal(found.agree, agree)
     certificate = found.certificate
     possible = y >= 0
@@ -317,10 +323,12 @@ def test_the_numbers_of_the_certificate_are_those_of_the_answer(name, eta, seed)
     if certificate.verdict is Verdict.PROVEN:
         missed = possible.sum() - agree.sum()
         assert certificate.n_decisive - certificate.hyperplane_rows > missed
-    if certificate.verdict in CLAIMS:
+    if certificate.verdict.stands:
         assert 2 * certificate.n_decisive > certificate.n_active
-        assert 2 * certificate.n_agree > certificate.n_rows
-        assert f"Of the {certificate.n_active} rows where it is not clipped" in certificate.explain()
+        assert certificate.support.alpha > 0.5 or certificate.verdict.certain
+        between = f"Where it is between its limits, {certificate.n_decisive} rows agree"
+        assert between in certificate.explain()
+    return certificate.verdict
 
 
 def test_the_same_generator_gives_the_same_bytes():
@@ -379,7 +387,7 @@ def test_labels_that_are_all_zero_leave_every_coefficient_open():
     found = recover_relu(gaussian(60, 3, np.random.default_rng(0)), np.zeros(60))
     np.testing.assert_array_equal(found.coef, 0)
     assert found.agree.all()
-    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
+    assert found.certificate.verdict is Verdict.NONE
     assert (found.certificate.rank, found.certificate.n_agree, found.certificate.n_decisive) == (0, 60, 0)
 
 
@@ -388,7 +396,7 @@ def test_labels_that_are_all_negative_agree_with_nothing():
     found = recover_relu(gaussian(60, 3, rng), -1 - rng.random(60))
     np.testing.assert_array_equal(found.coef, 0)
     assert not found.agree.any()
-    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
+    assert found.certificate.verdict is Verdict.NONE
     assert (found.certificate.n_rows, found.certificate.n_agree) == (0, 0)
 
 
@@ -414,14 +422,10 @@ def test_odd_tables_get_an_honest_answer(X, y):
     X, y = np.asarray(X), np.asarray(y)
     found = recover_relu(X, y)
     assert np.isfinite(found.coef).all()
-    sizes = np.abs(X) @ np.abs(found.coef) + np.abs(y)
-    residuals = y - np.maximum(X @ found.coef, 0.0)
-    np.testing.assert_array_equal(found.agree, found.tolerance.agree(residuals, sizes))
+    np.testing.assert_array_equal(found.agree, found.agreement.agree(X, y, found.coef, RELU))
     certificate = found.certificate
     assert certificate.explain()
-    if (found.agree & (y > 0)).sum() <= X.shape[1]:
-        assert certificate.verdict not in CLAIMS
-        assert certificate.determined is Verdict.PLURALITY
+    assert (certificate.verdict is Verdict.NONE) or (found.agree & (y > 0)).sum() > certificate.rank
 
 
 def test_a_table_of_one_column_is_proven():
@@ -433,11 +437,12 @@ def test_a_table_of_one_column_is_proven():
 def test_undetermined_columns_are_named():
     X = gaussian(80, 3, np.random.default_rng(0))
     X = np.column_stack([X, 2 * X[:, 0], np.zeros(80)])
-    names = ["a", "b", "c", "twice a", "nothing"]
-    found = recover_relu(X, relu(X[:, :3], [1.0, 2.0, 3.0]), column_names=names)
-    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
-    assert found.certificate.determined is Verdict.PROVEN
-    assert set(found.certificate.undetermined_columns) == {("a", "twice a"), ("nothing",)}
+    found = recover_relu(X, relu(X[:, :3], [1.0, 2.0, 3.0]))
+    certificate = found.certificate
+    assert certificate.verdict is Verdict.PROVEN
+    assert set(certificate.undetermined_columns) == {(0, 3), (4,)}
+    assert certificate.rank == 3
+    np.testing.assert_allclose(X[found.agree] @ certificate.undetermined, 0, atol=1e-12)
     assert found.agree.all()
 
 
@@ -453,7 +458,6 @@ def test_undetermined_columns_are_named():
         ({"tolerance": "loose"}, "tolerance"),
         ({"sample_weight": [0.0, 0, 0]}, "sample_weight"),
         ({"sample_weight": [1.0, 1]}, "sample_weight must have shape"),
-        ({"column_names": ["only one"]}, "column_names"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

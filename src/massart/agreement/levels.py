@@ -25,7 +25,7 @@ ARITHMETIC = 6
 _COARSE = 2.0  # the same for float32, in units of its rounding, with one half a column: w is solved for in float64
 _UNITS_IN_SPREAD = 20  # rounding is plausible when half of the labels span so many units: else a label says nothing
 _MOST_ZEROS = 12  # of a grid of 10^k
-_LOOKED_AT = 2_000
+_LOOKED_AT = 500
 
 
 def levels(

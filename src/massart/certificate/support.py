@@ -49,7 +49,7 @@ open, too: :math:`2 h_i + \sum_l R_l |x_i|_{M_l^{-1}}` takes the place of :math:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -103,7 +103,8 @@ RANK = 1e-12
 """Eigenvalues of M below this fraction of the largest are rounding: such directions are undetermined."""
 
 _SAMPLE = 5_000  # rows that the transform is found on
-_REFINED = 20_000  # rows of the last steps towards isotropy
+_SIZED = 1_000  # rows that tell the size of columns
+_REFINED = 10_000  # rows of the last steps towards isotropy
 _MOST_STEPS = 20
 _WORTH_A_STEP = 0.995  # ... which must bring L down by so much
 _ISOTROPIC = 1.01  # L in units of k / n at which steps end
@@ -112,6 +113,7 @@ _RARE = 0.5  # columns that are non-zero in a larger share of the rows are never
 _GOLDEN = 0.6180339887498949
 _SAFE = 900  # exponents of two that leave room for squares of ratios
 _BINS = 2300  # binary exponents of c h^2
+_PLAIN = 64  # exponents of columns that need no care
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +132,17 @@ class Position:
 
     def images(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return z / |z| (zero for z = 0) and |z| in the caller's units, for each row."""
+        if np.abs(self.exponents).max(initial=0) <= _PLAIN:  # then one product does, unless squares vanish or overflow
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                z = rows @ np.ldexp(self.basis, -self.exponents[:, None])
+                squares = _squared_lengths(z)
+            if squares.min(initial=1.0) > 1e-200 and squares.max(initial=1.0) < 1e200:
+                lengths = np.sqrt(squares)
+                z /= lengths[:, None]
+                return z, lengths
         scaled, powers = _scaled(rows, self.exponents)
         z = scaled @ self.basis
-        lengths = np.sqrt(np.einsum("ij,ij->i", z, z))
+        lengths = np.sqrt(_squared_lengths(z))
         z /= np.where(lengths > 0, lengths, 1.0)[:, None]
         if powers is not None:
             with np.errstate(over="ignore", under="ignore"):
@@ -292,10 +302,10 @@ class Membership:
 
     def __call__(self, rows: FloatArray) -> IntArray:
         """Return the number of the last piece on which the row's projection is not zero."""
-        scaled = _scaled(rows, self.exponents)[0]
-        belongs = scaled.any(axis=1) & ~rows[:, self.left_out].any(axis=1)
+        belongs = rows.any(axis=1) & ~rows[:, self.left_out].any(axis=1)
         if self.starts.size <= 1:
             return np.where(belongs, 0, -1)
+        scaled = _scaled(rows, self.exponents)[0]
         squares = np.add.reduceat((scaled @ self.subspaces) ** 2, self.starts, axis=1)
         present = squares > INSIDE**2 * _squared_lengths(scaled)[:, None]
         last = present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
@@ -474,6 +484,7 @@ def measure_support(
     confidence: float = CONFIDENCE,
     rng: np.random.Generator,
     simulate: bool = True,
+    tails: bool = True,
     counting: Counting | None = None,
 ) -> Support:
     """Return the support of a formula, given which rows agree with it.
@@ -494,10 +505,12 @@ def measure_support(
         alone: so that formulas meet the same draws (others would be a second look).
     simulate : bool
         Simulate tails where that is cheap; must not depend on labels.
+    tails : bool
+        False for alpha and the weak directions alone: then nothing is excluded or confirmed.
     counting : Counting, optional
         Adds what counting says at its half of delta.
     """
-    policy = _Policy.checked(confidence, bound, rng, simulate)
+    policy = replace(_Policy.checked(confidence, bound, rng, simulate), tails=tails)
     return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, counting)
 
 
@@ -579,6 +592,7 @@ class _Policy:
     fixed: bool  # u was fixed before the labels were read
     seed: int
     simulate: bool
+    tails: bool = True
 
     @classmethod
     def checked(
@@ -628,7 +642,7 @@ def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Coun
     n_parts = len(geometry.parts)
     pieces, chain = _measure_part(judged, policy, 0)
     confirmed, resolution = chain.confirmed()
-    if not chain.holds:
+    if not chain.holds and policy.tails:
         for part in range(1, n_parts):
             if np.delete(confirmed, geometry.parts[part].left_out).all():
                 continue
@@ -669,17 +683,19 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
         root = _inverse_root(M)
         shares, axes = np.linalg.eigh(root.T @ M_A @ root)
         alpha = float(np.clip(shares[0], 0.0, 1.0))
+        weak = np.ldexp(position.basis @ root @ axes[:, shares < 0.5], -geometry.exponents[:, None])
+        direction = _direction(position.basis @ root @ axes[:, 0], geometry)
+        if not policy.tails:
+            measured.append(PieceSupport(alpha, 0.0, root.shape[1], float(index.size), 1.0, direction, weak))
+            chain.holds = False
+            continue
         earlier = tuple(chain.earlier) if chain.holds else ()
         spread = _total(Leverages(position, root, earlier), X, index, weights, agree, widths)
         tail, leverage = _tail(judged, policy, index, Whitened(position, root), spread.leverage, delta, (number, j))
         eta_max, quantile = tail.eta_max(alpha, delta, policy.bound) if spans else (0.0, np.inf)
         passes = alpha > quantile
         eta_max = max(eta_max, policy.bound) if passes else min(eta_max, float(np.nextafter(policy.bound, 0.0)))
-        weak = np.ldexp(position.basis @ root @ axes[:, shares < 0.5], -geometry.exponents[:, None])
-        direction = _direction(position.basis @ root @ axes[:, 0], geometry)
-        measured.append(
-            PieceSupport(alpha, eta_max, root.shape[1], float(index.size), leverage, direction, weak),
-        )
+        measured.append(PieceSupport(alpha, eta_max, root.shape[1], float(index.size), leverage, direction, weak))
         radius = spread.radius(alpha - quantile) if passes and chain.holds else np.inf
         spans = spans and root.shape[1] == M.shape[0]
         if radius < np.inf:
@@ -849,7 +865,7 @@ def _column_sizes(X: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
     """
     d = X.shape[1]
     exponents, sizes = np.zeros(d, dtype=np.intp), np.ones(d)
-    sample = X[_spread_out(rows, _SAMPLE)]
+    sample = X[_spread_out(rows, _SIZED)]
     for j in np.flatnonzero(~sample.any(axis=0)) if len(sample) < len(rows) else ():
         sample = np.vstack([sample, X[_spread_out(rows[X[rows, j] != 0], 64)]])
     filled = np.flatnonzero(sample.any(axis=0))

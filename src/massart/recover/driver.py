@@ -25,7 +25,7 @@ from massart.certificate.support import weak_row_weights
 from massart.isotropy import decompose
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
-from massart.recover.judge import Assumption, Formula, Judges, judge, measure_support_of
+from massart.recover.judge import PLURALITY, Assumption, Formula, Judges, judge, measure_support_of
 from massart.recover.noisy import find_noisy
 from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, Options, Proposal, chance_inside, propose
@@ -37,9 +37,12 @@ ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
 """Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position, and twice as much where a
 link clips, since about half of the rows tell no more than a side."""
 
-JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN, JUDGING_NUMBERS = 40_000, 1_500, 20_000_000
+JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN, JUDGING_NUMBERS = 40_000, 1_400, 20_000_000
 """Rows that judge a formula, if there are so many: fixed beforehand by the number of columns. And how many numbers they
 have at most."""
+
+FINDING_ROWS = 20_000
+"""Rows, of those that judge, on which formulas are looked for and counted on the way."""
 
 HOLDING_OUT, FINDING_SHARE = 200, 0.25
 """With so many rows a column, a link that clips is found on this share of them, and judged by the others."""
@@ -53,7 +56,9 @@ EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 1
 LOOKS = 6
 """Most times that rows are looked at where support is weak."""
 
-MOST_NOISY_ROWS = 20_000
+MOST_EXACT_ROWS, MOST_NOISY_ROWS = 5_000, 20_000
+"""Rows that tell exact numbers and the shortest form of a formula, and those that an estimate from noisy rows takes."""
+
 SHUFFLES, PLENTY = 2, 10
 """How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
 
@@ -191,6 +196,8 @@ class _Driver:
         per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
         self.first_size = max(per_column * d, SMALLEST_SAMPLE)
         self.finding, held_out = judging, None
+        if link.invertible and len(judging.index) > FINDING_ROWS:
+            self.finding = judging.take(np.sort(options.rng.choice(len(judging.index), FINDING_ROWS, replace=False)))
         if not link.invertible and len(judging.index) >= HOLDING_OUT * d:
             chosen = np.zeros(len(judging.index), dtype=bool)
             share = max(round(FINDING_SHARE * len(chosen)), min(2 * self.first_size, len(chosen) // 2))
@@ -207,7 +214,9 @@ class _Driver:
             options.rng,
         )
         self.scouts = self.judges
-        if held_out is not None:
+        if link.invertible:
+            self.scouts = replace(self.judges, rows=self.finding)
+        elif held_out is not None:
             geometry = geometry_of(self.finding.X, sample_weight=self.finding.weights)
             self.scouts = replace(self.judges, rows=self.finding, geometry=geometry, held_out=None)
 
@@ -257,8 +266,10 @@ class _Driver:
         return found.support.alpha > 0.5 and 2 * found.weight > self.finding.counts.sum()
 
     def _is_barren(self, found: _Found) -> bool:
-        """Tell whether no more rows agree than any formula fits."""
-        return found.decided <= self.rows.n_columns + 1
+        """Tell whether hardly more rows agree than any formula fits: fewer than a plurality takes."""
+        total = float(self.finding.counts.sum())
+        few = PLURALITY * total if len(self.finding.index) >= self.first_size * WORTH_SAMPLING else 0.0
+        return found.decided <= self.rows.n_columns + 1 + few
 
     def _is_better(self, found: _Found, best: _Found) -> bool:
         """Tell whether a formula fits more rows, beyond what chance gives where it is the looser one."""
@@ -297,7 +308,7 @@ class _Driver:
         counts = finding.counts
         decided = float(counts[(marks & AGREES > 0) & (marks & DECISIVE > 0)].sum())
         scouts = replace(self.scouts, rows=finding)
-        support = measure_support_of(formula, scouts, found, marks, simulate=False)
+        support = measure_support_of(formula, scouts, found, marks, tails=False)
         weight, chance = float(counts[found.agree].sum()), chance_inside(found, counts)
         return _Found(formula, proposal.agreement, weight, chance, decided, support)
 
@@ -306,8 +317,9 @@ class _Driver:
         finding = self.finding.column(j)
         formula = found.formula
         rows = finding
-        if len(rows.index) > MOST_ROUNDED_ROWS:
-            rows = rows.take(np.sort(self.options.rng.choice(len(rows.index), MOST_ROUNDED_ROWS, replace=False)))
+        most = MOST_ROUNDED_ROWS if formula.agreement.rounded else MOST_EXACT_ROWS
+        if len(rows.index) > most:
+            rows = rows.take(np.sort(self.options.rng.choice(len(rows.index), most, replace=False)))
         coef = formula.coef
         if formula.agreement.rounded and formula.agreement.level is not Level.NOISE:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.

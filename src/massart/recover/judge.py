@@ -170,7 +170,8 @@ def judge(
         wrong_at_most=judges.assumption.wrong_at_most,
         thin=thin,
     )
-    nothing = _nothing(formula, rows, marks, counts, span)
+    frequent = _most_frequent(rows, counts.rows)
+    nothing = _nothing(formula, counts, span, frequent)
     if nothing is not Reason.NOTHING:
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
@@ -189,7 +190,7 @@ def judge(
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
     if eta_max >= judges.assumption.wrong_at_most and support.alpha > 0:
         return replace(draft, verdict=Verdict.CONFIRMED)
-    chance = shuffled() * counts.rows if shuffled is not None else 0.0
+    chance = max(frequent, shuffled() * counts.rows) if shuffled is not None else frequent
     draft = replace(draft, chance=whole(round(chance)))
     if counts.agree <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
         return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE)
@@ -209,7 +210,7 @@ def _span(X: FloatArray, told: BoolArray, support: Support) -> Span:
 
 
 def measure_support_of(
-    formula: Formula, judges: Judges, found: Verified, marks: Marks, *, simulate: bool = True
+    formula: Formula, judges: Judges, found: Verified, marks: Marks, *, tails: bool = True
 ) -> Support:
     """Return the support of the formula on the rows that speak for it or against it.
 
@@ -224,11 +225,11 @@ def measure_support_of(
         "rng": judges.rng,
     }
     if formula.link.invertible:
-        return measure_support(judges.geometry, rows.X, agree, found.half_widths, simulate=simulate, **given)
+        return measure_support(judges.geometry, rows.X, agree, found.half_widths, tails=tails, **given)
     met = speaks(marks)
     part = rows.take(met)
     geometry = geometry_of(part.X, sample_weight=part.weights)
-    return measure_support(geometry, part.X, agree[met], found.half_widths[met], simulate=False, **given)
+    return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)
 
 
 def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> float:
@@ -309,25 +310,26 @@ class _Counts:
         )
 
 
-def _nothing(formula: Formula, rows: Sample, marks: Marks, counts: _Counts, span: Span) -> Reason:
+def _nothing(formula: Formula, counts: _Counts, span: Span, frequent: float) -> Reason:
     """Say why there is no rule at all, if there is none."""
     if span.rank == 0 or counts.decisive <= span.rank:
         return Reason.FEW
     if not formula.link.invertible and counts.active == 0:
         return Reason.LIMITS
-    used = np.flatnonzero(rows.X.any(axis=1))[:_LOOKED_AT]
-    weights, agree = rows.counts[used], marks[used] & AGREES > 0
-    values, where = np.unique(rows.y[used], return_inverse=True)
-    if len(values) == 1:
-        return Reason.NOTHING
-    most = float(np.bincount(where.ravel(), weights).max())
-    explained = float(weights[agree].sum())
     n_terms = int(np.count_nonzero(formula.coef))
-    everything = explained == weights.sum()
-    if not everything and explained - most <= _SMALL_GAIN * n_terms:
-        frequent = most > _SMALL_GAIN * (n_terms + 1)
-        return Reason.MODE if frequent and 2 * most > explained else Reason.NOTHING
-    return Reason.NOTHING
+    some = frequent > _SMALL_GAIN * (n_terms + 1)
+    hardly_more = counts.agree - frequent <= _SMALL_GAIN * n_terms
+    return Reason.MODE if some and hardly_more and counts.agree < counts.rows else Reason.NOTHING
+
+
+def _most_frequent(rows: Sample, total: float) -> float:
+    """Return how many rows of a table of so many have the most frequent label."""
+    used = np.flatnonzero(rows.X.any(axis=1))[:_LOOKED_AT]
+    if not len(used):
+        return 0.0
+    _, where = np.unique(rows.y[used], return_inverse=True)
+    weights = np.bincount(where.ravel(), rows.counts[used])
+    return float(weights.max() / weights.sum() * total)
 
 
 def _is_constant(formula: Formula, rows: Sample, agree: BoolArray) -> bool:

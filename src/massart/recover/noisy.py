@@ -80,15 +80,30 @@ def find_noisy(
     forced : bool
         Whether the caller has said that labels are noisy.
     """
-    found = _robust_fit(sample, exact, link, options)
+    n, size = len(sample.y), max(JUDGED_ROWS_PER_COLUMN * sample.X.shape[1], JUDGED_ROWS)
+    if not forced:
+        few = sample if n <= size else sample.take(np.sort(options.rng.choice(n, size, replace=False)))
+        found = _fit_part(few, exact, link, options)
+        if found is None:
+            return None
+        fit, part = found
+        if not (_barely_noisy(part, exact, agreement, fit) or _looks_noisy(part, exact, agreement, options)):
+            return None
+    found = _fit_part(sample, exact, link, options) if forced or n > size else found
+    if found is None:
+        return None
+    fit, part = found
+    reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
+    return NoisyFit(fit.coef, fit.standard_errors, fit.scale, reach, span_of(part.X[fit.inliers & part.X.any(axis=1)]))
+
+
+def _fit_part(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, Sample] | None:
+    """Fit the rows far from the limits; return the fit and these rows with their products for labels. None if exact."""
+    found = _robust_fit(sample, start, link, options)
     if found is None or found[0].scale == 0:
         return None
     fit, rows = found
-    part = replace(sample.take(rows), y=link.inverse(sample.y[rows]))
-    if not (forced or _barely_noisy(part, exact, agreement, fit) or _looks_noisy(part, exact, agreement, options)):
-        return None
-    reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
-    return NoisyFit(fit.coef, fit.standard_errors, fit.scale, reach, span_of(part.X[fit.inliers & part.X.any(axis=1)]))
+    return fit, replace(sample.take(rows), y=link.inverse(sample.y[rows]))
 
 
 def _barely_noisy(part: Sample, exact: FloatArray, agreement: Agreement, fit: RobustFit) -> bool:
@@ -113,11 +128,8 @@ def _looks_noisy(part: Sample, exact: FloatArray, agreement: Agreement, options:
 
 
 def _judge_inliers(part: Sample, candidate: FloatArray, options: Options) -> Inliers:
-    n = len(part.y)
-    size = min(n, max(JUDGED_ROWS_PER_COLUMN * part.X.shape[1], JUDGED_ROWS))
-    some = part.take(np.sort(options.rng.choice(n, size, replace=False)))
     return judge_inliers(
-        some.X, some.y, (candidate,), sample_weight=some.weights, rng=options.rng, callback=options.callback
+        part.X, part.y, (candidate,), sample_weight=part.weights, rng=options.rng, callback=options.callback
     ).inliers
 
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_fit_prints_the_formula_the_verdict_and_the_worst_rows(
     out, err = capsys.readouterr()
     assert out.splitlines()[0] == "total = 54 * hours + 12.5 * `unit price` + 9"
     assert "240 of 300 rows (80.0 %) follow it, 60 do not" in out
-    assert "PROVEN" in out or "MAJORITY" in out
+    assert "PROVEN: 240" in out or "CONFIRMED: 240" in out
     assert "A-295" in out  # the largest error
     assert "Bern" in out
     assert '"date"' in err  # left out, with a notice
@@ -96,8 +97,93 @@ def test_every_format_is_written_and_read_again(ledger: Path, tmp_path: Path, su
 def test_max_wrong_makes_a_check(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(ledger, "--max-wrong", "0.2") == 0
     capsys.readouterr()
-    assert fit(ledger, "--max-wrong", "0.1") == 1
+    assert fit(ledger, "--max-wrong", "0.1") == 3
     assert "massart: 20.00% of the rows are wrong, more than 10.00%" in capsys.readouterr().err
+
+
+def write(path: Path, columns: dict[str, Any]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return path
+
+
+@pytest.fixture
+def majority(tmp_path: Path) -> Path:
+    """A table whose formula is a majority, and no more: few rows have the surcharge."""
+    rng = np.random.default_rng(0)
+    hours, rush = rng.integers(1, 40, 400) / 4, np.arange(400) < 9
+    total = 54 * hours + 30 * rush + 7
+    total[50:150] = rng.integers(1, 999, 100)
+    return write(tmp_path / "majority.csv", {"hours": hours, "rush": rush.astype(int), "total": total})
+
+
+@pytest.fixture
+def chance(tmp_path: Path) -> Path:
+    """A table without a rule."""
+    rng = np.random.default_rng(0)
+    columns = {"hours": rng.standard_normal(120), "total": (rng.random(120) < 0.3).astype(int)}
+    return write(tmp_path / "chance.csv", columns)
+
+
+def test_the_exit_status_follows_the_verdict(
+    ledger: Path, majority: Path, chance: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(ledger, "--require", "confirmed") == fit(majority) == fit(majority, "--require", "majority") == 0
+    assert fit(majority, "--require", "confirmed") == fit(majority, "--require", "proven") == 1
+    assert "MAJORITY" in capsys.readouterr().out
+    assert fit(chance) == 1
+    assert fit(chance, "--max-wrong", "0") == 1  # no row is called wrong
+    assert fit(majority, "--require", "proven", "--max-wrong", "0.1") == 3  # goes over 1
+    assert fit(majority, "--require", "proven", "--max-wrong", "2") == 2  # goes over 3
+    assert fit(majority, "--require", "confirmed", "--wrong-at-most", "0.1") == 0
+
+
+def test_without_a_rule_nothing_is_called_wrong_fixed_or_saved(
+    chance: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit, fixed, model, report = (tmp_path / name for name in ("audit.csv", "fixed.csv", "model.json", "report.html"))
+    outputs = ["--audit", str(audit), "--fixed", str(fixed), "--save", str(model)]
+    pytest.importorskip("plotly", reason="plotly is not installed: reports are optional")
+    assert fit(chance, *outputs, "--report", str(report)) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("NONE.\nNo rule was found: ")
+    assert "total =" not in out
+    assert "wrong" not in out
+    assert "No rule was found, so no fixed table and no model are written." in err
+    assert not fixed.exists()
+    assert not model.exists()
+    rows = read(audit)
+    assert {(row["wrong"], row["kind"], row["implied"]) for row in rows} == {("false", "", "")}
+    assert len(rows) == 120
+    assert "What came closest" in report.read_text(encoding="utf-8")
+
+
+def test_rows_off_by_a_last_place_are_neither_wrong_nor_fixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    kg = np.round(rng.uniform(1, 100, 300), 6)
+    total = np.round(1.852 * kg, 2)
+    total[:12] = np.round(total[:12] + 0.01, 2)
+    table = write(tmp_path / "cents.csv", {"kg": kg, "total": total})
+    audit, fixed = tmp_path / "audit.csv", tmp_path / "fixed.csv"
+    assert fit(table, "--max-wrong", "0", "--audit", str(audit), "--fixed", str(fixed)) == 0
+    assert "288 of 300 rows (96.0 %) follow it, 0 do not, 12 rows off by a last place" in capsys.readouterr().out
+    kinds = [row["kind"] for row in read(audit)]
+    assert kinds == ["last place"] * 12 + [""] * 288
+    assert [float(row["total"]) for row in read(fixed)] == total.tolist()
+
+
+def test_errors_that_come_in_groups_are_said_by_a_column(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for options in ([], ["--error-unit", "date"]):
+        assert fit(ledger, "--json", *options) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["formula"] == said[1]["formula"]
+    assert said[1]["eta_max"] < said[0]["eta_max"]
+    assert fit(ledger, "--error-unit", "total") == 2
 
 
 def test_columns_are_chosen_one_by_one_or_with_commas(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +221,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
         (["--fixed", "a.csv", "--audit", "a.csv"], "would overwrite the output of --audit"),
         (["--id", "invoices"], "invoices"),
         (["--group", "offices"], "offices"),
+        (["--error-unit", "offices"], "offices"),
+        (["--wrong-at-most", "1.5"], "wrong_at_most must be between 0 and 1, got 1.5"),
+        (["--require", "luck"], "luck"),
         (["--features", "hours,houses"], "houses"),
         (["--features", "date"], "date"),
         (["--delimiter", ";;"], "delimiter"),

@@ -15,7 +15,6 @@ from massart import MassartRegressor
 from massart.certificate import Verdict
 
 Array = np.ndarray[Any, Any]
-CLAIMS = (Verdict.PROVEN, Verdict.MAJORITY)
 
 
 def fit(X: Any, y: Any, sample_weight: Any = None, **parameters: Any) -> MassartRegressor:
@@ -74,7 +73,8 @@ def test_most_labels_equal_scikit_learn_4938() -> None:
 def test_more_than_half_of_the_labels_equal_scikit_learn_16147() -> None:
     x = np.arange(21.0)
     y = np.where(x < 12, 4.0, x**2)
-    reg = fit(x, y)
+    with pytest.warns(ConvergenceWarning, match="NONE: .* hardly more rows than the most frequent value does"):
+        reg = fit(x, y)
     assert (reg.coef_.tolist(), reg.intercept_) == ([0.0], 4.0)
     assert_array_equal(reg.inlier_mask_, x < 12)
 
@@ -119,9 +119,9 @@ def test_dummy_and_collinear_columns_statsmodels_2597() -> None:
     X = np.column_stack([np.eye(4)[group], rng.standard_normal(400)])
     clean = X @ [1.0, 2, 3, 4, -1]
     y = np.where(np.arange(400) < 150, 99.0, clean)
-    with pytest.warns(ConvergenceWarning, match="UNIDENTIFIABLE: .*the intercept always move together"):
+    with pytest.warns(ConvergenceWarning, match="x3 and the intercept always move together"):
         reg = fit(X, y)
-    assert reg.certificate_.determined in CLAIMS
+    assert reg.certificate_.verdict.stands
     assert_allclose(reg.predict(X), clean, atol=1e-12)
     assert reg.coef_[4] == pytest.approx(-1)
 
@@ -145,7 +145,7 @@ def test_all_labels_zero(fit_intercept: bool) -> None:
 @pytest.mark.parametrize("n", [1, 3, 7])
 def test_fewer_rows_than_coefficients(n: int) -> None:
     X = np.random.default_rng(0).standard_normal((n, 7))
-    with pytest.warns(ConvergenceWarning, match="UNIDENTIFIABLE"):
+    with pytest.warns(ConvergenceWarning, match="NONE: .*any table has a formula for so few"):
         reg = fit(X, np.arange(n) + 1.0)
     assert_allclose(reg.predict(X), np.arange(n) + 1.0, rtol=1e-10)
     assert reg.certificate_.rank == n
@@ -153,9 +153,10 @@ def test_fewer_rows_than_coefficients(n: int) -> None:
 
 def test_as_many_rows_as_coefficients_confirm_nothing() -> None:
     X = np.random.default_rng(0).standard_normal((3, 2))
-    with pytest.warns(ConvergenceWarning, match="PLURALITY"):
+    with pytest.warns(ConvergenceWarning, match="NONE"):
         reg = fit(X, [1.0, 5.0, -2.0])
-    assert reg.certificate_.verdict is Verdict.PLURALITY
+    assert reg.certificate_.verdict is Verdict.NONE
+    assert reg.inlier_mask_.all()  # as counted
 
 
 def test_a_column_of_zeros_has_no_coefficient() -> None:
@@ -173,9 +174,9 @@ def test_more_than_half_wrong_is_never_called_a_majority(share: float, inliers: 
     X = rng.standard_normal((200, 4))
     y = X @ [1.0, 2, 3, 4]
     y[: int(200 * share)] = 9 * rng.standard_normal(int(200 * share))
-    with pytest.warns(ConvergenceWarning, match="no clear majority"):
+    with pytest.warns(ConvergenceWarning, match="PLURALITY: .*At most half of the rows agree|NONE: No rule was found"):
         reg = fit(X, y, inliers=inliers)
-    assert reg.certificate_.verdict is Verdict.PLURALITY
+    assert reg.certificate_.verdict is (Verdict.PLURALITY if share < 0.9 else Verdict.NONE)
     assert reg.noise_rate_ > 0.5
 
 
@@ -197,14 +198,13 @@ def test_duplicated_rows_with_contradicting_labels() -> None:
     reg = fit(X, y)
     assert_allclose(reg.coef_, [1, -1, 2], rtol=1e-13)
     assert_array_equal(reg.inlier_mask_, np.tile([True, True, True, False, False], 40))
-    assert reg.certificate_.verdict in CLAIMS
+    assert reg.certificate_.verdict.stands
 
 
 def test_duplicated_rows_that_only_contradict_each_other() -> None:
     X = np.repeat(np.random.default_rng(0).standard_normal((20, 3)), 10, axis=0)
-    with pytest.warns(ConvergenceWarning, match="no clear majority"):
-        reg = fit(X, np.tile(np.arange(10.0), 20), inliers="exact")
-    assert reg.certificate_.verdict not in CLAIMS
+    with pytest.warns(ConvergenceWarning, match="NONE: No rule was found"):
+        fit(X, np.tile(np.arange(10.0), 20), inliers="exact")
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e150])
@@ -216,7 +216,7 @@ def test_extreme_units_change_nothing_but_the_units(unit: float, column: float) 
     reg = fit(X * column, y * unit)
     assert_allclose(reg.coef_ * column / unit, [1, -2, 0.5], rtol=1e-12)
     assert_allclose(reg.intercept_ / unit, 4, rtol=1e-12)
-    assert reg.certificate_.verdict in CLAIMS
+    assert reg.certificate_.verdict.stands
 
 
 def test_decimals_are_read_as_numbers() -> None:

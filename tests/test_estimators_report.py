@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.certificate import Verdict
 
 ESTIMATORS = [MassartRegressor, MassartReLURegressor, MassartPACRegressor]
 
@@ -47,8 +46,8 @@ def test_the_report_is_about_the_fit(data: tuple[Any, Any]) -> None:
     assert findings.rows is not None
     np.testing.assert_allclose(findings.rows.implied, reg.predict(X), rtol=1e-12)
     np.testing.assert_array_equal(findings.rows.wrong, ~reg.inlier_mask_)
-    assert [s.n_rows for s in findings.support] == [*(X != 0).sum(axis=0), 300]
-    assert [s.n_agree for s in findings.support] == [*(X[reg.inlier_mask_] != 0).sum(axis=0), 200]
+    assert [s.n_rows for s in findings.usage] == [*(X != 0).sum(axis=0), 300]
+    assert [s.n_agree for s in findings.usage] == [*(X[reg.inlier_mask_] != 0).sum(axis=0), 200]
 
 
 def test_sparse_rows_several_outputs_and_pickles_are_shown(data: tuple[Any, Any]) -> None:
@@ -57,7 +56,7 @@ def test_sparse_rows_several_outputs_and_pickles_are_shown(data: tuple[Any, Any]
     reg = pickle.loads(pickle.dumps(MassartRegressor(random_state=0).fit(csr_array(X), Y)))
     dense, sparse = reg.report(X, Y, output=1).findings, reg.report(csr_array(X), Y, output=1).findings
     assert str(sparse.formula) == str(dense.formula) == "y = -0.5 * x0 - 6 * x1 - 14"
-    assert sparse.support == dense.support
+    assert sparse.usage == dense.usage
     assert sparse.rows is not None
     assert sparse.rows.cells(np.array([3]))["x1"] == [X[3, 1]]
 
@@ -83,17 +82,14 @@ def test_bad_arguments_are_named(data: tuple[Any, Any]) -> None:
         reg.report(X[:10], y[:10])
 
 
-@pytest.mark.parametrize("verdict", list(Verdict))
-def test_a_certificate_shows_its_verdict_and_escapes_names(verdict: Verdict, data: tuple[Any, Any]) -> None:
-    from dataclasses import replace
-
-    X, y = data
-    certificate = MassartRegressor(random_state=0).fit(X, y).certificate_
-    groups = (("<b>bold</b>", "x1"),)
-    shown = replace(
-        certificate, verdict=verdict, determined=Verdict.MAJORITY, scale=0.5, rank=1, undetermined_columns=groups
-    )._repr_html_()
-    assert f"<strong>{verdict.name}</strong>" in shown
-    assert "<b>" not in shown
-    assert "&lt;b&gt;bold" in shown
-    assert "200" in shown
+def test_a_table_without_a_rule_is_shown_without_a_formula() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 2)), (rng.random(200) < 0.3).astype(float)
+    with pytest.warns(ConvergenceWarning, match="NONE: No rule was found"):
+        reg = MassartRegressor(random_state=0).fit(X, y)
+    report = reg.report(X, y)
+    assert report.findings.n_wrong == 0
+    assert report.findings.rows is None
+    assert repr(report).startswith("NONE. No rule was found.")
+    assert "y =" not in report._repr_html_()
+    assert reg.inlier_mask_.sum() == (y == 0).sum()  # as counted

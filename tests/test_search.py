@@ -202,6 +202,55 @@ def test_noise_ends_the_search_early_and_honestly():
     assert seen[-1].residual > seen[-1].goal
 
 
+def flags_and_counts(rng, n, d):
+    return np.column_stack([rng.integers(0, 2, (n, d - 3)), rng.poisson(3.0, (n, 2)), np.ones(n)]).astype(float)
+
+
+def test_labels_that_are_never_repeated_agree_by_chance_with_no_more_than_k_rows_and_one():
+    rng = np.random.default_rng(0)
+    problem = consensus(rng.standard_normal((40, 3)), rng.standard_normal(40), rng.integers(1, 4, 40).astype(float))
+    assert problem.accidents == problem.chance
+
+
+def test_accidents_count_labels_as_closely_as_rows_are_fitted():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 2)), np.round(rng.uniform(0, 1, 100), 1)
+    problem = consensus(X, y + 1e-3 * rng.uniform(-1, 1, 100))
+    generous = replace(problem, slack=1e-3 / problem.lengths)
+    assert problem.accidents == problem.chance
+    assert generous.accidents == pytest.approx(consensus(X, y).accidents)
+    assert generous.accidents > problem.chance + 5
+
+
+@pytest.mark.parametrize("law", ["poisson(1.5)", "integers(1, 6)", "poisson(20)", "binomial(1, 0.4)"])
+def test_labels_without_a_rule_give_nothing_but_accidents(law):
+    rng = np.random.default_rng(0)
+    name, arguments = law.rstrip(")").split("(")
+    for _ in range(5):
+        X = flags_and_counts(rng, 120, 10)
+        y = getattr(rng, name)(*map(float, arguments.split(",")), size=120).astype(float)
+        problem = consensus(X, y)
+        found = search(problem, first_answer(problem), rng, enough=np.inf, rounds=3)
+        assert found.agreement > problem.chance, "few values agree more often than any k rows"
+        assert problem.is_accident(found)
+        one_sided = limited(X, y)
+        assert one_sided.is_accident(search(one_sided, first_answer(problem), rng, enough=np.inf, rounds=3))
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_a_rule_is_no_accident_and_none_ends_the_search_after_a_round(clip):
+    rng = np.random.default_rng(1)
+    X = flags_and_counts(rng, 150, 10)
+    w = np.array([3.0, -2, 1, 2, -1, 4, 1, 2, -3, 1])
+    y = np.where(rng.random(150) < 0.4, rng.permutation(X @ w), X @ w)
+    for labels in (y, rng.permutation(y)):
+        problem = limited(X, np.maximum(labels, 0)) if clip else consensus(X, labels)
+        assert problem.is_accident(problem.best(w[None])) == (labels is not y)
+    seen: list[Progress] = []
+    search(problem, np.zeros(10), rng, enough=problem.unique, callback=seen.append)
+    assert 0 < len(seen) <= 8
+
+
 # --- limits ---
 
 

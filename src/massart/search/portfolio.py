@@ -14,8 +14,8 @@ different tables, so that together they do better than each:
 
 Rounds double what is spent on each. The search ends when a parameter fits more than `enough`, when some rounds bring no
 improvement, when (with limits) several ways end at the same majority, when consensus has drawn so often that it cannot
-have missed a large share, when the first rounds found nothing beyond chance (then there is no exact rule to find), or
-after the last round.
+have missed a large share, when the first rounds found nothing that labels without a rule would not give (then there is
+no exact rule to find), or after the last round.
 """
 
 from __future__ import annotations
@@ -55,7 +55,14 @@ _PREFERENCES = (0.0, 0.0, 1.0, 2.0, 4.0)
 _STEPS = 15
 _ROUNDS = 7
 _BUDGET = 1e11  # floating-point operations of the last round, about
-_ROUNDS_FOR_CHANCE = 3
+_PATIENT_ROUNDS = 4
+_PLENTY, _PLENTY_WITH_LIMITS = 6, 12  # rows a column
+"""With fewer rows than plenty a column, so many rounds are tried before an accident is believed; one with more.
+
+benchmarks/linear_cases.py, Gaussian tables with 40 % wrong: with five rows a column one in ten is found in rounds two
+to four, from seven on all are found in the first.
+"""
+
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
 _FRUGAL = 3  # with limits L1 answers cost the most and find the least: so many times fewer, and other ways more
 _HITS = 3  # ways with limits, where no count proves a majority, that end at the same one
@@ -106,7 +113,7 @@ def search(
         stale = stale + 1 if best.agreement == before else 0
         if stale >= (portfolio.patience if problem.has_majority(best) else _PATIENCE):
             return best
-        if number >= _ROUNDS_FOR_CHANCE and best.agreement <= problem.chance:
+        if number + 1 >= portfolio.rounds_for_accidents and problem.is_accident(best):
             return best
     return best
 
@@ -130,6 +137,12 @@ class _Portfolio:
         return _PATIENCE_WITH_A_MAJORITY - self._limited
 
     @property
+    def rounds_for_accidents(self) -> int:
+        """Rounds after which a leader that labels without a rule might give ends the search."""
+        n, k = self.problem.Z.shape
+        return 1 if n >= (_PLENTY_WITH_LIMITS if self._limited else _PLENTY) * k else _PATIENT_ROUNDS
+
+    @property
     def cost(self) -> float:
         """Floating-point operations of the first round, about: those of `around`."""
         n, k = self.problem.Z.shape
@@ -145,14 +158,14 @@ class _Portfolio:
     def ways(self, number: int) -> list[Callable[[int], Candidate]]:
         """Return what one round tries, cheapest first."""
         ways: list[Callable[[int], Candidate]] = [
+            self.without_leader,
             self.few_rows,
             self.consensus,
             self.around,
             self.random_weights,
             self.lowered_weights,
         ]
-        if self.problem.limits is not None:
-            ways[0:0] = [self.without_leader]
+        if self._limited:
             ways.insert(3, self.directions)
         if not number:
             ways.insert(0, self.plain_starts)

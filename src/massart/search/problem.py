@@ -15,6 +15,7 @@ than any k of them give.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ CLEAR = 2.0
 
 _REPEATED = 2
 """Decisive rows, in units of what any k of them give, that end a search."""
+
+_ACCIDENTS = 2.0
+"""Standard deviations by which the best formula for labels without a rule may exceed their most frequent value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ class Limits:
         return Limits(self.lower[index], self.upper[index], self.decisive[index])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Consensus:
     """Rows to be fitted by as many as possible.
 
@@ -90,23 +94,50 @@ class Consensus:
     lengths: FloatArray
     limits: Limits | None = None
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The weight of all rows."""
         return float(self.weights.sum())
 
-    @property
+    @cached_property
     def chance(self) -> float:
         """What any k independent rows give: a candidate with no more has found nothing."""
         heaviest = np.sort(self.weights)[::-1]
         return float(heaviest[: self.Z.shape[1] + 1].sum())
+
+    @cached_property
+    def accidents(self) -> float:
+        """What labels without a rule give the best formula: more than `chance` where labels are repeated.
+
+        Besides the k + 1 rows it agrees by accident, with each other row as often as its label is the most frequent
+        one. With limits these are decisive rows.
+        """
+        weights = np.sort(self.weights[self.decisive])[::-1]
+        free, others = np.split(weights, [self.Z.shape[1] + 1])
+        repeated = self._most_frequent() - weights.max(initial=0.0)
+        frequency = repeated / max(others.sum(), repeated) if repeated > 0 else 0.0
+        deviation = np.sqrt(frequency * (1 - frequency) * (others @ others))
+        return float(free.sum() + frequency * others.sum() + _ACCIDENTS * deviation)
+
+    def _most_frequent(self) -> float:
+        """Return the largest weight of decisive rows that have the same label, as closely as rows must be fitted."""
+        rows = self.decisive
+        if not len(rows):
+            return 0.0
+        labels = self.y[rows] * self.lengths[rows]
+        order = np.argsort(labels)
+        labels = labels[order]
+        reach = 2 * (self.slack[rows] * self.lengths[rows])[order] + 2 * self.near * np.abs(labels)
+        weights = np.concatenate([[0.0], np.cumsum(self.weights[rows][order])])
+        ends = np.searchsorted(labels, labels + reach, side="right")
+        return float((weights[ends] - weights[:-1]).max())
 
     @property
     def unique(self) -> float:
         """In general position, a parameter that fits more than this fits more than any other."""
         return (self.total + self.chance - float(self.weights.max())) / 2
 
-    @property
+    @cached_property
     def decisive(self) -> NDArray[np.intp]:
         """The rows whose label tells the product w.z."""
         return np.arange(len(self.y)) if self.limits is None else np.flatnonzero(self.limits.decisive)
@@ -162,6 +193,12 @@ class Consensus:
         if right - self.chance > self.total - candidate.agreement:
             return True  # the certificate's count, in general position
         return right > _REPEATED * self.chance and is_clear_majority(right, met, CLEAR)
+
+    def is_accident(self, candidate: Candidate) -> bool:
+        """Tell whether labels without a rule might give such a candidate."""
+        if self.limits is None:
+            return candidate.agreement <= self.accidents
+        return self._evidence(self.limits, candidate.w)[0] <= self.accidents
 
     def has_majority(self, candidate: Candidate) -> bool:
         """Tell whether more than half of the rows agree, with limits also of those that are active."""

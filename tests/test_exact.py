@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from massart.agreement import Agreement, Level, levels
 from massart.exact import RationalStatus, exact_coefficients, rational, solve_rational
 from massart.exact.simplest import simplest_number
+from massart.link import IDENTITY, RELU, Link
+from massart.recover.snapping import snap
 
 EPS = float(np.finfo(float).eps)
 TIGHT = Agreement(Level.EXACT, relative=20 * EPS)
@@ -241,6 +243,47 @@ def test_fractions_have_denominators_up_to_a_thousand():
     X = np.random.default_rng(0).standard_normal((50, 2))
     assert solved(X, X @ [1 / 997, 2]).fractions[0] == Fraction(1, 997)
     assert solved(X, X @ [1 / 1009, 2]).fractions[0] is None
+
+
+def test_a_sparse_formula_snaps_where_rows_leave_other_columns_open():
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 999, (80, 3)).astype(float)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    w = np.array([0.0, 0.0, 0.25, 1.0])
+    y = X @ w
+    y[:30] += 7
+    coef, fractions = snap(X, y, TIGHT.agree(X, y, w), w * (1 + 1e-15), TIGHT, IDENTITY)
+    assert fractions == (Fraction(0), Fraction(0), Fraction(1, 4), Fraction(1))
+    assert coef.tolist() == w.tolist()
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU, Link(-20.0, 60.0), Link(slope=0.125), Link(slope=3.0)])
+def test_labels_behind_a_link_give_the_formula(link):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(0, 10, (300, 3)), np.ones(300)])
+    w = [Fraction("1.25"), Fraction(-2, 3), Fraction(0), Fraction(4)]
+    y = link(X @ floats(w))
+    y[:100] += rng.uniform(1, 9, 100)
+    start = floats(w) * (1 + 1e-15)
+    assert snap(X, y, TIGHT.agree(X, y, start, link), start, TIGHT, link)[1] == tuple(w)
+
+
+def test_zeros_with_float_dust_are_no_products():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    w = np.array([0.5, 3.0])
+    y = RELU(X @ w)
+    y[y == 0] = 5.55e-17
+    coef, fractions = snap(X, y, TIGHT.agree(X, y, w, RELU), w, TIGHT, RELU)
+    assert fractions == (Fraction(1, 2), Fraction(3))
+    assert coef.tolist() == w.tolist()
+
+
+@pytest.mark.parametrize("w", [np.zeros(2), np.array([0.5, 2.0])])
+def test_too_few_rows_claim_nothing(w):
+    X = np.eye(2)
+    few = slice(0, np.count_nonzero(w))
+    assert snap(X[few], X[few] @ w, np.ones(len(X[few]), dtype=bool), w, TIGHT, IDENTITY)[1] == (None, None)
 
 
 @given(st.fractions(-100, 100, max_denominator=50), st.floats(-1, 1))

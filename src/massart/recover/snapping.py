@@ -57,7 +57,7 @@ def snap(
         return w, (None,) * len(w)
     if not used.any():
         return w, (Fraction(0),) * len(w)
-    rows, labels = _linear_rows(X[np.ix_(told, used)], y[told], link)
+    rows, labels = linear_rows(X[np.ix_(told, used)], y[told], link)
     if agreement.inputs:
         agreement = replace(agreement, inputs=tuple(np.asarray(agreement.inputs)[used]))
     found, exact = (_snap_rounded if agreement.rounded else _snap)(rows, labels, w[used], agreement)
@@ -67,7 +67,7 @@ def snap(
     return coef, tuple(next(numbers) if own else Fraction(0) for own in used)
 
 
-def _linear_rows(X: FloatArray, y: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
+def linear_rows(X: FloatArray, y: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
     """Return rows with the product w.x for a label; beyond the limits of a link with a slope, that times the slope."""
     if not link.slope:
         return X, y

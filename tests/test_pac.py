@@ -214,14 +214,15 @@ def test_the_share_outside_is_the_bound_of_clopper_and_pearson(n, data, delta):
 # The learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["subspaces", "integer subspaces", "rare directions", "one-hot 8", "dummies 6, 5, 4"])
 @pytest.mark.parametrize("adversary", ["decoy", "far constant", "flip"])
 def test_the_promise_holds_on_fresh_rows_and_the_reported_epsilon_is_honest(name, adversary):
     results = [learn(name, adversary, 1500, 0.35, told=seed % 2 == 0, seed=seed) for seed in range(5)]
     assert sum(error <= 0.05 for _, error in results) >= 4
     assert sum(error <= found.achieved for found, error in results) >= 4
-    assert all(found.achieved <= found.proven for found, _ in results)
     assert all((found.status is PACStatus.SHORT) == (found.achieved > 0.05) for found, _ in results)
+    assert any(found.achieved < 1 for found, _ in results), "something is claimed"
 
 
 def test_every_number_of_a_result_can_be_recomputed():
@@ -230,7 +231,7 @@ def test_every_number_of_a_result_can_be_recomputed():
     assert sum(piece.n_rows for piece in found.pieces) == 2000
     assert sum(piece.n_agree for piece in found.pieces) == found.agree.sum()
     for piece in found.pieces:
-        assert piece.verdict is Verdict.PROVEN
+        assert piece.verdict.certain
         assert piece.n_agree > piece.n_wrong
         k = piece.subspace.shape[1]
         assert_allclose(piece.subspace.T @ piece.subspace, np.eye(k), atol=1e-12)
@@ -249,7 +250,6 @@ def test_a_subspace_off_which_a_formula_is_wrong_is_not_counted():
     assert found.status is PACStatus.SHORT
     assert found.pieces[-1].verdict is Verdict.PLURALITY
     assert 0.1 < found.achieved < 0.2
-    assert found.achieved == found.proven
     assert learn_pac(planted.X, y, 0.2, eta=0.4, rng=rng).status is PACStatus.PROVEN
 
 
@@ -261,7 +261,9 @@ def test_products_are_exact_where_coefficients_are_open():
     found = learn_pac(X, y, 0.05, eta=0.35, rng=rng)
     assert found.status is PACStatus.PROVEN
     assert_allclose(X @ found.coef, X @ w, atol=1e-11)
-    assert found.certificate.verdict is Verdict.UNIDENTIFIABLE
+    assert found.certificate.verdict.stands
+    assert (found.certificate.rank, found.certificate.undetermined.shape) == (3, (10, 7))
+    assert_allclose(X[found.agree] @ found.certificate.undetermined, 0, atol=1e-11)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
@@ -301,7 +303,7 @@ def test_zero_rows_are_always_right():
 def test_the_same_generator_gives_the_same_bytes():
     first, second = (learn("subspaces", "decoy", 400, 0.3, told=True, seed=3)[0] for _ in range(2))
     assert first.coef.tobytes() == second.coef.tobytes()
-    assert (first.achieved, first.proven) == (second.achieved, second.proven)
+    assert first.achieved == second.achieved
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.linear import recover_linear
-from massart.recover import ArrayRecovery
 from massart.noise import Adversary, MassartNoise, decoy, dummy_table, far_constant, flip, linear, one_hot
 from massart.pac import PACFormula, PACStatus, learn_pac, remove_outliers
+from massart.recover import ArrayRecovery
 
 FloatArray = NDArray[np.float64]
 Sampler = Callable[[int, np.random.Generator], FloatArray]

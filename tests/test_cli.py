@@ -97,6 +97,7 @@ def test_without_typer_there_is_one_clear_line() -> None:
     assert done.stderr == "massart: the command line needs typer: install massart[cli]\n"
 
 
+@pytest.mark.slow
 def test_reproduce_writes_a_page_and_prints_where(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

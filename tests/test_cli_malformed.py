@@ -30,7 +30,7 @@ from pyarrow import ipc
 from pyarrow import parquet as parquet_files
 
 from massart.cli import run
-from massart.cli.words import width_of
+from massart.cli.text import width_of
 
 N_ROWS = 60
 FORMULA = "total = 3 * hours + 2 * items + 1"
@@ -254,7 +254,10 @@ def check_refused(arguments: list[str], words: Iterable[str], folder: Path, caps
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("case", BROKEN_FILES)
+SLOW = "100,000 constant columns"
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.slow] * (c == SLOW)) for c in BROKEN_FILES])
 def test_a_broken_file_is_one_line_that_names_the_fault(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -492,7 +495,7 @@ def test_a_poor_table_is_judged_and_not_refused(
 def test_names_with_commands_reach_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = [[f'"{COMMANDS}{"ab"[k % 2]}"', *row[1:]] for k, row in enumerate(rows())]
     (folder / "t.csv").write_text(text(body).replace("hours", f'"ho\n{COMMANDS}urs"'))
-    assert run(fit("t.csv", "--group", "job", "--audit", f"out/a{COMMANDS}.csv")) == 0
+    assert run(fit("t.csv", "--group", "job", "--audit", f"out/a{COMMANDS}.csv")) == 1  # half of a job is wrong
     out, err = capsys.readouterr()
     assert "".join(out.splitlines()).isprintable()
     assert "".join(err.splitlines()).isprintable()
@@ -514,7 +517,7 @@ BROKEN_MODELS: dict[str, tuple[Callable[[str], str | bytes], list[str]]] = {
     "a list": (lambda _: "[1, 2]", ["m.json", "no model"]),
     "other JSON": (lambda _: '{"hours": 3}', ["m.json", "no model"]),
     "nested without end": (lambda _: "[" * 100_000, ["m.json", "no model"]),
-    "of the future": (lambda saved: saved.replace('"version": 1', '"version": 2'), ["m.json", "version 2"]),
+    "of the future": (lambda saved: saved.replace('"version": 2', '"version": 3'), ["m.json", "version 3"]),
     "without terms": (lambda saved: saved.replace('"terms"', '"words"'), ["m.json", "damaged", "terms"]),
     "a coefficient of text": (lambda saved: saved.replace('"coef": 3.0', '"coef": "3"'), ["m.json", "coef"]),
     "an infinite coefficient": (lambda saved: saved.replace('"coef": 3.0', '"coef": 1e999'), ["m.json", "coef"]),
@@ -658,10 +661,10 @@ def test_a_demo_that_cannot_be_is_one_line(
 
 def test_the_command_that_demo_shows_can_be_typed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "my folder").mkdir()
-    assert run(["demo", "--out", "my folder", "--rows", "600"]) == 0
+    status = run(["demo", "--out", "my folder", "--rows", "600"])
     out, err = capsys.readouterr()
     shown = next(line for line in err.splitlines() if line.startswith("$ massart "))
-    assert run(shlex.split(shown)[2:]) == 0
+    assert run(shlex.split(shown)[2:]) == status < 2
     again = capsys.readouterr().out
     assert out.startswith(again.rstrip("\n"))
 
@@ -697,10 +700,9 @@ def test_wrong_rows_are_counted_in_english(
 
 
 def test_values_from_an_uncertain_formula_come_with_a_warning(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rng = np.random.default_rng(0)
-    body = [["x", *row] for row in rng.random((60, 3))]
+    body = [["ab"[k % 2], *row[1:]] for k, row in enumerate(rows())]  # every wrong row is of job a
     (folder / "t.csv").write_text(text(body))
     assert run(fit("t.csv")) == 1
-    assert "not certain" in capsys.readouterr().err
+    assert "The formula is not certain (PLURALITY)" in capsys.readouterr().err
     assert run(fit("good.csv")) == 0
     assert "not certain" not in capsys.readouterr().err

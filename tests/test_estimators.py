@@ -42,6 +42,7 @@ def contaminated(seed: int = 0, n: int = 200, rate: float = 0.3, outputs: int = 
 
 
 @parametrize_with_checks([MassartRegressor(), MassartRegressor(fit_intercept=False, tolerance=0.1, inliers="noisy")])
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_contract(estimator: MassartRegressor, check: Any) -> None:
     check(estimator)

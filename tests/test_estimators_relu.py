@@ -61,6 +61,7 @@ def layer(seed: int = 0, n: int = 400, rate: float = 0.3) -> tuple[Array, Array,
 
 
 @parametrize_with_checks([MassartReLURegressor(inliers="noisy")])
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_contract(estimator: MassartReLURegressor, check: Any) -> None:
     check(estimator)
@@ -71,6 +72,7 @@ def test_scikit_learn_contract(estimator: MassartReLURegressor, check: Any) -> N
     [pair for pair in estimator_checks_generator(MassartReLURegressor()) if pair[1].func.__name__ not in SLOW],
     ids=lambda value: value.func.__name__ if hasattr(value, "func") else "",
 )
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_contract_with_the_defaults(estimator: MassartReLURegressor, check: Any) -> None:
     check(estimator)

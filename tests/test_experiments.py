@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
 
+import massart
 from massart import files
 from massart.experiments import drawing, drug_discovery, manifest, page, provenance
 from massart.experiments.experiment import Entrant, Experiment, Outcome, Row, Task, stream
@@ -89,12 +91,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_jobs(folder: Path, tmp_path: Path) -> None:
     reproduce(TINY_1A, tmp_path, trials=TRIALS, seed=5, jobs=2, command="massart reproduce fig1a")
     for name in ("fig1a.csv", "fig1a-summary.csv", "fig1a.svg", "fig1a.png", "manifest.json"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(REPRODUCE.format(entrants=PAPER_AND_OURS, out=str(tmp_path), trials=TRIALS))
@@ -255,6 +259,34 @@ def test_times_are_apart_from_results(folder: Path) -> None:
     }
     assert all(float(row["median_seconds"]) > 0 for row in times)
     assert "seconds" not in (folder / "fig1a.csv").read_text(encoding="utf-8")
+
+
+def test_only_code_that_can_change_a_trial_names_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Path(massart.__file__).parent
+    copy = tmp_path / "massart"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(massart, "__file__", str(copy / "__init__.py"))
+    digest = provenance.code_digest.__wrapped__
+    before = digest()
+    for name in provenance._ONLY_SHOWS:
+        assert (source / name).exists()
+        shown = next((copy / name).glob("*.py")) if name.endswith("/") else copy / name
+        shown.write_text(shown.read_text(encoding="utf-8") + "\n# another message\n", encoding="utf-8")
+        assert digest() == before
+    (copy / "linear.py").write_text("# another algorithm", encoding="utf-8")
+    assert digest() != before
+
+
+def test_no_trial_imports_what_only_shows() -> None:
+    shows = [name.removesuffix("/").removesuffix(".py").replace("/", ".") for name in provenance._ONLY_SHOWS[:-2]]
+    program = (
+        "import sys, numpy as np; from massart.experiments import reproduce, baselines; "
+        "from massart.experiments.baselines import ours; X = np.random.default_rng(0).standard_normal((60, 2)); "
+        "ours.algorithm_1(X, X @ [1.0, 2.0], np.random.default_rng(0)); "
+        f"print([name for name in {shows} if f'massart.{{name}}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_name_of_a_run_follows_from_settings_and_seed() -> None:

@@ -51,10 +51,12 @@ class MassartPACRegressor(Recoverer):
         The share that the rows stand behind; `epsilon` was reached if it is not larger.
     inlier_mask_ : (n,) or (n, m) boolean array
         Rows that follow the formula.
+    last_place_mask_ : (n,) or (n, m) boolean array
+        Rows that do not follow it, but are off by one unit of the last place of the labels only.
     noise_rate_ : float or (m,) array
         Share of the rows that do not.
     certificate_ : Certificate or tuple of m
-        What is proven about all rows together.
+        What is known about all rows together.
     formula_ : PACFormula or tuple of m
         The pieces of the rows, what each says, and what of `epsilon_` is proven.
     n_features_in_ : int

@@ -38,12 +38,15 @@ class MassartReLURegressor(Recoverer):
     intercept_ : float or (m,) array
         0 without an intercept.
     inlier_mask_ : (n,) or (n, m) boolean array
-        Rows that follow the formula; the others are wrong. Rows of weight zero are judged, too.
+        Rows that follow the formula. Rows of weight zero are judged, too.
+    last_place_mask_ : (n,) or (n, m) boolean array
+        Rows that do not follow it, but are off by one unit of the last place of the labels only.
     noise_rate_ : float or (m,) array
         Share of the rows that do not follow it, by weight.
     certificate_ : Certificate or tuple of m
-        What is proven, in numbers and, from ``explain()``, in words. Rows with labels that no formula of the link
-        gives (negative ones for a ReLU) are not counted in it.
+        What is known, in numbers and, from ``explain(names)``, in words. Rows with labels that no formula of the link
+        gives (negative ones for a ReLU) are not counted in it. Where its verdict is NONE there is no rule: `coef_` is
+        what came closest.
     exact_coef_ : tuple of d, or tuple of m of these
         Coefficients as a :class:`fractions.Fraction`; None where no simple number fits the rows as well.
     exact_intercept_ : Fraction or None, or tuple of m
@@ -59,8 +62,8 @@ class MassartReLURegressor(Recoverer):
     Warns
     -----
     ConvergenceWarning
-        In the certificate's words, if no clear majority of the active rows confirms the formula (PLURALITY) or if
-        they do not determine every coefficient (UNIDENTIFIABLE).
+        In the certificate's words, if the formula is not confirmed (PLURALITY), if there is none (NONE), or if the
+        rows do not determine every coefficient, so that `coef_` is one of several.
 
     See Also
     --------

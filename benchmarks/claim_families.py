@@ -764,7 +764,7 @@ def two_rates(rng: Generator, n: int = 300) -> Table:
 
 def rounded_noise(rng: Generator, n: int = 1000) -> Table:
     """Return whole numbers that follow a line up to noise of half a unit: an estimate, not a rule."""
-    x = np.round(rng.uniform(0, 10, n), 2)
+    x = rng.uniform(0, 10, n)
     y = np.round(100 * x + rng.normal(0, 0.5, n))
     return _given(x[:, None], y, None, np.full(n, 0.5), 0.0, intercept=True)
 

@@ -26,11 +26,11 @@ from massart.isotropy import decompose
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
 from massart.recover.judge import PLURALITY, Assumption, Formula, Judges, judge, measure_support_of
-from massart.recover.noisy import find_noisy
+from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, Options, Proposal, chance_inside, propose
 from massart.recover.shorten import shorten
-from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, snap
+from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
@@ -229,9 +229,21 @@ class _Driver:
         """Return the formula of one label column."""
         found = self._find(j, patient=inliers == "exact", rounds=1 if inliers == "noisy" else self.options.rounds)
         answer = self._final(j, found)
-        if inliers == "exact" or (inliers == "auto" and self._is_exact(answer.certificate)):
+        if inliers == "exact":
             return answer
-        return self._noisy(j, answer, forced=inliers == "noisy") or answer
+        sample = self._some(self.finding.column(j), MOST_NOISY_ROWS)
+        agreement = answer.certificate.agreement
+        noisy = noise_of_units(sample, answer.coef, agreement, self.link) if inliers == "auto" else None
+        if noisy is None and (inliers == "noisy" or not self._is_exact(answer.certificate)):
+            noisy = find_noisy(
+                sample, answer.coef, agreement, self.link, self.options, forced=inliers == "noisy"
+            )
+        return answer if noisy is None else self._noisy(j, noisy)
+
+    def _some(self, rows: Sample, most: int) -> Sample:
+        """Return the rows, or so many of them at random."""
+        n = len(rows.index)
+        return rows if n <= most else rows.take(np.sort(self.options.rng.choice(n, most, replace=False)))
 
     def _is_exact(self, certificate: Certificate) -> bool:
         """Tell whether noise need not be considered: a majority agrees, and not for want of a rule."""
@@ -316,10 +328,7 @@ class _Driver:
         """Return the formula in its shortest form and in exact numbers, with all rows marked, and judged."""
         finding = self.finding.column(j)
         formula = found.formula
-        rows = finding
-        most = MOST_ROUNDED_ROWS if formula.agreement.rounded else MOST_EXACT_ROWS
-        if len(rows.index) > most:
-            rows = rows.take(np.sort(self.options.rng.choice(len(rows.index), most, replace=False)))
+        rows = self._some(finding, MOST_ROUNDED_ROWS if formula.agreement.rounded else MOST_EXACT_ROWS)
         coef = formula.coef
         if formula.agreement.rounded and formula.agreement.level is not Level.NOISE:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
@@ -327,7 +336,7 @@ class _Driver:
         short = shorten(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
         agree = formula.agreement.agree(rows.X, rows.y, short.coef, self.link)
         coef, fractions = snap(rows.X, rows.y, agree, short.coef, formula.agreement, self.link)
-        exact = all(value is not None for value in fractions)
+        coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, found.if_exact, self.link)
         formula = replace(formula, coef=coef, agreement=found.if_exact if exact else formula.agreement)
         marks = self._marks(formula, j)
         certificate = judge(
@@ -372,18 +381,8 @@ class _Driver:
             best = max(best, other.weight / float(sample.counts.sum()))
         return best
 
-    def _noisy(self, j: int, exact: _Outcome, forced: bool) -> _Outcome | None:
-        """Return a formula with noisy inliers, if the rows have one (or it is `forced`)."""
-        sample = self.finding.column(j)
-        if len(sample.index) > MOST_NOISY_ROWS:
-            sample = sample.take(
-                np.sort(self.options.rng.choice(len(sample.index), MOST_NOISY_ROWS, replace=False))
-            )
-        found = find_noisy(
-            sample, exact.coef, exact.certificate.agreement, self.link, self.options, forced=forced
-        )
-        if found is None:
-            return None
+    def _noisy(self, j: int, found: NoisyFit) -> _Outcome:
+        """Return a formula with noisy inliers, with all rows marked."""
         agreement = Agreement(Level.NOISE, label=found.reach)
         marks = self._marks(Formula(found.coef, agreement, self.link), j)
         weight = float((marks & AGREES > 0).sum() if self.weights is None else self.weights[marks & AGREES > 0].sum())

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.agreement import Agreement
+from massart.agreement import Agreement, verify
 from massart.certificate import Span, span_of
 from massart.isotropy import decompose
 from massart.link import Link
 from massart.recover.judge import PLURALITY
-from massart.recover.polish import NEAR
+from massart.recover.polish import NEAR, least_squares
 from massart.recover.propose import Options
 from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
 from massart.rows import BoolArray, FloatArray, Sample
@@ -28,6 +28,10 @@ from massart.search import Consensus, Limits, alternate
 
 JUDGED_ROWS_PER_COLUMN, JUDGED_ROWS = 12, 400
 """Rows that decide whether there is a formula with noisy inliers at all."""
+
+UNITS_SHARE, MOST_UNITS, NEARLY_ALL, ONE_SIDE = 0.05, 2.5, 0.95, 0.3
+"""Noise of the last place: more than this share of rows does not agree, nearly all of those are off by so few units, and
+at least this share of them to either side."""
 
 FAR = 2.5
 """Scales of the noise from the limits at which clipping does not matter: it touches one label in 160."""
@@ -95,6 +99,30 @@ def find_noisy(
     fit, part = found
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
     return NoisyFit(fit.coef, fit.standard_errors, fit.scale, reach, span_of(part.X[fit.inliers & part.X.any(axis=1)]))
+
+
+def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link: Link) -> NoisyFit | None:
+    """Return the estimate of labels on a grid that are off by a unit or two, to both sides; None where they are not.
+
+    Such rows are not wrong: right labels carry noise that is about as large as their last place, and the rows that agree
+    do so because noise was rounded away.
+    """
+    found = verify(sample.X, sample.y, coef, agreement, link)
+    unit, off = agreement.unit, ~found.agree
+    if unit is None or off.sum() <= UNITS_SHARE * len(off) or not link.invertible:
+        return None
+    signed = found.residuals[off] / unit
+    if (np.abs(signed) > MOST_UNITS).mean() > 1 - NEARLY_ALL or not ONE_SIDE < (signed > 0).mean() < 1 - ONE_SIDE:
+        return None
+    near = np.abs(found.residuals) <= MOST_UNITS * unit
+    X, y = sample.X[near], link.inverse(sample.y[near])
+    columns = span_of(X).columns
+    fit = coef.copy()
+    fit[columns] += least_squares(X[:, columns], y - X @ coef)
+    scale = float(np.sqrt(((y - X @ fit) ** 2).sum() / max(len(y) - len(columns), 1)))
+    errors = np.full(len(coef), np.nan)
+    errors[columns] = scale * np.linalg.norm(np.linalg.pinv(X[:, columns]), axis=1)
+    return NoisyFit(fit, errors, scale, MOST_UNITS * unit, span_of(X))
 
 
 def _fit_part(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, Sample] | None:

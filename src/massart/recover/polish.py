@@ -15,6 +15,7 @@ NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
 
 _STEPS = 3
+_CROWDED = 0.2  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
 _ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
 _NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
 _MOST_ROWS = 20_000  # of one linear program
@@ -39,7 +40,7 @@ def polish(
         best, found, weight = candidate, now, reached
         return True
 
-    chosen = verify(X, y, w, agreement.loosened(NEAR), link).agree
+    chosen = near = verify(X, y, w, agreement.loosened(NEAR), link).agree
     for _ in range(_STEPS):
         told = chosen & link.decisive(found.products) & link.decisive(y, found.half_widths)
         if not told.any() or not attempt(_solve(X[told], link.inverse(y[told]), found.half_widths[told]), weight):
@@ -47,6 +48,12 @@ def polish(
         if np.array_equal(found.agree, chosen):
             break
         chosen = found.agree
+    crowd = near & ~found.agree
+    if 2 * counts[crowd].sum() > weight * _CROWDED:
+        told = (near | found.agree) & link.decisive(found.products) & link.decisive(y, found.half_widths)
+        attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
+        if attempt(_solve_again(X, y, found, link), weight):
+            attempt(_solve_again(X, y, found, link), weight)
     cleared = without_dust(X, best)
     if cleared is not None:
         attempt(cleared, weight)
@@ -71,9 +78,24 @@ def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> Floa
     return np.where(dust, 0.0, w) if dust.any() else None
 
 
+def _solve_again(X: FloatArray, y: FloatArray, found: Verified, link: Link) -> FloatArray:
+    """Return the least-squares fit of the rows that agree and tell a product."""
+    told = found.agree & link.decisive(found.products) & link.decisive(y, found.half_widths)
+    return _solve(X[told], link.inverse(y[told]), found.half_widths[told])
+
+
+def _beneath(X: FloatArray, y: FloatArray, w: FloatArray, half_widths: FloatArray) -> FloatArray:
+    """Return what L1 regression adds to `w` in units of the half-widths: it sees small terms beneath huge ones."""
+    high, low = compensated_products(X, w)
+    units = 1.0 / np.maximum(half_widths, np.finfo(float).tiny)
+    rows, rest = X * units[:, None], ((y - high) - low) * units
+    scales = np.exp2(np.frexp(np.abs(rows).max(axis=0))[1].astype(np.float64))
+    return np.asarray(l1_regression(rows / scales, rest).coef / scales)
+
+
 def _solve(X: FloatArray, y: FloatArray, half_widths: FloatArray) -> FloatArray:
     """Return the least-squares fit of rows in units of their half-widths, so that none drowns in another's rounding."""
-    units = np.exp2(-np.frexp(half_widths)[1].astype(np.float64)) if half_widths.all() else np.ones(len(y))
+    units = np.exp2(-np.frexp(np.where(half_widths > 0, half_widths, 1.0))[1].astype(np.float64))
     return least_squares(X * units[:, None], y * units)
 
 

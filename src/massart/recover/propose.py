@@ -36,9 +36,9 @@ PLENTY_CLIPPED, FEW_CLIPPED = 48, 3
 """With so many rows a column, so many rounds find what there is to find."""
 
 FIRST_ALTERNATIONS = 12
-EDGE, UNITS_IN_SPREAD = 0.5, 10
+EDGE, UNITS_IN_SPREAD, FILLED = 0.5, 10, 0.4
 """At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
-labels span so many half-widths."""
+labels span so many half-widths. Where columns are rounded, residuals reach this share of them."""
 
 CLEAR = 3.0
 """Standard deviations of chance beyond which a looser level has gained rows."""
@@ -154,6 +154,8 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
     sizes, t = np.abs(answer.rows.residuals), answer.rows.half_widths
     inside = float(counts[(sizes > t / 2) & (sizes <= t)].sum())
     outside = float(counts[(sizes > t) & (sizes <= 1.5 * t)].sum())
+    if answer.agreement.inputs and np.quantile((sizes / t)[answer.rows.agree], 0.95) < FILLED:
+        return False  # rows that agree far better than rounded columns would let them
     low, high = np.percentile(y, [25, 75])
     return outside <= EDGE * inside + np.sqrt(inside) and UNITS_IN_SPREAD * float(np.median(t)) <= high - low
 

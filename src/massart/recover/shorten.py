@@ -166,11 +166,11 @@ class _Table:
             fitted, simple = start.copy(), start.copy()
             fitted[present] = least_squares(X, y)
             best = max(self.count(fitted), best, key=_weight)
-            if best.weight < at_least and self.agreement.rounded:
+            if best.weight < now.weight and self.agreement.rounded:
                 simple[present] = shortest_decimals(fitted[present], np.sqrt(len(y)) / np.linalg.norm(X, axis=0))
                 best = max(best, self.count(simple), key=_weight)
-            if at_least - _NEARLY * at_least <= best.weight < at_least and X.size <= _MOST_POLISHED:
-                best = self._polished(used, best)
+            if at_least - _NEARLY * at_least <= best.weight < now.weight and X.size <= _MOST_POLISHED:
+                best = max(best, self._polished(used, best), key=_weight)
         return best if best.weight >= at_least else None
 
     def _polished(self, used: BoolArray, start: _Count) -> _Count:

@@ -11,7 +11,7 @@ from massart.agreement import Agreement, Verified, verify
 from massart.exact import Fractions, exact_coefficients, guess_formula
 from massart.link import Link
 from massart.recover.polish import least_squares, without_dust
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, Sample
 
 MOST_ROWS, MOST_ROUNDED_ROWS = 2_000, 20_000
 """Rows that are asked: of exact labels, and of rounded ones, which tell less each."""
@@ -24,6 +24,8 @@ SQUARE_IS_FINITE = 1e152
 
 _EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the half-width; the second for each column, over the number of rows
 _CLOSE = 0.25  # root mean square of residuals, in half-widths: rounding alone makes 0.58
+_PLAIN_DIGITS = 12
+_FEW_DIGITS, _VERY_NEAR = 4, 5e-4  # the second in units of the last digit
 _STRAY = 1e-12  # relative size of a term that is nothing but rounding of the others
 
 
@@ -125,7 +127,22 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
             best, most = (coef, fractions), n_exact
         if most == len(w):
             break
+    if most < len(w):
+        # A coefficient of many digits takes in a row or so that a plain one next to it does not.
+        plain = tuple(value or _short_neighbour(c) for c, value in zip(best[0], best[1], strict=True))
+        numbers = np.array([np.nan if value is None else float(value) for value in plain])
+        if np.isfinite(numbers).all() and agreement.agree(X, y, numbers).sum() >= n_agree - len(w) - 1 > len(w):
+            return numbers, plain
     return _without_strays(X, y, best[0], best[1], agreement), best[1]
+
+
+def _short_neighbour(c: float) -> Fraction | None:
+    """Return a number of few digits that is so near that one in a thousand has such a neighbour; None if there is none."""
+    for digits in range(1, _FEW_DIGITS + 1):
+        value = Fraction(f"{c:.{digits}g}")
+        if value and abs(float(value) - c) <= _VERY_NEAR * 10.0 ** (np.floor(np.log10(abs(c))) - digits + 1):
+            return value
+    return None
 
 
 def _inside(found: Verified, margin: float) -> BoolArray:
@@ -143,3 +160,28 @@ def _without_strays(
     cleared = np.where([value is None for value in fractions], cleared, w)
     minds = agreement.agree(X, y, cleared).sum() < agreement.agree(X, y, w).sum()
     return w if minds else cleared
+
+
+def hold_to_exact_arithmetic(
+    rows: Sample, w: FloatArray, fractions: Fractions, agreement: Agreement, link: Link
+) -> tuple[FloatArray, Fractions, bool]:
+    """Return the formula in numbers so exact that rows with large terms may be judged by them, and whether it is.
+
+    Where terms are so large that a unit of the last place is within what computed coefficients leave, rows that are off
+    by some units vouch for the wrong digits. So numbers of `_PLAIN_DIGITS` digits compete, and rows are counted as exact
+    numbers allow.
+    """
+    known = all(value is not None for value in fractions)
+    X, y, counts = rows.X, rows.y, rows.counts
+    sizes = np.abs(X) @ np.abs(w) + np.abs(y)
+    if agreement.scales_up_to(float(sizes.max(initial=0.0))):
+        return w, fractions, known
+    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
+    slight = terms <= _STRAY * terms.max(initial=0.0)
+    exact = tuple(Fraction(0) if s else Fraction(f"{c:.{_PLAIN_DIGITS}g}") for c, s in zip(w, slight, strict=True))
+    candidates = [(np.array([float(value) for value in exact]), exact)] + [(w, fractions)] * known
+    weights = [float(counts[agreement.agree(X, y, coef, link)].sum()) for coef, _ in candidates]
+    best = int(np.argmax(weights))
+    if 2 * weights[best] < float(counts[agreement.uncapped.agree(X, y, w, link)].sum()):
+        return w, fractions, False
+    return *candidates[best], True

@@ -305,7 +305,7 @@ def test_chance_is_no_rule() -> None:
     certificate = fit(np.eye(8)[group], y, fit_intercept=False, inliers="exact").certificate_
     agree, chance = numbers_in(
         "No rule was found: # of 300 rows agree with the best formula found, and about # with some formula when the "
-        "labels are shuffled over the rows. Searched",
+        "labels are shuffled over the rows, which is not clearly fewer. Searched",
         certificate.explain(),
     )
 
@@ -313,7 +313,7 @@ def test_chance_is_no_rule() -> None:
         return sum(np.unique(labels[group == k], return_counts=True)[1].max() for k in range(8))
 
     assert agree == most(y)
-    assert chance == pytest.approx(np.mean([most(rng.permutation(y)) for _ in range(20)]), abs=12)
+    assert chance == pytest.approx(np.mean([most(rng.permutation(y)) for _ in range(20)]), abs=20)
 
 
 def test_a_few_rows_are_no_rule() -> None:

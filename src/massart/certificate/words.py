@@ -156,10 +156,13 @@ def _nothing(c: Certificate) -> Iterator[str]:
     elif c.reason is Reason.CHANCE:
         why = (
             f"{number(c.n_agree)} of {count(c.n_rows, 'rows')} {_verb(c.n_agree, 'agree')} with the best formula "
-            f"found, and about {number(c.chance)} with some formula when the labels are shuffled over the rows"
+            f"found, and about {number(c.chance)} with some formula when the labels are shuffled over the rows, "
+            "which is not clearly fewer"
         )
     elif c.reason is Reason.FEW and c.n_decisive > c.rank:
-        why = f"no more than {number(c.n_agree)} of {count(c.n_rows, 'rows')} agree with the best formula found"
+        inside = "" if c.n_active is None else " between its limits"
+        agree = f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')}"
+        why = f"no more than {agree} agree with the best formula found{inside}"
     elif c.reason is Reason.FEW:
         told = count(c.n_decisive, "rows") if c.n_decisive else "no row"
         why = f"the best formula found rests on {told}, and any table has a formula for so few"

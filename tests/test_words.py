@@ -395,6 +395,19 @@ def test_rows_off_by_a_last_place_are_counted_apart() -> None:
     )
 
 
+@pytest.mark.parametrize("n_flags", [1, 2])
+def test_a_column_that_rests_on_two_rows_is_left_out(n_flags: int) -> None:
+    X, y = flagged(n_flags)
+    reg = fit(X, y)
+    assert X[:, 1].sum() == n_flags
+    assert reg.coef_.tolist() == [54.0, 0.0]
+    rows = "1 row" if n_flags == 1 else "2 rows"
+    said = reg.certificate_.explain(["hours", "rush"])
+    assert said.endswith(f"rush rests on {rows} and was left out.")
+    assert "Nothing determines" not in said
+    assert not reg.inlier_mask_[:n_flags].any()
+
+
 # All verdicts, and the words themselves
 
 

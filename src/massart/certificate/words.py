@@ -241,7 +241,9 @@ def _beside(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     """Say what is so whatever the verdict: what is open, left out, constant, or off by a last place."""
     if c.verdict is Verdict.NONE:
         return
-    unused = [name_of(group[0], names) for group in c.undetermined_columns if len(group) == 1]
+    thin = {column for column, _ in c.thin}
+    alone = [group[0] for group in c.undetermined_columns if len(group) == 1]
+    unused = [name_of(column, names) for column in alone if column not in thin]
     linked = [listed([name_of(j, names) for j in group]) for group in c.undetermined_columns if len(group) > 1]
     if unused:
         s, them = ("", "it") if len(unused) == 1 else ("s", "them")

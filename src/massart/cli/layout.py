@@ -60,10 +60,10 @@ def _coefficients(found: Audit) -> Iterator[str]:
     rows = [("term", "coefficient", "rows that use it", "agree")]
     for column, (term, usage) in enumerate(zip(formula.all_terms[:MOST_TERMS], found.usage(), strict=False)):
         number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
-        if not term.determined:
-            number = "not determined"
-        elif column in thin:
+        if column in thin:
             number = f"left out, on {count(thin[column], 'rows')}"
+        elif not term.determined:
+            number = "not determined"
         elif formula.noisy and math.isfinite(term.standard_error):
             number += f" ± {term.standard_error:.2g}"
         rows.append((term.label, number, f"{usage.n_rows:,}", share(usage.n_agree, usage.n_rows)))

@@ -43,10 +43,10 @@ def coefficients(findings: Findings) -> Iterator[Coefficient]:
     for column, term in enumerate(formula.all_terms):
         is_constant = column == len(formula.terms)
         evidence = ""
-        if not term.determined:
-            evidence = _open(column, groups.get(column, ()), names)
-        elif column in thin:
+        if column in thin:
             evidence = f"left out: it rests on {count(thin[column], 'rows')}"
+        elif not term.determined:
+            evidence = _open(column, groups.get(column, ()), names)
         elif findings.usage:
             n, k = findings.usage[column].n_rows, findings.usage[column].n_agree
             evidence = f"{k:,} of {n:,} {'rows' if is_constant else 'rows that use it'} agree ({share(k, n)})"

@@ -44,7 +44,7 @@ CLEAR = 3.0
 """Standard deviations of chance beyond which a looser level has gained rows."""
 
 _TINY = 1e-9
-_FEW = 3  # rows: a looser level gains more than so many, whatever the size of the table
+_FEW = 1.5  # rows: a looser level gains more than so many, whatever the size of the table
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
 
 
@@ -132,7 +132,8 @@ def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray
     if 2 * best.weight <= counts.sum() + len(best.coef):
         return True
     sizes = np.abs(best.rows.residuals)
-    looser = level.half_widths(_sizes(best, y), best.coef)
+    # The formula of a looser level may be another, with which rows agree that are a unit off here.
+    looser = _SHELL * level.half_widths(_sizes(best, y), best.coef)
     between = float(counts[~best.rows.agree & (sizes <= looser)].sum())
     beyond = float(counts[(sizes > looser) & (sizes <= _SHELL * looser)].sum())
     return _is_more(between, beyond / 2)
@@ -161,7 +162,7 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
 
 
 def _is_more(gain: float, chance: float) -> bool:
-    return gain > chance + CLEAR * np.sqrt(chance + 1) + _FEW
+    return gain > chance + CLEAR * np.sqrt(chance) + _FEW
 
 
 def chance_inside(rows: Verified, counts: FloatArray) -> float:

@@ -25,7 +25,7 @@ SQUARE_IS_FINITE = 1e152
 _EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the half-width; the second for each column, over the number of rows
 _CLOSE = 0.25  # root mean square of residuals, in half-widths: rounding alone makes 0.58
 _PLAIN_DIGITS = 12
-_FEW_DIGITS, _VERY_NEAR = 4, 5e-4  # the second in units of the last digit
+_FEW_DIGITS, _VERY_NEAR, _NEARLY = 4, 1e-3, 0.95  # the second in units of the last digit, the third of the rows
 _STRAY = 1e-12  # relative size of a term that is nothing but rounding of the others
 
 
@@ -131,13 +131,14 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
         # A coefficient of many digits takes in a row or so that a plain one next to it does not.
         plain = tuple(value or _short_neighbour(c) for c, value in zip(best[0], best[1], strict=True))
         numbers = np.array([np.nan if value is None else float(value) for value in plain])
-        if np.isfinite(numbers).all() and agreement.agree(X, y, numbers).sum() >= n_agree - len(w) - 1 > len(w):
+        enough = min(_NEARLY * n_agree, n_agree - len(w) - 1)
+        if np.isfinite(numbers).all() and agreement.agree(X, y, numbers).sum() >= max(enough, len(w) + 1):
             return numbers, plain
     return _without_strays(X, y, best[0], best[1], agreement), best[1]
 
 
 def _short_neighbour(c: float) -> Fraction | None:
-    """Return a number of few digits that is so near that one in a thousand has such a neighbour; None if there is none."""
+    """Return a number of few digits that is so near that one in five hundred has such a neighbour; None if there is none."""
     for digits in range(1, _FEW_DIGITS + 1):
         value = Fraction(f"{c:.{digits}g}")
         if value and abs(float(value) - c) <= _VERY_NEAR * 10.0 ** (np.floor(np.log10(abs(c))) - digits + 1):

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.accidents import accidental_agreement
 from massart.rows import BoolArray, FloatArray
 
 CLEAR = 2.0
@@ -27,9 +28,6 @@ CLEAR = 2.0
 
 _REPEATED = 2
 """Decisive rows, in units of what any k of them give, that end a search."""
-
-_ACCIDENTS = 2.0
-"""Standard deviations by which the best formula for labels without a rule may exceed their most frequent value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +107,12 @@ class Consensus:
     def accidents(self) -> float:
         """What labels without a rule give the best formula: more than `chance` where labels are repeated.
 
-        Besides the k + 1 rows it agrees by accident, with each other row as often as its label is the most frequent
-        one. With limits these are decisive rows.
+        With limits these are decisive rows.
         """
-        weights = np.sort(self.weights[self.decisive])[::-1]
-        free, others = np.split(weights, [self.Z.shape[1] + 1])
-        repeated = self._most_frequent() - weights.max(initial=0.0)
-        frequency = repeated / max(others.sum(), repeated) if repeated > 0 else 0.0
-        deviation = np.sqrt(frequency * (1 - frequency) * (others @ others))
-        return float(free.sum() + frequency * others.sum() + _ACCIDENTS * deviation)
-
-    def _most_frequent(self) -> float:
-        """Return the largest weight of decisive rows that have the same label, as closely as rows must be fitted."""
         rows = self.decisive
-        if not len(rows):
-            return 0.0
         labels = self.y[rows] * self.lengths[rows]
-        order = np.argsort(labels)
-        labels = labels[order]
-        reach = 2 * (self.slack[rows] * self.lengths[rows])[order] + 2 * self.near * np.abs(labels)
-        weights = np.concatenate([[0.0], np.cumsum(self.weights[rows][order])])
-        ends = np.searchsorted(labels, labels + reach, side="right")
-        return float((weights[ends] - weights[:-1]).max())
+        reach = self.slack[rows] * self.lengths[rows] + self.near * np.abs(labels)
+        return accidental_agreement(labels, reach, self.weights[rows], self.Z.shape[1])
 
     @property
     def unique(self) -> float:

@@ -1,0 +1,214 @@
+r"""Whether the right labels are exact or noisy, or follow no rule at all.
+
+A majority that agrees with one set of coefficients to rounding settles it: the data are exact, and nothing here may
+send them to a noisy fit. So does a minority far beyond accident (:mod:`massart.accidents`). Failing that, the rows are
+cut in two. A robust fit of one part has never seen the labels of the other, and its mean loss there,
+
+.. math:: L = \frac1m \sum_i \rho_c\Bigl(\frac{y_i - x_i^\top w}{s}\Bigr) ,
+
+at its own scale s, is compared with the same after the labels of these rows are permuted. If the columns say nothing
+of the labels, all orders are equally likely, whatever the labels and the fit are: the share of permutations that do no
+worse is a p-value (Fisher 1935). The parts change places, and the smaller p-value counts twice.
+
+References
+----------
+Fisher (1935), *The design of experiments*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from massart.accidents import accidental_agreement
+from massart.l1 import l1_regression
+from massart.progress import Callback, silent
+from massart.robust.biweight import loss, tuning_for_efficiency
+from massart.robust.exactness import ROUNDING, size_of_terms, solve_exactly
+from massart.robust.regression import RobustFit, Status, robust_regression
+from massart.rows import FloatArray, check_labels, check_matrix, check_weights, precision_of
+
+JUDGED_ROWS = 2000
+"""Robust fits see a sample of this many rows (20 for each column, if that is more)."""
+
+LEVEL = 0.005
+"""The probability with which labels that the columns say nothing of are called noisy."""
+
+_PERMUTATIONS = 999
+_FITTED_ROWS = 3  # rows for each column that a fit sees, as long as a quarter of all is left to judge it
+_EFFICIENCY = 0.95
+_PLURALITY = 0.05  # share of rows, beyond those that any labels would allow, that can make a rule without a majority
+
+
+class Inliers(Enum):
+    """What the right labels are; the value is the message."""
+
+    EXACT = "exact: rows agree to rounding with one set of coefficients, far more than chance allows"
+    NOISY = "noisy: no majority agrees to rounding, yet the columns tell the labels better than chance"
+    NO_RULE = "no rule: the columns tell these labels no better than the same labels in random order"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the right labels are, and what that rests on.
+
+    Attributes
+    ----------
+    inliers : Inliers
+    n_rows : int
+        Rows of positive weight.
+    n_agree : int
+        Rows that the best coefficients reproduce to rounding.
+    n_accidents : float
+        As many would agree, about, if labels had no rule.
+    p_value : float
+        Of the hypothesis that the columns say nothing of the labels; 0 for exact ones, 1 where rows are too few to
+        tell.
+    """
+
+    inliers: Inliers
+    n_rows: int
+    n_agree: int
+    n_accidents: float
+    p_value: float
+
+
+def judge_inliers(
+    X: ArrayLike,
+    y: ArrayLike,
+    candidates: Sequence[ArrayLike] = (),
+    *,
+    sample_weight: ArrayLike | None = None,
+    rng: np.random.Generator,
+    callback: Callback = silent,
+) -> Judgement:
+    """Decide whether the right labels are exact, noisy or follow no rule.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    candidates : sequence of arrays of shape (d,)
+        The best coefficients of an exact search.
+    sample_weight : array of shape (n,), optional
+    rng : numpy.random.Generator
+        Cuts the rows in two and draws the permutations.
+    callback : callable
+
+    Returns
+    -------
+    Judgement
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 2))
+    >>> y = np.where(rng.random(300) < 0.3, 9.0, X @ [1.0, 2.0])
+    >>> judge_inliers(X, y, rng=rng).inliers.name
+    'EXACT'
+    >>> judge_inliers(X, y + 0.1 * rng.standard_normal(300), rng=rng).inliers.name
+    'NOISY'
+    >>> judge_inliers(X, rng.permutation(y), rng=rng).inliers.name
+    'NO_RULE'
+    """
+    matrix = check_matrix(X)
+    labels = check_labels(y, len(matrix))
+    if labels.ndim != 1:
+        raise ValueError(f"y must have shape ({len(matrix)},), got {labels.shape}")
+    weights = check_weights(sample_weight, len(matrix))
+    present = slice(None) if weights is None else np.flatnonzero(weights)
+    shares = np.ones(len(matrix)) if weights is None else weights
+    precision = max(precision_of(X), precision_of(y))
+    rows = _Labelled(matrix[present], labels[present], shares[present] / shares[present].sum(), precision)
+    sample = rows.drawn(max(JUDGED_ROWS, 20 * matrix.shape[1]), rng)
+    vertex = l1_regression(sample.X, sample.y, sample.shares)
+    count, rank = len(rows.y), vertex.rank
+    accidents = rows.accidents(rank)
+
+    n_agree, share = rows.most_agreeing([*candidates, vertex.coef])
+    trials: list[_Trial] = []
+    if not (share > 0.5 and n_agree > rank):
+        trials = [sample.trial(held_out, rng, callback) for held_out in sample.parts(rank, rng)]
+        fitted = rows.most_agreeing([trial.coef for trial in trials])
+        n_agree, share = max((n_agree, share), fitted, key=lambda found: (found[1], found[0]))
+    beyond = n_agree - rank > max(2 * (accidents - rank), _PLURALITY * count)
+    if count > rank and ((share > 0.5 and n_agree > rank) or beyond):
+        return Judgement(Inliers.EXACT, count, n_agree, accidents, 0.0)
+    p_value = min([1.0, *(len(trials) * trial.p_value for trial in trials)])
+    inliers = Inliers.NOISY if p_value <= LEVEL else Inliers.NO_RULE
+    return Judgement(inliers, count, n_agree, accidents, p_value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Coefficients from one part of the rows, and how likely the labels of the other are, if they have no rule."""
+
+    coef: FloatArray
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """Rows that count, their labels and shares of the whole."""
+
+    X: FloatArray
+    y: FloatArray
+    shares: FloatArray
+    precision: float
+
+    def drawn(self, size: int, rng: np.random.Generator) -> _Labelled:
+        """Return `size` rows drawn by their shares, which are equal then; all of them if there are no more."""
+        if len(self.y) <= size:
+            return self
+        index = rng.choice(len(self.y), size, replace=False, p=self.shares)
+        return _Labelled(self.X[index], self.y[index], np.full(size, 1.0 / size), self.precision)
+
+    def accidents(self, rank: int) -> float:
+        """Return the number of rows that would agree with the best coefficients if labels had no rule."""
+        n = len(self.y)
+        return accidental_agreement(self.y, ROUNDING * self.precision * np.abs(self.y), np.ones(n), min(rank, n))
+
+    def most_agreeing(self, coefs: Sequence[ArrayLike]) -> tuple[int, float]:
+        """Return the number and the share of the rows that the best of some coefficients fits, once polished."""
+        best = 0, 0.0
+        for coef in coefs:
+            rows = solve_exactly(self.X, self.y, np.asarray(coef, dtype=np.float64), self.precision)[1]
+            best = max(best, (int(rows.sum()), float(self.shares[rows].sum())), key=lambda found: (found[1], found[0]))
+        return best
+
+    def parts(self, rank: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+        """Return two sets of rows, without a common one, to be judged by fits of all others; halves if rows suffice."""
+        n = len(self.y)
+        size = min(n // 2, max(n // 4, n - _FITTED_ROWS * rank))
+        if n - size <= rank or size < 2:
+            return []
+        order = rng.permutation(n)
+        return [order[:size], order[n - size :]]
+
+    def trial(self, held_out: NDArray[np.intp], rng: np.random.Generator, callback: Callback) -> _Trial:
+        """Fit the rows that are not held out, and permute the labels of those that are."""
+        seen = np.ones(len(self.y), dtype=bool)
+        seen[held_out] = False
+        X, y, shares = self.X[seen], self.y[seen], self.shares[seen]
+        fit = robust_regression(X, y, sample_weight=shares, rng=rng, tol=1e-3, callback=callback)
+        return _Trial(fit.coef, self._p_value(fit, held_out, rng))
+
+    def _p_value(self, fit: RobustFit, held_out: NDArray[np.intp], rng: np.random.Generator) -> float:
+        """Return the share of orders of the labels held out, their own among them, that `fit` tells no worse."""
+        if fit.status is Status.UNDERDETERMINED:
+            return 1.0
+        X, y = self.X[held_out], self.y[held_out]
+        labels = np.vstack([y, rng.permuted(np.broadcast_to(y, (_PERMUTATIONS, len(y))), axis=1)])
+        residuals = labels - X @ fit.coef
+        if fit.scale > 0.0:
+            losses = loss(residuals / fit.scale, tuning_for_efficiency(_EFFICIENCY))
+        else:
+            wrong = np.abs(residuals) > ROUNDING * self.precision * size_of_terms(X, y, fit.coef)
+            losses = wrong.astype(np.float64)
+        means = losses @ self.shares[held_out]
+        return float((means <= means[0]).mean())

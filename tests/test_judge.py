@@ -1,0 +1,334 @@
+"""The judge: one ladder of verdicts, each with its table, and none better than its numbers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import massart.recover.driver
+from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
+from massart.agreement import Agreement, Level, levels, tally
+from massart.certificate import Reason, Verdict, geometry_of
+from massart.link import IDENTITY, RELU, Link
+from massart.recover import Assumption, Formula, Judges, Options, judge, recover
+from massart.recover.driver import _Driver
+from massart.rows import ArrayRows, Sample
+
+
+def fit(X, y, weights=None, seed=0, **options):
+    return recover(ArrayRows(np.asarray(X, dtype=float), y, weights), rng=np.random.default_rng(seed), **options)
+
+
+def certificate_of(X, y, **options):
+    return fit(X, y, **options).certificates[0]
+
+
+def judged(X, y, w, link=IDENTITY, agreement=None, assumption=Assumption(), units=None, **options):
+    """Return what the judge says of any formula, found or not."""
+    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    sample = Sample(X, y, None, np.arange(len(y)))
+    formula = Formula(np.asarray(w, dtype=float), agreement or levels("auto", X, y)[0], link)
+    judges = Judges(sample, geometry_of(X, units=units), None, units, assumption, np.random.default_rng(0))
+    return judge(formula, judges, tally(formula.marks(sample)[1], None), **options)
+
+
+def gaussian(n, d, wrong, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    bad = rng.random(n) < wrong
+    return X, np.where(bad, 9 * rng.standard_normal(n), X @ np.arange(1.0, d + 1))
+
+
+def lattice(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-4, 5, (40, 2)).astype(float)
+    y = X @ [3.0, -2.0]
+    y[:12] = X[:12] @ [1.0, 5.0]
+    return X, y
+
+
+def noisy(seed=0):
+    X, y = gaussian(300, 3, 0.0, seed)
+    return X, y + 0.1 * np.random.default_rng(seed).standard_normal(300)
+
+
+def flags(seed=0):
+    """Labels that columns do not explain, of which one value is frequent."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 3, (300, 3)), np.ones(300)])
+    return X, np.where(rng.random(300) < 0.8, 1.0, rng.integers(2, 9, 300))
+
+
+# --- the ladder ---
+
+
+@pytest.mark.parametrize(
+    ("table", "verdict", "reason"),
+    [
+        (lattice(), Verdict.PROVEN, Reason.NOTHING),
+        (gaussian(1000, 10, 0.25), Verdict.CONFIRMED, Reason.NOTHING),
+        (gaussian(400, 10, 0.35), Verdict.MAJORITY, Reason.NOTHING),
+        (gaussian(200, 5, 0.6), Verdict.PLURALITY, Reason.DIRECTION),
+        (noisy(), Verdict.NOISY, Reason.NOTHING),
+        ((gaussian(300, 3, 0.0)[0], gaussian(300, 3, 1.0, 1)[1]), Verdict.NONE, Reason.FEW),
+        (flags(), Verdict.NONE, Reason.MODE),
+    ],
+    ids=lambda value: value.name if isinstance(value, Verdict) else "",
+)
+def test_every_verdict_has_its_table(table, verdict, reason):
+    certificate = certificate_of(*table)
+    assert (certificate.verdict, certificate.reason) == (verdict, reason)
+
+
+def test_as_many_rows_as_shuffled_labels_give_are_chance():
+    X, y = gaussian(400, 10, 0.35)
+    w = np.arange(1.0, 11)
+    assert judged(X, y, w, shuffled=lambda: 0.3).verdict is Verdict.MAJORITY
+    certificate = judged(X, y, w, shuffled=lambda: 0.65)
+    assert (certificate.verdict, certificate.reason, certificate.chance) == (Verdict.NONE, Reason.CHANCE, 260)
+
+
+def test_few_rows_of_many_are_no_rule():
+    """4 % of the rows agree with a formula of two columns: far more than chance gives, and far from a rule."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1000, 2)), 9 * rng.standard_normal(1000)
+    y[:40] = X[:40] @ [1.0, 2.0]
+    certificate = judged(X, y, [1.0, 2.0])
+    assert (certificate.verdict, certificate.reason, certificate.n_agree) == (Verdict.NONE, Reason.FEW, 40)
+    y[:100] = X[:100] @ [1.0, 2.0]
+    assert judged(X, y, [1.0, 2.0]).verdict is Verdict.PLURALITY
+
+
+def test_no_verdict_is_better_than_its_numbers():
+    seen = dict.fromkeys(Verdict, 0)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, d, wrong = int(rng.integers(20, 250)), int(rng.integers(1, 9)), rng.uniform(0, 1) ** 1.5
+        X, y = gaussian(n, d, wrong, seed)
+        if seed % 3 == 0:
+            X, y = np.round(2 * X), np.round(y)
+        bound = (0.5, 0.3)[seed % 2]
+        certificate = judged(X, y, np.arange(1.0, d + 1), assumption=Assumption(wrong_at_most=bound))
+        seen[certificate.verdict] += 1
+        wrong_rows = certificate.n_rows - certificate.n_agree
+        match certificate.verdict:
+            case Verdict.PROVEN:
+                assert certificate.n_decisive - certificate.hyperplane_rows > wrong_rows
+            case Verdict.CONFIRMED:
+                assert certificate.eta_max >= bound
+            case Verdict.MAJORITY:
+                assert certificate.support.alpha > 0.5
+                assert 2 * certificate.n_agree > certificate.n_rows
+                assert certificate.eta_max < bound
+            case Verdict.PLURALITY:
+                assert certificate.support.alpha <= 0.5 or 2 * certificate.n_agree <= certificate.n_rows
+                assert certificate.n_decisive - certificate.rank > 0.05 * certificate.n_rows
+            case Verdict.NONE:
+                assert certificate.reason is not Reason.NOTHING
+    assert all(seen[verdict] > 0 for verdict in Verdict if verdict is not Verdict.NOISY), seen
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["linear", "ReLU"])
+def test_two_rivals_never_both_have_a_majority(link):
+    stands = {0: 0, 1: 0, 2: 0}
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(20, 120)), int(rng.integers(1, 5))
+        X = rng.integers(-2, 3, (n, d)) if seed % 2 else rng.standard_normal((n, d))
+        w = np.arange(1.0, d + 1)
+        other = w + rng.integers(-1, 2, d)
+        if (other == w).all():
+            continue
+        y = link(np.where(rng.random(n) < rng.uniform(0.3, 0.8), X @ w, X @ other))
+        verdicts = [judged(X, y, v, link).verdict for v in (w, other)]
+        if np.array_equal(link(X @ w), link(X @ other)):
+            continue
+        stands[sum(verdict.stands for verdict in verdicts)] += 1
+    assert stands[2] == 0
+    assert stands[1] > 8
+
+
+# --- no rule, and a rule that says little ---
+
+
+@pytest.mark.parametrize("share", [0.55, 0.8, 0.97])
+def test_the_most_frequent_value_is_no_rule(share):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.integers(0, 5, (400, 3)), rng.uniform(0, 1, 400), np.ones(400)])
+        y = np.where(rng.random(400) < share, 3.0, rng.integers(4, 30, 400))
+        assert certificate_of(X, y).verdict is Verdict.NONE
+
+
+@pytest.mark.parametrize("value", [7.0, 0.1, -1e6])
+def test_a_constant_column_is_said_to_be_constant(value):
+    X = np.column_stack([np.random.default_rng(0).integers(0, 3, (300, 3)), np.ones(300)])
+    certificate = certificate_of(X, np.full(300, value))
+    assert certificate.constant
+    assert certificate.verdict is Verdict.PROVEN
+    X, y = gaussian(300, 3, 0.1)
+    assert not certificate_of(X, y).constant
+
+
+def test_a_column_of_zeros_is_constant():
+    X = np.column_stack([np.random.default_rng(0).integers(0, 3, (300, 3)), np.ones(300)])
+    found = fit(X, np.zeros(300))
+    np.testing.assert_array_equal(found.coef, 0)
+    assert found.agree.all()
+    assert found.certificates[0].constant
+
+
+def test_a_column_that_rests_on_two_rows_is_left_out_and_listed():
+    rng = np.random.default_rng(0)
+    hours, flag = rng.integers(1, 40, 400) / 4, np.arange(400) < 2
+    y = 54 * hours + 30 * flag + 7
+    y[50:150] = rng.integers(1, 999, 100)
+    found = fit(np.column_stack([hours, flag, np.ones(400)]), y)
+    certificate = found.certificates[0]
+    np.testing.assert_array_equal(found.coef[:, 0], [54, 0, 7])
+    assert certificate.thin == ((1, 2),)
+    assert certificate.undetermined_columns == ((1,),)
+    assert certificate.verdict.certain, "the rest is"
+    assert not found.agree[:2].any()
+
+
+# --- what is open ---
+
+
+def collinear(seed=0):
+    """Rows with a column that is a sum of others, one that is never used, and one used by wrong rows only."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(1, 1000, (500, 6)) * [1, 1, 1e-3, 1, 1, 1]
+    X[:, 3] = X[:, 0] + X[:, 1]
+    X[:, 4] = 0
+    X[:, 5] = np.where(np.arange(500) < 40, X[:, 5], 0)
+    y = X[:, :3] @ [1.0, 2, 3]
+    y[:100] = rng.uniform(1, 9999, 100)
+    return X, y
+
+
+@pytest.mark.parametrize("estimator", [MassartRegressor, MassartReLURegressor, MassartPACRegressor])
+def test_no_row_that_agrees_sees_the_undetermined_directions(estimator):
+    X, y = collinear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = estimator(fit_intercept=False, random_state=0).fit(X, y)
+    certificate = model.certificate_
+    agree = model.inlier_mask_ if hasattr(model, "inlier_mask_") else np.abs(y - model.predict(X)) < 1e-6
+    assert agree[100:].all()
+    assert certificate.rank == np.linalg.matrix_rank(X[agree] / [1, 1, 1e-3, 1, 1, 1])
+    assert certificate.undetermined.shape == (6, 6 - certificate.rank)
+    np.testing.assert_allclose(X[agree] @ certificate.undetermined, 0, atol=1e-9)
+    assert set(certificate.undetermined_columns) >= {(0, 1, 3), (4,)}
+    assert certificate.verdict.stands
+
+
+# --- what CONFIRMED assumes ---
+
+
+def test_a_smaller_bound_on_wrong_labels_confirms_more():
+    X, y = gaussian(1000, 10, 0.33)
+    verdicts = {}
+    for bound in (0.3, 0.4, 0.49, 0.5):
+        certificate = certificate_of(X, y, assumption=Assumption(wrong_at_most=bound))
+        assert certificate.wrong_at_most == bound
+        assert (certificate.verdict is Verdict.CONFIRMED) == (certificate.eta_max >= bound)
+        verdicts[bound] = certificate.verdict
+    assert verdicts[0.3] is Verdict.CONFIRMED
+    assert verdicts[0.5] is Verdict.MAJORITY
+
+
+def test_more_confidence_confirms_less():
+    X, y = gaussian(1000, 10, 0.25)
+    etas = [certificate_of(X, y, assumption=Assumption(confidence=c)).eta_max for c in (0.9, 0.999, 1 - 1e-9)]
+    assert etas == sorted(etas, reverse=True)
+    assert etas[-1] < 0.5 <= etas[0]
+
+
+def test_rows_that_are_wrong_together_count_once():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((100, 8)), 10, axis=0)
+    y = X @ np.arange(1.0, 9)
+    wrong = np.repeat(rng.random(100) < 0.2, 10)
+    y[wrong] = rng.standard_normal(int(wrong.sum()))
+    each, together = (certificate_of(X, y, units=units) for units in (None, np.repeat(np.arange(100), 10)))
+    assert together.eta_max < 0.3 < each.eta_max
+    assert together.support.alpha == pytest.approx(each.support.alpha, abs=0.05)
+    alone = certificate_of(X, y, units=np.arange(1000))
+    assert alone.eta_max == pytest.approx(each.eta_max, abs=0.05)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**40, 2.0**55, 1.12871e17, 1e300])
+def test_weights_of_any_size_are_judged_alike(unit):
+    """Whole weights above 2^53 have sums that round (review/claims.md, 5)."""
+    X, y = gaussian(80, 3, 0.2)
+    weights = np.random.default_rng(0).integers(1, 4, 80)
+    plain, scaled = (fit(X, y, weights * c) for c in (1.0, unit))
+    np.testing.assert_array_equal(plain.coef, scaled.coef)
+    np.testing.assert_array_equal(plain.agree, scaled.agree)
+    ours, theirs = plain.certificates[0], scaled.certificates[0]
+    assert (ours.verdict, ours.rank) == (theirs.verdict, theirs.rank)
+    assert ours.n_agree * unit == pytest.approx(theirs.n_agree, rel=1e-12)
+    assert theirs.explain()
+
+
+# --- links: the formula is fixed before the labels of held-out rows are read ---
+
+
+def clipped(n=3000, d=3, seed=0, link=RELU):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = link(X @ np.arange(1.0, d + 1))
+    wrong = rng.random(n) < 0.3
+    y[wrong] = 4 * rng.random(int(wrong.sum()))
+    return X, y
+
+
+@pytest.mark.parametrize("link", [RELU, Link(-1, 2)], ids=["ReLU", "two limits"])
+@pytest.mark.parametrize("sampled", [True, False], ids=["some rows judge", "all rows judge"])
+def test_labels_of_held_out_rows_do_not_move_the_formula(link, sampled, monkeypatch):
+    if sampled:
+        monkeypatch.setattr(massart.recover.driver, "JUDGING_ROWS", 1800)
+        monkeypatch.setattr(massart.recover.driver, "JUDGING_ROWS_PER_COLUMN", 1)
+    X, y = clipped(link=link)
+
+    def held_out(labels):
+        options = Options(np.random.default_rng(0))
+        return _Driver(ArrayRows(X, labels), link, "auto", Assumption(), None, options).judges.held_out
+
+    first = held_out(y)
+    assert first is not None
+    assert len(first.index) > 900
+    plain = fit(X, y, link=link)
+    rng = np.random.default_rng(1)
+    for change in ("shuffled", "destroyed"):
+        other = y.copy()
+        other[first.index] = rng.permutation(y[first.index]) if change == "shuffled" else rng.uniform(0, 1)
+        np.testing.assert_array_equal(held_out(other).index, first.index, err_msg="rows are chosen by X alone")
+        found = fit(X, other, link=link)
+        assert found.coef.tobytes() == plain.coef.tobytes()
+        assert not found.certificates[0].verdict.certain
+    assert plain.certificates[0].verdict.stands
+
+
+@pytest.mark.slow
+def test_held_out_rows_confirm_what_all_rows_cannot():
+    X, y = clipped(6000, 10)
+    certificate = certificate_of(X, y, link=RELU)
+    assert certificate.verdict is Verdict.CONFIRMED
+    assert judged(X, y, np.arange(1.0, 11), RELU).eta_max < 0.5
+
+
+# --- the level of agreement belongs to the claim ---
+
+
+def test_a_looser_agreement_claims_less_precisely():
+    X, y = lattice()
+    exact = judged(X, y, [3.0, -2.0])
+    loose = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=0.01))
+    assert exact.verdict is loose.verdict is Verdict.PROVEN
+    assert loose.agreement.label == loose.tolerance == 0.01
+    widest = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=50.0))
+    assert widest.verdict is not Verdict.PROVEN or widest.n_agree == widest.n_rows

@@ -289,7 +289,25 @@ def cancelling(n: int = 400) -> dict[str, Any]:
     return {"gross": gross, "paid": paid, "rate": rate, "idle": rng.integers(0, 5, n), "y": y}
 
 
+def published(n: int = 400) -> dict[str, Any]:
+    """Differences of figures that were rounded after they were subtracted."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(100, 900, (2, n))
+    y = a - b
+    y[:60] += rng.uniform(5, 50, 60)
+    return {"a": np.round(a, 1), "b": np.round(b, 1), "idle": rng.integers(0, 9, n), "y": np.round(y, 1)}
+
+
+def test_figures_that_were_rounded_before_the_sum_agree() -> None:
+    found = audit_table(published(), "y")
+    assert str(found.formula) == "y = a - b"
+    assert found.agreement.level is Level.INPUTS
+    np.testing.assert_array_equal(np.flatnonzero(found.wrong), np.arange(60))
+    assert "340 of 400 rows within rounding to 1 decimal, and that of the columns" in found.explanation
+
+
 TABLES: dict[str, Any] = {
+    "published": (published, "y"),
     "mixed": (ledger, "total"),
     "rounded": (lambda: rounded()[0], "y"),
     "cancelling": (cancelling, "y"),

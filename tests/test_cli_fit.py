@@ -68,6 +68,9 @@ def test_outputs_agree_with_each_other(ledger: Path, tmp_path: Path, capsys: pyt
     assert fit(ledger, "--id", "invoice", "--json", *outputs) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["rows_wrong"] == len(WRONG)
+    assert fit(ledger, "--id", "invoice") == 0  # the words are the same everywhere
+    assert said["explanation"] in " ".join(capsys.readouterr().out.split())
+    assert said["explanation"] == json.loads(model.read_text())["explanation"]
     rows = read(audit)
     assert len(rows) == N_ROWS
     wrong = [row["invoice"] for row in rows if row["wrong"] == "true"]

@@ -28,7 +28,7 @@ from massart.progress import Callback, silent
 from massart.recover.judge import PLURALITY, Assumption, Formula, Judges, judge, measure_support_of
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
-from massart.recover.propose import CLEAR, Options, Proposal, chance_inside, propose
+from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
 from massart.recover.shorten import shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample
@@ -284,12 +284,16 @@ class _Driver:
         return found.decided <= self.rows.n_columns + 1 + few
 
     def _is_better(self, found: _Found, best: _Found) -> bool:
-        """Tell whether a formula fits more rows, beyond what chance gives where it is the looser one."""
-        if found.formula.agreement.slack(found.formula.coef) <= best.formula.agreement.slack(best.formula.coef):
-            margin = best.chance + CLEAR * np.sqrt(best.chance + 1) if best.formula.agreement.rounded else 0.0
-            same = found.formula.agreement.level is best.formula.agreement.level
-            return found.weight > best.weight - (0.0 if same else margin)
-        return found.weight > best.weight + found.chance + CLEAR * np.sqrt(found.chance + 1)
+        """Tell whether a formula fits more rows; a looser one, many more than one that already has a majority."""
+        slack = [one.formula.agreement.slack(one.formula.coef) for one in (found, best)]
+        if found.formula.agreement.level is best.formula.agreement.level or slack[0] == slack[1]:
+            return found.weight > best.weight
+        tighter, looser = (found, best) if slack[0] < slack[1] else (best, found)
+        total = float(self.finding.counts.sum())
+        needed = looser.chance + CLEAR * np.sqrt(looser.chance)
+        if 2 * tighter.weight > total:
+            needed = max(needed, NEARLY_ALL * (total - tighter.weight))
+        return (looser.weight > tighter.weight + needed) == (looser is found)
 
     def _drawn(self, finding: Sample, size: int, best: _Found | None) -> Sample:
         """Return rows at random and, where a formula is known, half of them where it has too little support."""

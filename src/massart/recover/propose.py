@@ -40,6 +40,9 @@ EDGE, UNITS_IN_SPREAD, FILLED = 0.5, 10, 0.4
 """At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
 labels span so many half-widths. Where columns are rounded, residuals reach this share of them."""
 
+NEARLY_ALL = 0.8
+"""Share of the rows that are little off a majority at a tighter level, of which a looser one explains at least so many."""
+
 CLEAR = 3.0
 """Standard deviations of chance beyond which a looser level has gained rows."""
 
@@ -140,8 +143,19 @@ def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray
 
 
 def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
-    """Tell whether a looser level explains more rows than chance adds to a tighter one."""
-    return _is_more(looser.weight - tighter.weight, chance_inside(looser.rows, counts))
+    """Tell whether a looser level explains more rows than chance adds to a tighter one.
+
+    A majority that agrees more closely than it need is no chance. So where the tighter level has one, the looser has to
+    keep it, and to explain nearly all the rows that are but little off.
+    """
+    gain = looser.weight - tighter.weight
+    if not _is_more(gain, chance_inside(looser.rows, counts)):
+        return False
+    if 2 * tighter.weight <= counts.sum() + len(tighter.coef):
+        return True
+    lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())
+    little = ~tighter.rows.agree & (np.abs(tighter.rows.residuals) <= _SHELL * looser.rows.half_widths)
+    return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
 
 
 def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:

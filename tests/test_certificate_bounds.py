@@ -86,7 +86,7 @@ def degenerate_rows(rng, n, d, kind):
             return X
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("d", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["plain", "few hyperplanes", "duplicates", "parallel", "subspace"])
 def test_every_bound_is_at_least_the_fullest_hyperplane(d, kind):
     rng = np.random.default_rng([d, len(kind)])
@@ -106,7 +106,7 @@ def test_every_bound_is_at_least_the_fullest_hyperplane(d, kind):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(0, 12))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_bounds_hold_for_small_integers(seed, d, extra):
     rng = np.random.default_rng(seed)
     X = degenerate_rows(rng, 2 * d + extra, d, "plain")
@@ -249,6 +249,7 @@ def test_tiny_rows_make_no_slab_bound():
     assert bound.rows >= 55
 
 
+@pytest.mark.slow
 def test_the_confidence_of_the_sampled_bound_is_kept():
     """Rows half of which share a hyperplane: the bound may fail in one of ten runs, and does not in more."""
     rng = np.random.default_rng(7)

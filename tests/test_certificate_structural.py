@@ -40,6 +40,7 @@ def test_few_dimensions_are_exact(d):
         assert margin_at(good, bad, margin.direction[None])[0] == pytest.approx(margin.upper, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from([2, 3, 6, 12]), st.booleans())
 @settings(max_examples=30)
 def test_no_direction_leaves_the_two_sides(seed, d, heavy):
@@ -58,6 +59,7 @@ def test_no_direction_leaves_the_two_sides(seed, d, heavy):
     assert values.min() >= margin.upper - 0.05  # the search is local, yet no random direction is far below it
 
 
+@pytest.mark.slow
 def test_moments_certify_a_third_of_wrong_rows_in_any_dimension():
     rng = np.random.default_rng(0)
     for d in (10, 30):

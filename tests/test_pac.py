@@ -266,6 +266,7 @@ def test_products_are_exact_where_coefficients_are_open():
     assert_allclose(X[found.agree] @ found.certificate.undetermined, 0, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_learning_does_not_depend_on_units(scale):
     rng = np.random.default_rng(0)

@@ -60,6 +60,7 @@ def test_a_large_table_costs_one_read():
     assert rows.sampled == JUDGING_ROWS < 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [True, False])
 def test_the_sample_grows_until_a_majority_agrees(search):
     """A first sample of 400 rows is not enough where 47 % are wrong."""
@@ -129,6 +130,7 @@ def test_short_numbers_come_out_exactly():
     assert found.fractions[0] == (Fraction(7, 2), Fraction(12), Fraction(-17, 4))
 
 
+@pytest.mark.slow
 def test_noisy_inliers_are_found_and_said():
     rng = np.random.default_rng(0)
     X = gaussian(1500, 5, rng)

@@ -58,7 +58,7 @@ def table(n, d, eta, adversary, seed=0):
 # --- recovery ---
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.3), st.integers(0, 2**32 - 1))
 def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     d = 2 + seed % 5
@@ -206,6 +206,7 @@ def with_gaps(values):
     return [*values, *middles, values[0] - 0.01, values[-1] + 0.01]
 
 
+@pytest.mark.slow
 def test_no_parameter_that_rows_confirm_fits_more_rows_of_a_small_table():
     """Any d decisive rows have a parameter, and one more may be a repeated row: those need not be found."""
     confirmed = quiet = 0
@@ -225,6 +226,7 @@ def test_no_parameter_that_rows_confirm_fits_more_rows_of_a_small_table():
     assert quiet > 10
 
 
+@pytest.mark.slow
 def test_what_is_proven_of_a_small_table_is_true():
     claims = 0
     for seed in range(200):
@@ -269,7 +271,7 @@ def test_recovery_follows_linear_maps_of_the_rows():
     assert relative_error(M @ recover_relu(X @ M, y).coef, w) <= 1e-12
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 2**32 - 1))
 def test_weights_repeat_rows(seed):
     X, y, _, _ = table(120, 3, 0.3, "decoy", seed)
@@ -299,6 +301,7 @@ def test_weights_decide_which_formula_has_the_majority():
     assert found.certificate.n_rows == 160 + 5 * 80
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_certificate_are_those_of_the_answer():
     verdicts = [
         check_numbers(name, eta, seed) for name in sorted(ADVERSARIES) for seed, eta in enumerate((0.0, 0.2, 0.45))
@@ -331,6 +334,7 @@ def check_numbers(name, eta, seed):
     return certificate.verdict
 
 
+@pytest.mark.slow
 def test_the_same_generator_gives_the_same_bytes():
     drawn = ReluCell(480, 10, 0.45, "oppose").table(0)
     one, other = (recover_relu(drawn.X, drawn.y, rng=np.random.default_rng(7)) for _ in range(2))
@@ -368,6 +372,7 @@ def test_a_callback_stops_the_search_by_raising():
 # --- the published method ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adversary", ["flip", "constant", "decoy"])
 def test_cutting_planes_recover_by_themselves(adversary):
     for seed in range(2):

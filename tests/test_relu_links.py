@@ -59,6 +59,7 @@ def table(link, n, d, eta, adversary, seed=0):
 # --- what a link is ---
 
 
+@settings(max_examples=50)
 @given(LINKS, PRODUCTS)
 def test_a_link_is_its_formula(link, z):
     expected = np.where(
@@ -69,11 +70,13 @@ def test_a_link_is_its_formula(link, z):
     np.testing.assert_allclose(link(z), expected, rtol=1e-13, atol=1e-13)
 
 
+@settings(max_examples=50)
 @given(LINKS, PRODUCTS)
 def test_a_link_never_falls(link, z):
     assert (np.diff(link(np.sort(z))) >= -1e-13).all()
 
 
+@settings(max_examples=50)
 @given(LINKS, PRODUCTS)
 def test_the_inverse_undoes_the_link(link, z):
     y = link(z)
@@ -84,6 +87,7 @@ def test_the_inverse_undoes_the_link(link, z):
     np.testing.assert_allclose(link.inverse(y[decisive]), z[decisive], rtol=1e-9, atol=1e-12)
 
 
+@settings(max_examples=50)
 @given(LINKS, PRODUCTS, st.floats(0, 0.2))
 def test_labels_are_decisive_at_a_limit_or_impossible(link, y, slack):
     y = np.append(y, [limit for limit in (link.lower, link.upper) if np.isfinite(limit)])
@@ -98,11 +102,13 @@ def test_labels_are_decisive_at_a_limit_or_impossible(link, y, slack):
     assert not (link.impossible(y, slack) & ~impossible).any()
 
 
+@settings(max_examples=50)
 @given(LINKS, PRODUCTS)
 def test_no_label_of_the_link_is_impossible(link, z):
     assert not link.impossible(link(z)).any()
 
 
+@settings(max_examples=50)
 @given(LINKS, PRODUCTS)
 def test_the_derivative_follows_finite_differences(link, z):
     h = 1e-6
@@ -140,7 +146,7 @@ def test_impossible_links_are_refused(arguments, message):
 # --- recovery through links ---
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.sampled_from(sorted(CLIPPING)),
     st.sampled_from(["flip", "constant", "decoy", "gross", "1.1"]),
@@ -157,7 +163,7 @@ def test_recovery_is_exact_through_any_clip(name, adversary, eta, seed):
     np.testing.assert_array_equal(found.agree, np.abs(y - link(X @ w)) <= 1e-10 * sizes)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     st.sampled_from(sorted(INVERTIBLE)),
     st.sampled_from(["flip", "constant", "decoy", "gross"]),
@@ -189,6 +195,7 @@ def test_a_leaky_link_is_linear_recovery_of_the_inverse():
     np.testing.assert_allclose(recover_relu(X, y, link=link).coef, recover_linear(X, link.inverse(y)).coef, rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CLIPPING))
 def test_turned_around_a_link_recovers_the_negated_formula(name):
     link = CLIPPING[name]
@@ -259,6 +266,7 @@ def test_labels_that_all_saturate_leave_every_coefficient_open():
 # --- marks, and the rows that speak ---
 
 
+@settings(max_examples=40)
 @given(LINKS, st.integers(0, 2**32 - 1))
 def test_marks_are_by_definition_and_the_tally_is_their_weight(link, seed):
     rng = np.random.default_rng(seed)

@@ -85,6 +85,7 @@ def test_without_noise_every_cut_keeps_the_true_parameter(link_name):
     assert cuts > 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link_name", sorted(LINKS))
 def test_every_cut_keeps_the_true_parameter_where_the_margin_is_positive(link_name):
     link, positive, negative = LINKS[link_name], 0, 0
@@ -295,6 +296,7 @@ def test_a_warm_start_saves_iterations():
     assert warm.n_isotropy == before, "the same rows again cost nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [5, 10])
 @pytest.mark.parametrize("adversary", ["flip", "constant", "decoy"])
 def test_analytic_centres_recover_the_truth(d, adversary):
@@ -318,6 +320,7 @@ def test_analytic_centres_recover_the_truth_through_other_links(link):
     assert np.linalg.norm(found.point - w) < 1e-6 * np.linalg.norm(w)
 
 
+@pytest.mark.slow
 def test_analytic_centres_resolve_a_heavy_subspace_first():
     rng = np.random.default_rng(0)
     X, w = integers_on_subspace(400, 6, 2, 300, rng).X, integer_weights(6, rng)

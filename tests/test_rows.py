@@ -21,6 +21,10 @@ from massart.relu import recover_relu
 from massart.rows import ArrayRows
 
 
+def slow(value):
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 def cancelling(n=3000, seed=0):
     """Return rows whose terms cancel, of sizes from 1 to 1e13, half of them at the very edge of agreement.
 
@@ -65,7 +69,7 @@ LEVELS = {
 
 
 @pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["linear", "ReLU"])
-@pytest.mark.parametrize("name", sorted(LEVELS))
+@pytest.mark.parametrize("name", ["exact", *(slow(name) for name in ("cents", "given", "inputs"))])
 def test_marks_do_not_depend_on_blocks_order_or_storage(name, link, monkeypatch, tmp_path):
     X, y, w = cancelling()
     y = link(y)
@@ -151,7 +155,13 @@ def test_the_formula_does_not_depend_on_blocks_or_storage(monkeypatch, tmp_path)
     np.testing.assert_array_equal(plain.coef[:, 0], [12.5, 3.25, 40, 7])
     file = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=X.shape)
     file[:] = X
-    for size, rows in ((1, X), (100, sp.csr_array(X)), (64, np.asfortranarray(X)), (999, file), (7, X.astype(np.int32))):
+    for size, rows in (
+        (1, X),
+        (100, sp.csr_array(X)),
+        (64, np.asfortranarray(X)),
+        (999, file),
+        (7, X.astype(np.int32)),
+    ):
         cut(monkeypatch, size)
         found = fit(rows, y)
         np.testing.assert_array_equal(found.coef, plain.coef)
@@ -159,7 +169,7 @@ def test_the_formula_does_not_depend_on_blocks_or_storage(monkeypatch, tmp_path)
         assert found.certificates[0].verdict is plain.certificates[0].verdict
 
 
-@pytest.mark.parametrize("kind", ["ledger", "Gaussian", "ReLU", "two rules"])
+@pytest.mark.parametrize("kind", ["ledger", slow("Gaussian"), slow("ReLU"), slow("two rules")])
 def test_the_formula_does_not_depend_on_the_order_of_rows(kind):
     rng = np.random.default_rng(0)
     link = RELU if kind == "ReLU" else IDENTITY

@@ -69,7 +69,7 @@ KINDS = ["plain", "few hyperplanes", "duplicates", "two formulas"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_what_is_proven_of_a_lattice_is_its_unique_l0_minimizer(kind, d):
     rng = np.random.default_rng([d, KINDS.index(kind)])
     claims = 0
@@ -151,19 +151,19 @@ def rivals_in_the_plane(X, y, t):
     inside = t * (1 - 1e-7)
     for i, j in combinations(range(len(y)), 2):
         if abs(np.linalg.det(X[[i, j]])) > 1e-9:
-            for signs in product((-1, 1), repeat=2):
-                found.append(np.linalg.solve(X[[i, j]], y[[i, j]] + np.array(signs) * inside[[i, j]]))
+            shifts = np.array(list(product((-1, 1), repeat=2))).T * inside[[i, j]][:, None]
+            found += list(np.linalg.solve(X[[i, j]], y[[i, j]][:, None] + shifts).T)
     for row, label in zip(X, y, strict=True):
         foot, along = row * label / (row @ row), np.array([-row[1], row[0]]) / (row @ row)
         found += [foot + k * along for k in (-1e6, -1e3, -10, 10, 1e3, 1e6)]
     return np.array(found)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_proven_tolerance_has_no_rival_in_the_plane(weighted):
     """No formula beyond the resolution fits as many rows; widths that differ from row to row are slabs of their own."""
     claims = near = 0
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         n, t = int(rng.integers(8, 20)), 0.05
         X = rng.standard_normal((n, 2)) * rng.uniform(0.1, 3, (n, 1))
@@ -182,7 +182,7 @@ def test_a_proven_tolerance_has_no_rival_in_the_plane(weighted):
         apart = (np.abs((rivals - found.coef) @ X[found.agree].T) / widths[found.agree]).max(axis=1)
         assert (reached[apart > found.certificate.resolution] < counts[found.agree].sum()).all()
         near += int((reached >= counts[found.agree].sum()).any())
-    assert claims > 10
+    assert claims > 5
     assert near > 0, "formulas that count as the same are among those tried"
 
 
@@ -257,6 +257,7 @@ def test_zeros_with_float_dust_prove_no_wrong_relu(dust):
     assert claims > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("easy", [False, True])
 def test_float32_is_a_slab(easy):
     """Two rates within float32 of each other: neither is proven, nor one between; of other tables some are."""
@@ -278,6 +279,7 @@ def test_float32_is_a_slab(easy):
     assert claims > 0 or not easy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e6, 1e12])
 def test_a_huge_term_hides_no_rival(size):
     claims = 0

@@ -378,6 +378,8 @@ class PieceSupport:
         L.
     direction : (d,) array
         The weakest direction v in coefficient space, with max |v_j| times the typical size of column j equal to 1.
+    involved : (d,) array
+        How much each column takes part in it: |v_j| times its typical size, the largest 1.
     weak : (d, m) array
         All directions of a share below 1/2, in coefficient space, with v'Mv = 1.
     """
@@ -388,6 +390,7 @@ class PieceSupport:
     n_rows: float
     leverage: float
     direction: FloatArray
+    involved: FloatArray
     weak: FloatArray
 
 
@@ -648,7 +651,7 @@ def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Coun
                 continue
             inside, widths = _measure_part(judged, policy, part)[1].confirmed()
             confirmed, resolution = confirmed | inside, np.minimum(resolution, widths)
-    nothing = PieceSupport(0.0, 0.0, 0, 0.0, 1.0, np.zeros(d), np.zeros((d, 0)))
+    nothing = PieceSupport(0.0, 0.0, 0, 0.0, 1.0, np.zeros(d), np.zeros(d), np.zeros((d, 0)))
     weakest = min(pieces, key=lambda piece: (piece.eta_max, piece.alpha), default=nothing)
     eta_max = weakest.eta_max
     if counting is not None:
@@ -686,7 +689,7 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
         weak = np.ldexp(position.basis @ root @ axes[:, shares < 0.5], -geometry.exponents[:, None])
         direction = _direction(position.basis @ root @ axes[:, 0], geometry)
         if not policy.tails:
-            measured.append(PieceSupport(alpha, 0.0, root.shape[1], float(index.size), 1.0, direction, weak))
+            measured.append(PieceSupport(alpha, 0.0, root.shape[1], float(index.size), 1.0, *direction, weak))
             chain.holds = False
             continue
         earlier = tuple(chain.earlier) if chain.holds else ()
@@ -695,7 +698,7 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
         eta_max, quantile = tail.eta_max(alpha, delta, policy.bound) if spans else (0.0, np.inf)
         passes = alpha > quantile
         eta_max = max(eta_max, policy.bound) if passes else min(eta_max, float(np.nextafter(policy.bound, 0.0)))
-        measured.append(PieceSupport(alpha, eta_max, root.shape[1], float(index.size), leverage, direction, weak))
+        measured.append(PieceSupport(alpha, eta_max, root.shape[1], float(index.size), leverage, *direction, weak))
         radius = spread.radius(alpha - quantile) if passes and chain.holds else np.inf
         spans = spans and root.shape[1] == M.shape[0]
         if radius < np.inf:
@@ -750,11 +753,12 @@ def _seed(rng: np.random.Generator) -> int:
     return int(sequence.generate_state(1, np.uint64)[0] >> 2)
 
 
-def _direction(scaled: FloatArray, geometry: Geometry) -> FloatArray:
-    """Return a direction in coefficient space whose largest entry times the size of its column is 1."""
+def _direction(scaled: FloatArray, geometry: Geometry) -> tuple[FloatArray, FloatArray]:
+    """Return a direction in coefficient space whose largest entry times the size of its column is 1, and all these."""
     weighed = scaled * np.ldexp(geometry.sizes, -geometry.exponents)
     largest = weighed[np.argmax(np.abs(weighed))]
-    return np.asarray(np.ldexp(scaled / (largest if largest else 1.0), -geometry.exponents))
+    factor = largest if largest else 1.0
+    return np.asarray(np.ldexp(scaled / factor, -geometry.exponents)), np.abs(weighed / factor)
 
 
 def _counted_resolution(judged: _Judged, counting: Counting) -> FloatArray:

@@ -53,6 +53,7 @@ class Reason(Enum):
     FEW = "any table has a formula for so few rows"
     MODE = "it explains no more than the most frequent value"
     DIRECTION = "in some direction at most half of the evidence agrees"
+    HALF = "at most half of the rows agree"
     LIMITS = "too few rows lie between the limits"
 
 

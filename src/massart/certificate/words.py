@@ -155,8 +155,8 @@ def _nothing(c: Certificate) -> Iterator[str]:
         why = "the best formula found explains hardly more rows than the most frequent value does"
     elif c.reason is Reason.CHANCE:
         why = (
-            f"{number(c.n_agree)} of {count(c.n_rows, 'rows')} {_verb(c.n_agree, 'agree')} with the best formula "
-            f"found, and about {number(c.chance)} with some formula when the labels are shuffled over the rows, "
+            f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
+            f"found{'' if c.n_active is None else ' between its limits'}, and about {number(c.chance)} with some formula when the labels are shuffled over the rows, "
             "which is not clearly fewer"
         )
     elif c.reason is Reason.FEW and c.n_decisive > c.rank:
@@ -212,14 +212,14 @@ def _weakest_piece(c: Certificate) -> PieceSupport | None:
 
 
 def _columns(piece: PieceSupport) -> tuple[int, ...]:
-    entries = np.abs(piece.direction)
+    entries = piece.involved
     order = np.argsort(-entries, kind="stable")[:_MOST_IN_DIRECTION]
     return tuple(int(j) for j in order if entries[j] > _SMALL_ENTRY * entries.max())
 
 
 def _direction(piece: PieceSupport, names: Sequence[str] | None) -> str:
     columns = _columns(piece)
-    others = np.count_nonzero(np.abs(piece.direction) > _ROUNDING * np.abs(piece.direction).max()) > len(columns)
+    others = np.count_nonzero(piece.involved > _ROUNDING) > len(columns)
     return f"{'mostly ' if others else ''}{listed([name_of(j, names) for j in columns])}"
 
 

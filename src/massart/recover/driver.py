@@ -368,7 +368,8 @@ class _Driver:
         width = 2 * float(np.median(found.half_widths))
         labels = np.sort(finding.y)
         alike = int((np.searchsorted(labels, labels + width, side="right") - np.arange(len(labels))).max())
-        weight = float(finding.counts[found.agree].sum())
+        told = found.agree & self.link.decisive(finding.y, found.half_widths)
+        weight = float(finding.counts[told].sum())
         free = self.rows.n_columns / len(labels)
         if weight - free * total > PLENTY * total * alike / len(labels):
             return free
@@ -382,7 +383,8 @@ class _Driver:
             order = self.options.rng.permutation(len(sample.y))
             shuffled = replace(sample, y=sample.y[order])
             other = propose(shuffled, (formula.agreement,), self.link, options, pieces)
-            best = max(best, other.weight / float(sample.counts.sum()))
+            told = other.rows.agree & self.link.decisive(shuffled.y, other.rows.half_widths)
+            best = max(best, float(sample.counts[told].sum() / sample.counts.sum()))
         return best
 
     def _noisy(self, j: int, found: NoisyFit) -> _Outcome:

@@ -72,10 +72,19 @@ class Assumption:
     wrong_at_most : float
         No label is wrong with a larger probability.
     confidence : float
+    looks : int
+        Formulas of so many kinds are judged on the same rows, and the one that is more certain is taken: what may fail
+        is shared among them.
     """
 
     wrong_at_most: float = 0.5
     confidence: float = CONFIDENCE
+    looks: int = 1
+
+    @property
+    def each(self) -> float:
+        """The confidence of one look."""
+        return 1 - (1 - self.confidence) / self.looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +147,8 @@ def judge(
     thin : tuple of pairs
         Columns that were left out, and the rows that they rested on.
     shuffled : callable, optional
-        Returns the share of rows that some formula fits when labels are shuffled; asked where nothing stronger speaks.
+        Returns the share of rows that tell a product and agree with some formula when labels are shuffled; asked where
+        nothing stronger speaks.
     """
     rows = judges.rows
     found, marks = formula.marks(rows)
@@ -147,7 +157,7 @@ def judge(
     span = _span(rows.X, told, support)
     counts = _Counts.of(tally, formula.link, rows, marks)
     case = Decisive(
-        rows.X[told] / np.maximum(found.half_widths[told], np.finfo(float).tiny)[:, None],
+        rows.X[told] / _positive(found.half_widths, rows.X)[told, None],
         None if rows.weights is None else rows.weights[told],
         counts.decisive,
         counts.rows - counts.agree,
@@ -170,7 +180,7 @@ def judge(
         wrong_at_most=judges.assumption.wrong_at_most,
         thin=thin,
     )
-    frequent = _most_frequent(rows, counts.rows)
+    frequent = _most_frequent(rows, marks, counts.rows)
     nothing = _nothing(formula, counts, span, frequent)
     if nothing is not Reason.NOTHING:
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
@@ -192,13 +202,18 @@ def judge(
         return replace(draft, verdict=Verdict.CONFIRMED)
     chance = max(frequent, shuffled() * counts.rows) if shuffled is not None else frequent
     draft = replace(draft, chance=whole(round(chance)))
-    if counts.agree <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
+    if counts.decisive <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
         return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE)
     if support.alpha > 0.5 and 2 * counts.agree > counts.rows:
         return replace(draft, verdict=Verdict.MAJORITY)
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
-    return replace(draft, reason=Reason.DIRECTION)
+    return replace(draft, reason=Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF)
+
+
+def _positive(half_widths: FloatArray, X: FloatArray) -> FloatArray:
+    """Return the half-widths; where all terms vanish, the rounding of the row's numbers."""
+    return np.where(half_widths > 0, half_widths, np.finfo(float).eps * np.abs(X).max(axis=1, initial=0.0))
 
 
 def _span(X: FloatArray, told: BoolArray, support: Support) -> Span:
@@ -221,7 +236,7 @@ def measure_support_of(
     agree = marks & AGREES > 0
     given: dict[str, Any] = {
         "bound": judges.assumption.wrong_at_most,
-        "confidence": judges.assumption.confidence,
+        "confidence": judges.assumption.each,
         "rng": judges.rng,
     }
     if formula.link.invertible:
@@ -237,7 +252,7 @@ def measure_support_of(
 
 def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> float:
     """Return the noise rate that is excluded: by held-out rows between the limits, or by all rows, whatever w is."""
-    confidence, bound = judges.assumption.confidence, judges.assumption.wrong_at_most
+    confidence, bound = judges.assumption.each, judges.assumption.wrong_at_most
     inside = (marks & AGREES > 0) & _inside(formula, found)
     eta_max = measure_support(
         judges.geometry, judges.rows.X, inside, found.half_widths, bound=bound, confidence=confidence, rng=judges.rng
@@ -271,7 +286,7 @@ def _by_counting(case: Decisive, sharing: Sharing, counts: _Counts, judges: Judg
     """Return the noise rate that is excluded since a wrong formula needs as many wrong rows as it does not share."""
     if judges.rows.weights is not None or judges.units is not None:
         return 0.0
-    delta = (1 - judges.assumption.confidence) / 2
+    delta = (1 - judges.assumption.each) / 2
     n = int(counts.rows)
     best = 0.0
     if sharing.rows is not None:
@@ -315,24 +330,25 @@ class _Counts:
 
 def _nothing(formula: Formula, counts: _Counts, span: Span, frequent: float) -> Reason:
     """Say why there is no rule at all, if there is none."""
-    if span.rank == 0 or counts.decisive <= span.rank:
-        return Reason.FEW
     if not formula.link.invertible and counts.active == 0:
         return Reason.LIMITS
+    if span.rank == 0 or counts.decisive <= span.rank:
+        return Reason.FEW
     n_terms = int(np.count_nonzero(formula.coef))
     some = frequent > _SMALL_GAIN * (n_terms + 1)
-    hardly_more = counts.agree - frequent <= _SMALL_GAIN * n_terms
+    hardly_more = counts.decisive - frequent <= _SMALL_GAIN * n_terms
     return Reason.MODE if some and hardly_more and counts.agree < counts.rows else Reason.NOTHING
 
 
-def _most_frequent(rows: Sample, total: float) -> float:
-    """Return how many rows of a table of so many have the most frequent label."""
+def _most_frequent(rows: Sample, marks: Marks, total: float) -> float:
+    """Return how many rows of a table of so many have the most frequent label that tells a product."""
     used = np.flatnonzero(rows.X.any(axis=1))[:_LOOKED_AT]
-    if not len(used):
+    told = used[marks[used] & DECISIVE > 0]
+    if not len(told):
         return 0.0
-    _, where = np.unique(rows.y[used], return_inverse=True)
-    weights = np.bincount(where.ravel(), rows.counts[used])
-    return float(weights.max() / weights.sum() * total)
+    _, where = np.unique(rows.y[told], return_inverse=True)
+    weights = np.bincount(where.ravel(), rows.counts[told])
+    return float(weights.max() / rows.counts[used].sum() * total)
 
 
 def _is_constant(formula: Formula, rows: Sample, agree: BoolArray) -> bool:

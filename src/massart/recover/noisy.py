@@ -109,7 +109,7 @@ def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link:
     """
     found = verify(sample.X, sample.y, coef, agreement, link)
     unit, off = agreement.unit, ~found.agree
-    if unit is None or off.sum() <= UNITS_SHARE * len(off) or not link.invertible:
+    if not agreement.rounded or unit is None or off.sum() <= UNITS_SHARE * len(off) or not link.invertible:
         return None
     signed = found.residuals[off] / unit
     if (np.abs(signed) > MOST_UNITS).mean() > 1 - NEARLY_ALL or not ONE_SIDE < (signed > 0).mean() < 1 - ONE_SIDE:

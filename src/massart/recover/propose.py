@@ -154,7 +154,10 @@ def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
     if 2 * tighter.weight <= counts.sum() + len(tighter.coef):
         return True
     lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())
-    little = ~tighter.rows.agree & (np.abs(tighter.rows.residuals) <= _SHELL * looser.rows.half_widths)
+    sizes = np.abs(tighter.rows.residuals)
+    little = ~tighter.rows.agree & (sizes <= _SHELL * looser.rows.half_widths)
+    if looser.agreement.inputs:  # several labels lie in such an interval: the majority would not all be in its middle
+        gain = float(counts[little & (sizes <= looser.rows.half_widths)].sum())
     return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
 
 

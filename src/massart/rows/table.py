@@ -72,7 +72,7 @@ class Block:
     def largest(self) -> float:
         """Return the largest magnitude of a number in the block, NaN included; that of the constant is 1."""
         values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
-        largest = float(np.maximum(values.max(initial=0), -values.min(initial=0))) if values.size else 0.0
+        largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
         return max(largest, 1.0) if self.intercept else largest
 
     def dense(self, chosen: BoolArray | None = None) -> FloatArray:

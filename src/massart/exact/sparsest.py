@@ -56,7 +56,9 @@ class Brevity:
         """Return the one for formulas that rows `A`, in units of their half-widths, do not tell from `w`."""
         one = np.sqrt(len(A))  # norm of a change by one half-width in each row
         size = max(float(np.linalg.norm(A @ w)), one)
-        return cls(size / np.linalg.norm(A, axis=0), one / size, rank)
+        largest = np.abs(A).max(axis=0, initial=0.0)  # first, since squares of small numbers vanish
+        lengths = largest * np.linalg.norm(A / np.where(largest > 0, largest, 1.0), axis=0)
+        return cls(size / np.where(lengths > 0, lengths, np.inf), one / size, rank)
 
     def __call__(self, w: FloatArray) -> Key:
         """Return the key by which formulas are sorted, the shortest first."""

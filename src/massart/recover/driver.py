@@ -25,7 +25,7 @@ from massart.certificate.support import weak_row_weights
 from massart.isotropy import decompose
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
-from massart.recover.judge import PLURALITY, Assumption, Formula, Judges, judge, measure_support_of
+from massart.recover.judge import PLURALITY, Assumption, Formula, Judges, beyond_mode, judge, measure_support_of
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
@@ -53,8 +53,8 @@ WORTH_SAMPLING = 4
 EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 1
 """Rounds of search in a sample that can still grow: more rows help more than more search; and on shuffled labels."""
 
-LOOKS = 6
-"""Most times that rows are looked at where support is weak."""
+LOOKS, SMALL_LOOKS = 6, 3
+"""Most times that rows are looked at where support is weak, and where the whole table was looked at."""
 
 MOST_EXACT_ROWS, MOST_NOISY_ROWS = 5_000, 20_000
 """Rows that tell exact numbers and the shortest form of a formula, and those that an estimate from noisy rows takes."""
@@ -190,8 +190,8 @@ class _Driver:
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
         size = min(n, size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
         judging = rows.sample(size, options.rng)
-        if size == n:
-            judging = judging.in_canonical_order()
+        if size == n:  # by X alone, where a part of the rows holds its labels back
+            judging = judging.in_canonical_order(labels=link.invertible)
         _check_size(judging)
         per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
         self.first_size = max(per_column * d, SMALLEST_SAMPLE)
@@ -202,7 +202,7 @@ class _Driver:
             chosen = np.zeros(len(judging.index), dtype=bool)
             share = max(round(FINDING_SHARE * len(chosen)), min(2 * self.first_size, len(chosen) // 2))
             chosen[options.rng.permutation(len(chosen))[:share]] = True
-            self.finding, held_out = judging.take(chosen), judging.take(~chosen)
+            self.finding, held_out = judging.take(chosen).in_canonical_order(), judging.take(~chosen)
         self.judges = Judges(
             judging,
             geometry_of(
@@ -260,17 +260,26 @@ class _Driver:
         best = self._attempt(finding, sample, rounds if is_whole else early)
         barren = int(self._is_barren(best))
         for look in range(LOOKS):
-            if self._is_settled(best) or (barren > 1 and not patient) or rounds == 0:
+            if self._is_settled(best):
                 break
-            size = min(2 * size, n) if not is_whole else max(n // 2, min(n, 8 * finding.X.shape[1]))
-            grown = not is_whole and size * WORTH_SAMPLING > n
-            if is_whole and (self._is_barren(best) or look > 2 or size >= n):
-                break
-            sample = finding if grown else self._drawn(finding, size, best)
-            found = self._attempt(finding, sample, rounds if grown else early)
+            hopeless = barren > 1 and not patient
+            if is_whole:
+                size = max(n // 2, min(n, 8 * finding.X.shape[1]))
+                most = SMALL_LOOKS if n >= SMALLEST_SAMPLE else 1
+                if self._is_barren(best) or look >= most or size >= n or rounds == 0:
+                    break
+                sample, is_last = self._drawn(finding, size, best), False
+            else:
+                size = min(2 * size, n)
+                is_last = hopeless or size * WORTH_SAMPLING > n
+                sample = finding if is_last else self._drawn(finding, size, best)
+            # Where nothing beyond chance was found, the published algorithm has all rows, and that is that.
+            found = self._attempt(finding, sample, 0 if hopeless else rounds if is_last else early)
             barren += self._is_barren(found)
             best = found if self._is_better(found, best) else best
-            is_whole |= grown
+            is_whole |= is_last
+            if hopeless:
+                break
         return best
 
     def _is_settled(self, found: _Found) -> bool:
@@ -310,12 +319,8 @@ class _Driver:
     def _attempt(self, finding: Sample, sample: Sample, rounds: int | None) -> _Found:
         """Return the formula of a sample, in exact numbers, counted on all rows that may propose."""
         options = replace(self.options, rounds=rounds)
-        x_precision, y_precision = self.rows.precision
-        candidates = levels(
-            self.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision
-        )
         pieces = decompose(sample.X, sample_weight=sample.weights, callback=options.callback)
-        proposal = propose(sample, candidates, self.link, options, pieces)
+        proposal = propose(sample, self._levels(sample), self.link, options, pieces)
         return self._counted(finding, proposal)
 
     def _counted(self, finding: Sample, proposal: Proposal) -> _Found:
@@ -341,7 +346,8 @@ class _Driver:
         agree = formula.agreement.agree(rows.X, rows.y, short.coef, self.link)
         coef, fractions = snap(rows.X, rows.y, agree, short.coef, formula.agreement, self.link)
         coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, found.if_exact, self.link)
-        formula = replace(formula, coef=coef, agreement=found.if_exact if exact else formula.agreement)
+        agreement = self._tightest(rows, coef, found.if_exact if exact else formula.agreement, exact)
+        formula = replace(formula, coef=coef, agreement=agreement)
         marks = self._marks(formula, j)
         certificate = judge(
             formula,
@@ -357,6 +363,21 @@ class _Driver:
         errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
         return _Outcome(coef, fractions, marks, certificate, errors)
 
+    def _levels(self, sample: Sample) -> tuple[Agreement, ...]:
+        x_precision, y_precision = self.rows.precision
+        return levels(self.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
+
+    def _tightest(self, rows: Sample, coef: FloatArray, agreement: Agreement, exact: bool) -> Agreement:
+        """Return the tightest level at which no fewer rows agree: where the formula became shorter, it may be another."""
+
+        def weight(level: Agreement) -> float:
+            return float(rows.counts[level.agree(rows.X, rows.y, coef, self.link)].sum())
+
+        if not agreement.rounded:
+            return agreement
+        candidates = (level if exact else level.uncapped for level in self._levels(rows))
+        return next((level for level in candidates if weight(level) >= weight(agreement)), agreement)
+
     def _shuffled(self, finding: Sample, formula: Formula) -> float:
         """Return the largest share of rows that some formula fits when labels are shuffled over the rows.
 
@@ -368,8 +389,7 @@ class _Driver:
         width = 2 * float(np.median(found.half_widths))
         labels = np.sort(finding.y)
         alike = int((np.searchsorted(labels, labels + width, side="right") - np.arange(len(labels))).max())
-        told = found.agree & self.link.decisive(finding.y, found.half_widths)
-        weight = float(finding.counts[told].sum())
+        weight = beyond_mode(finding, found, self.link)
         free = self.rows.n_columns / len(labels)
         if weight - free * total > PLENTY * total * alike / len(labels):
             return free
@@ -378,13 +398,13 @@ class _Driver:
             sample = self._drawn(finding, self.first_size, None)
         options = replace(self.options, rounds=SHUFFLED_ROUNDS if self.options.rounds is None else self.options.rounds)
         pieces = decompose(sample.X, sample_weight=sample.weights)
-        best = 0.0
+        total, best = float(sample.counts.sum()), 0.0
         for _ in range(SHUFFLES):
             order = self.options.rng.permutation(len(sample.y))
             shuffled = replace(sample, y=sample.y[order])
+            best = max(best, beyond_mode(shuffled, formula.marks(shuffled)[0], self.link) / total)
             other = propose(shuffled, (formula.agreement,), self.link, options, pieces)
-            told = other.rows.agree & self.link.decisive(shuffled.y, other.rows.half_widths)
-            best = max(best, float(sample.counts[told].sum() / sample.counts.sum()))
+            best = max(best, beyond_mode(shuffled, other.rows, self.link) / total)
         return best
 
     def _noisy(self, j: int, found: NoisyFit) -> _Outcome:

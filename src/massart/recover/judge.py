@@ -147,8 +147,8 @@ def judge(
     thin : tuple of pairs
         Columns that were left out, and the rows that they rested on.
     shuffled : callable, optional
-        Returns the share of rows that tell a product and agree with some formula when labels are shuffled; asked where
-        nothing stronger speaks.
+        Returns the share of rows that some formula explains when labels are shuffled, as :func:`beyond_mode` counts them;
+        asked where nothing stronger speaks.
     """
     rows = judges.rows
     found, marks = formula.marks(rows)
@@ -180,8 +180,9 @@ def judge(
         wrong_at_most=judges.assumption.wrong_at_most,
         thin=thin,
     )
-    frequent = _most_frequent(rows, marks, counts.rows)
-    nothing = _nothing(formula, counts, span, frequent)
+    # A rule says more than the most frequent value: rows that have it do not speak for one.
+    beyond = beyond_mode(rows, found, formula.link) * counts.rows / max(float(rows.counts.sum()), 1e-300)
+    nothing = _nothing(formula, counts, span, beyond)
     if nothing is not Reason.NOTHING:
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
@@ -200,9 +201,9 @@ def judge(
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
     if eta_max >= judges.assumption.wrong_at_most and support.alpha > 0:
         return replace(draft, verdict=Verdict.CONFIRMED)
-    chance = max(frequent, shuffled() * counts.rows) if shuffled is not None else frequent
+    chance = shuffled() * counts.rows if shuffled is not None else 0.0
     draft = replace(draft, chance=whole(round(chance)))
-    if counts.decisive <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
+    if beyond <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
         return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE)
     if support.alpha > 0.5 and 2 * counts.agree > counts.rows:
         return replace(draft, verdict=Verdict.MAJORITY)
@@ -255,7 +256,14 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
     confidence, bound = judges.assumption.each, judges.assumption.wrong_at_most
     inside = (marks & AGREES > 0) & _inside(formula, found)
     eta_max = measure_support(
-        judges.geometry, judges.rows.X, inside, found.half_widths, bound=bound, confidence=confidence, rng=judges.rng
+        judges.geometry,
+        judges.rows.X,
+        inside,
+        found.half_widths,
+        bound=bound,
+        confidence=confidence,
+        rng=judges.rng,
+        simulate=False,
     ).eta_max
     if judges.held_out is None:
         return eta_max
@@ -328,27 +336,29 @@ class _Counts:
         )
 
 
-def _nothing(formula: Formula, counts: _Counts, span: Span, frequent: float) -> Reason:
+def _nothing(formula: Formula, counts: _Counts, span: Span, beyond: float) -> Reason:
     """Say why there is no rule at all, if there is none."""
     if not formula.link.invertible and counts.active == 0:
         return Reason.LIMITS
     if span.rank == 0 or counts.decisive <= span.rank:
         return Reason.FEW
     n_terms = int(np.count_nonzero(formula.coef))
-    some = frequent > _SMALL_GAIN * (n_terms + 1)
-    hardly_more = counts.decisive - frequent <= _SMALL_GAIN * n_terms
-    return Reason.MODE if some and hardly_more and counts.agree < counts.rows else Reason.NOTHING
+    hardly_more = beyond <= min(_SMALL_GAIN * n_terms, counts.decisive / 2)
+    return Reason.MODE if hardly_more and counts.agree < counts.rows else Reason.NOTHING
 
 
-def _most_frequent(rows: Sample, marks: Marks, total: float) -> float:
-    """Return how many rows of a table of so many have the most frequent label that tells a product."""
-    used = np.flatnonzero(rows.X.any(axis=1))[:_LOOKED_AT]
-    told = used[marks[used] & DECISIVE > 0]
-    if not len(told):
+def beyond_mode(rows: Sample, found: Verified, link: Link) -> float:
+    """Return the weight of rows that agree and tell a product, but for those with the most frequent label."""
+    told = link.decisive(rows.y, found.half_widths)
+    if not told.any():
         return 0.0
-    _, where = np.unique(rows.y[told], return_inverse=True)
-    weights = np.bincount(where.ravel(), rows.counts[told])
-    return float(weights.max() / rows.counts[used].sum() * total)
+    some = np.flatnonzero(told)[:_LOOKED_AT]
+    values, where = np.unique(rows.y[some], return_inverse=True)
+    weights = np.bincount(where.ravel(), rows.counts[some])
+    told &= found.agree
+    if weights.max() > rows.counts[some].max():  # else no label is more frequent than others
+        told &= rows.y != values[np.argmax(weights)]
+    return float(rows.counts[told].sum())
 
 
 def _is_constant(formula: Formula, rows: Sample, agree: BoolArray) -> bool:

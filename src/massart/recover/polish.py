@@ -51,9 +51,12 @@ def polish(
     crowd = near & ~found.agree
     if 2 * counts[crowd].sum() > weight * _CROWDED:
         told = (near | found.agree) & link.decisive(found.products) & link.decisive(y, found.half_widths)
-        attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
-        if attempt(_solve_again(X, y, found, link), weight):
-            attempt(_solve_again(X, y, found, link), weight)
+        if told.any():
+            attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
+        for _ in range(2):
+            again = _solve_again(X, y, found, link)
+            if again is None or not attempt(again, weight):
+                break
     cleared = without_dust(X, best)
     if cleared is not None:
         attempt(cleared, weight)
@@ -78,9 +81,11 @@ def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> Floa
     return np.where(dust, 0.0, w) if dust.any() else None
 
 
-def _solve_again(X: FloatArray, y: FloatArray, found: Verified, link: Link) -> FloatArray:
-    """Return the least-squares fit of the rows that agree and tell a product."""
+def _solve_again(X: FloatArray, y: FloatArray, found: Verified, link: Link) -> FloatArray | None:
+    """Return the least-squares fit of the rows that agree and tell a product; None if there are none."""
     told = found.agree & link.decisive(found.products) & link.decisive(y, found.half_widths)
+    if not told.any():
+        return None
     return _solve(X[told], link.inverse(y[told]), found.half_widths[told])
 
 

@@ -248,7 +248,7 @@ class _Task:
         labels = link.inverse(y)
         if not link.invertible:
             # Labels that zero or saturation explains are limits, whatever was rounded.
-            dust = slack + agreement.relative * (np.abs(explained) + np.median(np.abs(self.y)))
+            dust = slack + agreement.relative * (np.abs(explained) + np.abs(self.y).max())
             decisive = link.decisive(y, dust)
             upper = ~decisive & (y >= link.upper - dust)
             labels = np.where(decisive, y, np.where(upper, link.upper, link.lower))

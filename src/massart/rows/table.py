@@ -115,9 +115,13 @@ class Sample:
         weights = None if self.weights is None else self.weights[chosen]
         return Sample(self.X[chosen], self.y[chosen], weights, self.index[chosen])
 
-    def in_canonical_order(self) -> Sample:
-        """Return the rows in an order that their own numbers decide, so that answers do not depend on that of a table."""
-        numbers = np.ascontiguousarray(np.column_stack([self.X, self.y, self.counts]) + 0.0)  # no negative zero
+    def in_canonical_order(self, *, labels: bool = True) -> Sample:
+        """Return the rows in an order that their own numbers decide, so that answers do not depend on that of a table.
+
+        Without `labels` these have no say: rows that are alike but for them stay in the order of the table.
+        """
+        columns = [self.X, self.y, self.counts] if labels else [self.X, self.counts]
+        numbers = np.ascontiguousarray(np.column_stack(columns) + 0.0)  # no negative zero
         factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=numbers.shape[1], dtype=np.uint64) * 2 + 1
         bits = numbers.view(np.uint64)
         bits = bits ^ (bits >> np.uint64(32))

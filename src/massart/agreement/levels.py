@@ -9,6 +9,7 @@ a row that agrees at one agrees at the next. Which of them is right is for the r
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Real
 from typing import Literal
 
@@ -21,6 +22,10 @@ from massart.rows import FloatArray, check_labels, check_matrix, precision_of
 
 ARITHMETIC = 6
 """Epsilons that a residual may have, apart from one a column, where numbers were computed in float64."""
+
+LONG_ARITHMETIC = 256
+"""The same where labels were computed in many steps, or carry noise as small: taken only where residuals fill what the
+first leaves."""
 
 _COARSE = 2.0  # the same for float32, in units of its rounding, with one half a column: w is solved for in float64
 _UNITS_IN_SPREAD = 20  # rounding is plausible when half of the labels span so many units: else a label says nothing
@@ -64,6 +69,7 @@ def levels(
     >>> for level in levels("auto", X, y):
     ...     print(level)
     exactly
+    exactly
     within rounding to cents
     """
     rows = check_matrix(X)
@@ -82,7 +88,7 @@ def levels(
     exact = Agreement(Level.EXACT, relative=relative, unit=unit, tight=tight)
     if given is not None:
         return (Agreement(Level.GIVEN, label=given, relative=relative),)
-    found = [exact]
+    found = [exact, replace(exact, relative=(LONG_ARITHMETIC + d) * EPS)]
     if coarsest > EPS:
         relative = (_COARSE + d / 2) * coarsest
         found.append(Agreement(Level.EXACT, relative=relative, precision=coarsest))

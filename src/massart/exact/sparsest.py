@@ -122,10 +122,12 @@ def _spread(w: FloatArray, present: BoolArray) -> FloatArray:
 def _family(A: FloatArray, w: FloatArray, brevity: Brevity) -> _Family | None:
     """Return the formulas that rows do not tell from `w`; None where there is no other."""
     m, d = A.shape
-    norms = np.linalg.norm(A, axis=0)
-    if not np.isfinite(norms).all():
+    largest = np.abs(A).max(axis=0, initial=0.0)  # first, since squares overflow or vanish
+    if not np.isfinite(largest).all():
         return None
-    normed = A / norms
+    normed = A / np.where(largest > 0, largest, 1.0)
+    norms = np.linalg.norm(normed, axis=0)
+    normed /= np.where(norms > 0, norms, 1.0)
     if m >= d and brevity.resolved < _SURELY and np.linalg.eigvalsh(normed.T @ normed)[0] > _SURELY**2:
         return None
     R = np.asarray(np.linalg.qr(normed, mode="r"))

@@ -19,7 +19,6 @@ from massart.agreement import Agreement, verify
 from massart.certificate import Span, span_of
 from massart.isotropy import decompose
 from massart.link import Link
-from massart.recover.judge import PLURALITY
 from massart.recover.polish import NEAR, least_squares
 from massart.recover.propose import Options
 from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
@@ -28,6 +27,9 @@ from massart.search import Consensus, Limits, alternate
 
 JUDGED_ROWS_PER_COLUMN, JUDGED_ROWS = 12, 400
 """Rows that decide whether there is a formula with noisy inliers at all."""
+
+FEWEST_SURPLUS = 10
+"""Rows beyond those that any formula fits, of a majority that nearly agrees."""
 
 UNITS_SHARE, MOST_UNITS, NEARLY_ALL, ONE_SIDE = 0.05, 2.5, 0.95, 0.3
 """Noise of the last place: more than this share of rows does not agree, nearly all of those are off by so few units, and
@@ -91,7 +93,7 @@ def find_noisy(
         if found is None:
             return None
         fit, part = found
-        if not (_barely_noisy(part, exact, agreement, fit) or _looks_noisy(part, exact, agreement, options)):
+        if not (_barely_noisy(part, fit) or _looks_noisy(part, exact, agreement, options)):
             return None
     found = _fit_part(sample, exact, link, options) if forced or n > size else found
     if found is None:
@@ -134,15 +136,12 @@ def _fit_part(sample: Sample, start: FloatArray, link: Link, options: Options) -
     return fit, replace(sample.take(rows), y=link.inverse(sample.y[rows]))
 
 
-def _barely_noisy(part: Sample, exact: FloatArray, agreement: Agreement, fit: RobustFit) -> bool:
-    """Tell whether a minority agrees exactly amid a majority that nearly does: noise about as large as rounding."""
-    agree = agreement.agree(part.X, part.y, exact)
-    sizes = np.abs(part.X) @ np.abs(exact) + np.abs(part.y)
-    return bool(
-        agree.sum() > len(exact) + PLURALITY * len(part.y)
-        and (fit.inliers & agree).sum() > 0.9 * agree.sum()
-        and fit.scale <= NEAR * float(np.median(sizes))
-    )
+def _barely_noisy(part: Sample, fit: RobustFit) -> bool:
+    """Tell whether a majority nearly agrees: noise about as large as rounding needs no test."""
+    n, d = part.X.shape
+    sizes = np.abs(part.X) @ np.abs(fit.coef) + np.abs(part.y)
+    enough = max(n / 2, d + FEWEST_SURPLUS, 2 * d)
+    return bool(fit.inliers.sum() > enough and fit.scale <= NEAR * float(np.median(sizes)))
 
 
 def _looks_noisy(part: Sample, exact: FloatArray, agreement: Agreement, options: Options) -> bool:

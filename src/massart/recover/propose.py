@@ -36,9 +36,10 @@ PLENTY_CLIPPED, FEW_CLIPPED = 48, 3
 """With so many rows a column, so many rounds find what there is to find."""
 
 FIRST_ALTERNATIONS = 12
-EDGE, UNITS_IN_SPREAD, FILLED = 0.5, 10, 0.4
+EDGE, UNITS_IN_SPREAD, FILLED = 0.5, 10, 0.3
 """At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
-labels span so many half-widths. Where columns are rounded, residuals reach this share of them."""
+labels span so many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
+exceed it if labels were computed in many steps."""
 
 NEARLY_ALL = 0.8
 """Share of the rows that are little off a majority at a tighter level, of which a looser one explains at least so many."""
@@ -119,9 +120,12 @@ def propose(
     for level in levels:
         if best is not None and not _crowded(best, y, level, counts):
             continue
-        start = None if best is None else best.coef / unit
         loose = level.uncapped
-        w = problem.solve(loose.scaled(unit), start) * unit
+        if best is not None and level.level is Level.EXACT and level.precision == best.agreement.precision:
+            # The search is as generous at any exact level: its answer is polished again.
+            w, _ = polish(X, y, counts, best.coef, loose, link)
+        else:
+            w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
         found = verify(X, y, w, loose, link)
         answer = Proposal(w, level, found, float(counts[found.agree].sum()))
         if best is None or (_gains(answer, best, counts) and has_edge(answer, y, counts)):
@@ -151,6 +155,9 @@ def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
     gain = looser.weight - tighter.weight
     if not _is_more(gain, chance_inside(looser.rows, counts)):
         return False
+    if looser.agreement.level is Level.EXACT and looser.agreement.precision == tighter.agreement.precision:
+        filled = np.abs(tighter.rows.residuals) > FILLED * tighter.rows.half_widths
+        return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight)
     if 2 * tighter.weight <= counts.sum() + len(tighter.coef):
         return True
     lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())

@@ -24,13 +24,15 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from massart.fast_lts import quantile
 from massart.rows import FloatArray
 
 NORMAL_MEDIAN = 0.6744897501960817
 """Median of the absolute value of a standard normal variable."""
 
-_SCALE_STEPS = 200
+_SCALE_STEPS = 100
 _SCALE_TOLERANCE = 1e-10
+_LONGEST_STEP = 0.5  # of the logarithm of a scale
 
 
 def loss(u: FloatArray, c: float) -> FloatArray:
@@ -124,26 +126,16 @@ def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float) -> Floa
     """
     c = tuning_for_breakdown(breakdown)
     sizes = np.abs(residuals)
-    # The quantile is within a small factor of the answer, from where the fixed point takes few steps.
+    # The quantile is within a small factor of the answer, from where Newton's method for log s takes few steps.
     scale = quantile(sizes, shares, 1.0 - breakdown)
     positive = scale > 0
     for _ in range(_SCALE_STEPS):
-        safe = np.where(positive, scale, 1.0)[..., None]
-        factor = np.sqrt(loss(sizes / safe, c) @ shares / breakdown)
-        scale = np.where(positive, scale * factor, 0.0)
-        if np.all(np.abs(factor[positive] - 1.0) <= _SCALE_TOLERANCE):
+        t = (sizes / np.where(positive, c * scale, 1.0)[..., None]) ** 2
+        rest = np.maximum(1.0 - t, 0.0)
+        excess = (1.0 - rest**3) @ shares - breakdown
+        descent = 6.0 * (t * rest**2) @ shares
+        step = np.clip(excess / np.maximum(descent, np.finfo(float).tiny), -_LONGEST_STEP, _LONGEST_STEP)
+        scale = np.where(positive, scale * np.exp(step), 0.0)
+        if np.all(np.abs(step[positive]) <= _SCALE_TOLERANCE):
             break
     return np.asarray(scale)
-
-
-def quantile(values: FloatArray, shares: FloatArray, share: float) -> FloatArray:
-    """Return, for each row of `values`, the least of them up to which the `shares` (of sum 1) reach `share`."""
-    n = values.shape[-1]
-    target = share - n * np.finfo(float).eps  # sums of shares round
-    if np.ptp(shares) == 0:
-        at = min(max(int(np.ceil(target * n)) - 1, 0), n - 1)
-        return np.asarray(np.partition(values, at, axis=-1)[..., at])
-    order = np.argsort(values, axis=-1, kind="stable")
-    at = np.minimum((np.cumsum(shares[order], axis=-1) < target).sum(axis=-1), n - 1)
-    picked = np.take_along_axis(order, np.asarray(at)[..., None], axis=-1)
-    return np.asarray(np.take_along_axis(values, picked, axis=-1)[..., 0])

@@ -1,28 +1,16 @@
-r"""High-breakdown starts: many small random fits, each improved by concentration steps (FAST-LTS).
-
-Least trimmed squares looks for
-
-.. math:: \min_c \sum_{i \le h} r^2_{(i)}(c), \qquad r_i(c) = y_i - z_i^\top c ,
-
-the sum of the h smallest squared residuals. A concentration step keeps the h rows that c fits best and solves them by
-least squares; it never increases the sum. Two steps from each random start tell good starts from bad ones, and the
-best ten are followed to the end. All starts are stepped together: a step is one product with the matrix of residuals
-and one with that of the outer products :math:`z_i z_i^\top`.
-
-References
-----------
-Rousseeuw and Van Driessen (2006), *Computing LTS regression for large data sets*.
-"""
+"""High-breakdown starts: fits of few random rows and some others, each improved by concentration steps (FAST-LTS)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from massart.fast_lts import FOLLOWED, SCREENING_STEPS, LeastSquares, random_subsets, trimmed, trimmed_squares
 from massart.l1 import l1_regression
 from massart.progress import Callback, Progress
-from massart.robust.biweight import quantile
 from massart.robust.position import Position
 from massart.rows import FloatArray
 
@@ -31,18 +19,16 @@ SCREENED_ROWS = 2000
 
 _MOST_STARTS = 500
 _FEWEST_STARTS = 10
-_BEST = 10
 _SCREEN_WORK = 4e9  # multiplications for the comparison of random starts
 _L1_WORK = 2e8  # n r^2 up to which L1 regression in radial-isotropic position is worth its price here
 _MOST_STEPS = 50
-_RIDGE = 1e-10  # relative to the mean eigenvalue: makes a singular subset solvable, and changes no other
+_AT_REST = 1e-9  # relative fall of the mean squares
 _UNREACHED = 1e-8  # share of a direction's rows that must be near for the direction to count as fitted
 _VOTERS = 4  # rows for each direction, without which there is no majority to speak of
-_OUTER_NUMBERS = 1 << 22  # n r^2 up to which the outer products are stored
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+@dataclass(frozen=True)
+class Positioned:
     """Rows in position, their labels, the share of the whole that each stands for, and the ridge of every fit."""
 
     Z: FloatArray
@@ -54,14 +40,30 @@ class Rows:
         """Return the residuals of every row of coefficients `C`, shape (b, n)."""
         return np.asarray(self.y - C @ self.Z.T)
 
-    def take(self, index: FloatArray) -> Rows:
+    def take(self, index: NDArray[np.intp]) -> Positioned:
         """Return the rows of an index array, with shares that sum to 1 again."""
         shares = self.shares[index]
-        return Rows(self.Z[index], self.y[index], shares / shares.sum(), self.ridge)
+        return Positioned(self.Z[index], self.y[index], shares / shares.sum(), self.ridge)
+
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """The fits of these rows."""
+        return LeastSquares(self.Z, self.y, self.ridge)
+
+    def step(self, C: FloatArray, half: float) -> tuple[FloatArray, FloatArray]:
+        """Return the least squares of the rows that each of `C` fits best, and what the step lowers, at `C`."""
+        kept, squares = self.trimmed(C, half)
+        return self.least_squares.fit(kept), squares
+
+    def trimmed(self, C: FloatArray, half: float) -> tuple[FloatArray, FloatArray]:
+        """Return the shares of the rows that each of `C` fits best, and their mean squares with the penalty."""
+        sizes = np.abs(self.residuals(C))
+        kept = trimmed(sizes, self.shares, half)
+        return kept, trimmed_squares(sizes, kept) + self.ridge * (C * C).sum(axis=1)
 
 
 def find_starts(
-    position: Position, rows: Rows, given: FloatArray, half: float, rng: np.random.Generator, callback: Callback
+    position: Position, rows: Positioned, given: FloatArray, half: float, rng: np.random.Generator, callback: Callback
 ) -> FloatArray:
     """Return coefficients that concentration steps have brought to rest, a row each, the best first.
 
@@ -69,7 +71,7 @@ def find_starts(
     ----------
     position : Position
         Gives the leverage weights of the random and L1 fits.
-    rows : Rows
+    rows : Positioned
     given : array of shape (g, r)
         Starts that are followed to the end in any case.
     half : float
@@ -78,20 +80,16 @@ def find_starts(
     callback : callable
     """
     r = position.rank
-    starts = [np.zeros(r), *given]
-    whole = _solve(_gram(rows, rows.shares[None]), (rows.shares * rows.y) @ rows.Z, rows.ridge)[0]
-    starts.append(whole)
+    starts = [np.zeros((1, r)), given, rows.least_squares.fit(rows.shares[None])]
     if len(rows.y) * r * r <= _L1_WORK:
         omega = position.leverage_weights
-        starts.append(l1_regression(omega[:, None] * rows.Z, omega * rows.y, sample_weight=rows.shares).coef)
-    random = _random_starts(position, rows, half, rng)
-    finished = [_concentrate(rows, start[None], half, callback)[0] for start in [*starts, *random]]
-    C = np.array(finished)
-    order = np.argsort(_trimmed_squares(rows, C, half), kind="stable")
-    return np.asarray(C[order])
+        starts.append(l1_regression(omega[:, None] * rows.Z, omega * rows.y, sample_weight=rows.shares).coef[None])
+    starts.append(_random_starts(position, rows, half, rng))
+    C, values = _concentrate(rows, np.vstack(starts), half, callback)
+    return np.asarray(C[np.argsort(values, kind="stable")])
 
 
-def reach_all_directions(rows: Rows, coef: FloatArray, limit: float) -> FloatArray:
+def reach_all_directions(rows: Positioned, coef: FloatArray, limit: float) -> FloatArray:
     """Fit directions of which no row is within `limit`, such as a rare dummy, by L1 on what `coef` leaves of them.
 
     The step is taken where most of the rows that it could not have fitted in any case come within the limit.
@@ -115,7 +113,7 @@ def reach_all_directions(rows: Rows, coef: FloatArray, limit: float) -> FloatArr
     return np.asarray(coef + unreached @ step)
 
 
-def _random_starts(position: Position, rows: Rows, half: float, rng: np.random.Generator) -> FloatArray:
+def _random_starts(position: Position, rows: Positioned, half: float, rng: np.random.Generator) -> FloatArray:
     """Fit small random subsets, take two concentration steps from each, and return the best ten."""
     n, r = rows.Z.shape
     sampled = max(SCREENED_ROWS, 20 * r)
@@ -125,70 +123,29 @@ def _random_starts(position: Position, rows: Rows, half: float, rng: np.random.G
         rows, omega = rows.take(index), omega[index]
         n = sampled
     b = int(min(_SCREEN_WORK / (3.0 * n * r * r + r**3), _MOST_STARTS))
-    size = r + 1
-    if b < _FEWEST_STARTS or size > n:
+    if b < _FEWEST_STARTS or r + 1 > n:
         return np.empty((0, r))
-    # The rows of least random keys: b subsets at once.
-    keys = rng.exponential(size=(b, n)) / np.maximum(rows.shares * n, np.finfo(float).tiny)
-    subsets = np.sort(np.argpartition(keys, size - 1, axis=1)[:, :size], axis=1)
     # Leverage weights make the Gram matrix of a few random rows well conditioned wherever that is possible.
-    Z = rows.Z[subsets] * omega[subsets][..., None]
-    labels = rows.y[subsets] * omega[subsets]
-    C = _solve(Z.swapaxes(1, 2) @ Z, np.einsum("bij,bi->bj", Z, labels), 0.0)
-    outer = _outer_products(rows)
-    for _ in range(2):
-        C = _step(rows, C, half, outer)
-    order = np.argsort(_trimmed_squares(rows, C, half), kind="stable")
-    return np.asarray(C[order[:_BEST]])
+    C = LeastSquares(rows.Z, rows.y).fit_subsets(random_subsets(b, r + 1, rows.shares, rng), omega)
+    for _ in range(SCREENING_STEPS):
+        C, _ = rows.step(C, half)
+    return np.asarray(C[np.argsort(rows.trimmed(C, half)[1], kind="stable")[:FOLLOWED]])
 
 
-def _concentrate(rows: Rows, C: FloatArray, half: float, callback: Callback) -> FloatArray:
-    """Step until the trimmed sum of squares stops falling."""
-    best = np.inf
+def _concentrate(
+    rows: Positioned, starts: FloatArray, half: float, callback: Callback
+) -> tuple[FloatArray, FloatArray]:
+    """Step from each start until its trimmed mean square stops falling; return where that led, and these squares."""
+    C, following = starts.copy(), starts
+    values = np.full(len(C), np.inf)
+    moving = np.arange(len(C))
     for step in range(_MOST_STEPS):
-        following = _step(rows, C, half, None)
-        value = float(_trimmed_squares(rows, following, half)[0])
-        callback(Progress("concentration", step + 1, value, 0.0))
-        if not value < best * (1 - 1e-9):
-            return C if value > best else following
-        best, C = value, following
-    return C
-
-
-def _step(rows: Rows, C: FloatArray, half: float, outer: FloatArray | None) -> FloatArray:
-    """Solve, for each row of coefficients, the rows that it fits best by least squares."""
-    sizes = np.abs(rows.residuals(C))
-    kept = np.where(sizes <= quantile(sizes, rows.shares, half)[:, None], rows.shares, 0.0)
-    gram = (kept @ outer).reshape(len(C), C.shape[1], C.shape[1]) if outer is not None else _gram(rows, kept)
-    return _solve(gram, (kept * rows.y) @ rows.Z, rows.ridge)
-
-
-def _trimmed_squares(rows: Rows, C: FloatArray, half: float) -> FloatArray:
-    """Return what a step lowers: the trimmed sum of squares and the penalty."""
-    sizes = np.abs(rows.residuals(C))
-    limit = quantile(sizes, rows.shares, half)[:, None]
-    return np.asarray(np.where(sizes <= limit, sizes, 0.0) ** 2 @ rows.shares + rows.ridge * (C * C).sum(axis=1))
-
-
-def _outer_products(rows: Rows) -> FloatArray | None:
-    n, r = rows.Z.shape
-    if n * r * r > _OUTER_NUMBERS:
-        return None
-    return np.asarray((rows.Z[:, :, None] * rows.Z[:, None, :]).reshape(n, r * r))
-
-
-def _gram(rows: Rows, weights: FloatArray) -> FloatArray:
-    grams = []
-    for row in weights:
-        kept = np.flatnonzero(row)
-        Z = rows.Z[kept]
-        grams.append((Z * row[kept, None]).T @ Z)
-    return np.array(grams)
-
-
-def _solve(gram: FloatArray, moments: FloatArray, ridge: float) -> FloatArray:
-    """Solve a batch of normal equations with the given ridge and a tiny one."""
-    r = gram.shape[-1]
-    least = _RIDGE * np.trace(gram, axis1=1, axis2=2) / max(r, 1)
-    gram = gram + (ridge + least + 1e-300)[:, None, None] * np.eye(r)
-    return np.asarray(np.linalg.solve(gram, np.atleast_2d(moments)[..., None])[..., 0])
+        ahead, reached = rows.step(following, half)
+        better = reached <= values[moving]
+        falls = reached < values[moving] * (1 - _AT_REST)
+        C[moving[better]], values[moving[better]] = following[better], reached[better]
+        moving, following = moving[falls], ahead[falls]
+        if not len(moving):
+            break
+        callback(Progress("concentration", step + 1, float(values.min()), 0.0))
+    return C, values

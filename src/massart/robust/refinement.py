@@ -27,9 +27,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from massart.fast_lts import quantile
 from massart.progress import Callback, Progress
-from massart.robust.biweight import constants, loss, m_scale, quantile, tuning_for_breakdown, weight
-from massart.robust.concentration import Rows
+from massart.robust.biweight import constants, loss, m_scale, tuning_for_breakdown, weight
+from massart.robust.concentration import Positioned
 from massart.rows import FloatArray
 
 _S_STEPS = 50
@@ -54,7 +55,7 @@ class Estimate:
     converged: bool = True
 
 
-def s_steps(rows: Rows, start: FloatArray, breakdown: float) -> Estimate:
+def s_steps(rows: Positioned, start: FloatArray, breakdown: float) -> Estimate:
     """Lower the M-scale of the residuals from `start` until it hardly falls, and return where that led."""
     c = tuning_for_breakdown(breakdown)
     coef = start
@@ -71,7 +72,7 @@ def s_steps(rows: Rows, start: FloatArray, breakdown: float) -> Estimate:
     return Estimate(coef, scale, rows.ridge, n_iter)
 
 
-def m_steps(rows: Rows, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
+def m_steps(rows: Positioned, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
     """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
     coef, n_iter, rest = start.coef, start.n_iter, False
     while not rest and n_iter < max_iter:
@@ -86,7 +87,7 @@ def m_steps(rows: Rows, start: Estimate, c: float, *, max_iter: int, tol: float,
 
 
 def m_and_d_steps(
-    rows: Rows, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
+    rows: Positioned, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
 ) -> Estimate:
     """Alternate the D-scale and M-steps until both rest."""
     estimate = start
@@ -100,7 +101,7 @@ def m_and_d_steps(
     return replace(estimate, converged=False)
 
 
-def d_scale(rows: Rows, coef: FloatArray, ridge: float, c: float, half: float) -> float:
+def d_scale(rows: Positioned, coef: FloatArray, ridge: float, c: float, half: float) -> float:
     """Return the design-adaptive scale of the residuals of `coef`.
 
     Of several solutions it is the least at which the share `half` of the rows keeps a positive weight: the fixed point
@@ -129,7 +130,7 @@ def d_scale(rows: Rows, coef: FloatArray, ridge: float, c: float, half: float) -
     return scale
 
 
-def deflation(rows: Rows, weights: FloatArray, ridge: float, c: float) -> FloatArray:
+def deflation(rows: Positioned, weights: FloatArray, ridge: float, c: float) -> FloatArray:
     """Return tau: by how much fitting makes each residual smaller than its error."""
     known = constants(c)
     gram = (rows.Z * (rows.shares * weights / known.mean_weight)[:, None]).T @ rows.Z
@@ -138,7 +139,7 @@ def deflation(rows: Rows, weights: FloatArray, ridge: float, c: float) -> FloatA
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
 
 
-def choose_ridge(rows: Rows, estimate: Estimate, c: float) -> float:
+def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
     r"""Return the largest lambda that predicts deleted rows as well as the best one, to one standard error.
 
     For the weighted fit the deleted residual is :math:`r_i/(1 - h_i)`, for every lambda from one eigendecomposition.
@@ -166,7 +167,7 @@ def choose_ridge(rows: Rows, estimate: Estimate, c: float) -> float:
     return float(_RIDGES[best] * sizes[-1]) if best else 0.0
 
 
-def solve(rows: Rows, weights: FloatArray, ridge: float) -> FloatArray:
+def solve(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
     """Return the weighted least-squares fit; of minimum norm in position where the weighted rows do not span."""
     kept = np.flatnonzero(weights)
     Z = rows.Z[kept]

@@ -15,9 +15,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
+from massart.fast_lts import quantile
 from massart.progress import Callback, silent
-from massart.robust.biweight import NORMAL_MEDIAN, m_scale, quantile, tuning_for_efficiency, weight
-from massart.robust.concentration import Rows, find_starts, reach_all_directions
+from massart.robust.biweight import NORMAL_MEDIAN, m_scale, tuning_for_efficiency, weight
+from massart.robust.concentration import Positioned, find_starts, reach_all_directions
 from massart.robust.exactness import agreeing_rows, solve_exactly
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
@@ -231,7 +232,7 @@ class _Problem:
         # The norm of w in the caller's units is that of c where M is orthonormal.
         position = place(self.X, self.callback, orthonormal=bool(ridge))
         n, r = len(self.y), position.rank
-        rows = Rows(position.Z, self.y, self.counts / n)
+        rows = Positioned(position.Z, self.y, self.counts / n)
         if n <= r or r == 0:
             return self._trivial(position, rows)
         half = _half(n, r)
@@ -261,10 +262,10 @@ class _Problem:
             return self._exact(position, agreeing, start.n_iter)
         return self._noisy(position, rows, start)
 
-    def _refine(self, rows: Rows, start: Estimate, half: float) -> Estimate:
+    def _refine(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
         return m_and_d_steps(rows, start, self.c, half, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
 
-    def _refine_wide(self, rows: Rows, start: Estimate, half: float) -> Estimate:
+    def _refine_wide(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
         """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start.
 
         With few rows for each column, a row that is not trusted is far off just because the fit does not know it. So
@@ -295,7 +296,7 @@ class _Problem:
         enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
         return agreeing if enough else None
 
-    def _noisy(self, position: Position, rows: Rows, estimate: Estimate) -> _Answer:
+    def _noisy(self, position: Position, rows: Positioned, estimate: Estimate) -> _Answer:
         covariance, determined = covariance_of(rows, self.counts, estimate, self.c)
         M = position.back
         in_coef = M @ covariance @ M.T
@@ -325,7 +326,7 @@ class _Problem:
         errors = np.where(lost, np.inf, 0.0)
         return _Answer(coef, 0.0, np.zeros((d, d)), errors, 0.0, position.rank, n_iter, Status.EXACT_FIT)
 
-    def _trivial(self, position: Position, rows: Rows) -> _Answer:
+    def _trivial(self, position: Position, rows: Positioned) -> _Answer:
         """Answer for a matrix of zeros, or for too few rows."""
         d, r = self.X.shape[1], position.rank
         nothing = np.zeros((d, d)), np.full(d, np.inf), 0.0, r, 0

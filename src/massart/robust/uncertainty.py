@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from massart.robust.biweight import constants, slope, weight
-from massart.robust.concentration import Rows
+from massart.robust.concentration import Positioned
 from massart.robust.refinement import Estimate, deflation, regular_inverse
 from massart.rows import FloatArray
 
 
-def covariance_of(rows: Rows, counts: FloatArray, estimate: Estimate, c: float) -> tuple[FloatArray, FloatArray]:
+def covariance_of(rows: Positioned, counts: FloatArray, estimate: Estimate, c: float) -> tuple[FloatArray, FloatArray]:
     r"""Return the covariance of the M-estimate in position, and the projector on what the trusted rows determine.
 
     .. math::

@@ -8,7 +8,7 @@ different tables, so that together they do better than each:
   (finds it among rows that follow another rule);
 - *concentration from few random rows* (FAST-LTS), for less than about a third of wrong rows;
 - *consensus* of k random rows, for few columns or few wrong rows;
-- *L1 with other weights*: random ones, and ones lowered on the rows that a failed answer fits;
+- *L1 with random weights*;
 - with limits, *L1 from other active rows*: those of random directions, where the alternation ends elsewhere; and
   *concentration without the rows of the leader*, which outnumber the right ones where an adversary answers by a rule.
 
@@ -26,10 +26,11 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.fast_lts import random_subsets
 from massart.progress import Callback, Progress, silent
 from massart.rows import FloatArray
 from massart.search.alternation import active_rows, alternate
-from massart.search.concentration import concentrate, least_squares
+from massart.search.concentration import concentrate
 from massart.search.problem import Candidate, Consensus
 
 _SHARES = (0.5, 0.55, 0.45, 0.4, 0.35, 0.3)
@@ -51,6 +52,9 @@ _SHARE_MET, _CERTAINTY = 0.45, 20.0  # misses a parameter that fits so many rows
 
 _PREFERENCES = (0.0, 0.0, 1.0, 2.0, 4.0)
 """Powers of their inverse length with which rows are drawn, in turns."""
+
+_STEEPEST = 300.0
+"""The largest logarithm of a rate with which a row is drawn, against the median one."""
 
 _STEPS = 15
 _ROUNDS = 7
@@ -126,8 +130,6 @@ class _Portfolio:
         self.first = first
         self.rng = rng
         self.enough = enough
-        self.lowered = problem.weights.copy()  # weights that fall on rows that failed answers fit
-        self.failed = first
         self.leader = problem.best(first[None])
         self.draws = 0
 
@@ -163,7 +165,6 @@ class _Portfolio:
             self.consensus,
             self.around,
             self.random_weights,
-            self.lowered_weights,
         ]
         if self._limited:
             ways.insert(3, self.directions)
@@ -177,8 +178,7 @@ class _Portfolio:
 
     def without_leader(self, effort: int) -> Candidate:
         """Concentrate on the rows that the leader does not explain."""
-        W = self.leader.w[None]
-        fitted = self.problem.fits(self.problem.residuals(W), W)[0]
+        fitted = self.problem.fits(self.leader.w[None])[0]
         fitted[np.setdiff1d(np.arange(len(fitted)), self.problem.decisive)] = False
         rest = self.problem.restricted(np.flatnonzero(~fitted))
         if len(rest.decisive) <= rest.Z.shape[1]:
@@ -188,8 +188,8 @@ class _Portfolio:
         return self.problem.best(np.stack(found))
 
     def _plain_starts(self, problem: Consensus) -> FloatArray:
-        Z, y = problem.Z[problem.decisive], problem.y[problem.decisive]
-        starts = np.stack([np.zeros(Z.shape[1]), least_squares(Z[None], y[None])[0], self.first])
+        Z, y = problem.least_squares.Z, problem.least_squares.y
+        starts = np.vstack([np.zeros(Z.shape[1]), problem.least_squares.fit(np.ones((1, len(y)))), self.first])
         if not self._limited:
             return starts
         directions = np.vstack([Z.sum(axis=0), self.rng.standard_normal((_DIRECTIONS, Z.shape[1]))])
@@ -201,13 +201,8 @@ class _Portfolio:
 
     def directions(self, effort: int) -> Candidate:
         """Concentrate from the L1 answers on the active rows of random directions."""
-        best = Candidate(self.first, -1.0)
-        for direction in self.rng.standard_normal((effort, self.first.size)):
-            for w in alternate(self.problem, direction, _ALTERNATIONS):
-                best = max(best, self._concentrate(w[None], _SHARES[:4]), key=lambda candidate: candidate.agreement)
-                if self._settled(best):
-                    return best
-        return best
+        directions = self.rng.standard_normal((effort, self.first.size))
+        return self._from_l1((direction, self.problem.weights) for direction in directions)
 
     def around(self, effort: int) -> Candidate:
         """Concentrate from points around the L1 answer."""
@@ -236,22 +231,16 @@ class _Portfolio:
 
     def _fits(self, count: int, size: int) -> FloatArray:
         """Return least-squares fits of random sets of rows."""
-        fits = []
-        batch = max(1, _BATCH_BYTES // (8 * size * self.first.size))
-        for first in range(0, count, batch):
-            chosen = self._subsets(min(batch, count - first), size)
-            fits.append(least_squares(self.problem.Z[chosen], self.problem.y[chosen]))
-        return np.concatenate(fits)
+        return self.problem.least_squares.fit_subsets(self._subsets(count, size))
 
     def consensus(self, effort: int) -> Candidate:
         """Count what k random rows, fitted exactly, agree with."""
-        n, k = len(self.problem.y), self.first.size
+        n, k = self.problem.Z.shape
         best = Candidate(self.first, -1.0)
         left = (1000 * _FRUGAL if self._limited else 1000) * effort
         while left > 0 and not self._settled(best):
-            size = min(left, max(1, _BATCH_BYTES // (8 * k * max(k, n // k + 1))))
-            chosen = self._subsets(size, min(len(self.problem.decisive), k))
-            W = least_squares(self.problem.Z[chosen], self.problem.y[chosen])
+            size = min(left, max(1, _BATCH_BYTES // (8 * max(k * k, n))))
+            W = self._fits(size, min(len(self.problem.decisive), k))
             best = max(best, self.problem.best(W), key=lambda candidate: candidate.agreement)
             self.draws += size * _PREFERENCES.count(0.0) // len(_PREFERENCES)
             left -= size
@@ -259,34 +248,15 @@ class _Portfolio:
 
     def random_weights(self, effort: int) -> Candidate:
         """Concentrate from L1 answers for exponential row weights."""
-        n = len(self.problem.y)
-        return self._from_l1(self.problem.weights * self.rng.exponential(size=n) for _ in range(self._answers(effort)))
+        shape = (effort if self._limited else _FRUGAL * effort, len(self.problem.y))
+        return self._from_l1(
+            (self.first, self.problem.weights * factors) for factors in self.rng.exponential(size=shape)
+        )
 
-    def lowered_weights(self, effort: int) -> Candidate:
-        """Concentrate from L1 answers after lowering the weights of the rows that the last one fitted."""
-
-        def weights() -> Iterator[FloatArray]:
-            for _ in range(self._answers(effort)):
-                failed = self.failed[None]
-                fitted = self.problem.fits(self.problem.residuals(failed), failed)[0]
-                self.lowered[fitted] *= 0.7
-                yield self.lowered
-
-        return self._from_l1(weights(), remember=True)
-
-    def _answers(self, effort: int) -> int:
-        return effort if self._limited else _FRUGAL * effort
-
-    def _from_l1(self, weights: Iterator[FloatArray], remember: bool = False) -> Candidate:
-        best = Candidate(self.first, -1.0)
-        for row_weights in weights:
-            for w in alternate(self.problem, self.failed, _ALTERNATIONS, row_weights):
-                if remember:
-                    self.failed = w
-                best = max(best, self._concentrate(w[None], _SHARES[:4]), key=lambda candidate: candidate.agreement)
-                if self._settled(best):
-                    return best
-        return best
+    def _from_l1(self, problems: Iterator[tuple[FloatArray, FloatArray]]) -> Candidate:
+        """Concentrate from the L1 answers for some starts and row weights."""
+        answers = [w for start, weights in problems for w in alternate(self.problem, start, _ALTERNATIONS, weights)]
+        return self._concentrate(np.stack([self.first, *answers]), _SHARES[:4])
 
     def _settled(self, best: Candidate) -> bool:
         return self.problem.settled(best, self.enough)
@@ -306,12 +276,11 @@ class _Portfolio:
         With limits every other set prefers the rows that are active for the first answer: more of them are right.
         """
         rows = self.problem.decisive
-        keys = -self.rng.gumbel(size=(count, len(rows)))
         preference = np.resize(_PREFERENCES, count)[:, None]
-        keys += preference * np.log(self.problem.lengths[rows])
+        logarithms = np.log(self.problem.lengths[rows])
+        rates = np.exp(np.clip(preference * (np.median(logarithms) - logarithms), -_STEEPEST, _STEEPEST))
         if self.problem.limits is not None:
-            inactive = ~active_rows(self.problem, self.problem.limits, self.first)[rows]
-            keys[::2] += np.where(inactive, np.inf if (~inactive).sum() >= size else 0.0, 0.0)
-        if size == keys.shape[1]:
-            return rows[np.argsort(keys, axis=1)]
-        return rows[np.argpartition(keys, size, axis=1)[:, :size]]
+            active = active_rows(self.problem, self.problem.limits, self.first)[rows]
+            if active.sum() >= size:
+                rates[::2, ~active] = 0.0
+        return random_subsets(count, size, rates, self.rng)

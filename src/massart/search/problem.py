@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.accidents import accidental_agreement
+from massart.fast_lts import LeastSquares
 from massart.rows import BoolArray, FloatArray
 
 CLEAR = 2.0
@@ -124,6 +125,23 @@ class Consensus:
         """The rows whose label tells the product w.z."""
         return np.arange(len(self.y)) if self.limits is None else np.flatnonzero(self.limits.decisive)
 
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """The fits of the decisive rows."""
+        return LeastSquares(self.Z[self.decisive], self.y[self.decisive])
+
+    @cached_property
+    def _allowances(self) -> FloatArray:
+        """The residual that each row may have for w = 0."""
+        return self.slack + self.near * np.abs(self.y)
+
+    @cached_property
+    def _counts(self) -> FloatArray:
+        """The weights of the rows; with limits also those of decisive rows, and which rows these are: columns."""
+        if self.limits is None:
+            return self.weights[:, None]
+        return np.column_stack([self.weights, self.weights * self.limits.decisive, self.limits.decisive])
+
     def restricted(self, index: NDArray[np.intp]) -> Consensus:
         """Return the problem of some of the rows."""
         return replace(
@@ -136,28 +154,31 @@ class Consensus:
             limits=None if self.limits is None else self.limits.restricted(index),
         )
 
-    def fits(self, residuals: FloatArray, W: FloatArray) -> BoolArray:
-        """Return which rows each parameter fits: (b, n) for absolute residuals (b, n) and parameters (b, k)."""
-        reach = np.abs(self.y) + np.linalg.norm(W, axis=1)[:, None]
-        return np.asarray(residuals <= self.slack + self.near * reach)
+    def products(self, W: FloatArray) -> FloatArray:
+        """Return the products of each parameter with each row, (b, n), which no limit clips."""
+        return np.asarray(W @ self.Z.T)
 
-    def residuals(self, W: FloatArray) -> FloatArray:
+    def residuals(self, W: FloatArray, products: FloatArray | None = None) -> FloatArray:
         """Return the absolute residuals of each parameter on each row, (b, n)."""
-        products = W @ self.Z.T
+        products = self.products(W) if products is None else products
         if self.limits is not None:
-            np.clip(products, self.limits.lower, self.limits.upper, out=products)
+            products = np.clip(products, self.limits.lower, self.limits.upper)
         return np.abs(self.y - products)
 
-    def best(self, W: FloatArray, residuals: FloatArray | None = None) -> Candidate:
+    def fits(self, W: FloatArray, products: FloatArray | None = None) -> BoolArray:
+        """Return which rows each parameter fits, (b, n)."""
+        reach = self._allowances + self.near * np.linalg.norm(W, axis=1)[:, None]
+        return np.asarray(self.residuals(W, products) <= reach)
+
+    def best(self, W: FloatArray, products: FloatArray | None = None) -> Candidate:
         """Return the parameter of `W`, (b, k), that fits most."""
-        fits = self.fits(self.residuals(W) if residuals is None else residuals, W)
-        agreement = fits @ self.weights
+        counts = self.fits(W, products).astype(np.float64) @ self._counts
+        agreement = counts[:, 0]
         if self.limits is not None:
-            decided = fits @ (self.weights * self.limits.decisive)
-            determined = fits @ self.limits.decisive.astype(np.float64) >= self.Z.shape[1]
             # At the level of chance the limits still tell one from the other, below all that is beyond it.
+            determined = counts[:, 2] >= self.Z.shape[1]
             by_limits = determined * self.chance * agreement / (1 + self.total)
-            agreement = np.where(decided > self.chance, agreement, by_limits)
+            agreement = np.where(counts[:, 1] > self.chance, agreement, by_limits)
         j = int(np.argmax(agreement))
         return Candidate(W[j], float(agreement[j]))
 
@@ -193,10 +214,10 @@ class Consensus:
 
     def _evidence(self, limits: Limits, w: FloatArray) -> tuple[float, float]:
         """Return the weight of the decisive rows that agree, and that of all rows which speak for w or against it."""
-        W = w[None]
-        fits = self.fits(self.residuals(W), W)[0]
+        products = self.products(w[None])
+        fits = self.fits(w[None], products)[0]
         decided = fits & limits.decisive
-        active = limits.active(W @ self.Z.T)[0] & (decided | ~fits)
+        active = limits.active(products)[0] & (decided | ~fits)
         return float(self.weights[decided].sum()), float(self.weights[active].sum())
 
 

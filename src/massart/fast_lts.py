@@ -1,0 +1,159 @@
+r"""FAST-LTS: concentration steps from many starts at a time.
+
+Least trimmed squares looks for
+
+.. math:: \min_c \sum_{i \le h} r^2_{(i)}(c), \qquad r_i(c) = y_i - z_i^\top c ,
+
+the sum of the h smallest squared residuals. A concentration step keeps the h rows that c fits best and solves them by
+least squares; it never increases the sum. One start seldom ends at the answer, so there are hundreds: fits of small
+random sets of rows. All are stepped together, a step being one product with the matrix of residuals and one with that
+of the products :math:`z_{ij} z_{ik}`. Two steps from each tell good starts from bad ones, and the best are followed to
+the end.
+
+References
+----------
+Rousseeuw and Van Driessen (2006), *Computing LTS regression for large data sets*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows import FloatArray
+
+SCREENING_STEPS = 2
+"""Steps after which starts are compared ..."""
+
+FOLLOWED = 10
+"""... and how many of them, the best, go on."""
+
+_RIDGE = 1e-12  # relative to the mean eigenvalue: makes singular subsets solvable, and changes no other
+_PRODUCTS = 1 << 22  # numbers n k^2 up to which the products of columns are stored
+_FEW = 4  # fits for which the products are not worth their making
+_SMALL = 4  # a subset is copied if the rows are so many times more
+_NEVER = 1e-300  # a rate at which a row comes after all others
+_BATCH_BYTES = 1 << 25
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Least-squares fits of the same rows with many weightings.
+
+    Attributes
+    ----------
+    Z : array of shape (n, k)
+    y : array of shape (n,)
+    ridge : float
+        Added to the diagonal of every weighted Gram matrix.
+    """
+
+    Z: FloatArray
+    y: FloatArray
+    ridge: float = 0.0
+
+    def fit(self, weights: FloatArray) -> FloatArray:
+        """Return the coefficients, (b, k), for each row of `weights`, (b, n)."""
+        k = self.Z.shape[1]
+        if len(weights) <= _FEW or self.Z.size * k > _PRODUCTS:
+            gram = np.array([self._gram(row) for row in weights]).reshape(-1, k, k)
+        else:
+            gram = np.take(weights @ self._products, self._places, axis=1)
+        return solve(gram, (weights * self.y) @ self.Z, self.ridge)
+
+    def fit_subsets(self, subsets: NDArray[np.intp], factors: FloatArray | None = None) -> FloatArray:
+        """Return the coefficients for each set of rows, (b, h); `factors` multiply rows and labels first."""
+        n, k = self.Z.shape
+        fits = []
+        batch = max(1, _BATCH_BYTES // (8 * max(n, k * subsets.shape[1])))
+        for first in range(0, len(subsets), batch):
+            chosen = subsets[first : first + batch]
+            if factors is None and _SMALL * subsets.shape[1] > n:
+                weights = np.zeros((len(chosen), n))
+                np.put_along_axis(weights, chosen, 1.0, axis=1)
+                fits.append(self.fit(weights))
+                continue
+            Z, y = self.Z[chosen], self.y[chosen]
+            if factors is not None:
+                Z, y = Z * factors[chosen][..., None], y * factors[chosen]
+            transposed = Z.swapaxes(1, 2)
+            fits.append(solve(transposed @ Z, (transposed @ y[..., None])[..., 0], self.ridge))
+        return np.concatenate(fits)
+
+    def _gram(self, weights: FloatArray) -> FloatArray:
+        kept = np.flatnonzero(weights)
+        Z = self.Z[kept]
+        return np.asarray((Z * weights[kept, None]).T @ Z)
+
+    @cached_property
+    def _products(self) -> FloatArray:
+        """The products of any two columns, (n, k (k + 1) / 2)."""
+        i, j = np.triu_indices(self.Z.shape[1])
+        return np.asarray(self.Z[:, i] * self.Z[:, j])
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Where in `_products` the entries of a Gram matrix are, (k, k)."""
+        k = self.Z.shape[1]
+        places = np.zeros((k, k), dtype=np.intp)
+        i, j = np.triu_indices(k)
+        places[i, j] = places[j, i] = np.arange(len(i))
+        return places
+
+
+def solve(gram: FloatArray, moments: FloatArray, ridge: float = 0.0) -> FloatArray:
+    """Return the solutions, (b, k), of normal equations with Gram matrices (b, k, k) and right-hand sides (b, k)."""
+    k = gram.shape[-1]
+    least = ridge + _RIDGE * np.trace(gram, axis1=1, axis2=2) / max(k, 1) + np.finfo(float).tiny
+    return np.asarray(np.linalg.solve(gram + least[:, None, None] * np.eye(k), moments[..., None])[..., 0])
+
+
+def trimmed(sizes: FloatArray, shares: FloatArray, share: float | FloatArray) -> FloatArray:
+    """Return the shares of the rows whose residuals are the smallest, and 0 for those that are trimmed, (b, n).
+
+    Parameters
+    ----------
+    sizes : array of shape (b, n)
+        Absolute residuals.
+    shares : array of shape (n,) or (b, n)
+        Of the rows in the whole, of sum 1.
+    share : float or array of shape (b,)
+        h, as a share of the whole.
+    """
+    return np.where(sizes <= quantile(sizes, shares, share)[:, None], shares, 0.0)
+
+
+def trimmed_squares(sizes: FloatArray, kept: FloatArray) -> FloatArray:
+    """Return the mean squares of the residuals that :func:`trimmed` keeps, (b,): what a step lowers."""
+    small = np.where(kept > 0, sizes, 0.0)
+    return np.asarray((kept * small * small).sum(axis=1))
+
+
+def quantile(values: FloatArray, shares: FloatArray, share: float | FloatArray) -> FloatArray:
+    """Return, for each row of `values`, the least of them up to which the `shares` (of sum 1) reach `share`."""
+    n = values.shape[-1]
+    target = np.asarray(share - n * np.finfo(float).eps)  # sums of shares round
+    if shares.ndim == 1 and target.ndim == 0 and np.ptp(shares) == 0:
+        at = min(max(int(np.ceil(float(target) * n)) - 1, 0), n - 1)
+        return np.asarray(np.partition(values, at, axis=-1)[..., at])
+    order = np.argsort(values, axis=-1, kind="stable")
+    reached = np.cumsum(np.take_along_axis(np.broadcast_to(shares, values.shape), order, axis=-1), axis=-1)
+    places = np.minimum((reached < target[..., None]).sum(axis=-1), n - 1)
+    picked = np.take_along_axis(order, np.asarray(places)[..., None], axis=-1)
+    return np.asarray(np.take_along_axis(values, picked, axis=-1)[..., 0])
+
+
+def random_subsets(count: int, size: int, rates: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return `count` sets of `size` different rows, drawn with probabilities like `rates`.
+
+    Rows are drawn one after the other, each with a probability in proportion to its rate: the first to come of
+    exponential waiting times. `rates` are of shape (n,), or (count, n) for rates of each set.
+    """
+    n = rates.shape[-1]
+    if size >= n:
+        return np.broadcast_to(np.arange(n), (count, n))
+    waits = rng.standard_exponential((count, n)) / np.maximum(rates, _NEVER)
+    return np.argpartition(waits, size - 1, axis=1)[:, :size]

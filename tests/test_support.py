@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh
 from scipy.stats import binom, ortho_group
 
+from massart.certificate import geometry as geometry_module
 from massart.certificate import simulation, support
+from massart.certificate.geometry import Moments, Whitened
 from massart.certificate.simulation import (
     Binomial,
     ClosedForm,
@@ -23,8 +25,6 @@ from massart.certificate.support import (
     AgreeingMoments,
     Counting,
     Leverages,
-    Moments,
-    Whitened,
     closed_form_eta_max,
     counting_eta_max,
     fixed_sum_eta_max,
@@ -604,8 +604,8 @@ def test_the_result_does_not_depend_on_the_blocks(rng, monkeypatch):
     agree = rng.random(n) > 0.2
     widths = np.full(n, 0.005)
     plain = measured(X, agree, widths)
-    whole = support.row_blocks
-    monkeypatch.setattr(support, "row_blocks", lambda n_rows, n_columns: whole(n_rows, n_columns, 64 * 8 * n_columns))
+    whole = geometry_module.row_blocks
+    monkeypatch.setattr(geometry_module, "row_blocks", lambda n, d: whole(n, d, 64 * 8 * d))
     cut = measured(X, agree, widths)
     assert len(cut.pieces) == len(plain.pieces)
     for ours, theirs in zip(cut.pieces, plain.pieces, strict=True):

@@ -7,8 +7,7 @@ Least trimmed squares looks for
 the sum of the h smallest squared residuals. A concentration step keeps the h rows that c fits best and solves them by
 least squares; it never increases the sum. One start seldom ends at the answer, so there are hundreds: fits of small
 random sets of rows. All are stepped together, a step being one product with the matrix of residuals and one with that
-of the products :math:`z_{ij} z_{ik}`. Two steps from each tell good starts from bad ones, and the best are followed to
-the end.
+of the products :math:`z_{ij} z_{ik}`.
 
 References
 ----------
@@ -24,12 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows import FloatArray
-
-SCREENING_STEPS = 2
-"""Steps after which starts are compared ..."""
-
-FOLLOWED = 10
-"""... and how many of them, the best, go on."""
 
 _RIDGE = 1e-12  # relative to the mean eigenvalue: makes singular subsets solvable, and changes no other
 _PRODUCTS = 1 << 22  # numbers n k^2 up to which the products of columns are stored
@@ -62,7 +55,7 @@ class LeastSquares:
             gram = np.array([self._gram(row) for row in weights]).reshape(-1, k, k)
         else:
             gram = np.take(weights @ self._products, self._places, axis=1)
-        return solve(gram, (weights * self.y) @ self.Z, self.ridge)
+        return _solve(gram, (weights * self.y) @ self.Z, self.ridge)
 
     def fit_subsets(self, subsets: NDArray[np.intp], factors: FloatArray | None = None) -> FloatArray:
         """Return the coefficients for each set of rows, (b, h); `factors` multiply rows and labels first."""
@@ -80,7 +73,7 @@ class LeastSquares:
             if factors is not None:
                 Z, y = Z * factors[chosen][..., None], y * factors[chosen]
             transposed = Z.swapaxes(1, 2)
-            fits.append(solve(transposed @ Z, (transposed @ y[..., None])[..., 0], self.ridge))
+            fits.append(_solve(transposed @ Z, (transposed @ y[..., None])[..., 0], self.ridge))
         return np.concatenate(fits)
 
     def _gram(self, weights: FloatArray) -> FloatArray:
@@ -104,11 +97,12 @@ class LeastSquares:
         return places
 
 
-def solve(gram: FloatArray, moments: FloatArray, ridge: float = 0.0) -> FloatArray:
-    """Return the solutions, (b, k), of normal equations with Gram matrices (b, k, k) and right-hand sides (b, k)."""
-    k = gram.shape[-1]
-    least = ridge + _RIDGE * np.trace(gram, axis1=1, axis2=2) / max(k, 1) + np.finfo(float).tiny
-    return np.asarray(np.linalg.solve(gram + least[:, None, None] * np.eye(k), moments[..., None])[..., 0])
+def _solve(gram: FloatArray, moments: FloatArray, ridge: float) -> FloatArray:
+    """Return the solutions, (b, k), of normal equations with right-hand sides (b, k); changes `gram`, (b, k, k)."""
+    diagonal = np.einsum("bii->bi", gram)
+    least = _RIDGE * diagonal.mean(axis=1, keepdims=True) + (ridge + np.finfo(float).tiny)
+    diagonal += least
+    return np.asarray(np.linalg.solve(gram, moments[..., None])[..., 0])
 
 
 def trimmed(sizes: FloatArray, shares: FloatArray, share: float | FloatArray) -> FloatArray:

@@ -76,13 +76,13 @@ class Link:
         inside = np.clip(y, self.lower, self.upper)
         return inside + (y - inside) / self.slope if self.slope else y
 
-    def decisive(self, y: FloatArray, slack: float = 0.0) -> BoolArray:
+    def decisive(self, y: FloatArray, slack: float | FloatArray = 0.0) -> BoolArray:
         """Return which labels lie between the limits by more than `slack`, and so tell w.x itself."""
         if self.invertible:
             return np.ones(np.shape(y), dtype=bool)
         return np.asarray((y > self.lower + slack) & (y < self.upper - slack))
 
-    def impossible(self, y: FloatArray, slack: float = 0.0) -> BoolArray:
+    def impossible(self, y: FloatArray, slack: float | FloatArray = 0.0) -> BoolArray:
         """Return which labels lie beyond the limits by more than `slack`, and so are wrong whatever w is."""
         if self.invertible:
             return np.zeros(np.shape(y), dtype=bool)

@@ -5,16 +5,16 @@ A row :math:`(x, y)` agrees with :math:`y = f(w \cdot x)` if its numbers are com
 .. math::
     |y - f(w \cdot x)| \le t, \qquad t = h_y + \sum_j |w_j| h_j + a(s), \qquad s = \sum_j |w_j x_j| + |y| .
 
-:math:`h_y` is half a unit of the last place of the labels where these are rounded, :math:`h_j` the same for the columns,
-and :math:`a(s)` is what float arithmetic explains. The *size* s is the sum of the magnitudes that cancel in the
-residual: y, x and w are rounded to a relative :math:`\epsilon/2` each, and whoever computed y rounded each step, so that
-:math:`a(s) = (6 + d) \epsilon s` for numbers that were computed. Labels on a grid of 10^k, cents say, were rounded
-after that: then a quarter of a unit is enough, or :math:`\epsilon s` where even that is more, so that a wrong cent
-shows at 1e13.
+:math:`h_y` is half a unit of the last place of the labels where these are rounded, :math:`h_j` the same for the
+columns, and :math:`a(s)` is what float arithmetic explains. The *size* s is the sum of the magnitudes that cancel in
+the residual: y, x and w are rounded to a relative :math:`\epsilon/2` each, and whoever computed y rounded each step,
+so that :math:`a(s) = (6 + d) \epsilon s` for numbers that were computed. Labels on a grid of 10^k, cents say, were
+rounded after that: then a quarter of a unit is enough, or :math:`\epsilon s` where even that is more, so that a wrong
+cent shows at 1e13.
 
-Residuals come from one matrix product. It is off by at most :math:`(d/2 + 2) \epsilon s`; rows that this leaves in doubt
-are computed again by compensated sums (Ogita, Rump and Oishi 2005, *Accurate sum and dot product*, Dot2), so that the
-answer depends neither on the blocks nor on the storage of the rows.
+Residuals come from one matrix product. It is off by at most :math:`(d/2 + 2) \epsilon s`; rows that this leaves in
+doubt are computed again by compensated sums (Ogita, Rump and Oishi 2005, *Accurate sum and dot product*, Dot2), so
+that the answer depends neither on the blocks nor on the storage of the rows.
 """
 
 from __future__ import annotations
@@ -32,11 +32,19 @@ from massart.rows import BoolArray, FloatArray
 EPS = float(np.finfo(np.float64).eps)
 
 EDGE = 1e-6
-"""Half a unit is taken so much wider: labels at the very edge, halves that were rounded, pin a formula on both sides, and
-none is known to the last digit."""
+"""Half a unit is taken so much wider: labels at the very edge, halves that were rounded, pin a formula on both sides,
+and none is known to the last digit."""
 
 _SPLIT = 2.0**27 + 1  # Dekker's: cuts a float64 into two halves of 26 bits
-_GRID_NAMES = {1: "1 decimal", 0: "whole numbers", 2: "cents", -1: "tens", -2: "hundreds", -3: "thousands", -6: "millions"}
+_GRID_NAMES = {
+    1: "1 decimal",
+    0: "whole numbers",
+    2: "cents",
+    -1: "tens",
+    -2: "hundreds",
+    -3: "thousands",
+    -6: "millions",
+}
 
 
 class Level(Enum):
@@ -220,7 +228,7 @@ def compare(
 
 
 def doubt_of(w: FloatArray) -> float:
-    """Return by how much of its size a residual may be off that comes from a matrix product, in any order of its sum."""
+    """Return by how much of its size a residual from a matrix product may be off, in any order of its sum."""
     return (len(w) / 2 + 2) * EPS
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.agreement.agreement import EPS, Agreement, Level
-from massart.agreement.decimals import LONG, count_decimals
+from massart.agreement.decimals import LONG, IntArray, count_decimals
 from massart.rows import FloatArray, check_labels, check_matrix, precision_of
 
 ARITHMETIC = 6
@@ -93,23 +93,12 @@ def levels(
         relative = (_COARSE + d / 2) * coarsest
         found.append(Agreement(Level.EXACT, relative=relative, precision=coarsest))
     plausible = [unit for unit in grids if _is_plausible(labels, unit, y_eps)]
-    for unit in plausible:
-        found.append(
-            Agreement(
-                Level.LABEL,
-                label=unit / 2,
-                relative=relative,
-                unit=unit,
-                tight=tight if coarsest <= EPS else relative,  # a float32 that is rounded is a float32, too
-                precision=coarsest,
-            )
-        )
+    cap = tight if coarsest <= EPS else relative  # a float32 that is rounded is a float32, too
+    found += [Agreement(Level.LABEL, unit / 2, (), relative, unit, cap, coarsest) for unit in plausible]
     inputs = tuple(_half_units(rows, places, x_eps))
     if plausible and any(inputs):
         last = found[-1]
-        found.append(
-            Agreement(Level.INPUTS, last.label, inputs, relative, last.unit, last.tight, precision=coarsest)
-        )
+        found.append(Agreement(Level.INPUTS, last.label, inputs, relative, last.unit, last.tight, precision=coarsest))
     return tuple(found)
 
 
@@ -146,10 +135,14 @@ def _grids(y: FloatArray, precision: float) -> list[float]:
         return []
     count = np.sort(_places(labels, precision))
     # More than half of the labels have at most as many places as the one in the middle.
-    return [10.0 ** -int(p) if p <= 0 else float(f"1e-{p}") for p in sorted({int(count[-1]), int(count[len(count) // 2])})[::-1] if p != LONG]
+    return [
+        10.0 ** -int(p) if p <= 0 else float(f"1e-{p}")
+        for p in sorted({int(count[-1]), int(count[len(count) // 2])})[::-1]
+        if p != LONG
+    ]
 
 
-def _places(values: FloatArray, precision: float) -> FloatArray:
+def _places(values: FloatArray, precision: float) -> IntArray:
     """Return the decimals of each number, negative for multiples of ten; `LONG` for a number that is none."""
     places = count_decimals(values, precision)
     left = np.flatnonzero(places == 0)
@@ -170,13 +163,13 @@ def _is_plausible(y: FloatArray, unit: float, precision: float) -> bool:
     return bool(spread >= _UNITS_IN_SPREAD * unit > 2 * ARITHMETIC * precision * middle)
 
 
-def _column_places(X: FloatArray, precision: float) -> FloatArray:
+def _column_places(X: FloatArray, precision: float) -> IntArray:
     """Return the decimals that each column has at most; `LONG` for a column of other numbers."""
     some = X[:_LOOKED_AT]
     return np.array([int(_places(column[column != 0], precision).max(initial=-_MOST_ZEROS)) for column in some.T])
 
 
-def _half_units(X: FloatArray, places: FloatArray, precision: float) -> list[float]:
+def _half_units(X: FloatArray, places: IntArray, precision: float) -> list[float]:
     """Return half a unit of the last place of each column that may have been rounded; 0 for flags, codes and counts."""
     halves = []
     for column, p in zip(X[:_LOOKED_AT].T, places, strict=True):

@@ -72,7 +72,9 @@ class Mark:
 
     def _last_place(self, rows: Verified) -> BoolArray:
         unit, level = self.agreement.unit, self.agreement.level
-        if unit is None or not (level in (Level.LABEL, Level.INPUTS) or (level is Level.EXACT and unit < _LARGEST_COUNT)):
+        if unit is None or not (
+            level in (Level.LABEL, Level.INPUTS) or (level is Level.EXACT and unit < _LARGEST_COUNT)
+        ):
             return np.zeros(len(rows.agree), dtype=bool)
         return np.asarray(~rows.agree & (np.abs(rows.residuals) <= unit + rows.half_widths))
 

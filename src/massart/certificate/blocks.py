@@ -1,8 +1,8 @@
 r"""Bounds from blocks of independent rows: deterministic by packing, with confidence by sampling.
 
 Every :math:`r \ne 0` is non-zero on at least one row of a block of k independent rows in k dimensions. Both bounds
-follow from that, for slabs, once blocks are asked to have a bounded reach (:mod:`massart.certificate.span`): if :math:`|r \cdot x| \le 2t` on all rows of such a block, then
-:math:`|r \cdot x| \le 2t \cdot reach` on all rows.
+follow from that, for slabs, once blocks are asked to have a bounded reach (:mod:`massart.certificate.span`): if
+:math:`|r \cdot x| \le 2t` on all rows of such a block, then :math:`|r \cdot x| \le 2t \cdot reach` on all rows.
 
 A block that is not clearly independent counts as dependent: doubt makes the bounds larger.
 """

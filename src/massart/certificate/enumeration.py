@@ -27,7 +27,7 @@ def slab_count(
 ) -> HyperplaneBound | None:
     r"""Count the rows of the fullest slab :math:`|r \cdot x| \le 2` by enumeration, for every r that is not small.
 
-    Proof that nothing is missed. Let S be the rows of a slab and B those d of them of largest volume, in the coordinates
+    Proof that nothing is missed. Let S be the rows of a slab and B those d of them of largest volume, in coordinates
     of :func:`massart.certificate.span.coordinates`, so that each row of S is a combination of B with coefficients of
     size at most 1. If B has a reach up to the limit then r is at most 2 reach on every row, and no other formula.
     Otherwise :math:`\sigma_{\min}(B) < \sqrt k \, |y|_{\max} / limit`, and some row b of B is within

@@ -46,7 +46,8 @@ def fourth_moment_bound(
     .. math:: P(|r \cdot z| > \theta) \ge \frac{(E (r \cdot z)^2 - \theta^2)^2}{E (r \cdot z)^4} ,
 
     takes the place of Cauchy and Schwarz's, with :math:`\theta = 0.1`, so that rows near a hyperplane count as lying in
-    it, too. The moments are those of :math:`\tilde z`, with margins for their summation. Let :math:`\tilde z_i = s_i W^\top x_i` and :math:`r = W \tilde r`. If :math:`|r \cdot x_i| \le 2t` and
+    it, too. The moments are those of :math:`\tilde z`, with margins for their summation. Let
+    :math:`\tilde z_i = s_i W^\top x_i` and :math:`r = W \tilde r`. If :math:`|r \cdot x_i| \le 2t` and
     :math:`|\tilde r| > 2t \max s / (\theta - \delta)`, then :math:`|\tilde r \cdot \tilde z_i| < \theta |\tilde r|`;
     and a smaller :math:`\tilde r` is at most
     :math:`2t \, (\max s / (\theta - \delta)) \max_i (|\tilde z_i| + \delta) / s_i` on every row. The shortest rows,

@@ -1,16 +1,16 @@
 r"""How many rows another formula can share with this one: the bounds in order of their cost, until one proves.
 
-Let w fit a of n rows, and let h bound how many of those another formula can fit, too. If w' fits a row that w fits, both
-within t, then :math:`|(w' - w) \cdot x| \le 2t`; so w' fits at most :math:`(n - a) + h` rows, and :math:`a > (n + h)/2`
-proves that w is the unique l0 minimizer. For a link that clips, two parameters that fit a row with a label between the
-limits agree on its product, while a row at a limit may be fitted by both: another w' fits at most
+Let w fit a of n rows, and let h bound how many of those another formula can fit, too. If w' fits a row that w fits,
+both within t, then :math:`|(w' - w) \cdot x| \le 2t`; so w' fits at most :math:`(n - a) + h` rows, and :math:`a > (n
++ h)/2` proves that w is the unique l0 minimizer. For a link that clips, two parameters that fit a row with a label
+between the limits agree on its product, while a row at a limit may be fitted by both: another w' fits at most
 :math:`(n_+ - a_+) + h + n_0`, with h counted among the agreeing rows inside the limits. Both are one rule:
 
     *the decisive rows off every slab outnumber the rows that w does not fit.*
 
 **Slabs.** No label is exact to the last bit, so rows are divided by their half-width t, and every bound is about slabs
-:math:`|r \cdot x| \le 2` of rows so scaled, never about hyperplanes. A slab holds all rows if r is small. So a bound has
-a *reach*: it holds for every r that exceeds 2 reach on some row, and PROVEN means that every formula which fits as
+:math:`|r \cdot x| \le 2` of rows so scaled, never about hyperplanes. A slab holds all rows if r is small. So a bound
+has a *reach*: it holds for every r that exceeds 2 reach on some row, and PROVEN means that every formula which fits as
 many rows, within the same half-widths, differs by at most 2 reach of them from this one on every row given.
 
 With fewer rows at hand, m of the a decisive ones with at most h' of them in a slab, h is at most h' + (a - m), and the
@@ -168,5 +168,7 @@ def sample_sharing(
     least = case.at_hand * ceiling ** (1 / k) if weighted else float(largest_share(len(rows), k, ceiling))
     if case.shared(HyperplaneBound(least)) > wanted:
         return None
-    found = sampled_bound(rows, rng, n_draws=n_draws, confidence=confidence, sample_weight=case.weights, limit=case.limit)
+    found = sampled_bound(
+        rows, rng, n_draws=n_draws, confidence=confidence, sample_weight=case.weights, limit=case.limit
+    )
     return None if found is None else case.shared(found)

@@ -48,15 +48,29 @@ open, too: :math:`2 h_i + \sum_l R_l |x_i|_{M_l^{-1}}` takes the place of :math:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from numpy.typing import ArrayLike
 
 from massart.certificate.blocks import check_confidence
+from massart.certificate.geometry import (
+    RANK,
+    Geometry,
+    IntArray,
+    Position,
+    Whitened,
+    apply_to,
+    counted,
+    geometry_of,
+    inverse_root,
+    scaled_rows,
+    some_of,
+    squared_lengths,
+    sum_by_unit,
+    total_over,
+    unit_leverage,
+)
 from massart.certificate.simulation import (
     BUDGET,
     Binomial,
@@ -71,8 +85,7 @@ from massart.certificate.simulation import (
     upper_triangles,
 )
 from massart.certificate.span import span_of
-from massart.isotropy import decompose
-from massart.rows import BoolArray, FloatArray, check_mask, check_matrix, check_weights, row_blocks
+from massart.rows import BoolArray, FloatArray, check_mask, check_matrix
 
 __all__ = [
     "CONFIDENCE",
@@ -90,76 +103,10 @@ __all__ = [
     "weak_row_weights",
 ]
 
-IntArray = NDArray[np.intp]
-Result = TypeVar("Result")
-
 CONFIDENCE = 0.999
 """1 - delta: how sure a confirmed formula is."""
 
-INSIDE = 1e-12
-"""Rows this near to a subspace (columns brought to size 1, relative to the row) lie in it."""
-
-RANK = 1e-12
-"""Eigenvalues of M below this fraction of the largest are rounding: such directions are undetermined."""
-
-_SAMPLE = 5_000  # rows that the transform is found on
-_SIZED = 1_000  # rows that tell the size of columns
-_REFINED = 10_000  # rows of the last steps towards isotropy
-_MOST_STEPS = 20
-_WORTH_A_STEP = 0.995  # ... which must bring L down by so much
-_ISOTROPIC = 1.01  # L in units of k / n at which steps end
-_MOST_PARTS = 6
-_RARE = 0.5  # columns that are non-zero in a larger share of the rows are never left out
-_GOLDEN = 0.6180339887498949
-_SAFE = 900  # exponents of two that leave room for squares of ratios
 _BINS = 2300  # binary exponents of c h^2
-_PLAIN = 64  # exponents of columns that need no care
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where the rows of a piece lie: z = basis' x in columns of size 1, weighed by c = 1 / |z|^2.
-
-    Attributes
-    ----------
-    exponents : (d,) array of int
-        Columns are divided by these powers of two.
-    basis : (d, k) array
-    """
-
-    exponents: IntArray
-    basis: FloatArray
-
-    def images(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return z / |z| (zero for z = 0) and |z| in the caller's units, for each row."""
-        if np.abs(self.exponents).max(initial=0) <= _PLAIN:  # then one product does, unless squares vanish or overflow
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                z = rows @ np.ldexp(self.basis, -self.exponents[:, None])
-                squares = _squared_lengths(z)
-            if squares.min(initial=1.0) > 1e-200 and squares.max(initial=1.0) < 1e200:
-                lengths = np.sqrt(squares)
-                z /= lengths[:, None]
-                return z, lengths
-        scaled, powers = _scaled(rows, self.exponents)
-        z = scaled @ self.basis
-        lengths = np.sqrt(_squared_lengths(z))
-        z /= np.where(lengths > 0, lengths, 1.0)[:, None]
-        if powers is not None:
-            with np.errstate(over="ignore", under="ignore"):
-                lengths = np.ldexp(lengths, powers)
-        return z, lengths
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Kernel: the sum of c x x' over a block, in the coordinates of the position."""
-
-    position: Position
-
-    def __call__(self, rows: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Return the (k, k) sum."""
-        u = self.position.images(rows)[0]
-        return np.asarray(u.T @ (u if weights is None else u * weights[:, None]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,19 +126,6 @@ class AgreeingMoments:
 
 
 @dataclass(frozen=True, slots=True)
-class Whitened:
-    """Kernel: the rows y with A_i = y y', one for each row of a block."""
-
-    position: Position
-    root: FloatArray
-
-    def __call__(self, rows: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Return the (b, k) rows."""
-        y = self.position.images(rows)[0] @ self.root
-        return y if weights is None else y * np.sqrt(weights)[:, None]
-
-
-@dataclass(frozen=True, slots=True)
 class Shares:
     """Kernel: c |W'x|^2 for each row of a block, W given in columns of size 1."""
 
@@ -200,9 +134,9 @@ class Shares:
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """Return the (b,) numbers."""
-        scaled = _scaled(rows, self.position.exponents)[0]
-        lengths = _squared_lengths(scaled @ self.position.basis)
-        return np.asarray(_squared_lengths(scaled @ self.W) / np.where(lengths > 0, lengths, 1.0))
+        scaled = scaled_rows(rows, self.position.exponents)[0]
+        lengths = squared_lengths(scaled @ self.position.basis)
+        return np.asarray(squared_lengths(scaled @ self.W) / np.where(lengths > 0, lengths, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +191,7 @@ class Leverages:
     ) -> Spread:
         """Return the largest leverage and the slack of the block."""
         u, lengths = self.position.images(rows)
-        leverages = _squared_lengths(u @ self.root)
+        leverages = squared_lengths(u @ self.root)
         if weights is not None:
             leverages *= weights
         agreeing = rows[agree]
@@ -266,7 +200,7 @@ class Leverages:
             for position, root, radius in self.earlier:
                 if radius > 0:
                     v, sizes = position.images(agreeing)
-                    off = off + radius * np.sqrt(_squared_lengths(v @ root)) * sizes
+                    off = off + radius * np.sqrt(squared_lengths(v @ root)) * sizes
             slack = (off / np.maximum(lengths[agree], np.finfo(float).tiny)) ** 2
             if weights is not None:
                 slack *= weights[agree]
@@ -278,85 +212,6 @@ class Leverages:
             np.bincount(bins, slack, _BINS).astype(np.float64),
             np.bincount(bins, leverages[agree], _BINS).astype(np.float64),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """Kernel: the piece that a row belongs to, -1 for rows that say nothing.
-
-    Attributes
-    ----------
-    exponents : (d,) array of int
-    left_out : (m,) array of int
-        Columns in which rows of this part are zero.
-    subspaces : (d, r) array
-        Orthonormal bases of the pieces, side by side.
-    starts : (J,) array of int
-        First column of each piece.
-    """
-
-    exponents: IntArray
-    left_out: IntArray
-    subspaces: FloatArray
-    starts: IntArray
-
-    def __call__(self, rows: FloatArray) -> IntArray:
-        """Return the number of the last piece on which the row's projection is not zero."""
-        belongs = rows.any(axis=1) & ~rows[:, self.left_out].any(axis=1)
-        if self.starts.size <= 1:
-            return np.where(belongs, 0, -1)
-        scaled = _scaled(rows, self.exponents)[0]
-        squares = np.add.reduceat((scaled @ self.subspaces) ** 2, self.starts, axis=1)
-        present = squares > INSIDE**2 * _squared_lengths(scaled)[:, None]
-        last = present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
-        return np.where(belongs & present.any(axis=1), last, -1)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A subspace V_j, (d, k) orthonormal in columns of size 1, and the position of the rows that belong to it."""
-
-    subspace: FloatArray
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A set of columns: the pieces of the rows that are zero in the columns left out."""
-
-    left_out: IntArray
-    pieces: tuple[Piece, ...]
-
-    def membership(self, exponents: IntArray) -> Membership:
-        """Return the kernel that tells which piece a row belongs to."""
-        sizes = [piece.subspace.shape[1] for piece in self.pieces]
-        bases = np.hstack([piece.subspace for piece in self.pieces])
-        return Membership(exponents, self.left_out, bases, np.cumsum([0, *sizes[:-1]]))
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """What X alone says, fixed before any label is looked at.
-
-    Attributes
-    ----------
-    exponents : (d,) array of int
-        Columns divided by these powers of two have a typical size of about 1.
-    sizes : (d,) array
-        Typical sizes of the columns: medians of their non-zero entries, without sign.
-    parts : tuple of Part
-        The whole table first. The pieces of a part span all of its columns, so that no row is overlooked.
-    sample_weight : (n,) array or None
-        With units, possibly divided by the number of rows in the unit.
-    units : (n,) array of int or None
-        Numbers of the units from 0. With weights or units the geometry is only for the rows it was made from.
-    """
-
-    exponents: IntArray
-    sizes: FloatArray
-    parts: tuple[Part, ...]
-    sample_weight: FloatArray | None = None
-    units: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,42 +296,6 @@ class Counting:
     reach: float = np.inf
 
 
-def geometry_of(
-    X: ArrayLike, *, sample_weight: ArrayLike | None = None, units: NDArray[np.integer[Any]] | None = None
-) -> Geometry:
-    """Return pieces, weights and parts for the rows of a certificate, from X alone.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    sample_weight : (n,) array, optional
-        Must depend on X only. Rows of weight 0 say nothing; unequal weights make L larger.
-    units : (n,) array of int, optional
-        Rows of one unit are wrong together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.column_stack([np.ones(200), np.arange(200)])
-    >>> [[piece.subspace.shape[1] for piece in part.pieces] for part in geometry_of(X).parts]
-    [[2]]
-    """
-    rows = check_matrix(X)
-    weights = check_weights(sample_weight, len(rows))
-    if units is None:
-        return _geometry(rows, weights, None)
-    numbers = np.asarray(units)
-    if numbers.shape != (len(rows),) or numbers.dtype.kind not in "iu":
-        raise ValueError(f"units must be {len(rows)} integers, got {numbers.dtype} of shape {numbers.shape}")
-    _, numbers, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    plain = _geometry(rows, weights, numbers)
-    if counts.min() == counts.max():
-        return plain
-    shares = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
-    balanced = _geometry(rows, shares, numbers)
-    return min(plain, balanced, key=lambda geometry: _largest_unit(geometry, rows))
-
-
 def measure_support(
     geometry: Geometry,
     X: ArrayLike,
@@ -550,7 +369,7 @@ def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> Floa
     W = np.ldexp(weak, geometry.exponents[:, None])  # in columns of size 1
     held = [float(np.linalg.norm(piece.subspace.T @ W)) for piece in part.pieces]
     number = int(np.argmax(held))
-    members = _apply(part.membership(geometry.exponents), rows, np.arange(len(rows))) == number
+    members = apply_to(part.membership(geometry.exponents), rows, np.arange(len(rows))) == number
     if geometry.sample_weight is not None and len(geometry.sample_weight) == len(rows):
         members &= geometry.sample_weight > 0
         weights = geometry.sample_weight
@@ -558,7 +377,7 @@ def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> Floa
         weights = np.ones(len(rows))
     chosen = np.flatnonzero(members)
     if chosen.size:
-        found[chosen] = weights[chosen] * _apply(Shares(part.pieces[number].position, W), rows, chosen)
+        found[chosen] = weights[chosen] * apply_to(Shares(part.pieces[number].position, W), rows, chosen)
     return found
 
 
@@ -633,7 +452,7 @@ class _Chain:
             left -= V @ (V.T @ left)
         for position, root, radius in self.earlier:
             with np.errstate(over="ignore", under="ignore"):
-                size = radius * np.sqrt(_squared_lengths(position.basis @ root)) if radius > 0 else widths * 0
+                size = radius * np.sqrt(squared_lengths(position.basis @ root)) if radius > 0 else widths * 0
                 widths = widths + np.ldexp(size, -position.exponents)
         inside = np.linalg.norm(left, axis=0) <= 1e-9
         return inside, np.where(inside, widths, np.inf)
@@ -672,18 +491,18 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
     """Measure one part, piece by piece; parts other than the first end with a piece that fails."""
     geometry, X = judged.geometry, judged.X
     part = geometry.parts[number]
-    members = _apply(part.membership(geometry.exponents), X, np.arange(len(X)))
-    chosen = [np.flatnonzero(_counted(geometry, members == j)) for j in range(len(part.pieces))]
+    members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
+    chosen = [np.flatnonzero(counted(geometry, members == j)) for j in range(len(part.pieces))]
     present = [j for j, index in enumerate(chosen) if index.size]
     delta = policy.share(number, len(geometry.parts)) / max(len(present), 1)
     chain, measured, spans = _Chain(X.shape[1], holds=bool(present)), list[PieceSupport](), True
     for j in present:
         index, piece = chosen[j], part.pieces[j]
         position = piece.position
-        weights = _some(geometry.sample_weight, index)
+        weights = some_of(geometry.sample_weight, index)
         agree, widths = judged.agree[index], judged.half_widths[index]
-        M, M_A = _total(AgreeingMoments(position), X, index, weights, agree)
-        root = _inverse_root(M)
+        M, M_A = total_over(AgreeingMoments(position), X, index, weights, agree)
+        root = inverse_root(M)
         shares, axes = np.linalg.eigh(root.T @ M_A @ root)
         alpha = float(np.clip(shares[0], 0.0, 1.0))
         weak = np.ldexp(position.basis @ root @ axes[:, shares < 0.5], -geometry.exponents[:, None])
@@ -693,7 +512,7 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
             chain.holds = False
             continue
         earlier = tuple(chain.earlier) if chain.holds else ()
-        spread = _total(Leverages(position, root, earlier), X, index, weights, agree, widths)
+        spread = total_over(Leverages(position, root, earlier), X, index, weights, agree, widths)
         tail, leverage = _tail(judged, policy, index, Whitened(position, root), spread.leverage, delta, (number, j))
         eta_max, quantile = tail.eta_max(alpha, delta, policy.bound) if spans else (0.0, np.inf)
         passes = alpha > quantile
@@ -722,12 +541,12 @@ def _tail(
 ) -> tuple[Tail, float]:
     """Return the tail of a piece and its L; rows are whitened only where units or draws need it."""
     units = judged.geometry.units
-    weights = _some(judged.geometry.sample_weight, index)
+    weights = some_of(judged.geometry.sample_weight, index)
     k = whitened.root.shape[1]
     n = index.size if units is None else np.unique(units[index]).size
-    y = None if units is None else _apply(whitened, judged.X, index, weights)
+    y = None if units is None else apply_to(whitened, judged.X, index, weights)
     if units is not None and y is not None:
-        leverage = _unit_leverage(y, units[index])
+        leverage = unit_leverage(y, units[index])
     if k == 1 and leverage * n <= 1 + 1e-9:
         return Binomial(n), leverage
     if policy.fixed:
@@ -738,10 +557,10 @@ def _tail(
     n_draws = number_of_draws(n, k, delta, budget) if policy.simulate else 0
     if not n_draws:
         return ClosedForm(leverage, k), leverage
-    y = _apply(whitened, judged.X, index, weights) if y is None else y
+    y = apply_to(whitened, judged.X, index, weights) if y is None else y
     products = upper_triangles(y)
     if units is not None:
-        products = _by_unit(units[index]) @ products
+        products = sum_by_unit(units[index]) @ products
     return Simulation(products, k, n_draws, policy.seed + (place[0] << 20) + place[1], place[0] == 0), leverage
 
 
@@ -773,216 +592,3 @@ def _counted_resolution(judged: _Judged, counting: Counting) -> FloatArray:
         return np.full(d, np.inf)
     norms = np.linalg.norm(np.linalg.inv(R), axis=1) * np.sqrt(len(rows))
     return np.asarray(np.ldexp(norms * 2 * widest * counting.reach, -judged.geometry.exponents))
-
-
-def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None) -> Geometry:
-    """Find exponents, parts and their pieces."""
-    active = X.any(axis=1)
-    if weights is not None:
-        active &= weights > 0
-    rows = np.flatnonzero(active)
-    exponents, sizes = _column_sizes(X, rows)
-    parts: list[Part] = []
-    for left_out in _left_out(X, rows):
-        inside = rows[~np.asarray(X[:, left_out].any(axis=1))[rows]] if left_out.size else rows
-        if parts and not inside.size:
-            break
-        parts.append(_part(X, exponents, left_out, inside, weights))
-    return Geometry(exponents, sizes, tuple(parts), weights, units)
-
-
-def _left_out(X: FloatArray, rows: IntArray) -> Iterator[IntArray]:
-    """Yield the columns that each part leaves out: none, then those up to a growing number of non-zero rows."""
-    yield np.arange(0)
-    counts = np.count_nonzero(X if len(rows) == len(X) else X[rows], axis=0)
-    rare = counts[(counts > 0) & (counts <= _RARE * len(rows))]
-    last = 0
-    for edge in np.geomspace(rare.min(), rare.max(), _MOST_PARTS - 1) if rare.size else ():
-        left_out = np.flatnonzero(counts <= edge * (1 + 1e-9))
-        if last < left_out.size < X.shape[1]:
-            yield left_out
-        last = max(last, left_out.size)
-
-
-def _part(X: FloatArray, exponents: IntArray, left_out: IntArray, rows: IntArray, weights: FloatArray | None) -> Part:
-    """Decompose a sample of the rows, then what is left of the others, until all rows lie in the pieces."""
-    ambient = np.delete(np.eye(X.shape[1]), left_out, axis=1)
-    pieces: list[Piece] = []
-    left = rows
-    while left.size and ambient.shape[1]:
-        sample = _spread_out(left, _SAMPLE)
-        scaled = _scaled(X[sample], exponents)[0]
-        projected = scaled @ ambient
-        projected[np.abs(projected) <= INSIDE * np.linalg.norm(scaled, axis=1)[:, None]] = 0
-        found = decompose(projected, sample_weight=_some(weights, sample)) if projected.any() else []
-        for piece in found:
-            V = ambient @ piece.subspace
-            pieces.append(Piece(V, Position(exponents, V @ piece.matrix.T)))
-        V = np.hstack([piece.subspace for piece in found]) if found else np.zeros((ambient.shape[1], 0))
-        ambient = ambient @ np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
-        if not ambient.shape[1] or not found:
-            break
-        complement = Part(left_out, (*pieces, Piece(ambient, Position(exponents, ambient))))
-        left = left[_apply(complement.membership(exponents), X, left) == len(pieces)]
-    if ambient.shape[1]:
-        pieces.append(Piece(ambient, Position(exponents, ambient)))
-    part = Part(left_out, tuple(pieces))
-    if not rows.size:
-        return part
-    members = _apply(part.membership(exponents), X, rows)
-    return Part(left_out, tuple(_refined(X, piece, rows[members == j], weights) for j, piece in enumerate(pieces)))
-
-
-def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | None) -> Piece:
-    """Take a few of Tyler's steps towards radial isotropy and keep the weights with the smallest L."""
-    k = piece.subspace.shape[1]
-    if k == 1 or rows.size <= k:
-        return piece
-    sample = _spread_out(rows, _REFINED)
-    shares = np.ones(len(sample)) if weights is None else weights[sample]
-    basis = best = piece.position.basis
-    u = piece.position.images(X[sample])[0]
-    least = np.inf
-    for _ in range(_MOST_STEPS):
-        M = u.T @ (u * shares[:, None])
-        root = _inverse_root(M) * np.sqrt(np.trace(M) / k)
-        if root.shape[1] < k:
-            break
-        u = u @ root
-        lengths = np.sqrt(_squared_lengths(u))
-        largest = float((shares * lengths**2).max()) / shares.sum()  # L in units of k
-        gained = largest < least * _WORTH_A_STEP
-        if largest < least * (1 - 1e-6):
-            best, least = basis, largest
-        if not gained or least * len(sample) <= _ISOTROPIC:
-            break
-        u /= np.where(lengths > 0, lengths, 1.0)[:, None]
-        basis = basis @ root
-    return Piece(piece.subspace, Position(piece.position.exponents, best))
-
-
-def _column_sizes(X: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return exponents and typical sizes of the columns.
-
-    Exponents are medians over the non-zero entries of rows that are brought to size 1: scaling rows changes nothing,
-    and one huge entry does not make the others of its column look like zeros.
-    """
-    d = X.shape[1]
-    exponents, sizes = np.zeros(d, dtype=np.intp), np.ones(d)
-    sample = X[_spread_out(rows, _SIZED)]
-    for j in np.flatnonzero(~sample.any(axis=0)) if len(sample) < len(rows) else ():
-        sample = np.vstack([sample, X[_spread_out(rows[X[rows, j] != 0], 64)]])
-    filled = np.flatnonzero(sample.any(axis=0))
-    if not filled.size:
-        return exponents, sizes
-    entries = np.abs(sample[:, filled])
-    entries = np.where(entries > 0, entries, np.inf)
-    logs = np.where(entries < np.inf, np.frexp(np.where(entries < np.inf, entries, 1.0))[1], np.inf)
-    middle = (np.isfinite(logs).sum(axis=0) - 1) // 2, np.arange(filled.size)
-    sizes[filled] = np.sort(entries, axis=0)[middle]
-    columns = np.zeros(filled.size)
-    for _ in range(2):
-        largest = np.where(np.isfinite(logs), logs - columns, -np.inf).max(axis=1)
-        columns = np.sort(logs - largest[:, None], axis=0)[middle]
-    columns -= round((columns.max() + columns.min()) / 2)  # a common factor is a factor of the rows
-    exponents[filled] = np.clip(columns, -_SAFE, _SAFE).astype(np.intp)
-    return exponents, sizes
-
-
-def _scaled(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, IntArray | None]:
-    """Return rows with columns of size 1 and, where squares would overflow or vanish, the powers of two taken out."""
-    with np.errstate(over="ignore", under="ignore"):
-        scaled = rows * np.ldexp(1.0, -exponents)
-        squares = _squared_lengths(scaled)
-    odd = np.flatnonzero(~((squares > 1e-200) & (squares < 1e200)))
-    odd = odd[rows[odd].any(axis=1)]
-    if not odd.size:
-        return scaled, None
-    powers = np.zeros(len(rows), dtype=np.intp)
-    fractions, logs = np.frexp(rows[odd])
-    logs = np.where(fractions != 0, logs - exponents, -(1 << 20))
-    powers[odd] = logs.max(axis=1)
-    scaled[odd] = np.ldexp(fractions, np.maximum(logs - powers[odd, None], -1200))
-    return scaled, powers
-
-
-def _inverse_root(M: FloatArray) -> FloatArray:
-    """Return the columns of M^(-1/2) on its range, (k, r)."""
-    values, axes = np.linalg.eigh(M)
-    kept = values > RANK * values[-1]
-    return np.asarray(axes[:, kept] / np.sqrt(values[kept]))
-
-
-def _by_unit(units: IntArray) -> csr_array:
-    """Return the matrix that sums rows by unit."""
-    numbers = np.unique(units, return_inverse=True)[1]
-    return csr_array((np.ones(units.size), (numbers, np.arange(units.size))))
-
-
-def _unit_leverage(y: FloatArray, units: IntArray) -> float:
-    """Return the largest eigenvalue of a unit's matrix: exact for those that may be the largest."""
-    sums = _by_unit(units)
-    traces = sums @ _squared_lengths(y)
-    order = np.argsort(-traces, kind="stable")
-    largest = 0.0
-    for unit in order:
-        if traces[unit] <= largest * (1 + 1e-9):
-            break
-        rows = y[sums.indices[sums.indptr[unit] : sums.indptr[unit + 1]]]
-        gram = rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows
-        largest = max(largest, float(np.linalg.eigvalsh(gram)[-1]))
-    return largest
-
-
-def _largest_unit(geometry: Geometry, X: FloatArray) -> float:
-    """Return L of the largest piece of the whole table."""
-    part = geometry.parts[0]
-    number = int(np.argmax([piece.subspace.shape[1] for piece in part.pieces]))
-    members = _apply(part.membership(geometry.exponents), X, np.arange(len(X)))
-    index = np.flatnonzero(_counted(geometry, members == number))
-    if not index.size or geometry.units is None:
-        return 1.0
-    position, weights = part.pieces[number].position, _some(geometry.sample_weight, index)
-    root = _inverse_root(_total(Moments(position), X, index, weights))
-    return _unit_leverage(_apply(Whitened(position, root), X, index, weights), geometry.units[index])
-
-
-def _counted(geometry: Geometry, members: BoolArray) -> BoolArray:
-    """Leave out rows of weight zero."""
-    return members if geometry.sample_weight is None else members & (geometry.sample_weight > 0)
-
-
-def _spread_out(index: IntArray, size: int) -> IntArray:
-    """Return about `size` members of `index`, evenly spread but not periodic; all if there are not more."""
-    if index.size <= size:
-        return index
-    return index[(np.arange(index.size) * _GOLDEN) % 1.0 < size / index.size]
-
-
-def _some(values: FloatArray | None, index: IntArray) -> FloatArray | None:
-    return None if values is None else values[index]
-
-
-def _squared_lengths(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
-
-
-def _blocks(X: FloatArray, index: IntArray, aligned: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield blocks of the chosen rows with what is aligned with them."""
-    everything = index.size == len(X)
-    for block in row_blocks(index.size, X.shape[1]):
-        yield X[block] if everything else X[index[block]], *(a if a is None else a[block] for a in aligned)
-
-
-def _total(kernel: Callable[..., Result], X: FloatArray, index: IntArray, *aligned: Any) -> Result:
-    """Return the sum of the kernel over blocks of the chosen rows."""
-    blocks = _blocks(X, index, aligned)
-    total = kernel(*next(blocks))
-    for block in blocks:
-        total = total + kernel(*block)  # type: ignore[operator]
-    return total
-
-
-def _apply(kernel: Callable[..., NDArray[Any]], X: FloatArray, index: IntArray, *aligned: Any) -> Any:
-    """Return what the kernel gives for each of the chosen rows."""
-    return np.concatenate([kernel(*block) for block in _blocks(X, index, aligned)])

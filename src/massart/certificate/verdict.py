@@ -1,4 +1,4 @@
-"""Verdicts, and the certificate that carries one with all the numbers behind it; columns are numbers here, not names."""
+"""Verdicts, and the certificate that carries one with all the numbers behind it; columns are numbers, not names."""
 
 from __future__ import annotations
 

@@ -154,10 +154,11 @@ def _nothing(c: Certificate) -> Iterator[str]:
     if c.reason is Reason.MODE:
         why = "the best formula found explains hardly more rows than the most frequent value does"
     elif c.reason is Reason.CHANCE:
+        between = "" if c.n_active is None else " between its limits"
         why = (
             f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
-            f"found{'' if c.n_active is None else ' between its limits'}, and about {number(c.chance)} with some formula when the labels are shuffled over the rows, "
-            "which is not clearly fewer"
+            f"found{between}, and about {number(c.chance)} with some formula when the labels are shuffled over the "
+            "rows, which is not clearly fewer"
         )
     elif c.reason is Reason.FEW and c.n_decisive > c.rank:
         inside = "" if c.n_active is None else " between its limits"

@@ -1,4 +1,4 @@
-"""Recovery of rows that are all in memory, at the precision that they have: what the paper's algorithms by name share."""
+"""Recovery of rows that are all in memory: what the paper's algorithms by name share."""
 
 from __future__ import annotations
 
@@ -66,8 +66,6 @@ def recover_arrays(
     coef, agreement = solve(sample, candidates, options)
     agreement = agreement.uncapped
     formula = Formula(coef, agreement, link)
-    judges = Judges(
-        sample, geometry_of(rows, sample_weight=sample.weights), None, None, Assumption(), options.rng
-    )
+    judges = Judges(sample, geometry_of(rows, sample_weight=sample.weights), None, None, Assumption(), options.rng)
     found, marks = formula.marks(sample)
     return ArrayRecovery(coef, found.agree, agreement, judge(formula, judges, tally(marks, sample.weights)))

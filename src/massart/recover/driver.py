@@ -25,7 +25,7 @@ from massart.certificate.support import weak_row_weights
 from massart.isotropy import decompose
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
-from massart.recover.judge import PLURALITY, Assumption, Formula, Judges, beyond_mode, judge, measure_support_of
+from massart.recover.judge import PLAIN, PLURALITY, Assumption, Formula, Judges, beyond_mode, judge, measure_support_of
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
@@ -107,7 +107,7 @@ def recover(
     rng: np.random.Generator,
     link: Link = IDENTITY,
     search: bool = True,
-    assumption: Assumption = Assumption(),
+    assumption: Assumption = PLAIN,
     units: NDArray[np.integer] | None = None,
     callback: Callback = silent,
 ) -> Recovery:
@@ -235,9 +235,7 @@ class _Driver:
         agreement = answer.certificate.agreement
         noisy = noise_of_units(sample, answer.coef, agreement, self.link) if inliers == "auto" else None
         if noisy is None and (inliers == "noisy" or not self._is_exact(answer.certificate)):
-            noisy = find_noisy(
-                sample, answer.coef, agreement, self.link, self.options, forced=inliers == "noisy"
-            )
+            noisy = find_noisy(sample, answer.coef, agreement, self.link, self.options, forced=inliers == "noisy")
         return answer if noisy is None else self._noisy(j, noisy)
 
     def _some(self, rows: Sample, most: int) -> Sample:
@@ -251,7 +249,7 @@ class _Driver:
         return verdict.stands or (verdict.name == "PLURALITY" and 2 * certificate.n_agree > certificate.n_rows)
 
     def _find(self, j: int, patient: bool, rounds: int | None) -> _Found:
-        """Return the formula that fits most of the rows that may propose, from samples that go where support is weak."""
+        """Return the formula that fits most of the rows that may propose; samples go where support is weak."""
         finding = self.finding.column(j)
         n, size = len(finding.index), self.first_size
         is_whole = size * WORTH_SAMPLING > n
@@ -302,7 +300,7 @@ class _Driver:
         needed = looser.chance + CLEAR * np.sqrt(looser.chance)
         if 2 * tighter.weight > total:
             needed = max(needed, NEARLY_ALL * (total - tighter.weight))
-        return (looser.weight > tighter.weight + needed) == (looser is found)
+        return bool(looser.weight > tighter.weight + needed) == (looser is found)
 
     def _drawn(self, finding: Sample, size: int, best: _Found | None) -> Sample:
         """Return rows at random and, where a formula is known, half of them where it has too little support."""
@@ -368,7 +366,7 @@ class _Driver:
         return levels(self.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
 
     def _tightest(self, rows: Sample, coef: FloatArray, agreement: Agreement, exact: bool) -> Agreement:
-        """Return the tightest level at which no fewer rows agree: where the formula became shorter, it may be another."""
+        """Return the tightest level at which no fewer rows agree: a shorter formula may not need a loose one."""
 
         def weight(level: Agreement) -> float:
             return float(rows.counts[level.agree(rows.X, rows.y, coef, self.link)].sum())

@@ -87,6 +87,10 @@ class Assumption:
         return 1 - (1 - self.confidence) / self.looks
 
 
+PLAIN = Assumption()
+"""Labels are wrong with a probability of at most one half, and 99.9 % are sure enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A formula for one label column, fixed before it is judged."""
@@ -147,8 +151,8 @@ def judge(
     thin : tuple of pairs
         Columns that were left out, and the rows that they rested on.
     shuffled : callable, optional
-        Returns the share of rows that some formula explains when labels are shuffled, as :func:`beyond_mode` counts them;
-        asked where nothing stronger speaks.
+        Returns the share of rows that some formula explains when labels are shuffled, as :func:`beyond_mode` counts
+        them; asked where nothing stronger speaks.
     """
     rows = judges.rows
     found, marks = formula.marks(rows)

@@ -32,8 +32,8 @@ FEWEST_SURPLUS = 10
 """Rows beyond those that any formula fits, of a majority that nearly agrees."""
 
 UNITS_SHARE, MOST_UNITS, NEARLY_ALL, ONE_SIDE = 0.05, 2.5, 0.95, 0.3
-"""Noise of the last place: more than this share of rows does not agree, nearly all of those are off by so few units, and
-at least this share of them to either side."""
+"""Noise of the last place: more than this share of rows does not agree, nearly all of those are off by so few units,
+and at least this share of them to either side."""
 
 FAR = 2.5
 """Scales of the noise from the limits at which clipping does not matter: it touches one label in 160."""
@@ -106,8 +106,8 @@ def find_noisy(
 def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link: Link) -> NoisyFit | None:
     """Return the estimate of labels on a grid that are off by a unit or two, to both sides; None where they are not.
 
-    Such rows are not wrong: right labels carry noise that is about as large as their last place, and the rows that agree
-    do so because noise was rounded away.
+    Such rows are not wrong: right labels carry noise that is about as large as their last place, and the rows that
+    agree do so because noise was rounded away.
     """
     found = verify(sample.X, sample.y, coef, agreement, link)
     unit, off = agreement.unit, ~found.agree
@@ -160,9 +160,7 @@ def _judge_inliers(part: Sample, candidate: FloatArray, options: Options) -> Inl
     ).inliers
 
 
-def _robust_fit(
-    sample: Sample, start: FloatArray, link: Link, options: Options
-) -> tuple[RobustFit, BoolArray] | None:
+def _robust_fit(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, BoolArray] | None:
     """Fit w to the rows that it leaves far from the limits: return the fit of :math:`f^{-1}(y)`, and these rows.
 
     None if hardly any label is decisive.

@@ -1,4 +1,4 @@
-"""From a candidate to the formula that its rows determine: least squares on the rows that agree, then counting again."""
+"""From a candidate to the formula that its rows determine: least squares on the rows that agree, counted again."""
 
 from __future__ import annotations
 
@@ -138,4 +138,4 @@ def _into_intervals(
     inner = 1 - EDGE  # the answer is a vertex, on the edge of some intervals
     ends = np.concatenate([inner + rest, inner - rest])
     step = l1_regression(both, ends, one_sided=np.ones(len(ends), dtype=bool)).coef
-    return w + step / scales
+    return np.asarray(w + step / scales)

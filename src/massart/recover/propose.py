@@ -1,9 +1,9 @@
 r"""The best formula of a sample: L1 regression in radial-isotropic position, the search, the polish, at each level.
 
-On each piece of the decomposition of the rows (Algorithm 2), L1 regression (Algorithm 1; where a link clips, alternating
-with the active rows) gives an answer, and where no majority follows it the search (:mod:`massart.search`) looks for a
-better one. Nothing is proven on the way, and need not be: any answer is polished by least squares on the rows that
-agree with it, and then counted.
+On each piece of the decomposition of the rows (Algorithm 2), L1 regression (Algorithm 1; where a link clips,
+alternating with the active rows) gives an answer, and where no majority follows it the search (:mod:`massart.search`)
+looks for a better one. Nothing is proven on the way, and need not be: any answer is polished by least squares on the
+rows that agree with it, and then counted.
 
 **Level.** Labels may be exact or rounded. The right level is where the residuals have an edge: many rows inside, few
 just outside. At half-widths t, the rows with residuals in (t, 3t] tell how many would lie within t by chance: half of
@@ -42,7 +42,7 @@ labels span so many half-widths. Where columns are rounded, residuals reach this
 exceed it if labels were computed in many steps."""
 
 NEARLY_ALL = 0.8
-"""Share of the rows that are little off a majority at a tighter level, of which a looser one explains at least so many."""
+"""Share of the rows that are little off a majority at a tighter level, which a looser one explains at least."""
 
 CLEAR = 3.0
 """Standard deviations of chance beyond which a looser level has gained rows."""
@@ -135,7 +135,7 @@ def propose(
 
 
 def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
-    """Tell whether a looser level may explain more: no majority agrees yet, or rows crowd just outside of the tight one."""
+    """Tell whether a looser level may explain more: no majority agrees yet, or rows crowd outside of the tight one."""
     if 2 * best.weight <= counts.sum() + len(best.coef):
         return True
     sizes = np.abs(best.rows.residuals)
@@ -182,11 +182,12 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
     if answer.agreement.inputs and np.quantile((sizes / t)[answer.rows.agree], 0.95) < FILLED:
         return False  # rows that agree far better than rounded columns would let them
     low, high = np.percentile(y, [25, 75])
-    return outside <= EDGE * inside + np.sqrt(inside) and UNITS_IN_SPREAD * float(np.median(t)) <= high - low
+    few = outside <= EDGE * inside + np.sqrt(inside)
+    return bool(few and UNITS_IN_SPREAD * float(np.median(t)) <= high - low)
 
 
 def _is_more(gain: float, chance: float) -> bool:
-    return gain > chance + CLEAR * np.sqrt(chance) + _FEW
+    return bool(gain > chance + CLEAR * np.sqrt(chance) + _FEW)
 
 
 def chance_inside(rows: Verified, counts: FloatArray) -> float:
@@ -285,7 +286,7 @@ class _Task:
     def _improve(self, w: FloatArray, found: Verified, agreement: Agreement) -> tuple[FloatArray, Verified]:
         """Change single coefficients where that makes more rows agree."""
         told = self.link.decisive(self.y, found.half_widths)
-        if not told.any() or 2 * self._weight(found.agree) > self.counts.sum() + len(w) and self._all_columns(found):
+        if not told.any() or (2 * self._weight(found.agree) > self.counts.sum() + len(w) and self._all_columns(found)):
             return w, found
         widths = agreement.loosened(NEAR).half_widths(np.abs(self.X[told]) @ np.abs(w) + np.abs(self.y[told]), w)
         labels = self.link.inverse(self.y[told])

@@ -138,7 +138,7 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
 
 
 def _short_neighbour(c: float) -> Fraction | None:
-    """Return a number of few digits that is so near that one in five hundred has such a neighbour; None if there is none."""
+    """Return a number of few digits so near that one in five hundred has such a neighbour; None if there is none."""
     for digits in range(1, _FEW_DIGITS + 1):
         value = Fraction(f"{c:.{digits}g}")
         if value and abs(float(value) - c) <= _VERY_NEAR * 10.0 ** (np.floor(np.log10(abs(c))) - digits + 1):
@@ -169,8 +169,8 @@ def hold_to_exact_arithmetic(
     """Return the formula in numbers so exact that rows with large terms may be judged by them, and whether it is.
 
     Where terms are so large that a unit of the last place is within what computed coefficients leave, rows that are off
-    by some units vouch for the wrong digits. So numbers of `_PLAIN_DIGITS` digits compete, and rows are counted as exact
-    numbers allow.
+    by some units vouch for the wrong digits. So numbers of `_PLAIN_DIGITS` digits compete, and rows are counted as
+    exact numbers allow.
     """
     known = all(value is not None for value in fractions)
     X, y, counts = rows.X, rows.y, rows.counts

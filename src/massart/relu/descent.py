@@ -29,8 +29,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.progress import Callback, Progress, silent
 from massart.link import RELU, Link
+from massart.progress import Callback, Progress, silent
 from massart.relu.separation import Position, check_vector, sides
 from massart.rows import BoolArray, FloatArray, check_matrix
 

@@ -31,11 +31,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.cutting_plane import Halfspace
 from massart.agreement import Agreement, levels
+from massart.cutting_plane import Halfspace
 from massart.isotropy import RadialIsotropy, decompose
-from massart.progress import Callback, Progress, silent
 from massart.link import RELU, Link
+from massart.progress import Callback, Progress, silent
 from massart.relu.separation import EXACT, Answer, Position, Separation, Sides, check_vector, sides
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights
 

@@ -33,8 +33,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.cutting_plane import Halfspace
 from massart.agreement import Agreement, Level, levels
+from massart.cutting_plane import Halfspace
 from massart.isotropy import RadialIsotropy, Status, decompose, radial_isotropy
 from massart.link import RELU, Link
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix

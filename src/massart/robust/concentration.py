@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.fast_lts import FOLLOWED, SCREENING_STEPS, LeastSquares, random_subsets, trimmed, trimmed_squares
+from massart.fast_lts import LeastSquares, random_subsets, trimmed, trimmed_squares
 from massart.l1 import l1_regression
 from massart.progress import Callback, Progress
 from massart.robust.position import Position
@@ -19,6 +19,7 @@ SCREENED_ROWS = 2000
 
 _MOST_STARTS = 500
 _FEWEST_STARTS = 10
+_SCREENING_STEPS, _FOLLOWED = 2, 10  # steps that tell good random starts from bad ones, and how many of these go on
 _SCREEN_WORK = 4e9  # multiplications for the comparison of random starts
 _L1_WORK = 2e8  # n r^2 up to which L1 regression in radial-isotropic position is worth its price here
 _MOST_STEPS = 50
@@ -127,9 +128,9 @@ def _random_starts(position: Position, rows: Positioned, half: float, rng: np.ra
         return np.empty((0, r))
     # Leverage weights make the Gram matrix of a few random rows well conditioned wherever that is possible.
     C = LeastSquares(rows.Z, rows.y).fit_subsets(random_subsets(b, r + 1, rows.shares, rng), omega)
-    for _ in range(SCREENING_STEPS):
+    for _ in range(_SCREENING_STEPS):
         C, _ = rows.step(C, half)
-    return np.asarray(C[np.argsort(rows.trimmed(C, half)[1], kind="stable")[:FOLLOWED]])
+    return np.asarray(C[np.argsort(rows.trimmed(C, half)[1], kind="stable")[:_FOLLOWED]])
 
 
 def _concentrate(

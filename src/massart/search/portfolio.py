@@ -59,16 +59,19 @@ _STEEPEST = 300.0
 _STEPS = 15
 _ROUNDS = 7
 _BUDGET = 1e11  # floating-point operations of the last round, about
-_PATIENT_ROUNDS = 4
-_PLENTY, _PLENTY_WITH_LIMITS = 6, 12  # rows a column
-"""With fewer rows than plenty a column, so many rounds are tried before an accident is believed; one with more.
+_PLENTY, _PLENTY_WITH_LIMITS = 6, 12
+"""With so many rows a column a single round finds what there is to find ..."""
 
-benchmarks/linear_cases.py, Gaussian tables with 40 % wrong: with five rows a column one in ten is found in rounds two
-to four, from seven on all are found in the first.
+_PATIENT_ROUNDS, _PATIENT_ROUNDS_WITH_LIMITS = 4, 3
+"""... and with fewer so many, before an accident is believed to be one.
+
+benchmarks/linear_cases.py and relu_cases.py, Gaussian tables with 40 % wrong: with five rows a column (ten with limits)
+one table in ten is found in a later round than the first.
 """
 
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
-_FRUGAL = 3  # with limits L1 answers cost the most and find the least: so many times fewer, and other ways more
+_L1_ANSWERS = 6  # with limits, where they cost the most and find the least, one
+_DRAWS, _DRAWS_WITH_LIMITS = 1000, 3000
 _HITS = 3  # ways with limits, where no count proves a majority, that end at the same one
 _BATCH_BYTES = 1 << 25
 
@@ -142,7 +145,9 @@ class _Portfolio:
     def rounds_for_accidents(self) -> int:
         """Rounds after which a leader that labels without a rule might give ends the search."""
         n, k = self.problem.Z.shape
-        return 1 if n >= (_PLENTY_WITH_LIMITS if self._limited else _PLENTY) * k else _PATIENT_ROUNDS
+        if self._limited:
+            return 1 if n >= _PLENTY_WITH_LIMITS * k else _PATIENT_ROUNDS_WITH_LIMITS
+        return 1 if n >= _PLENTY * k else _PATIENT_ROUNDS
 
     @property
     def cost(self) -> float:
@@ -237,7 +242,7 @@ class _Portfolio:
         """Count what k random rows, fitted exactly, agree with."""
         n, k = self.problem.Z.shape
         best = Candidate(self.first, -1.0)
-        left = (1000 * _FRUGAL if self._limited else 1000) * effort
+        left = (_DRAWS_WITH_LIMITS if self._limited else _DRAWS) * effort
         while left > 0 and not self._settled(best):
             size = min(left, max(1, _BATCH_BYTES // (8 * max(k * k, n))))
             W = self._fits(size, min(len(self.problem.decisive), k))
@@ -248,10 +253,9 @@ class _Portfolio:
 
     def random_weights(self, effort: int) -> Candidate:
         """Concentrate from L1 answers for exponential row weights."""
-        shape = (effort if self._limited else _FRUGAL * effort, len(self.problem.y))
-        return self._from_l1(
-            (self.first, self.problem.weights * factors) for factors in self.rng.exponential(size=shape)
-        )
+        shape = (effort if self._limited else _L1_ANSWERS * effort, len(self.problem.y))
+        weights = self.problem.weights * self.rng.exponential(size=shape)
+        return self._from_l1((self.first, row_weights) for row_weights in weights)
 
     def _from_l1(self, problems: Iterator[tuple[FloatArray, FloatArray]]) -> Candidate:
         """Concentrate from the L1 answers for some starts and row weights."""

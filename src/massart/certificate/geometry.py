@@ -1,0 +1,430 @@
+r"""What X alone says about evidence: the pieces, weights and parts of the rows of a certificate.
+
+Radial-isotropic position gives every row the same leverage, which is the best that weights can do (see
+:mod:`massart.certificate.support`). Heavy subspaces have no such position, so that there are *pieces*, in the order of
+:func:`massart.isotropy.decompose`; and rare columns are set aside in *parts*. All is found on some of the rows and
+applied to any: sums over blocks of rows, by small kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from massart.isotropy import decompose
+from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, row_blocks
+
+IntArray = NDArray[np.intp]
+Result = TypeVar("Result")
+
+INSIDE = 1e-12
+"""Rows this near to a subspace (columns brought to size 1, relative to the row) lie in it."""
+
+RANK = 1e-12
+"""Eigenvalues of M below this fraction of the largest are rounding: such directions are undetermined."""
+
+_SAMPLE = 5_000  # rows that the transform is found on
+_SIZED = 1_000  # rows that tell the size of columns
+_REFINED = 10_000  # rows of the last steps towards isotropy
+_MOST_STEPS = 20
+_WORTH_A_STEP = 0.995  # ... which must bring L down by so much
+_ISOTROPIC = 1.01  # L in units of k / n at which steps end
+_MOST_PARTS = 6
+_RARE = 0.5  # columns that are non-zero in a larger share of the rows are never left out
+_GOLDEN = 0.6180339887498949
+_SAFE = 900  # exponents of two that leave room for squares of ratios
+_PLAIN = 64  # exponents of columns that need no care
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the rows of a piece lie: z = basis' x in columns of size 1, weighed by c = 1 / |z|^2.
+
+    Attributes
+    ----------
+    exponents : (d,) array of int
+        Columns are divided by these powers of two.
+    basis : (d, k) array
+    """
+
+    exponents: IntArray
+    basis: FloatArray
+
+    def images(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return z / |z| (zero for z = 0) and |z| in the caller's units, for each row."""
+        if np.abs(self.exponents).max(initial=0) <= _PLAIN:  # then one product does, unless squares vanish or overflow
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                z = rows @ np.ldexp(self.basis, -self.exponents[:, None])
+                squares = squared_lengths(z)
+            if squares.min(initial=1.0) > 1e-200 and squares.max(initial=1.0) < 1e200:
+                lengths = np.sqrt(squares)
+                z /= lengths[:, None]
+                return z, lengths
+        scaled, powers = scaled_rows(rows, self.exponents)
+        z = scaled @ self.basis
+        lengths = np.sqrt(squared_lengths(z))
+        z /= np.where(lengths > 0, lengths, 1.0)[:, None]
+        if powers is not None:
+            with np.errstate(over="ignore", under="ignore"):
+                lengths = np.ldexp(lengths, powers)
+        return z, lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Kernel: the sum of c x x' over a block, in the coordinates of the position."""
+
+    position: Position
+
+    def __call__(self, rows: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Return the (k, k) sum."""
+        u = self.position.images(rows)[0]
+        return np.asarray(u.T @ (u if weights is None else u * weights[:, None]))
+
+
+@dataclass(frozen=True, slots=True)
+class Whitened:
+    """Kernel: the rows y with A_i = y y', one for each row of a block."""
+
+    position: Position
+    root: FloatArray
+
+    def __call__(self, rows: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Return the (b, k) rows."""
+        y = self.position.images(rows)[0] @ self.root
+        return y if weights is None else y * np.sqrt(weights)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Kernel: the piece that a row belongs to, -1 for rows that say nothing.
+
+    Attributes
+    ----------
+    exponents : (d,) array of int
+    left_out : (m,) array of int
+        Columns in which rows of this part are zero.
+    subspaces : (d, r) array
+        Orthonormal bases of the pieces, side by side.
+    starts : (J,) array of int
+        First column of each piece.
+    """
+
+    exponents: IntArray
+    left_out: IntArray
+    subspaces: FloatArray
+    starts: IntArray
+
+    def __call__(self, rows: FloatArray) -> IntArray:
+        """Return the number of the last piece on which the row's projection is not zero."""
+        belongs = rows.any(axis=1) & ~rows[:, self.left_out].any(axis=1)
+        if self.starts.size <= 1:
+            return np.where(belongs, 0, -1)
+        scaled = scaled_rows(rows, self.exponents)[0]
+        squares = np.add.reduceat((scaled @ self.subspaces) ** 2, self.starts, axis=1)
+        present = squares > INSIDE**2 * squared_lengths(scaled)[:, None]
+        last = present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
+        return np.where(belongs & present.any(axis=1), last, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A subspace V_j, (d, k) orthonormal in columns of size 1, and the position of the rows that belong to it."""
+
+    subspace: FloatArray
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A set of columns: the pieces of the rows that are zero in the columns left out."""
+
+    left_out: IntArray
+    pieces: tuple[Piece, ...]
+
+    def membership(self, exponents: IntArray) -> Membership:
+        """Return the kernel that tells which piece a row belongs to."""
+        sizes = [piece.subspace.shape[1] for piece in self.pieces]
+        bases = np.hstack([piece.subspace for piece in self.pieces])
+        return Membership(exponents, self.left_out, bases, np.cumsum([0, *sizes[:-1]]))
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What X alone says, fixed before any label is looked at.
+
+    Attributes
+    ----------
+    exponents : (d,) array of int
+        Columns divided by these powers of two have a typical size of about 1.
+    sizes : (d,) array
+        Typical sizes of the columns: medians of their non-zero entries, without sign.
+    parts : tuple of Part
+        The whole table first. The pieces of a part span all of its columns, so that no row is overlooked.
+    sample_weight : (n,) array or None
+        With units, possibly divided by the number of rows in the unit.
+    units : (n,) array of int or None
+        Numbers of the units from 0. With weights or units the geometry is only for the rows it was made from.
+    """
+
+    exponents: IntArray
+    sizes: FloatArray
+    parts: tuple[Part, ...]
+    sample_weight: FloatArray | None = None
+    units: IntArray | None = None
+
+
+def geometry_of(
+    X: ArrayLike, *, sample_weight: ArrayLike | None = None, units: NDArray[np.integer[Any]] | None = None
+) -> Geometry:
+    """Return pieces, weights and parts for the rows of a certificate, from X alone.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    sample_weight : (n,) array, optional
+        Must depend on X only. Rows of weight 0 say nothing; unequal weights make L larger.
+    units : (n,) array of int, optional
+        Rows of one unit are wrong together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.column_stack([np.ones(200), np.arange(200)])
+    >>> [[piece.subspace.shape[1] for piece in part.pieces] for part in geometry_of(X).parts]
+    [[2]]
+    """
+    rows = check_matrix(X)
+    weights = check_weights(sample_weight, len(rows))
+    if units is None:
+        return _geometry(rows, weights, None)
+    numbers = np.asarray(units)
+    if numbers.shape != (len(rows),) or numbers.dtype.kind not in "iu":
+        raise ValueError(f"units must be {len(rows)} integers, got {numbers.dtype} of shape {numbers.shape}")
+    _, numbers, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    plain = _geometry(rows, weights, numbers)
+    if counts.min() == counts.max():
+        return plain
+    shares = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
+    balanced = _geometry(rows, shares, numbers)
+    return min(plain, balanced, key=lambda geometry: _largest_unit(geometry, rows))
+
+
+def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None) -> Geometry:
+    """Find exponents, parts and their pieces."""
+    active = X.any(axis=1)
+    if weights is not None:
+        active &= weights > 0
+    rows = np.flatnonzero(active)
+    exponents, sizes = _column_sizes(X, rows)
+    parts: list[Part] = []
+    for left_out in _left_out(X, rows):
+        inside = rows[~np.asarray(X[:, left_out].any(axis=1))[rows]] if left_out.size else rows
+        if parts and not inside.size:
+            break
+        parts.append(_part(X, exponents, left_out, inside, weights))
+    return Geometry(exponents, sizes, tuple(parts), weights, units)
+
+
+def _left_out(X: FloatArray, rows: IntArray) -> Iterator[IntArray]:
+    """Yield the columns that each part leaves out: none, then those up to a growing number of non-zero rows."""
+    yield np.arange(0)
+    counts = np.count_nonzero(X if len(rows) == len(X) else X[rows], axis=0)
+    rare = counts[(counts > 0) & (counts <= _RARE * len(rows))]
+    last = 0
+    for edge in np.geomspace(rare.min(), rare.max(), _MOST_PARTS - 1) if rare.size else ():
+        left_out = np.flatnonzero(counts <= edge * (1 + 1e-9))
+        if last < left_out.size < X.shape[1]:
+            yield left_out
+        last = max(last, left_out.size)
+
+
+def _part(X: FloatArray, exponents: IntArray, left_out: IntArray, rows: IntArray, weights: FloatArray | None) -> Part:
+    """Decompose a sample of the rows, then what is left of the others, until all rows lie in the pieces."""
+    ambient = np.delete(np.eye(X.shape[1]), left_out, axis=1)
+    pieces: list[Piece] = []
+    left = rows
+    while left.size and ambient.shape[1]:
+        sample = _spread_out(left, _SAMPLE)
+        scaled = scaled_rows(X[sample], exponents)[0]
+        projected = scaled @ ambient
+        projected[np.abs(projected) <= INSIDE * np.linalg.norm(scaled, axis=1)[:, None]] = 0
+        found = decompose(projected, sample_weight=some_of(weights, sample)) if projected.any() else []
+        for piece in found:
+            V = ambient @ piece.subspace
+            pieces.append(Piece(V, Position(exponents, V @ piece.matrix.T)))
+        V = np.hstack([piece.subspace for piece in found]) if found else np.zeros((ambient.shape[1], 0))
+        ambient = ambient @ np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
+        if not ambient.shape[1] or not found:
+            break
+        complement = Part(left_out, (*pieces, Piece(ambient, Position(exponents, ambient))))
+        left = left[apply_to(complement.membership(exponents), X, left) == len(pieces)]
+    if ambient.shape[1]:
+        pieces.append(Piece(ambient, Position(exponents, ambient)))
+    part = Part(left_out, tuple(pieces))
+    if not rows.size:
+        return part
+    members = apply_to(part.membership(exponents), X, rows)
+    return Part(left_out, tuple(_refined(X, piece, rows[members == j], weights) for j, piece in enumerate(pieces)))
+
+
+def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | None) -> Piece:
+    """Take a few of Tyler's steps towards radial isotropy and keep the weights with the smallest L."""
+    k = piece.subspace.shape[1]
+    if k == 1 or rows.size <= k:
+        return piece
+    sample = _spread_out(rows, _REFINED)
+    shares = np.ones(len(sample)) if weights is None else weights[sample]
+    basis = best = piece.position.basis
+    u = piece.position.images(X[sample])[0]
+    least = np.inf
+    for _ in range(_MOST_STEPS):
+        M = u.T @ (u * shares[:, None])
+        root = inverse_root(M) * np.sqrt(np.trace(M) / k)
+        if root.shape[1] < k:
+            break
+        u = u @ root
+        lengths = np.sqrt(squared_lengths(u))
+        largest = float((shares * lengths**2).max()) / shares.sum()  # L in units of k
+        gained = largest < least * _WORTH_A_STEP
+        if largest < least * (1 - 1e-6):
+            best, least = basis, largest
+        if not gained or least * len(sample) <= _ISOTROPIC:
+            break
+        u /= np.where(lengths > 0, lengths, 1.0)[:, None]
+        basis = basis @ root
+    return Piece(piece.subspace, Position(piece.position.exponents, best))
+
+
+def _column_sizes(X: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return exponents and typical sizes of the columns.
+
+    Exponents are medians over the non-zero entries of rows that are brought to size 1: scaling rows changes nothing,
+    and one huge entry does not make the others of its column look like zeros.
+    """
+    d = X.shape[1]
+    exponents, sizes = np.zeros(d, dtype=np.intp), np.ones(d)
+    sample = X[_spread_out(rows, _SIZED)]
+    for j in np.flatnonzero(~sample.any(axis=0)) if len(sample) < len(rows) else ():
+        sample = np.vstack([sample, X[_spread_out(rows[X[rows, j] != 0], 64)]])
+    filled = np.flatnonzero(sample.any(axis=0))
+    if not filled.size:
+        return exponents, sizes
+    entries = np.abs(sample[:, filled])
+    entries = np.where(entries > 0, entries, np.inf)
+    logs = np.where(entries < np.inf, np.frexp(np.where(entries < np.inf, entries, 1.0))[1], np.inf)
+    middle = (np.isfinite(logs).sum(axis=0) - 1) // 2, np.arange(filled.size)
+    sizes[filled] = np.sort(entries, axis=0)[middle]
+    columns = np.zeros(filled.size)
+    for _ in range(2):
+        largest = np.where(np.isfinite(logs), logs - columns, -np.inf).max(axis=1)
+        columns = np.sort(logs - largest[:, None], axis=0)[middle]
+    columns -= round((columns.max() + columns.min()) / 2)  # a common factor is a factor of the rows
+    exponents[filled] = np.clip(columns, -_SAFE, _SAFE).astype(np.intp)
+    return exponents, sizes
+
+
+def scaled_rows(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, IntArray | None]:
+    """Return rows with columns of size 1 and, where squares would overflow or vanish, the powers of two taken out."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = rows * np.ldexp(1.0, -exponents)
+        squares = squared_lengths(scaled)
+    odd = np.flatnonzero(~((squares > 1e-200) & (squares < 1e200)))
+    odd = odd[rows[odd].any(axis=1)]
+    if not odd.size:
+        return scaled, None
+    powers = np.zeros(len(rows), dtype=np.intp)
+    fractions, logs = np.frexp(rows[odd])
+    logs = np.where(fractions != 0, logs - exponents, -(1 << 20))
+    powers[odd] = logs.max(axis=1)
+    scaled[odd] = np.ldexp(fractions, np.maximum(logs - powers[odd, None], -1200))
+    return scaled, powers
+
+
+def inverse_root(M: FloatArray) -> FloatArray:
+    """Return the columns of M^(-1/2) on its range, (k, r)."""
+    values, axes = np.linalg.eigh(M)
+    kept = values > RANK * values[-1]
+    return np.asarray(axes[:, kept] / np.sqrt(values[kept]))
+
+
+def sum_by_unit(units: IntArray) -> csr_array:
+    """Return the matrix that sums rows by unit."""
+    numbers = np.unique(units, return_inverse=True)[1]
+    return csr_array((np.ones(units.size), (numbers, np.arange(units.size))))
+
+
+def unit_leverage(y: FloatArray, units: IntArray) -> float:
+    """Return the largest eigenvalue of a unit's matrix: exact for those that may be the largest."""
+    sums = sum_by_unit(units)
+    traces = sums @ squared_lengths(y)
+    order = np.argsort(-traces, kind="stable")
+    largest = 0.0
+    for unit in order:
+        if traces[unit] <= largest * (1 + 1e-9):
+            break
+        rows = y[sums.indices[sums.indptr[unit] : sums.indptr[unit + 1]]]
+        gram = rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows
+        largest = max(largest, float(np.linalg.eigvalsh(gram)[-1]))
+    return largest
+
+
+def _largest_unit(geometry: Geometry, X: FloatArray) -> float:
+    """Return L of the largest piece of the whole table."""
+    part = geometry.parts[0]
+    number = int(np.argmax([piece.subspace.shape[1] for piece in part.pieces]))
+    members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
+    index = np.flatnonzero(counted(geometry, members == number))
+    if not index.size or geometry.units is None:
+        return 1.0
+    position, weights = part.pieces[number].position, some_of(geometry.sample_weight, index)
+    root = inverse_root(total_over(Moments(position), X, index, weights))
+    return unit_leverage(apply_to(Whitened(position, root), X, index, weights), geometry.units[index])
+
+
+def counted(geometry: Geometry, members: BoolArray) -> BoolArray:
+    """Leave out rows of weight zero."""
+    return members if geometry.sample_weight is None else members & (geometry.sample_weight > 0)
+
+
+def _spread_out(index: IntArray, size: int) -> IntArray:
+    """Return about `size` members of `index`, evenly spread but not periodic; all if there are not more."""
+    if index.size <= size:
+        return index
+    return index[(np.arange(index.size) * _GOLDEN) % 1.0 < size / index.size]
+
+
+def some_of(values: FloatArray | None, index: IntArray) -> FloatArray | None:
+    """Return the chosen values, if there are any."""
+    return None if values is None else values[index]
+
+
+def squared_lengths(rows: FloatArray) -> FloatArray:
+    """Return the squared length of each row."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _blocks(X: FloatArray, index: IntArray, aligned: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield blocks of the chosen rows with what is aligned with them."""
+    everything = index.size == len(X)
+    for block in row_blocks(index.size, X.shape[1]):
+        yield X[block] if everything else X[index[block]], *(a if a is None else a[block] for a in aligned)
+
+
+def total_over(kernel: Callable[..., Result], X: FloatArray, index: IntArray, *aligned: Any) -> Result:
+    """Return the sum of the kernel over blocks of the chosen rows."""
+    blocks = _blocks(X, index, aligned)
+    total = kernel(*next(blocks))
+    for block in blocks:
+        total = total + kernel(*block)  # type: ignore[operator]
+    return total
+
+
+def apply_to(kernel: Callable[..., NDArray[Any]], X: FloatArray, index: IntArray, *aligned: Any) -> Any:
+    """Return what the kernel gives for each of the chosen rows."""
+    return np.concatenate([kernel(*block) for block in _blocks(X, index, aligned)])

@@ -265,7 +265,7 @@ def planted(rng: Generator, rows: Callable[[Generator], Rows], adversary: str, e
     z = made.X @ made.w
     lies, formulas = ADVERSARIES[adversary](made, z, rng)
     y = np.where(rng.random(len(z)) < eta, lies, z)
-    rivals = [values for values in formulas if _is_formula(made.X, values)]
+    rivals = [values for values in formulas if is_formula(made.X, values)]
     if relu:
         z, y, rivals = np.maximum(z, 0), np.maximum(y, 0), [np.maximum(values, 0) for values in rivals]
     half = EXACT * _size(made.X, made.w, y)
@@ -273,7 +273,7 @@ def planted(rng: Generator, rows: Callable[[Generator], Rows], adversary: str, e
     return Table(made.X, y, z, half, eta, kind, tuple(rivals), options={"fit_intercept": False})
 
 
-def _is_formula(X: FloatArray, values: FloatArray) -> bool:
+def is_formula(X: FloatArray, values: FloatArray) -> bool:
     """Whether the values are a linear formula of the rows."""
     w = np.linalg.lstsq(X, values, rcond=None)[0]
     return bool(np.all(np.abs(X @ w - values) <= EXACT * (_size(X, w, values) + np.abs(values).max())))

@@ -31,7 +31,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import combinations, groupby, islice
@@ -76,8 +76,10 @@ class Answer:
         Coefficients, where they belong to the columns of the table.
     is_open : (n,) boolean array
         Rows whose value the certificate calls undetermined.
-    resolution : float
-        Formulas that differ by at most this count as one, says the certificate.
+    resolution : (n,) array
+        Formulas that differ by at most this on a row count as one, says the certificate.
+    left_out : tuple of int
+        Columns that the claim leaves out, since they rest on too few rows.
     seconds : float
     error : str
     """
@@ -87,7 +89,8 @@ class Answer:
     agree: BoolArray
     coef: FloatArray | None
     is_open: BoolArray
-    resolution: float = 0.0
+    resolution: FloatArray | float = 0.0
+    left_out: tuple[int, ...] = ()
     seconds: float = 0.0
     error: str = ""
 
@@ -148,7 +151,7 @@ def fit(table: Table) -> Answer:
         verdict = "REFUSED" if isinstance(error, ValueError) else "CRASHED"
         message = f"{type(error).__name__}: {error}"[:300]
         seconds = time.perf_counter() - start
-        return Answer(verdict, np.full(len(table.y), np.nan), nothing, None, nothing, 0.0, seconds, message)
+        return Answer(verdict, np.full(len(table.y), np.nan), nothing, None, nothing, 0.0, (), seconds, message)
     return answer
 
 
@@ -203,7 +206,13 @@ def _answer(
         is_open = (np.abs(rows @ directions) > EXACT * np.linalg.norm(rows, axis=1, keepdims=True)).any(axis=1)
     stated = getattr(certificate, "resolution", None)
     resolution = float(stated) if isinstance(stated, int | float) else 2 * _given_tolerance(table)
-    return Answer(certificate.verdict.name, values, agree, coef, is_open, resolution, seconds)
+    agreement = getattr(certificate, "agreement", None)
+    if agreement is not None:  # then it is counted in half-widths of agreement
+        w = np.linalg.lstsq(rows, values, rcond=None)[0]
+        sizes = np.abs(rows) @ np.abs(w) + np.abs(np.asarray(table.y, dtype=np.float64))
+        resolution = resolution * agreement.half_widths(sizes, w)
+    left_out = tuple(column for column, _ in getattr(certificate, "thin", ()))
+    return Answer(certificate.verdict.name, values, agree, coef, is_open, resolution, left_out, seconds)
 
 
 # Judge.
@@ -255,6 +264,12 @@ def falsity(table: Table, answer: Answer) -> str:
 def _refuted(table: Table, answer: Answer) -> str:
     """Say which known formula refutes "no other formula fits as many rows"."""
     assert table.clean is not None
+    if answer.left_out:  # the claim is about formulas without these columns
+        X = table.X.copy()
+        X[:, [column for column in answer.left_out if column < X.shape[1]]] = 0
+        rivals = tuple(values for values in table.rivals if claim_families.is_formula(X, values))
+        clean = table.clean if claim_families.is_formula(X, table.clean) else answer.values
+        table = replace(table, X=X, rivals=rivals, clean=clean)
     proven = f"at least as many as the {_count(table, table.fits(answer.values)):g} rows of what was proven"
     for name, values in (("the truth", table.clean), *(("the rival", rival) for rival in table.rivals)):
         if _rivals(table, answer, values[None]).any():

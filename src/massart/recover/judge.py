@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,9 @@ PLURALITY = 0.05
 
 CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""
+
+OPEN = 1e-9
+"""Part of a row, relative to its length, in directions that others leave open, that is no rounding."""
 
 _LOOKED_AT = 5_000  # labels of which the most frequent is looked for
 _DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those that any formula fits
@@ -154,6 +158,8 @@ def judge(
         Returns the share of rows that some formula explains when labels are shuffled, as :func:`beyond_mode` counts
         them; asked where nothing stronger speaks.
     """
+    if thin:
+        judges = _without(judges, [column for column, _ in thin])
     rows = judges.rows
     found, marks = formula.marks(rows)
     told = (marks & AGREES > 0) & (marks & DECISIVE > 0) & rows.X.any(axis=1)
@@ -201,7 +207,7 @@ def judge(
         hyperplane_rows=None if sharing.rows is None else whole(sharing.rows),
         bound=sharing.bound,
     )
-    if sharing.proven:
+    if sharing.proven and not _seen(rows.X, span):
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
     if eta_max >= judges.assumption.wrong_at_most and support.alpha > 0:
         return replace(draft, verdict=Verdict.CONFIRMED)
@@ -214,6 +220,30 @@ def judge(
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
     return replace(draft, reason=Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF)
+
+
+def _without(judges: Judges, columns: list[int]) -> Judges:
+    """Return the judges of formulas without some columns: what may fail is shared by all choices of so many."""
+    rows = judges.rows
+    X = rows.X.copy()
+    X[:, columns] = 0.0
+    held_out = judges.held_out
+    if held_out is not None:
+        held_out = replace(held_out, X=np.where(np.isin(np.arange(X.shape[1]), columns), 0.0, held_out.X))
+    looks = judges.assumption.looks * comb(X.shape[1], len(columns))
+    return replace(
+        judges,
+        rows=replace(rows, X=X),
+        geometry=geometry_of(X, sample_weight=rows.weights, units=judges.units),
+        held_out=held_out,
+        assumption=replace(judges.assumption, looks=looks),
+    )
+
+
+def _seen(X: FloatArray, span: Span) -> bool:
+    """Tell whether some row has a part in a direction that the rows which agree leave open."""
+    parts = np.abs(X @ span.undetermined).max(axis=1, initial=0.0)
+    return bool((parts > OPEN * np.linalg.norm(X, axis=1)).any())
 
 
 def _positive(half_widths: FloatArray, X: FloatArray) -> FloatArray:

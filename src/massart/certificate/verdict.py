@@ -96,7 +96,8 @@ class Certificate:
     bound : Bound
         How that is known.
     resolution : float
-        Of PROVEN: formulas that differ by at most this many half-widths of agreement on every row count as the same.
+        Of PROVEN and CONFIRMED: formulas that differ by at most this many half-widths of agreement on every row
+        count as the same.
     undetermined : (d, d - rank) array
         Orthonormal basis of the directions that the agreeing rows leave undetermined.
     undetermined_columns : tuple of tuples of int

@@ -100,22 +100,33 @@ def _proven(c: Certificate) -> Iterator[str]:
     assert c.hyperplane_rows is not None
     most = c.hyperplane_rows + c.n_rows - c.n_decisive
     yield (
-        f"It is proven that no other formula fits as many rows{_apart(c)}: another fits at most "
+        f"It is proven that no other formula{_without(c)} fits as many rows{_apart(c)}: another fits at most "
         f"{count(most, 'rows')}, since at most {number(c.hyperplane_rows)} of those that this one fits can be shared "
         f"({c.bound.value})."
     )
+    yield from _same(c)
+    yield "Not claimed: that other data follow it."
+
+
+def _without(c: Certificate) -> str:
+    return " without the columns left out" if c.thin else ""
+
+
+def _same(c: Certificate) -> Iterator[str]:
+    """Say which formulas are not told apart."""
     near = (
         f"{_up(c.resolution)} times what a row that agrees may be off"
         if c.agreement.rounded
         else f"{_up(c.resolution * c.agreement.relative)} of the size of a row"
     )
-    yield f"Formulas that differ from it by at most {near} on the rows that prove it count as the same."
-    yield "Not claimed: that other data follow it."
+    where = "the rows that prove it" if c.verdict is Verdict.PROVEN else "every row that judges it"
+    yield f"Formulas that differ from it by at most {near} on {where} count as the same."
 
 
 def _confirmed(c: Certificate) -> Iterator[str]:
     yield from _fits(c)
     yield _either(c, c.wrong_at_most)
+    yield from _same(c)
 
 
 def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
@@ -176,6 +187,7 @@ def _either(c: Certificate, probability: float) -> str:
     """State what the theorem says for labels that are wrong with at most this probability."""
     up_to = ", up to what rounding leaves open" if c.agreement.rounded else ""
     up_to += ", up to what no row tells" if c.undetermined_columns else ""
+    up_to = (" but those left out" if c.thin else "") + up_to
     above = "one half" if probability == 0.5 else _percent(math.floor(1000 * probability + 1e-9) / 1000)
     return (
         f"With {_percent(c.confidence)} confidence: either this is the formula (among formulas in these terms{up_to}), "

@@ -197,9 +197,16 @@ def judge(
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
     sharing = bound_sharing(case)
-    eta_max = support.eta_max if formula.link.invertible else _eta_max_of_link(formula, judges, found, marks)
-    if not sharing.proven and eta_max < judges.assumption.wrong_at_most and formula.link.invertible:
-        eta_max = max(eta_max, _by_counting(case, sharing, counts, judges))
+    bound = judges.assumption.wrong_at_most
+    if formula.link.invertible:
+        eta_max, widths = support.eta_max, support.resolution
+    else:
+        eta_max, widths = _eta_max_of_link(formula, judges, found, marks)
+    resolution = _resolution(rows.X, found, widths)
+    if not sharing.proven and (eta_max < bound or not resolution < np.inf) and formula.link.invertible:
+        counted = _by_counting(case, sharing, counts, judges)
+        if counted >= min(bound, eta_max):
+            eta_max, resolution = counted, 2 * case.limit
     draft = replace(
         draft,
         support=support,
@@ -209,8 +216,8 @@ def judge(
     )
     if sharing.proven and not _seen(rows.X, span):
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
-    if eta_max >= judges.assumption.wrong_at_most and support.alpha > 0:
-        return replace(draft, verdict=Verdict.CONFIRMED)
+    if eta_max >= bound and support.alpha > 0 and resolution < np.inf:
+        return replace(draft, verdict=Verdict.CONFIRMED, resolution=resolution)
     chance = shuffled() * counts.rows if shuffled is not None else 0.0
     draft = replace(draft, chance=whole(round(chance)))
     if beyond <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
@@ -285,11 +292,23 @@ def measure_support_of(
     return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)
 
 
-def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> float:
-    """Return the noise rate that is excluded: by held-out rows between the limits, or by all rows, whatever w is."""
+def _resolution(X: FloatArray, found: Verified, widths: FloatArray) -> float:
+    """Return by how many half-widths a rival may differ on a row that differs by at most so much in coefficients."""
+    used = X.any(axis=1) & (found.half_widths > 0)
+    if not np.isfinite(widths[X.any(axis=0)]).all() or not used.any():
+        return np.inf
+    widths = np.where(np.isfinite(widths), widths, 0.0)
+    return float((np.abs(X[used]) @ widths / found.half_widths[used]).max())
+
+
+def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> tuple[float, FloatArray]:
+    """Return the noise rate that is excluded, and how far coefficients may be off then.
+
+    By held-out rows between the limits, or by all rows, whatever w is.
+    """
     confidence, bound = judges.assumption.each, judges.assumption.wrong_at_most
     inside = (marks & AGREES > 0) & _inside(formula, found)
-    eta_max = measure_support(
+    whole = measure_support(
         judges.geometry,
         judges.rows.X,
         inside,
@@ -298,14 +317,14 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
         confidence=confidence,
         rng=judges.rng,
         simulate=False,
-    ).eta_max
+    )
     if judges.held_out is None:
-        return eta_max
+        return whole.eta_max, whole.resolution
     rows = judges.held_out
     others, _ = formula.marks(rows)
     part = _inside(formula, others)  # by X and the frozen formula alone
     if not part.any() or span_of(rows.X[part]).rank < rows.X.shape[1]:
-        return eta_max
+        return whole.eta_max, whole.resolution
     weights = None if rows.weights is None else rows.weights[part]
     support = held_out_support(
         geometry_of(rows.X[part], sample_weight=weights),
@@ -315,7 +334,8 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
         bound=bound,
         confidence=(1 + confidence) / 2,
     )
-    return max(eta_max, support.eta_max)
+    best = max(whole, support, key=lambda one: one.eta_max)
+    return best.eta_max, best.resolution
 
 
 def _inside(formula: Formula, rows: Verified) -> BoolArray:

@@ -36,10 +36,10 @@ PLENTY_CLIPPED, FEW_CLIPPED = 48, 3
 """With so many rows a column, so many rounds find what there is to find."""
 
 FIRST_ALTERNATIONS = 12
-EDGE, UNITS_IN_SPREAD, FILLED = 0.5, 10, 0.3
+EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
 """At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
 labels span so many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
-exceed it if labels were computed in many steps."""
+exceed it if labels were computed in many steps. And no more than half lie in the last fifth of their half-width."""
 
 NEARLY_ALL = 0.8
 """Share of the rows that are little off a majority at a tighter level, which a looser one explains at least."""
@@ -49,6 +49,7 @@ CLEAR = 3.0
 
 _TINY = 1e-9
 _FEW = 1.5  # rows: a looser level gains more than so many, whatever the size of the table
+_LITTLE = 20.0  # half-widths: rows that are little off, so that a rule, right or wrong, may be behind them
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
 
 
@@ -162,7 +163,7 @@ def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
         return True
     lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())
     sizes = np.abs(tighter.rows.residuals)
-    little = ~tighter.rows.agree & (sizes <= _SHELL * looser.rows.half_widths)
+    little = ~tighter.rows.agree & (sizes <= _LITTLE * looser.rows.half_widths)
     if looser.agreement.inputs:  # several labels lie in such an interval: the majority would not all be in its middle
         gain = float(counts[little & (sizes <= looser.rows.half_widths)].sum())
     return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
@@ -179,6 +180,9 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
     sizes, t = np.abs(answer.rows.residuals), answer.rows.half_widths
     inside = float(counts[(sizes > t / 2) & (sizes <= t)].sum())
     outside = float(counts[(sizes > t) & (sizes <= 1.5 * t)].sum())
+    inside_all = float(counts[answer.rows.agree].sum())
+    if float(counts[answer.rows.agree & (sizes > PILED * t)].sum()) > EDGE * inside_all:
+        return False  # rows on both edges: a formula between two others
     if answer.agreement.inputs and np.quantile((sizes / t)[answer.rows.agree], 0.95) < FILLED:
         return False  # rows that agree far better than rounded columns would let them
     low, high = np.percentile(y, [25, 75])

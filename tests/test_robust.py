@@ -16,7 +16,6 @@ from massart.robust.biweight import (
     constants,
     loss,
     m_scale,
-    quantile,
     slope,
     tuning_for_breakdown,
     tuning_for_efficiency,
@@ -89,17 +88,6 @@ def test_the_m_scale_solves_its_equation_and_scales() -> None:
     np.testing.assert_allclose(loss(r / s[:, None], c) @ shares, 0.5, atol=1e-8)
     np.testing.assert_allclose(m_scale(1e9 * r, shares, 0.5), 1e9 * s)
     assert m_scale(np.r_[np.zeros(60), np.ones(41)], shares, 0.5) == 0
-
-
-@given(SEEDS)
-@laws
-def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(seed) -> None:
-    rng = np.random.default_rng(seed)
-    values, counts = rng.standard_normal((2, 9)), rng.integers(1, 5, 9)
-    repeated = np.repeat(values, counts, axis=1)
-    for share in (0.1, 0.5, 0.8, 1.0):
-        expected = quantile(repeated, np.full(counts.sum(), 1 / counts.sum()), share)
-        np.testing.assert_array_equal(quantile(values, counts / counts.sum(), share), expected)
 
 
 # ---- equivariance

@@ -34,7 +34,6 @@ from massart.search import (
     is_clear_majority,
     search,
 )
-from massart.search.concentration import least_squares
 
 
 def consensus(X, y, weights=None, near=1e-8):
@@ -77,37 +76,6 @@ def test_slack_counts_rounded_labels():
     assert problem.best(np.array([[1.0, 2.0]])).agreement < 10
     generous = replace(problem, slack=0.005 / problem.lengths)
     assert generous.best(np.array([[1.0, 2.0]])).agreement == 50
-
-
-def test_batched_least_squares_is_least_squares():
-    rng = np.random.default_rng(0)
-    Z, y = rng.standard_normal((6, 20, 4)), rng.standard_normal((6, 20))
-    expected = [np.linalg.lstsq(rows, labels, rcond=None)[0] for rows, labels in zip(Z, y, strict=True)]
-    np.testing.assert_allclose(least_squares(Z, y), expected, atol=1e-9)
-
-
-def test_singular_sets_do_not_stop_the_others():
-    Z = np.random.default_rng(0).standard_normal((2, 5, 3))
-    Z[0] = 1.0
-    W = least_squares(Z, Z @ np.array([1.0, 2.0, 3.0]))
-    assert np.isfinite(W).all()
-    np.testing.assert_allclose(W[1], [1, 2, 3], atol=1e-8)
-
-
-def test_concentration_never_raises_the_trimmed_squares():
-    rng = np.random.default_rng(0)
-    problem = consensus(rng.standard_normal((60, 4)), rng.standard_normal(60))
-    W = rng.standard_normal((1, 4))
-
-    def trimmed(w):
-        return float(np.sort(problem.residuals(w)[0] ** 2)[:35].sum())
-
-    previous = trimmed(W)
-    for _ in range(6):
-        kept = np.argsort(problem.residuals(W)[0])[:35]
-        W = least_squares(problem.Z[kept][None], problem.y[kept][None])
-        assert trimmed(W) <= previous + 1e-9
-        previous = trimmed(W)
 
 
 def test_concentration_from_zero_finds_the_truth_among_gross_errors():

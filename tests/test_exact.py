@@ -175,7 +175,7 @@ def test_float32_data_give_the_formula():
     w = np.array([0.42, 1 / 3, 0.0, 12.5])
     X = rng.standard_normal((300, 4)).astype(np.float32)
     y = (X.astype(float) @ w).astype(np.float32)
-    single = levels("auto", X, y)[1]
+    single = levels("auto", X, y)[-1]
     assert str(single) == "within rounding of float32"
     exact = solved(X.astype(float), y.astype(float), single)
     assert exact.fractions == (Fraction(21, 50), Fraction(1, 3), Fraction(0), Fraction(25, 2))

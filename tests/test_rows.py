@@ -100,7 +100,7 @@ def test_marks_of_float32_do_not_depend_on_blocks_or_storage(monkeypatch, tmp_pa
     y[::3] += np.abs(y[::3]) * np.float32(1e-6) * rng.integers(-3, 4, 1000).astype(np.float32)
     file = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=X.shape)
     file[:] = X
-    level = levels("auto", X, y)[1]
+    level = levels("auto", X, y)[-1]
     assert str(level) == "within rounding of float32"
     whole = marks_of(ArrayRows(X, y), w, level)
     assert 300 < (whole & AGREES > 0).sum() < 2950

@@ -73,7 +73,7 @@ def recover_relu(
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((200, 4))
+    >>> X = rng.standard_normal((400, 4))
     >>> y = np.maximum(0, X @ [3, 0, -1, 0.5])
     >>> y[:60] = rng.standard_normal(60)
     >>> found = recover_relu(X, y)

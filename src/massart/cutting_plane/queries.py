@@ -30,6 +30,7 @@ import numpy as np
 
 from massart.progress import Callback, Progress
 from massart.rows import FloatArray
+from massart.rows.scaling import scaled
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # times d: of one inner product, with room for the oracle's own order
 
@@ -171,10 +172,9 @@ def _unit_cut(answer: Halfspace, query: FloatArray) -> tuple[FloatArray, float]:
     if not normal.any():
         raise ValueError("oracle must return a normal that is not zero")
     # A power of two keeps every product exact, so that the offset of a central cut cancels to the last bit.
-    exponent = -int(np.frexp(np.abs(normal).max())[1])
-    normal = np.ldexp(normal, exponent)
+    normal, exponent = scaled(normal)
     with np.errstate(over="ignore"):  # an infinite depth leaves nothing, as it should
-        depth = float(normal @ query) - float(np.ldexp(answer.offset, exponent))
+        depth = float(normal @ query) - float(np.ldexp(answer.offset, -exponent))
     length = float(np.linalg.norm(normal))
     if depth < -_ROUNDING * d * length * float(np.linalg.norm(query)):
         raise ValueError(

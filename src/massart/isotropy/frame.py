@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.isotropy.moments import exponents, typical_sizes
+from massart.isotropy.moments import typical_sizes
 from massart.rows import BoolArray, FloatArray
+from massart.rows.scaling import exponents
 
 _SAFE_EXPONENT = 400  # squares of numbers up to 2**400, summed over any number of columns, stay finite in float64
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray, block_rows, row_blocks
+from massart.rows.scaling import exponents as exponents
 
 _ROUNDING_BITS = 40  # float64 has 53; sums and products of a few numbers cost some
 _NO_EXPONENT = -100_000  # below the exponent of any ratio of two numbers
@@ -124,15 +125,6 @@ def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = Non
 def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:
     """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
     return np.sqrt(squared_lengths(X, T @ N) / squared_lengths(X, T))
-
-
-def exponents(X: FloatArray, axis: int) -> NDArray[np.intc]:
-    """Return the largest binary exponent of each column (axis 0) or row (axis 1); zero where all entries are zero.
-
-    Scaling by these powers of two is exact.
-    """
-    largest = np.maximum(X.max(axis=axis), -X.min(axis=axis))
-    return np.asarray(np.frexp(largest)[1])
 
 
 def typical_sizes(X: FloatArray) -> FloatArray:

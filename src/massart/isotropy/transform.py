@@ -23,9 +23,10 @@ from numpy.typing import ArrayLike
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import Frame, frame_of_rows
 from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
-from massart.isotropy.moments import distances, exponents, radial_moments, triangular_factor
+from massart.isotropy.moments import distances, radial_moments, triangular_factor
 from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+from massart.rows.scaling import scaled
 
 _LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
 _FIXED_POINT_STEPS = 15
@@ -85,8 +86,7 @@ class RadialIsotropy:
         if rows.shape[1] != len(self.subspace):
             raise ValueError(f"X has {rows.shape[1]} columns but the transform has {len(self.subspace)}")
         # Powers of two keep squares finite and change no direction.
-        rows = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
-        images: FloatArray = rows @ self.subspace @ self.matrix.T
+        images: FloatArray = scaled(rows, 1)[0] @ self.subspace @ self.matrix.T
         lengths = np.linalg.norm(images, axis=1)[:, None]
         np.divide(images, lengths, out=images, where=lengths > 0)
         return images

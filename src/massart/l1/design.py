@@ -17,8 +17,8 @@ import numpy as np
 from massart.l1.matrix import IntArray, Matrix
 from massart.rows import FloatArray
 
-SAFE_EXPONENT = 100
-"""Columns within 2**-100 .. 2**100 are squared without overflow or loss, so their scale can be applied afterwards."""
+SAFE_SCALE = 2.0**100
+"""Columns of sizes up to this, and down to its inverse, are squared without overflow or loss before they are scaled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Design:
     def gram(self, q: FloatArray) -> FloatArray:
         r"""Return :math:`X^\top \operatorname{diag}(q) X` for q >= 0."""
         # Squares of extreme columns overflow unless they are scaled first, which costs another sweep over each block.
-        if (np.abs(np.frexp(self.scale)[1]) > SAFE_EXPONENT).any():
+        if self.scale.max() > SAFE_SCALE or self.scale.min() < 1 / SAFE_SCALE:
             gram = self.matrix.gram(q, self.scale)
         else:
             gram = self.matrix.gram(q, None)
@@ -92,11 +92,3 @@ class Design:
         coefficients[self.columns] = w
         coefficients *= self.scale
         return coefficients
-
-
-def power_of_two(magnitude: FloatArray) -> FloatArray:
-    """Return the power of two that brings each magnitude into [1/2, 1), and 1 for 0."""
-    exponent = np.where(magnitude > 0, -np.frexp(magnitude)[1], 0)
-    # The scale of a subnormal number must stay finite.
-    scale: FloatArray = np.ldexp(1.0, np.clip(exponent, -1020, 1020))
-    return scale

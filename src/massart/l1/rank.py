@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg as sla
 
-from massart.l1.design import Design, power_of_two
+from massart.l1.design import Design
 from massart.l1.matrix import IntArray, Matrix
 from massart.rows import BLOCK_BYTES, FloatArray, row_blocks
+from massart.rows.scaling import power_of_two, scaled
 
 CLEAR_PIVOT = 1e-6
 """A pivot of the correlation matrix above this is beyond the doubt that squaring X adds."""
@@ -63,9 +64,9 @@ class Structure:
             span = np.zeros((p, p - rank))
             span[others, np.arange(p - rank)] = -1.0
             span[columns] = self.dependence
-        Q = sla.qr(span * power_of_two(np.abs(span).max(axis=0)), mode="economic", check_finite=False)[0]
-        unit = float(power_of_two(np.abs(coef).max()))
-        wanted = coef[columns] * unit
+        Q = sla.qr(scaled(span, 0)[0], mode="economic", check_finite=False)[0]
+        unit = power_of_two(np.abs(coef).max())
+        wanted = coef[columns] / unit
         smallest = np.zeros(p)
         missing = wanted
         # M w must stay what it is. Where columns differ by many orders of magnitude one projection rounds too coarsely
@@ -77,13 +78,13 @@ class Structure:
             smallest += part if 2 * rank <= p else step - part
             fitted = smallest[columns] + self.dependence.astype(np.longdouble) @ smallest[others].astype(np.longdouble)
             missing = (wanted - fitted).astype(np.float64)
-        return smallest / unit
+        return smallest * unit
 
 
 def structure_of(matrix: Matrix) -> Structure:
     """Return the scales, the lengths, the independent columns and the rank of a matrix."""
     n, p = matrix.shape
-    scale = power_of_two(matrix.column_maxima())
+    scale = 1.0 / power_of_two(matrix.column_maxima())
     design = Design(matrix, scale, np.zeros(p))
     gram = design.gram(np.ones(n))
     lengths = np.sqrt(np.diag(gram))

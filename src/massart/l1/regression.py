@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.l1.design import power_of_two
 from massart.l1.direct import Answer, solve_directly
 from massart.l1.matrix import check_rows
 from massart.l1.preprocessing import is_large, solve_by_guess
@@ -17,6 +16,7 @@ from massart.l1.problem import Problem, evaluate
 from massart.l1.rank import structure_of
 from massart.progress import Callback, silent
 from massart.rows import BoolArray, FloatArray, check_labels, check_mask, check_weights
+from massart.rows.scaling import power_of_two
 
 
 class Status(Enum):
@@ -131,18 +131,18 @@ def l1_regression(
     n_iter = 0
     optimal, fell_back = True, False
     for j in range(columns.shape[1]):
-        scale = float(power_of_two(np.abs(columns[present, j]).max()))
-        problem = Problem(structure.design, columns[present, j] * scale, lo, hi, np.zeros(rank))
+        size = float(power_of_two(np.abs(columns[present, j]).max()))
+        problem = Problem(structure.design, columns[present, j] / size, lo, hi, np.zeros(rank))
         answer = _solve(problem, limit, callback)
         point = answer.point
         w = structure.minimum_norm(point.w)
         if rank < matrix.shape[1]:  # solved in some of the columns, proven in all of them
             whole = replace(problem, design=structure.all_columns, b=np.zeros(matrix.shape[1]))
             point = evaluate(whole, w / structure.all_columns.scale, point.a)
-        coef[:, j] = w / scale
+        coef[:, j] = w * size
         dual[present, j] = point.a * unit
-        objective += point.objective / scale * unit
-        gap += point.gap / scale * unit
+        objective += point.objective * size * unit
+        gap += point.gap * size * unit
         n_iter += answer.n_iter
         optimal &= point.optimal
         fell_back |= answer.fell_back
@@ -160,7 +160,7 @@ def _check_limit(max_iter: object) -> int:
 
 def _costs(weights: FloatArray, one_sided: BoolArray, present: Any) -> tuple[FloatArray, FloatArray, float]:
     """Return lo and hi of the rows that are present, in a unit (a power of two) that brings the largest near 1."""
-    unit = 1.0 / float(power_of_two(weights.max()))
+    unit = float(power_of_two(weights.max()))
     lo = weights[present] / unit
     return lo, np.where(one_sided[present], 0.0, lo), unit
 

@@ -31,6 +31,7 @@ from massart.robust.refinement import (
 )
 from massart.robust.uncertainty import covariance_of
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
+from massart.rows.scaling import power_of_two
 
 _LEAST_BREAKDOWN = 0.1
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
@@ -165,7 +166,7 @@ def robust_regression(
     precision = max(precision_of(X), precision_of(y))
 
     # Powers of two bring numbers near one, so that squares neither overflow nor vanish; they change no bit.
-    x_unit, y_unit = _power_of_two(np.abs(matrix).max()), _power_of_two(_typical(labels))
+    x_unit, y_unit = float(power_of_two(np.abs(matrix).max())), float(power_of_two(_typical(labels)))
     present = np.ones(n, dtype=bool) if sample is None else sample > 0
     counts = np.ones(n) if sample is None else sample / sample[present].mean()
     with np.errstate(over="ignore", under="ignore"):
@@ -345,10 +346,6 @@ def _half(n: int, rank: int) -> float:
 def _typical(labels: FloatArray) -> float:
     sizes = np.abs(labels[labels != 0])
     return float(np.median(sizes)) if sizes.size else 1.0
-
-
-def _power_of_two(size: float) -> float:
-    return float(np.ldexp(1.0, int(np.frexp(size)[1]))) if size > 0 else 1.0
 
 
 def _check_vector(y: ArrayLike, n: int) -> FloatArray:

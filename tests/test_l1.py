@@ -15,8 +15,8 @@ from drug_discovery import drug_discovery
 from harness import MissingPeer
 from massart.isotropy import decompose
 from massart.l1 import L1Solution, Status, direct, l1_regression
-from massart.l1.matrix import DenseRows, SparseRows, check_rows
-from massart.l1.problem import Problem, evaluate
+from massart.l1.matrix import DenseMatrix, SparseMatrix, check_rows
+from massart.l1.program import Program, evaluate
 from massart.l1.rank import structure_of
 from massart.progress import Progress
 
@@ -465,7 +465,7 @@ def test_an_unproven_answer_is_inexact_where_nothing_helps(monkeypatch):
 def test_a_dual_out_of_balance_shows_in_the_gap_even_at_zero():
     # w = 0 costs 6 and the minimum is 0: a dual that ignores X'a = 0 must not call it optimal.
     X, y = np.ones((3, 1)), np.full(3, 2.0)
-    problem = Problem(structure_of(check_rows(X)).design, y, np.ones(3), np.ones(3), np.zeros(1))
+    problem = Program(structure_of(check_rows(X)).design, y, np.ones(3), np.ones(3), np.zeros(1))
     point = evaluate(problem, np.zeros(1), np.ones(3))
     assert not point.optimal
     assert point.gap >= point.objective == 6.0
@@ -495,8 +495,8 @@ def test_sparse_and_dense_matrices_speak_alike(seed, density):
     X = np.where(rng.random((40, 80)) < density, rng.standard_normal((40, 80)), 0.0)
     X[:, :3] = rng.standard_normal((40, 3))
     X[:, 5] = 0.0
-    sparse, dense = check_rows(X), DenseRows(X)
-    assert isinstance(sparse, SparseRows)
+    sparse, dense = check_rows(X), DenseMatrix(X)
+    assert isinstance(sparse, SparseMatrix)
     w, a, q, scale = rng.standard_normal(80), rng.standard_normal(40), rng.random(40), rng.random(80)
     index = rng.permutation(40)[:7]
     for ours, theirs in (

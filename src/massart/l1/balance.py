@@ -27,7 +27,7 @@ import numpy as np
 
 from massart.l1.design import Design
 from massart.l1.interior_point import Factor
-from massart.l1.problem import Point, Problem, with_dual
+from massart.l1.program import Point, Program, with_dual
 from massart.rows import FloatArray
 
 BALANCED = 1e-13
@@ -108,7 +108,7 @@ def _line_search(rows: Clipped, t: FloatArray, along: FloatArray, goal: float) -
     return length
 
 
-def prove(problem: Problem, point: Point, start: FloatArray | None = None) -> tuple[Point, FloatArray]:
+def prove(problem: Program, point: Point, start: FloatArray | None = None) -> tuple[Point, FloatArray]:
     r"""Return the point with a dual that is free on its fitted rows, and the :math:`\lambda` of that dual.
 
     The point comes back unchanged when the new dual proves less than the one it has.
@@ -128,7 +128,7 @@ def prove(problem: Problem, point: Point, start: FloatArray | None = None) -> tu
     return (proven if proven.gap < point.gap else point), shift
 
 
-def smooth(problem: Problem, w: FloatArray, width: float, max_iter: int) -> FloatArray:
+def smooth(problem: Program, w: FloatArray, width: float, max_iter: int) -> FloatArray:
     """Return the minimiser of the problem with every kink rounded off within `width`, started from w."""
     lo, hi = problem.lo, problem.hi
     offset = problem.residuals(w)

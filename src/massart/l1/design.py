@@ -27,7 +27,7 @@ class Design:
 
     Attributes
     ----------
-    matrix : DenseRows or SparseRows of shape (n, p)
+    matrix : DenseMatrix or SparseMatrix of shape (n, p)
         The caller's numbers.
     scale : array of shape (p,)
         The diagonal of S.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from massart.l1.fallback import linear_program
 from massart.l1.interior_point import Ending, central_path
-from massart.l1.problem import Point, Problem
+from massart.l1.program import Point, Program
 from massart.l1.vertex import finish
 from massart.progress import Callback
 
@@ -20,7 +20,7 @@ class Answer:
     fell_back: bool
 
 
-def solve_directly(problem: Problem, max_iter: int, callback: Callback, fall_back: bool) -> Answer:
+def solve_directly(problem: Program, max_iter: int, callback: Callback, fall_back: bool) -> Answer:
     """Solve `problem` in at most `max_iter` interior-point steps and as many pivots.
 
     HiGHS is asked when the path ends unproven before its limit; a caller who sets a low limit asks for bounded work.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from massart.l1.problem import Point, Problem
+from massart.l1.program import Point, Program
 from massart.l1.vertex import finish
 from massart.rows import FloatArray
 
 
-def linear_program(problem: Problem, max_pivots: int) -> Point | None:
+def linear_program(problem: Program, max_pivots: int) -> Point | None:
     """Return the vertex that HiGHS finds, with our own proof, or None where HiGHS finds none.
 
     HiGHS holds the whole constraint matrix, so this needs several times the memory of X.

@@ -1,6 +1,6 @@
 r"""A primal-dual interior-point method for L1 regression with costs on either side.
 
-The problem and its dual are those of :mod:`massart.l1.problem`. Split the residual, :math:`y - Xw = u - v`, and let
+The problem and its dual are those of :mod:`massart.l1.program`. Split the residual, :math:`y - Xw = u - v`, and let
 :math:`s = hi - a` and :math:`t = lo + a` be the room of the dual. The central path is
 
 .. math:: u s = \mu, \quad v t = \mu, \quad X^\top a = b, \quad u, v, s, t > 0,
@@ -29,7 +29,7 @@ from enum import Enum
 import numpy as np
 import scipy.linalg as sla
 
-from massart.l1.problem import Problem
+from massart.l1.program import Program
 from massart.progress import Callback, Progress
 from massart.rows import FloatArray
 
@@ -75,7 +75,7 @@ class Interior:
 
 # Weights that differ by hundreds of orders of magnitude overflow on the way; the rows concerned get q = 0.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def central_path(problem: Problem, max_iter: int, callback: Callback) -> Interior:
+def central_path(problem: Program, max_iter: int, callback: Callback) -> Interior:
     """Follow the central path until the gap is at most `GOAL` times the objective."""
     X, lo, hi, b = problem.design, problem.lo, problem.hi, problem.b
     n = problem.y.size
@@ -175,7 +175,7 @@ class Factor:
         return solution * self._root
 
 
-def _least_squares(problem: Problem) -> FloatArray:
+def _least_squares(problem: Program) -> FloatArray:
     weight = problem.lo + problem.hi
     rhs = problem.design.transposed_times(weight * problem.y)
     return Factor(problem.design.gram(weight)).solve(rhs)

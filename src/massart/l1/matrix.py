@@ -3,8 +3,8 @@ r"""The caller's matrix behind a few verbs, dense or mostly zero.
 The solvers ask for :math:`X w`, :math:`X^\top a`, :math:`X^\top \operatorname{diag}(q) X` and a few rows at a time.
 Both classes answer within a block of rows of extra memory:
 
-* :class:`DenseRows` reads the caller's array in place.
-* :class:`SparseRows` keeps the well-filled columns of a sparse matrix as an array and the others in compressed rows.
+* :class:`DenseMatrix` reads the caller's array in place.
+* :class:`SparseMatrix` keeps the well-filled columns of a sparse matrix as an array and the others in compressed rows.
   Tables with categories are mostly zeros with a few full columns. Their Gram matrix, which dominates the time of every
   solver here, is then several times cheaper than with either format alone: BLAS for the pairs of full columns, work
   in proportion to the stored numbers for the rest.
@@ -40,7 +40,7 @@ MANY_COLUMNS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class DenseRows:
+class DenseMatrix:
     """An array (n, p) with one unit stride."""
 
     array: FloatArray
@@ -107,9 +107,9 @@ class DenseRows:
         """Return some rows as an array."""
         return self.array[index]
 
-    def restricted(self, index: IntArray) -> DenseRows:
+    def restricted(self, index: IntArray) -> DenseMatrix:
         """Return some rows as a matrix of their own."""
-        return DenseRows(self.array[index])
+        return DenseMatrix(self.array[index])
 
     def for_highs(self) -> Any:
         """Return the matrix in the form that `scipy.optimize.linprog` takes."""
@@ -117,7 +117,7 @@ class DenseRows:
 
 
 @dataclass(frozen=True, slots=True)
-class SparseRows:
+class SparseMatrix:
     """A matrix (n, p) in two parts: columns `order[:k]` as an array, the others in compressed rows."""
 
     full: FloatArray
@@ -152,14 +152,14 @@ class SparseRows:
         """Return :math:`|X| w`."""
         full, sparse = self._parts()
         product: FloatArray = abs(self.sparse) @ w[sparse]
-        product += DenseRows(self.full).magnitudes_times(w[full])
+        product += DenseMatrix(self.full).magnitudes_times(w[full])
         return product
 
     def column_maxima(self) -> FloatArray:
         r"""Return :math:`\max_i |x_{ij}|` for every column."""
         largest = np.empty(self.order.size)
         full, sparse = self._parts()
-        largest[full] = DenseRows(self.full).column_maxima()
+        largest[full] = DenseMatrix(self.full).column_maxima()
         largest[sparse] = abs(self.sparse).max(axis=0).toarray().ravel() if sparse.size else 0.0
         return largest
 
@@ -193,16 +193,16 @@ class SparseRows:
         rows[:, sparse] = self.sparse[index].toarray()
         return rows
 
-    def restricted(self, index: IntArray) -> SparseRows:
+    def restricted(self, index: IntArray) -> SparseMatrix:
         """Return some rows as a matrix of their own."""
-        return SparseRows(self.full[index], self.sparse[index], self.order)
+        return SparseMatrix(self.full[index], self.sparse[index], self.order)
 
     def for_highs(self) -> Any:
         """Return the matrix in the form that `scipy.optimize.linprog` takes."""
         return sp.hstack([sp.csr_array(self.full), self.sparse], format="csc")[:, np.argsort(self.order)]
 
 
-Matrix = DenseRows | SparseRows
+Matrix = DenseMatrix | SparseMatrix
 
 
 def check_rows(X: Any) -> Matrix:
@@ -222,7 +222,7 @@ def check_rows(X: Any) -> Matrix:
         if non_zero < MOSTLY_ZERO * n * p:
             return _split(sp.csr_array(array))
     # BLAS needs one unit stride; anything else would be copied at every product.
-    return DenseRows(array if 8 in array.strides else np.ascontiguousarray(array))
+    return DenseMatrix(array if 8 in array.strides else np.ascontiguousarray(array))
 
 
 def _check_sparse(X: Any) -> Any:
@@ -242,8 +242,8 @@ def _check_sparse(X: Any) -> Any:
     return sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape)
 
 
-def _split(csr: Any) -> SparseRows:
+def _split(csr: Any) -> SparseMatrix:
     n, p = csr.shape
     filled = np.bincount(csr.indices, minlength=p) > FULL_COLUMN * n
     order = np.concatenate([np.flatnonzero(filled), np.flatnonzero(~filled)])
-    return SparseRows(csr[:, filled].toarray(), csr[:, ~filled].tocsr(), order)
+    return SparseMatrix(csr[:, filled].toarray(), csr[:, ~filled].tocsr(), order)

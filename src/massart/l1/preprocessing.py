@@ -1,7 +1,7 @@
 r"""Many rows: guess the answer from few of them, then prove it on all.
 
 When n is much larger than d, almost every row only says on which side of it the answer lies. Two guesses save most of
-the passes over X; each ends in the proof of :mod:`massart.l1.problem` on all rows, so a wrong guess is noticed.
+the passes over X; each ends in the proof of :mod:`massart.l1.program` on all rows, so a wrong guess is noticed.
 
 1. *The sample's answer is the answer.* If the inliers follow a formula exactly, the L1 fit of a small sample finds it;
    one pass finds the rows it fits, and :func:`massart.l1.balance.prove` shows that no other w is better.
@@ -18,7 +18,7 @@ import numpy as np
 
 from massart.l1.balance import prove, smooth
 from massart.l1.direct import Answer, solve_directly
-from massart.l1.problem import Problem, evaluate
+from massart.l1.program import Program, evaluate
 from massart.progress import Callback
 from massart.rows import FloatArray
 
@@ -44,7 +44,7 @@ ROUNDS = 6
 """How often the band is mended before all rows are solved instead."""
 
 
-def is_large(problem: Problem) -> bool:
+def is_large(problem: Program) -> bool:
     """Whether guessing pays."""
     n, d = problem.design.shape
     return n >= LARGE * _sample_size(d)
@@ -54,7 +54,7 @@ def _sample_size(d: int) -> int:
     return max(SAMPLE * d, SMALLEST_SAMPLE)
 
 
-def solve_by_guess(problem: Problem, max_iter: int, callback: Callback) -> Answer | None:
+def solve_by_guess(problem: Program, max_iter: int, callback: Callback) -> Answer | None:
     """Return a proven answer from one of the two guesses, or None. The problem has no linear term of its own."""
     n, d = problem.design.shape
     # A generator of its own, seeded by n: the answer must not depend on anything but the data.
@@ -74,7 +74,7 @@ def solve_by_guess(problem: Problem, max_iter: int, callback: Callback) -> Answe
 
 
 def _solve_band(
-    problem: Problem, w: FloatArray, r: FloatArray, n_iter: int, max_iter: int, callback: Callback
+    problem: Program, w: FloatArray, r: FloatArray, n_iter: int, max_iter: int, callback: Callback
 ) -> Answer | None:
     n, d = problem.design.shape
     for share in WIDTHS:

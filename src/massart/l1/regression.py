@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from massart.l1.direct import Answer, solve_directly
 from massart.l1.matrix import check_rows
 from massart.l1.preprocessing import is_large, solve_by_guess
-from massart.l1.problem import Problem, evaluate
+from massart.l1.program import Program, evaluate
 from massart.l1.rank import structure_of
 from massart.progress import Callback, silent
 from massart.rows import BoolArray, FloatArray, check_labels, check_mask, check_weights
@@ -132,7 +132,7 @@ def l1_regression(
     optimal, fell_back = True, False
     for j in range(columns.shape[1]):
         size = float(power_of_two(np.abs(columns[present, j]).max()))
-        problem = Problem(structure.design, columns[present, j] / size, lo, hi, np.zeros(rank))
+        problem = Program(structure.design, columns[present, j] / size, lo, hi, np.zeros(rank))
         answer = _solve(problem, limit, callback)
         point = answer.point
         w = structure.minimum_norm(point.w)
@@ -165,7 +165,7 @@ def _costs(weights: FloatArray, one_sided: BoolArray, present: Any) -> tuple[Flo
     return lo, np.where(one_sided[present], 0.0, lo), unit
 
 
-def _solve(problem: Problem, max_iter: int, callback: Callback) -> Answer:
+def _solve(problem: Program, max_iter: int, callback: Callback) -> Answer:
     if problem.b.size == 0:  # no column that is not 0: w = 0, and every dual in the box is feasible
         a = np.where(problem.y > 0, problem.hi, -problem.lo)
         return Answer(evaluate(problem, problem.b, a), 0, False)

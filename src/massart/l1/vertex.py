@@ -24,7 +24,7 @@ import scipy.linalg as sla
 from massart.l1.balance import prove
 from massart.l1.design import Design
 from massart.l1.matrix import IntArray
-from massart.l1.problem import Point, Problem, evaluate, with_dual
+from massart.l1.program import Point, Program, evaluate, with_dual
 from massart.rows import BoolArray, FloatArray
 
 INDEPENDENT = 1e-13
@@ -52,7 +52,7 @@ IN_BOX = 1e-10
 """How far outside its box, relative to its width, a basic dual may lie and count as inside."""
 
 
-def finish(problem: Problem, w: FloatArray, a: FloatArray, weight: FloatArray, max_pivots: int) -> tuple[Point, int]:
+def finish(problem: Program, w: FloatArray, a: FloatArray, weight: FloatArray, max_pivots: int) -> tuple[Point, int]:
     """Return the best proven point that a vertex near (w, a) leads to, and the pivots it took.
 
     `weight` says how much each row belongs on the fit: only the order and the ratios count.
@@ -122,7 +122,7 @@ def _eliminate(rows: FloatArray, d: int) -> IntArray | None:
     return order[:d]
 
 
-def _solve_exactly(problem: Problem, basis: IntArray, loose: BoolArray, w: FloatArray) -> FloatArray:
+def _solve_exactly(problem: Program, basis: IntArray, loose: BoolArray, w: FloatArray) -> FloatArray:
     """Return the w that fits the basis, with residuals at rounding level; loose rows keep the fit of the given w."""
     rows = problem.design.rows(basis)
     triangle, exchanges, _ = sla.lapack.dgetrf(rows)
@@ -135,7 +135,7 @@ def _solve_exactly(problem: Problem, basis: IntArray, loose: BoolArray, w: Float
 
 
 def _descend(
-    problem: Problem,
+    problem: Program,
     basis: IntArray,
     loose: BoolArray,
     vertex: Point,

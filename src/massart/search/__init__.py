@@ -2,9 +2,9 @@
 
 from massart.search.alternation import active_rows, alternate
 from massart.search.concentration import concentrate
+from massart.search.consensus import Candidate, Consensus, Limits, is_clear_majority
 from massart.search.coordinates import improve_coordinates
 from massart.search.portfolio import search
-from massart.search.problem import Candidate, Consensus, Limits, is_clear_majority
 
 __all__ = [
     "Candidate",

@@ -14,7 +14,7 @@ import numpy as np
 from massart.isotropy import decompose
 from massart.l1 import l1_regression
 from massart.rows import BoolArray, FloatArray
-from massart.search.problem import Consensus, Limits
+from massart.search.consensus import Consensus, Limits
 
 
 def alternate(

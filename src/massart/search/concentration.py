@@ -12,7 +12,7 @@ import numpy as np
 
 from massart.fast_lts import trimmed
 from massart.rows import FloatArray
-from massart.search.problem import Candidate, Consensus, Limits
+from massart.search.consensus import Candidate, Consensus, Limits
 
 _STILL = 1e-12  # relative change at which a start has arrived
 _BATCH_BYTES = 1 << 23

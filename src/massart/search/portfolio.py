@@ -31,7 +31,7 @@ from massart.progress import Callback, Progress, silent
 from massart.rows import FloatArray
 from massart.search.alternation import active_rows, alternate
 from massart.search.concentration import concentrate
-from massart.search.problem import Candidate, Consensus
+from massart.search.consensus import Candidate, Consensus
 
 _SHARES = (0.5, 0.55, 0.45, 0.4, 0.35, 0.3)
 """Shares of the rows that concentration keeps: larger ones resist chance, smaller ones wrong rows."""

@@ -37,7 +37,7 @@ ON_THE_FIT = 2.0**-38
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Program:
     """Rows, labels, costs on either side and the linear term."""
 
     design: Design
@@ -51,9 +51,9 @@ class Problem:
         r = self.design.times(w)
         return np.subtract(self.y, r, out=r)
 
-    def restricted(self, index: IntArray, b: FloatArray) -> Problem:
+    def restricted(self, index: IntArray, b: FloatArray) -> Program:
         """Return the problem of some rows, with a linear term of its own."""
-        return Problem(self.design.restricted(index), self.y[index], self.lo[index], self.hi[index], b)
+        return Program(self.design.restricted(index), self.y[index], self.lo[index], self.hi[index], b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Point:
         return self.gap <= max(RELATIVE_GAP * abs(self.objective), ROUNDING_GAP * self.terms)
 
 
-def evaluate(problem: Problem, w: FloatArray, a: FloatArray | None = None) -> Point:
+def evaluate(problem: Program, w: FloatArray, a: FloatArray | None = None) -> Point:
     """Return the point (w, a) with its gap; without `a`, rows off the fit sit at their bound and the others near 0."""
     r = problem.residuals(w)
     size = problem.design.sizes(w)
@@ -105,12 +105,12 @@ def evaluate(problem: Problem, w: FloatArray, a: FloatArray | None = None) -> Po
     return Point(w, a, r, fitted, objective, terms, _gap(problem, w, a, r))
 
 
-def with_dual(problem: Problem, point: Point, a: FloatArray) -> Point:
+def with_dual(problem: Program, point: Point, a: FloatArray) -> Point:
     """Return the same w with another dual."""
     return replace(point, a=a, gap=_gap(problem, point.w, a, point.r))
 
 
-def _gap(problem: Problem, w: FloatArray, a: FloatArray, r: FloatArray) -> float:
+def _gap(problem: Program, w: FloatArray, a: FloatArray, r: FloatArray) -> float:
     # Term by term: every one is non-negative, so nothing cancels (c - a r is (hi - a) r or (lo + a)(-r)).
     slack = float((np.where(r > 0, problem.hi, -problem.lo) - a) @ r)
     lengths = problem.design.lengths

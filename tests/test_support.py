@@ -443,8 +443,8 @@ def test_delta_is_split_as_documented(rng, monkeypatch):
     measured(X, np.ones(n, dtype=bool), geometry=geometry, confidence=0.99)
     whole = len(geometry.parts[0].pieces)
     assert len(geometry.parts) > 2
-    assert sum(spent[:whole]) == pytest.approx(0.0025)
-    assert spent[whole] * len(geometry.parts[1].pieces) == pytest.approx(0.0025 / (len(geometry.parts) - 1))
+    assert sum(spent[:whole]) == pytest.approx(0.0045)
+    assert spent[whole] * len(geometry.parts[1].pieces) == pytest.approx(0.0005 / (len(geometry.parts) - 1))
     spent.clear()
     X = rng.standard_normal((n, 2))
     measured(X, np.ones(n, dtype=bool), confidence=0.99)

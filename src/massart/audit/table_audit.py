@@ -329,7 +329,7 @@ def audit_table(
         model,
         tolerance=tolerance,
         seed=seed,
-        assumption=Assumption(wrong_at_most=wrong_at_most, looks=2 if model == "auto" else 1),
+        assumption=Assumption(wrong_at_most=wrong_at_most),
         units=None if units is None else units[design.kept],
         callback=callback,
     )

@@ -32,6 +32,7 @@ a second look.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, floor, inf, log, log1p
 from typing import TypeAlias
@@ -44,6 +45,9 @@ from massart.rows import BoolArray, FloatArray
 
 BUDGET = 4e8
 """Multiplications that the draws of one table may take: about a tenth of a second."""
+
+LATE_BUDGET, CLOSED_SHARE = 2.5e9, 0.1
+"""The same where the closed form, at this share of delta, does not suffice: less than a second."""
 
 _MOST_ALLOWED = 5  # draws above alpha that still pass: more make the simulated quantile steadier
 _DRAWING = 20  # a draw costs about as much as so many multiplications
@@ -234,7 +238,32 @@ class Simulation:
         return values
 
 
-Tail: TypeAlias = ClosedForm | Binomial | Simulation
+@dataclass(frozen=True, slots=True)
+class Late:
+    """The closed form at a tenth of delta and, where that does not exclude the bound, draws at the rest.
+
+    For tables that are so large that draws take their time. Both may fail, and their shares add up to delta.
+
+    Attributes
+    ----------
+    closed : ClosedForm
+    draw : callable
+        Returns the simulation.
+    """
+
+    closed: ClosedForm
+    draw: Callable[[], Simulation]
+
+    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
+        """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
+        eta, quantile = self.closed.eta_max(alpha, CLOSED_SHARE * delta, bound)
+        if alpha > quantile:
+            return eta, quantile
+        drawn, quantile = self.draw().eta_max(alpha, (1 - CLOSED_SHARE) * delta, bound)
+        return max(eta, drawn), quantile
+
+
+Tail: TypeAlias = ClosedForm | Binomial | Simulation | Late
 
 
 def number_of_draws(n: int, dimension: int, delta: float, budget: float = BUDGET) -> int:

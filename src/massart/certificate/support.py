@@ -32,11 +32,11 @@ excluded. After a piece that fails, later ones confirm nothing.
 then without the rarest, and so on. Part m asks rows that are zero in the columns left out, about the other
 coefficients.
 
-**How delta = 1 - confidence is split** (before labels are seen). Half is reserved for counting, whether or not it is
-given. Of the support's half, part 0 (the whole table) takes all if it is the only part, else half, and the other
-parts share the rest equally. In a part the pieces share equally. Closed form, binomial or simulation: one tail for
-each piece, chosen by n, k and delta. On held-out rows (:func:`held_out_support`) there is no counting and nothing is
-reserved for it.
+**How delta = 1 - confidence is split** (before labels are seen). A share, half by default, is reserved for counting,
+whether or not it is given. Of the rest part 0 (the whole table) takes all if it is the only part, else nine tenths, and
+the other parts share what is left equally. In a part the pieces share equally. Closed form, binomial or simulation:
+one tail for each piece, chosen by n, k and delta. On held-out rows (:func:`held_out_support`) there is no counting
+and nothing is reserved for it.
 
 **Rounding.** If right labels lie within :math:`h_i` of :math:`w^* \cdot x_i` and agreeing ones within :math:`h_i` of
 :math:`w \cdot x_i`, rows of A outside S have :math:`|u \cdot x_i| \le 2 h_i`. Where :math:`\lambda_{\max}(F) \le q`,
@@ -73,8 +73,11 @@ from massart.certificate.geometry import (
 )
 from massart.certificate.simulation import (
     BUDGET,
+    CLOSED_SHARE,
+    LATE_BUDGET,
     Binomial,
     ClosedForm,
+    Late,
     Simulation,
     Tail,
     closed_form_eta_max,
@@ -102,6 +105,9 @@ __all__ = [
     "simulated_eta_max",
     "weak_row_weights",
 ]
+
+WHOLE_SHARE = 0.9
+"""Share of delta that the whole table has, if there are other parts."""
 
 CONFIDENCE = 0.999
 """1 - delta: how sure a confirmed formula is."""
@@ -307,6 +313,7 @@ def measure_support(
     rng: np.random.Generator,
     simulate: bool = True,
     tails: bool = True,
+    reserved: float = 0.5,
     counting: Counting | None = None,
 ) -> Support:
     """Return the support of a formula, given which rows agree with it.
@@ -329,10 +336,14 @@ def measure_support(
         Simulate tails where that is cheap; must not depend on labels.
     tails : bool
         False for alpha and the weak directions alone: then nothing is excluded or confirmed.
+    reserved : float
+        Share of delta that is reserved for counting, here or by the caller; must not depend on labels.
     counting : Counting, optional
-        Adds what counting says at its half of delta.
+        Adds what counting says at its share of delta.
     """
-    policy = replace(_Policy.checked(confidence, bound, rng, simulate), tails=tails)
+    delta = 1 - confidence
+    policy = _Policy.checked(confidence, bound, rng, simulate)
+    policy = replace(policy, tails=tails, delta=(1 - reserved) * delta, reserved=reserved * delta)
     return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, counting)
 
 
@@ -415,6 +426,7 @@ class _Policy:
     seed: int
     simulate: bool
     tails: bool = True
+    reserved: float = 0.0  # delta of counting
 
     @classmethod
     def checked(
@@ -432,7 +444,7 @@ class _Policy:
         """Return the delta of a part."""
         if n_parts == 1:
             return self.delta
-        return self.delta / 2 if part == 0 else self.delta / (2 * (n_parts - 1))
+        return WHOLE_SHARE * self.delta if part == 0 else (1 - WHOLE_SHARE) * self.delta / (n_parts - 1)
 
 
 @dataclass(slots=True)
@@ -474,7 +486,7 @@ def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Coun
     weakest = min(pieces, key=lambda piece: (piece.eta_max, piece.alpha), default=nothing)
     eta_max = weakest.eta_max
     if counting is not None:
-        counted = counting_eta_max(counting.n_rows, counting.n_agree, counting.hyperplane_rows, policy.delta)
+        counted = counting_eta_max(counting.n_rows, counting.n_agree, counting.hyperplane_rows, policy.reserved)
         eta_max = max(eta_max, counted)
         if counted >= policy.bound:
             widths = _counted_resolution(judged, counting)
@@ -555,13 +567,22 @@ def _tail(
     sharing = len(judged.geometry.parts[place[0]].pieces) * max(1, len(judged.geometry.parts) - 1 if place[0] else 1)
     budget = BUDGET / sharing
     n_draws = number_of_draws(n, k, delta, budget) if policy.simulate else 0
+    seed = policy.seed + (place[0] << 20) + place[1]
     if not n_draws:
-        return ClosedForm(leverage, k), leverage
+        late = number_of_draws(n, k, (1 - CLOSED_SHARE) * delta, LATE_BUDGET)
+        if not late or units is not None or not policy.simulate or place != (0, 0):
+            return ClosedForm(leverage, k), leverage
+
+        def draw() -> Simulation:
+            rows = apply_to(whitened, judged.X, index, weights)
+            return Simulation(upper_triangles(rows), k, late, seed, False)
+
+        return Late(ClosedForm(leverage, k), draw), leverage
     y = apply_to(whitened, judged.X, index, weights) if y is None else y
     products = upper_triangles(y)
     if units is not None:
         products = sum_by_unit(units[index]) @ products
-    return Simulation(products, k, n_draws, policy.seed + (place[0] << 20) + place[1], place[0] == 0), leverage
+    return Simulation(products, k, n_draws, seed, place[0] == 0), leverage
 
 
 def _seed(rng: np.random.Generator) -> int:

@@ -59,6 +59,9 @@ PLURALITY = 0.05
 CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""
 
+COUNTING_ROWS = 5_000
+"""Rows up to which counting may say more than support does."""
+
 OPEN = 1e-9
 """Part of a row, relative to its length, in directions that others leave open, that is no rounding."""
 
@@ -76,14 +79,14 @@ class Assumption:
     wrong_at_most : float
         No label is wrong with a larger probability.
     confidence : float
-    looks : int
-        Formulas of so many kinds are judged on the same rows, and the one that is more certain is taken: what may fail
-        is shared among them.
+    looks : float
+        Where formulas of several kinds are judged on the same rows, and the more certain one is taken, what may fail is
+        shared among them: this one has one part in so many.
     """
 
     wrong_at_most: float = 0.5
     confidence: float = CONFIDENCE
-    looks: int = 1
+    looks: float = 1.0
 
     @property
     def each(self) -> float:
@@ -134,6 +137,11 @@ class Judges:
     units: np.ndarray | None
     assumption: Assumption
     rng: np.random.Generator
+
+    @property
+    def reserved(self) -> float:
+        """The share of what may fail that counting has: none where there are so many rows that it says little."""
+        return 0.5 if len(self.rows.index) <= COUNTING_ROWS else 0.0
 
 
 def judge(
@@ -279,6 +287,7 @@ def measure_support_of(
     given: dict[str, Any] = {
         "bound": judges.assumption.wrong_at_most,
         "confidence": judges.assumption.each,
+        "reserved": judges.reserved,
         "rng": judges.rng,
     }
     if formula.link.invertible:
@@ -346,9 +355,9 @@ def _inside(formula: Formula, rows: Verified) -> BoolArray:
 
 def _by_counting(case: Decisive, sharing: Sharing, counts: _Counts, judges: Judges) -> float:
     """Return the noise rate that is excluded since a wrong formula needs as many wrong rows as it does not share."""
-    if judges.rows.weights is not None or judges.units is not None:
+    if judges.rows.weights is not None or judges.units is not None or not judges.reserved:
         return 0.0
-    delta = (1 - judges.assumption.each) / 2
+    delta = (1 - judges.assumption.each) * judges.reserved
     n = int(counts.rows)
     best = 0.0
     if sharing.rows is not None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart import fast_lts
-from massart.fast_lts import LeastSquares, quantile, random_subsets, trimmed, trimmed_squares
+from massart.fast_lts import LeastSquares, quantile, random_subsets, smallest, trimmed, trimmed_squares
 
 SEEDS = st.integers(0, 2**32 - 1)
 laws = settings(max_examples=25, deadline=None, derandomize=True)
@@ -74,12 +74,17 @@ def test_a_step_never_raises_the_trimmed_squares(seed) -> None:
         C = LeastSquares(Z, y).fit(kept)
 
 
-def test_trimming_keeps_the_smallest_of_the_rows_that_compete() -> None:
+def test_the_smallest_are_kept_so_many_for_each_parameter() -> None:
     sizes = np.array([[3.0, 1.0, 2.0, np.inf], [np.inf, 5.0, np.inf, 4.0]])
-    shares = np.array([[1 / 3, 1 / 3, 1 / 3, 0], [0, 0.5, 0, 0.5]])
-    kept = trimmed(sizes, shares, np.array([0.6, 0.5]))
-    np.testing.assert_array_equal(kept > 0, [[False, True, True, False], [False, False, False, True]])
-    np.testing.assert_allclose(trimmed_squares(sizes, kept), [(1 + 4) / 3, 16 / 2])
+    np.testing.assert_array_equal(smallest(sizes, np.array([2, 1])), [[0, 1, 1, 0], [0, 0, 0, 1]])
+    np.testing.assert_array_equal(smallest(sizes, 1), [[0, 1, 0, 0], [0, 0, 0, 1]])
+
+
+def test_trimming_counts_shares() -> None:
+    sizes = np.array([[3.0, 1.0, 2.0]])
+    kept = trimmed(sizes, np.array([0.5, 0.2, 0.3]), 0.5)
+    np.testing.assert_array_equal(kept, [[0, 0.2, 0.3]])
+    np.testing.assert_allclose(trimmed_squares(sizes, kept), [0.2 + 0.3 * 4])
 
 
 @given(SEEDS)
@@ -92,9 +97,6 @@ def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(seed) -> None:
     for share in (0.1, 0.5, 0.8, 1.0):
         expected = quantile(repeated, np.full(counts.sum(), 1 / counts.sum()), share)
         np.testing.assert_array_equal(quantile(values, counts / counts.sum(), share), expected)
-        np.testing.assert_array_equal(
-            quantile(values, np.tile(counts / counts.sum(), (3, 1)), np.full(3, share)), expected
-        )
 
 
 def test_random_subsets_have_different_rows_and_follow_their_rates() -> None:

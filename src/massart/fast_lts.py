@@ -105,16 +105,33 @@ def _solve(gram: FloatArray, moments: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(np.linalg.solve(gram, moments[..., None])[..., 0])
 
 
-def trimmed(sizes: FloatArray, shares: FloatArray, share: float | FloatArray) -> FloatArray:
-    """Return the shares of the rows whose residuals are the smallest, and 0 for those that are trimmed, (b, n).
+def smallest(sizes: FloatArray, counts: int | NDArray[np.intp]) -> FloatArray:
+    """Return 1 for the rows whose residuals are the smallest, so many of them for each parameter, and 0 for others.
 
     Parameters
     ----------
     sizes : array of shape (b, n)
         Absolute residuals.
-    shares : array of shape (n,) or (b, n)
+    counts : int or array of shape (b,)
+        h, from 1 to n.
+    """
+    if isinstance(counts, int):
+        limits = np.partition(sizes, counts - 1, axis=1)[:, counts - 1]
+    else:
+        limits = np.sort(sizes, axis=1)[np.arange(len(sizes)), counts - 1]
+    return (sizes <= limits[:, None]).astype(np.float64)
+
+
+def trimmed(sizes: FloatArray, shares: FloatArray, share: float) -> FloatArray:
+    """Return the shares of the rows whose residuals are the smallest, and 0 for others, (b, n).
+
+    Parameters
+    ----------
+    sizes : array of shape (b, n)
+        Absolute residuals.
+    shares : array of shape (n,)
         Of the rows in the whole, of sum 1.
-    share : float or array of shape (b,)
+    share : float
         h, as a share of the whole.
     """
     return np.where(sizes <= quantile(sizes, shares, share)[:, None], shares, 0.0)
@@ -126,16 +143,15 @@ def trimmed_squares(sizes: FloatArray, kept: FloatArray) -> FloatArray:
     return np.asarray((kept * small * small).sum(axis=1))
 
 
-def quantile(values: FloatArray, shares: FloatArray, share: float | FloatArray) -> FloatArray:
+def quantile(values: FloatArray, shares: FloatArray, share: float) -> FloatArray:
     """Return, for each row of `values`, the least of them up to which the `shares` (of sum 1) reach `share`."""
     n = values.shape[-1]
-    target = np.asarray(share - n * np.finfo(float).eps)  # sums of shares round
-    if shares.ndim == 1 and target.ndim == 0 and np.ptp(shares) == 0:
-        at = min(max(int(np.ceil(float(target) * n)) - 1, 0), n - 1)
+    target = share - n * np.finfo(float).eps  # sums of shares round
+    if np.ptp(shares) == 0:
+        at = min(max(int(np.ceil(target * n)) - 1, 0), n - 1)
         return np.asarray(np.partition(values, at, axis=-1)[..., at])
-    order = np.argsort(values, axis=-1, kind="stable")
-    reached = np.cumsum(np.take_along_axis(np.broadcast_to(shares, values.shape), order, axis=-1), axis=-1)
-    places = np.minimum((reached < target[..., None]).sum(axis=-1), n - 1)
+    order = np.argsort(values, axis=-1)
+    places = np.minimum((np.cumsum(shares[order], axis=-1) < target).sum(axis=-1), n - 1)
     picked = np.take_along_axis(order, np.asarray(places)[..., None], axis=-1)
     return np.asarray(np.take_along_axis(values, picked, axis=-1)[..., 0])
 

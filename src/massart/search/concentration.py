@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from massart.fast_lts import trimmed
-from massart.rows import FloatArray
+from massart.fast_lts import smallest
+from massart.rows import BoolArray, FloatArray
 from massart.search.consensus import Candidate, Consensus, Limits
 
 _STILL = 1e-12  # relative change at which a start has arrived
@@ -35,8 +35,7 @@ def concentrate(problem: Consensus, starts: FloatArray, share: float, steps: int
                 best = found
                 if problem.settled(best, enough):
                     return best
-            sizes, shares, part = _trimming(problem, products, share)
-            W, previous = problem.least_squares.fit(trimmed(sizes, shares, part)), W
+            W, previous = problem.least_squares.fit(_kept(problem, products, share)), W
             moving = np.abs(W - previous).max(axis=1) > _STILL * np.abs(W).max(axis=1)
             if not moving.any():
                 break
@@ -44,22 +43,20 @@ def concentrate(problem: Consensus, starts: FloatArray, share: float, steps: int
     return best
 
 
-def _trimming(
-    problem: Consensus, products: FloatArray, share: float
-) -> tuple[FloatArray, FloatArray, float | FloatArray]:
-    """Return the residuals of the decisive rows, the shares of those that compete, and how much of them is kept."""
+def _kept(problem: Consensus, products: FloatArray, share: float) -> FloatArray:
+    """Return which of the decisive rows each parameter keeps: 1 for these, 0 for others."""
     k = problem.Z.shape[1]
     if problem.limits is None:
-        sizes = np.abs(problem.y - products)
-        return sizes, np.full(sizes.shape[1], 1 / sizes.shape[1]), max(share, (k + 1) / sizes.shape[1])
+        n = len(problem.y)
+        return smallest(np.abs(problem.y - products), min(max(round(share * n), k + 1), n))
     competing = _competing(problem, problem.limits, products)
-    counts = competing.sum(axis=1)
     sizes = np.where(competing, np.abs(problem.least_squares.y - products[:, problem.decisive]), np.inf)
-    return sizes, competing / counts[:, None], np.maximum(share, (k + 1) / counts)
+    counts = competing.sum(axis=1)
+    return smallest(sizes, np.clip(np.rint(share * counts).astype(np.intp), np.minimum(k + 1, counts), counts))
 
 
-def _competing(problem: Consensus, limits: Limits, products: FloatArray) -> FloatArray:
+def _competing(problem: Consensus, limits: Limits, products: FloatArray) -> BoolArray:
     """Return which decisive rows are active for each parameter; all of them where too few are to determine it."""
     active = limits.active(products)[:, problem.decisive]
     active[active.sum(axis=1) <= problem.Z.shape[1]] = True
-    return active.astype(np.float64)
+    return active

@@ -41,6 +41,9 @@ EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
 labels span so many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
 exceed it if labels were computed in many steps. And no more than half lie in the last fifth of their half-width."""
 
+HIDDEN = 100.0
+"""Half-widths that every term has at least, where labels are taken to be computed in many steps."""
+
 NEARLY_ALL = 0.8
 """Share of the rows that are little off a majority at a tighter level, which a looser one explains at least."""
 
@@ -129,7 +132,7 @@ def propose(
             w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
         found = verify(X, y, w, loose, link)
         answer = Proposal(w, level, found, float(counts[found.agree].sum()))
-        if best is None or (_gains(answer, best, counts) and has_edge(answer, y, counts)):
+        if best is None or (_gains(answer, best, X, counts) and has_edge(answer, y, counts)):
             best = answer
     assert best is not None  # there is at least one level
     return best
@@ -147,7 +150,7 @@ def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray
     return _is_more(between, beyond / 2)
 
 
-def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
+def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, counts: FloatArray) -> bool:
     """Tell whether a looser level explains more rows than chance adds to a tighter one.
 
     A majority that agrees more closely than it need is no chance. So where the tighter level has one, the looser has to
@@ -158,7 +161,11 @@ def _gains(looser: Proposal, tighter: Proposal, counts: FloatArray) -> bool:
         return False
     if looser.agreement.level is Level.EXACT and looser.agreement.precision == tighter.agreement.precision:
         filled = np.abs(tighter.rows.residuals) > FILLED * tighter.rows.half_widths
-        return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight)
+        terms = np.abs(looser.coef) * np.abs(X).max(axis=0)
+        hidden = (terms > 0) & (
+            terms <= HIDDEN * np.median(looser.rows.half_widths)
+        )  # beneath what arithmetic explains
+        return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight and not hidden.any())
     if 2 * tighter.weight <= counts.sum() + len(tighter.coef):
         return True
     lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())

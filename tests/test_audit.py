@@ -61,6 +61,7 @@ def test_the_formula_and_the_wrong_rows_of_a_mixed_table_are_found() -> None:
     assert "(region = west)" in str(found.formula)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**6), share=st.floats(0, 0.35))
 def test_the_answer_does_not_depend_on_the_order_of_rows_and_columns(seed: int, share: float) -> None:
@@ -157,7 +158,7 @@ def relu_columns(seed: int = 0, n: int = 600) -> dict[str, Any]:
     return {"a": a, "b": b, "y": y}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_auto_takes_the_relu_where_the_rows_certify_it(seed: int) -> None:
     found = audit_table(relu_columns(seed), "y")
     assert str(found.formula) == "y = 3.5 * a + 12 * b - 4.25 (when positive, else 0)"

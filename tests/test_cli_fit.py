@@ -189,6 +189,7 @@ def test_errors_that_come_in_groups_are_said_by_a_column(ledger: Path, capsys: p
     assert fit(ledger, "--error-unit", "total") == 2
 
 
+@pytest.mark.slow
 def test_columns_are_chosen_one_by_one_or_with_commas(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in (["--features", "hours,unit price"], ["--features", "hours", "--features", "unit price"]):
         assert fit(ledger, *options) == 0
@@ -204,6 +205,7 @@ def test_stdin_is_a_file_called_dash(ledger: Path) -> None:
     assert json.loads(done.stdout)["rows_wrong"] == len(WRONG)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
     program = f"{sys.executable} -m massart fit {ledger} --target total --json | head -c 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True)

@@ -157,6 +157,7 @@ def driver(folder: Path) -> Iterator[Callable[[int], int]]:
         yield killed_at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [True, False])
 def test_a_kill_at_any_step_leaves_the_old_outputs_or_the_new(old: bool, folder: Path) -> None:
     states = set()
@@ -177,6 +178,7 @@ def test_a_kill_at_any_step_leaves_the_old_outputs_or_the_new(old: bool, folder:
     assert len(states) == len(OUTPUTS) + 1
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(folder: Path) -> None:
     n_rows = 60_000
     make_table(folder / "t.csv", n_rows)

@@ -209,6 +209,7 @@ def test_pipelines_and_cross_validation_work() -> None:
     assert_allclose(scores, 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_tolerance_of_rounded_labels() -> None:
     X, y, right = contaminated(n=120, rate=0.25)
     y = np.round(y, 2)

@@ -135,6 +135,7 @@ def test_the_estimator_agrees_with_the_kernel() -> None:
     assert reg.certificate_.n_active == found.certificate.n_active
 
 
+@pytest.mark.slow
 def test_a_layer_equals_its_neurons() -> None:
     X, Y, V = layer()
     reg = MassartReLURegressor(random_state=0).fit(X, Y)
@@ -192,6 +193,7 @@ def test_noisy_labels_have_a_scale_and_standard_errors() -> None:
     assert reg.exact_coef_ == (None,) * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
 def test_sparse_rows_equal_dense_ones(make: Any) -> None:
     rng = np.random.default_rng(0)
@@ -208,6 +210,7 @@ def test_sparse_rows_equal_dense_ones(make: Any) -> None:
     assert_allclose(of_sparse.predict(make(dense)), of_dense.predict(dense), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_zero_weight_removes_a_row_and_still_judges_it() -> None:
     X, y, right = contaminated()
     weights = np.ones(len(y))
@@ -220,6 +223,7 @@ def test_a_zero_weight_removes_a_row_and_still_judges_it() -> None:
     assert_array_equal(weighted.inlier_mask_, right)
 
 
+@pytest.mark.slow
 def test_whole_weights_repeat_rows() -> None:
     X, y, _ = contaminated()
     weights = np.random.default_rng(2).integers(0, 4, size=len(y))
@@ -244,6 +248,7 @@ def test_frames_give_names_to_the_certificate(library: str) -> None:
     assert_allclose(reg.predict(frame)[right], y[right], rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_pipelines_and_cross_validation_work() -> None:
     X, y, right = contaminated(rate=0.2, intercept=INTERCEPT)
     wide = X * [1, 10, 100, 1] + [5, 0, 0, 0]
@@ -294,6 +299,7 @@ def test_the_driver_takes_any_link() -> None:
 # Labels and rows that leave something open: the verdict says so and claims no more.
 
 
+@pytest.mark.slow
 def test_the_warning_is_the_certificate_and_points_at_the_caller() -> None:
     X, Y, _ = layer()
     Y[:, 1] = np.random.default_rng(1).permutation(400) ** 3

@@ -67,6 +67,7 @@ def test_ill_conditioned_rows_never_give_a_wrong_number(w, log_gap, seed):
     assert all(found in (None, true) for found, true in zip(exact.fractions, truth, strict=True))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(8, 80), st.booleans())
 def test_fit_and_agreement_are_never_loosened(seed, n, rounded):
     rng = np.random.default_rng(seed)

@@ -119,6 +119,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: P
     assert (tmp_path / "fig1a.csv").read_bytes() == (folder / "fig1a.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_more_trials_keep_those_that_are_done(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "fig1a.jsonl").write_bytes((folder / "fig1a.jsonl").read_bytes())
     steps: list[float] = []

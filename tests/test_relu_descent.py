@@ -88,6 +88,7 @@ def test_losses_and_distances_are_those_of_the_trajectory(transformation):
     assert found.losses[-1] < found.losses[0]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 def test_radial_isotropic_descent_is_equivariant(seed):
     """With det Sigma = 1, rows M x give the trajectory M^(-T) w for any M of determinant one."""
@@ -116,6 +117,7 @@ def test_normalized_descent_does_not_see_the_lengths_of_rows():
     np.testing.assert_allclose(theirs.trajectory, ours.trajectory, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_figure_2a_has_the_order_of_the_paper():
     """Research, 1000 steps: radial-isotropic 0.14, normalized 3.4, isotropic 8.0, original 10.6; the start is 11.4."""
     w = paper_weights(30)
@@ -133,6 +135,7 @@ def test_figure_2a_has_the_order_of_the_paper():
     assert 10 < median[Transformation.ORIGINAL] < 11.4
 
 
+@pytest.mark.slow
 def test_the_scale_of_the_map_sets_speed_and_floor():
     """Research: tr Sigma = d is there after 200 steps and stays at 0.4; det Sigma = 1 takes longer and ends closer."""
     w = paper_weights(30)

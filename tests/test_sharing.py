@@ -186,6 +186,7 @@ def test_a_proven_tolerance_has_no_rival_in_the_plane(weighted):
     assert near > 0, "formulas that count as the same are among those tried"
 
 
+@pytest.mark.slow
 def test_a_proven_tolerance_has_no_rival_on_the_line():
     claims = 0
     for seed in range(80):

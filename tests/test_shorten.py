@@ -69,6 +69,7 @@ def hierarchies(draw):
     return parents
 
 
+@pytest.mark.slow
 @given(hierarchies(), seeds)
 @settings(max_examples=60)
 def test_a_total_is_the_sum_of_its_subtotals(parents, seed):
@@ -114,6 +115,7 @@ def test_sums_are_found_in_the_smallest_number_of_terms_nearly_always():
     assert n_longer <= 1
 
 
+@pytest.mark.slow
 @given(seeds)
 @settings(max_examples=40)
 def test_permuted_columns_permute_the_answer(seed):
@@ -129,6 +131,7 @@ def test_permuted_columns_permute_the_answer(seed):
     assert sorted(order[np.flatnonzero(permuted.coef)].tolist()) == [5, 6]
 
 
+@pytest.mark.slow
 @given(seeds)
 @settings(max_examples=40)
 def test_the_order_of_rows_does_not_matter(seed):

@@ -176,6 +176,7 @@ def test_an_unknown_level_is_named():
     assert notice == '3 rows left out: 3 have an unknown "Tarif" such as "Solar".'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [False, True])
 def test_a_wide_table_is_read_encoded_and_written_again(tmp_path, text):
     n, d = 20, 10_000

@@ -41,6 +41,7 @@ def test_numbers_with_one_unit_are_numbers(unit, blank):
     assert np.array_equal(encode(table, plan.encoding).X[:, 0], np.arange(N) + 0.25)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     values=st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=8, unique=True),
@@ -162,6 +163,7 @@ def test_units_are_read_from_files_with_gaps(tmp_path):
     assert design.kept.size == N - 7
 
 
+@pytest.mark.slow
 def test_many_different_numbers_with_a_unit_are_read():
     rng = np.random.default_rng(0)
     values = rng.permutation(50_000) / 8

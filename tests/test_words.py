@@ -178,7 +178,8 @@ def test_a_confirmed_formula_says_under_which_assumption() -> None:
     assert certificate.eta_max >= certificate.wrong_at_most == 0.5
     assert certificate.explain().endswith(
         " With 99.9 % confidence: either this is the formula (among formulas in these terms), or some label was wrong "
-        "with a probability above one half, or errors were not independent."
+        "with a probability above one half, or errors were not independent. Formulas that differ from it by at most "
+        "2e-13 of the size of a row on every row that judges it count as the same."
     )
     assert judgement(certificate).off == "wrong rows"
 

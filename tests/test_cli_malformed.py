@@ -626,6 +626,7 @@ def written(name: str) -> str:
     return (gzip.decompress(content) if name.endswith(".gz") else content).decode()
 
 
+@pytest.mark.slow
 def test_letters_that_the_output_cannot_show_are_escaped(folder: Path) -> None:
     (folder / "t.csv").write_text(text().replace("hours", "東京"), encoding="utf-8")
     command = [sys.executable, "-m", "massart", "fit", "t.csv", "--target", "total"]

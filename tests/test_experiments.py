@@ -227,6 +227,7 @@ class _Page(HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
+@pytest.mark.slow
 def test_the_page_links_to_files_that_exist_and_describes_its_pictures(folder: Path) -> None:
     html = (folder / "index.html").read_text(encoding="utf-8")
     parsed = _Page()
@@ -240,6 +241,7 @@ def test_the_page_links_to_files_that_exist_and_describes_its_pictures(folder: P
     assert "massart reproduce fig1a" in html
 
 
+@pytest.mark.slow
 def test_the_manifest_says_how_figures_were_made_and_later_runs_add_to_it(folder: Path, tmp_path: Path) -> None:
     facts = manifest.read(folder)["fig1a"]
     assert facts["seed"] == 5
@@ -253,6 +255,7 @@ def test_the_manifest_says_how_figures_were_made_and_later_runs_add_to_it(folder
     assert manifest.read(tmp_path) == {}
 
 
+@pytest.mark.slow
 def test_times_are_apart_from_results(folder: Path) -> None:
     times = files.read_csv(folder / "times.csv")
     assert {(row["cell"], row["method"]) for row in times} == {

@@ -497,6 +497,7 @@ def test_numbers_arrive_with_nine_digits(entries):
     np.testing.assert_array_equal(unpack(exact.packed(), len(entries)), expected)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.integers(), st.text(max_size=8), st.booleans(), st.none()), min_size=1))
 def test_other_entries_arrive_as_text(entries):
     column = read("x", entries)

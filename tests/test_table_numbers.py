@@ -45,6 +45,7 @@ def spelled(cents, places, locale):
     return whole.replace(",", part) + (mark + rest if rest else "")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     cents=st.lists(st.integers(0, 10**12), min_size=1, max_size=8),

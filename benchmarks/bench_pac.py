@@ -105,9 +105,8 @@ def _promise(name: str, adversary: str, n: int, eta: float, told: bool, seeds: i
     if honest < 0.95 - 1 / seeds:
         raise Incorrect(f"the error is at most what was reported in {100 * honest:.0f} % of the runs only")
     names = [found.status.name for found, _ in results]
-    note = (
-        f"honest {100 * honest:.0f} %; median {np.median([f.achieved for f, _ in results]):.3f}; "
-        + ", ".join(f"{status.name} {names.count(status.name)}" for status in PACStatus)
+    note = f"honest {100 * honest:.0f} %; median {np.median([f.achieved for f, _ in results]):.3f}; " + ", ".join(
+        f"{status.name} {names.count(status.name)}" for status in PACStatus
     )
     case = f"{name}, {n} rows, {adversary} {eta:g}{', eta told' if told else ''}: error <= {EPSILON:g}"
     yield count(case, float(kept), wanted=at_least(PROMISE, ""), note=note)

@@ -27,6 +27,9 @@ LONG_ARITHMETIC = 256
 """The same where labels were computed in many steps, or carry noise as small: taken only where residuals fill what the
 first leaves."""
 
+FEWEST_ROWS = 20
+"""With fewer, an interval for each label leaves room for too many formulas."""
+
 _COARSE = 2.0  # the same for float32, in units of its rounding, with one half a column: w is solved for in float64
 _UNITS_IN_SPREAD = 20  # rounding is plausible when half of the labels span so many units: else a label says nothing
 _MOST_ZEROS = 12  # of a grid of 10^k
@@ -69,7 +72,6 @@ def levels(
     >>> for level in levels("auto", X, y):
     ...     print(level)
     exactly
-    exactly
     within rounding to cents
     """
     rows = check_matrix(X)
@@ -88,11 +90,13 @@ def levels(
     exact = Agreement(Level.EXACT, relative=relative, unit=unit, tight=tight)
     if given is not None:
         return (Agreement(Level.GIVEN, label=given, relative=relative),)
-    found = [exact, replace(exact, relative=(LONG_ARITHMETIC + d) * EPS)]
+    plausible = [unit for unit in grids if _is_plausible(labels, unit, y_eps)] if len(labels) >= FEWEST_ROWS else []
+    found = [exact]
+    if not grids:  # labels on a grid were not computed in many steps
+        found.append(replace(exact, relative=(LONG_ARITHMETIC + d) * EPS))
     if coarsest > EPS:
         relative = (_COARSE + d / 2) * coarsest
         found.append(Agreement(Level.EXACT, relative=relative, precision=coarsest))
-    plausible = [unit for unit in grids if _is_plausible(labels, unit, y_eps)]
     cap = tight if coarsest <= EPS else relative  # a float32 that is rounded is a float32, too
     found += [Agreement(Level.LABEL, unit / 2, (), relative, unit, cap, coarsest) for unit in plausible]
     inputs = tuple(_half_units(rows, places, x_eps))

@@ -303,11 +303,15 @@ def measure_support_of(
 
 def _resolution(X: FloatArray, found: Verified, widths: FloatArray) -> float:
     """Return by how many half-widths a rival may differ on a row that differs by at most so much in coefficients."""
-    used = X.any(axis=1) & (found.half_widths > 0)
-    if not np.isfinite(widths[X.any(axis=0)]).all() or not used.any():
+    if not np.isfinite(widths).all():
+        if not np.isfinite(widths[X.any(axis=0)]).all():
+            return np.inf
+        widths = np.where(np.isfinite(widths), widths, 0.0)
+    used = found.half_widths > 0
+    if not used.any():
         return np.inf
-    widths = np.where(np.isfinite(widths), widths, 0.0)
-    return float((np.abs(X[used]) @ widths / found.half_widths[used]).max())
+    differences = np.abs(X) @ widths
+    return float((differences[used] / found.half_widths[used]).max())
 
 
 def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> tuple[float, FloatArray]:

@@ -41,6 +41,9 @@ JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN, JUDGING_NUMBERS = 40_000, 1_400, 20_000_0
 """Rows that judge a formula, if there are so many: fixed beforehand by the number of columns. And how many numbers they
 have at most."""
 
+MOST_REPEATED = 20_000
+"""Rows that whole weights may make."""
+
 FINDING_ROWS = 20_000
 """Rows, of those that judge, on which formulas are looked for and counted on the way."""
 
@@ -190,6 +193,10 @@ class _Driver:
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
         size = min(n, size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
         judging = rows.sample(size, options.rng)
+        repeated = judging.weights is not None and _is_whole(judging.weights)
+        if repeated:  # as if the table had each row so often, but for what is independent
+            times = np.asarray(judging.weights, dtype=np.intp)
+            judging = replace(judging.take(np.repeat(np.arange(len(times)), times)), weights=None)
         if size == n:  # by X alone, where a part of the rows holds its labels back
             judging = judging.in_canonical_order(labels=link.invertible)
         _check_size(judging)
@@ -203,16 +210,11 @@ class _Driver:
             share = max(round(FINDING_SHARE * len(chosen)), min(2 * self.first_size, len(chosen) // 2))
             chosen[options.rng.permutation(len(chosen))[:share]] = True
             self.finding, held_out = judging.take(chosen).in_canonical_order(), judging.take(~chosen)
-        self.judges = Judges(
-            judging,
-            geometry_of(
-                judging.X, sample_weight=judging.weights, units=None if units is None else units[judging.index]
-            ),
-            held_out,
-            None if units is None else units[judging.index],
-            assumption,
-            options.rng,
-        )
+        own = None if units is None else units[judging.index]
+        if repeated and units is None:
+            own = judging.index
+        geometry = geometry_of(judging.X, sample_weight=judging.weights, units=own)
+        self.judges = Judges(judging, geometry, held_out, own, assumption, options.rng)
         self.scouts = self.judges
         if link.invertible:
             self.scouts = replace(self.judges, rows=self.finding)
@@ -427,6 +429,11 @@ class _Driver:
             return self.rows.map(Mark(formula.coef, formula.agreement, self.link, j))
         except FloatingPointError:
             raise ValueError(self.rows.fault()) from None
+
+
+def _is_whole(weights: FloatArray) -> bool:
+    """Tell whether weights are numbers of repetitions, and not too many."""
+    return bool((weights == np.rint(weights)).all() and weights.sum() <= MOST_REPEATED)
 
 
 def _check_size(sample: Sample) -> None:

@@ -40,6 +40,7 @@ _ALONE, _NEARLY_ALONE = 1e-7, 1e-2  # what other rows say in a direction that so
 _WITHIN = 2.0  # half-widths by which a product may change if its row is to stay
 _ROW_SHARE = 0.5  # of two rows that alone determine a direction, one has at least this leverage
 _ZERO = 1e-9
+_HUGE = 1e60  # squares of ratios of larger numbers overflow
 _RANK = 1e-12
 
 
@@ -85,7 +86,8 @@ def shorten(
     [0.0, 0.0, 1.0, 1.0]
     """
     n, d = X.shape
-    if n * d**2 > _MOST_WORK:
+    sizes = np.concatenate([np.abs(X).max(axis=0, initial=0.0), np.abs(w)])
+    if n * d**2 > _MOST_WORK or not ((sizes == 0) | ((sizes > 1 / _HUGE) & (sizes < _HUGE))).all():
         return Shortened(w)
     # Of columns that serve as well, that which varies least in the whole table is preferred: the constant, say.
     rank = np.argsort(np.lexsort((np.arange(d), np.ptp(X, axis=0)))) if n else np.arange(d)

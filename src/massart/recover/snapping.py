@@ -25,7 +25,12 @@ SQUARE_IS_FINITE = 1e152
 _EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the half-width; the second for each column, over the number of rows
 _CLOSE = 0.25  # root mean square of residuals, in half-widths: rounding alone makes 0.58
 _PLAIN_DIGITS = 12
-_FEW_DIGITS, _VERY_NEAR, _NEARLY = 4, 1e-3, 0.95  # the second in units of the last digit, the third of the rows
+_FEW_DIGITS, _VERY_NEAR, _NEARLY, _MATTERS = (
+    3,
+    6e-4,
+    0.95,
+    20.0,
+)  # the second in units of the last digit, the third of the rows, the last in half-widths of a term
 _STRAY = 1e-12  # relative size of a term that is nothing but rounding of the others
 
 
@@ -129,7 +134,11 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
             break
     if most < len(w):
         # A coefficient of many digits takes in a row or so that a plain one next to it does not.
-        plain = tuple(value or _short_neighbour(c) for c, value in zip(best[0], best[1], strict=True))
+        matters = np.abs(best[0]) * np.abs(X).max(axis=0) > _MATTERS * float(np.median(found.half_widths))
+        plain = tuple(
+            value if value is not None else _short_neighbour(c) if m else None
+            for c, value, m in zip(best[0], best[1], matters, strict=True)
+        )
         numbers = np.array([np.nan if value is None else float(value) for value in plain])
         enough = min(_NEARLY * n_agree, n_agree - len(w) - 1)
         if np.isfinite(numbers).all() and agreement.agree(X, y, numbers).sum() >= max(enough, len(w) + 1):
@@ -138,7 +147,7 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
 
 
 def _short_neighbour(c: float) -> Fraction | None:
-    """Return a number of few digits so near that one in five hundred has such a neighbour; None if there is none."""
+    """Return a number of few digits so near that one in eight hundred has such a neighbour; None if there is none."""
     for digits in range(1, _FEW_DIGITS + 1):
         value = Fraction(f"{c:.{digits}g}")
         if value and abs(float(value) - c) <= _VERY_NEAR * 10.0 ** (np.floor(np.log10(abs(c))) - digits + 1):

@@ -69,6 +69,9 @@ one table in ten is found in a later round than the first; with seven, one in si
 
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
 _L1_ANSWERS = 6  # with limits, where they cost the most and find the least, one
+_SURE_HITS, _SMALL_SHARE, _MOST_DRAWS = 8, 0.25, 10_000
+"""With few columns so many draws are made that a parameter which fits this share of the rows is met so often."""
+
 _DRAWS, _DRAWS_WITH_LIMITS = 1000, 3000
 _HITS = 3  # ways with limits, where no count proves a majority, that end at the same one
 _BATCH_BYTES = 1 << 25
@@ -240,6 +243,7 @@ class _Portfolio:
         n, k = self.problem.Z.shape
         best = Candidate(self.first, -1.0)
         left = (_DRAWS_WITH_LIMITS if self._limited else _DRAWS) * effort
+        left = max(left, int(min(_SURE_HITS / _SMALL_SHARE**k, _MOST_DRAWS)))
         while left > 0 and not self._settled(best):
             size = min(left, max(1, _BATCH_BYTES // (8 * max(k * k, n))))
             W = self._fits(size, min(len(self.problem.decisive), k))

@@ -200,7 +200,7 @@ def test_the_better_verdict_decides_and_no_verdict_is_edited() -> None:
     assert order.index(relu.certificate.verdict) < order.index(linear.certificate.verdict)
     assert found.formula == relu.formula
     assert found.certificate.verdict is relu.certificate.verdict
-    assert found.explanation == relu.explanation
+    assert found.certificate.eta_max <= relu.certificate.eta_max  # two looks share what may fail
     right = np.isclose(columns["y"], np.maximum(0, 1.5 * columns["x"] + [int(p[1:]) / 4 for p in columns["plate"]]))
     np.testing.assert_array_equal(found.wrong, ~right)
 

@@ -50,7 +50,7 @@ _MOST_COLUMNS = 24
 """With more, only formulas are found that are simple as a whole: linear programs take their time."""
 
 _SIGMAS = 5.0
-_EDGE = 1e-6
+_EDGE = 1e-5
 _FOUR_DIGITS = 1e-3
 _MOST_PLACES = 30
 _MOST_ROUNDS = 200

@@ -22,7 +22,7 @@ KEPT = 0.995
 SQUARE_IS_FINITE = 1e152
 """Largest number whose square does not overflow, by far; the squares of smaller ones than its inverse vanish."""
 
-_EDGE, _WIDE_EDGE = 1e-6, 8.0  # shares of the half-width; the second for each column, over the number of rows
+_EDGE, _WIDE_EDGE = 1e-5, 8.0  # shares of the half-width; the second for each column, over the number of rows
 _CLOSE = 0.25  # root mean square of residuals, in half-widths: rounding alone makes 0.58
 _PLAIN_DIGITS = 12
 _FEW_DIGITS, _VERY_NEAR, _NEARLY, _MATTERS = (
@@ -147,7 +147,7 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
 
 
 def _short_neighbour(c: float) -> Fraction | None:
-    """Return a number of few digits so near that one in eight hundred has such a neighbour; None if there is none."""
+    """Return a number of few digits so near that one in five hundred has such a neighbour; None if there is none."""
     for digits in range(1, _FEW_DIGITS + 1):
         value = Fraction(f"{c:.{digits}g}")
         if value and abs(float(value) - c) <= _VERY_NEAR * 10.0 ** (np.floor(np.log10(abs(c))) - digits + 1):

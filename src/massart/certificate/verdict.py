@@ -80,7 +80,8 @@ class Certificate:
         Rows where a link does not clip and the label does not fit for that reason alone: those that speak for the
         formula or against it. None for a linear formula, where all do.
     chance : float
-        Rows that agree with some formula when the labels are shuffled, as far as that was needed.
+        Rows that agree with some formula when the labels are shuffled, but for those with the most frequent label; as
+        far as that was needed.
     agreement : Agreement
         When a row agrees.
     support : Support or None

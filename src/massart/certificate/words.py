@@ -145,7 +145,10 @@ def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     yield from _fits(c)
     yield "It is the best formula found, but it is not confirmed: treat it as a hypothesis."
     if c.chance:
-        yield f"When labels are shuffled over the rows, some formula fits about {number(c.chance)}."
+        yield (
+            f"When labels are shuffled over the rows, some formula fits about {number(c.chance)}, not counting those with "
+            "the most frequent value."
+        )
     if 2 * c.n_agree <= c.n_rows:
         yield "At most half of the rows agree."
     yield from _weakest(c, names)
@@ -168,8 +171,8 @@ def _nothing(c: Certificate) -> Iterator[str]:
         between = "" if c.n_active is None else " between its limits"
         why = (
             f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
-            f"found{between}, and about {number(c.chance)} with some formula when the labels are shuffled over the "
-            "rows, which is not clearly fewer"
+            f"found{between}; but not counting rows with the most frequent value, these are not clearly more than the "
+            f"{number(c.chance)} or so with which some formula agrees when the labels are shuffled over the rows"
         )
     elif c.reason is Reason.FEW and c.n_decisive > c.rank:
         inside = "" if c.n_active is None else " between its limits"

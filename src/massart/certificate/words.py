@@ -146,8 +146,8 @@ def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     yield "It is the best formula found, but it is not confirmed: treat it as a hypothesis."
     if c.chance:
         yield (
-            f"When labels are shuffled over the rows, some formula fits about {number(c.chance)}, not counting those with "
-            "the most frequent value."
+            f"When labels are shuffled over the rows, some formula fits about {number(c.chance)}, not counting those "
+            "with the most frequent value."
         )
     if 2 * c.n_agree <= c.n_rows:
         yield "At most half of the rows agree."

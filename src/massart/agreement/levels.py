@@ -90,7 +90,9 @@ def levels(
     exact = Agreement(Level.EXACT, relative=relative, unit=unit, tight=tight)
     if given is not None:
         return (Agreement(Level.GIVEN, label=given, relative=relative),)
-    plausible = [unit for unit in grids if _is_plausible(labels, unit, y_eps)] if len(labels) >= FEWEST_ROWS else []
+    some = np.column_stack([rows, labels])[:_LOOKED_AT]  # repeated rows say nothing new
+    enough = len(np.unique(some, axis=0)) >= FEWEST_ROWS
+    plausible = [unit for unit in grids if _is_plausible(labels, unit, y_eps)] if enough else []
     found = [exact]
     if not grids:  # labels on a grid were not computed in many steps
         found.append(replace(exact, relative=(LONG_ARITHMETIC + d) * EPS))

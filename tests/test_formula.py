@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from massart.formula import Formula, Term, compose, pieces, quoted, write_number
+from massart.rules.formula import Formula, Term, compose, pieces, quoted, write_number
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import recover
 from massart.rows import ArrayRows

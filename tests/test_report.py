@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from massart.agreement import Agreement, Level
 from massart.certificate import Bound, Certificate, Reason, Verdict
 from massart.certificate.words import share
-from massart.formula import Formula, Term
+from massart.rules.formula import Formula, Term
 from massart.link import Link
 from massart.report import Findings, Group, JudgedRows, Report, Usage
 from massart.report.coefficients import coefficients

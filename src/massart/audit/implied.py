@@ -12,7 +12,7 @@ import numpy as np
 
 from massart.agreement import Agreement
 from massart.agreement.decimals import LONG, count_decimals
-from massart.formula import Formula
+from massart.rules.formula import Formula
 from massart.rows import FloatArray
 
 _MOST_PLACES = 12

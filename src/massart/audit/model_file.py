@@ -17,7 +17,7 @@ from typing import Any
 
 from massart import files
 from massart.agreement import Agreement, Level
-from massart.formula import Formula, Term
+from massart.rules.formula import Formula, Term
 from massart.link import Link
 from massart.table import Encoding
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from massart.certificate.words import name_of, weakest_columns
-from massart.formula import Term
+from massart.rules.formula import Term
 from massart.report import Usage
 
 if TYPE_CHECKING:

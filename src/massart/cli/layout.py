@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from massart.audit import Audit
 from massart.certificate.words import count, judgement, share
 from massart.cli.text import one_line, table, width_of
-from massart.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
+from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
 
 WIDTH = 100
 MOST_TERMS = 30

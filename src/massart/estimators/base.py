@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import Certificate, Verdict
-from massart.formula import Formula, compose
+from massart.rules.formula import Formula, compose
 from massart.link import Link
 from massart.recover import Recovery, recover
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from massart.certificate import Certificate, Verdict
 from massart.certificate.words import Judgement, judgement
-from massart.formula import Formula
+from massart.rules.formula import Formula
 from massart.rows import BoolArray, FloatArray
 
 Cells: TypeAlias = Callable[[NDArray[np.intp]], Mapping[str, Sequence[object]]]

@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import islice
 
 from massart.certificate.words import count, share
-from massart.formula import pieces
+from massart.rules.formula import pieces
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean
 from massart.report.findings import Findings, JudgedRows

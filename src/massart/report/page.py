@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from massart.certificate.words import count, share
-from massart.formula import pieces
+from massart.rules.formula import pieces
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, compress, printable
 from massart.report.findings import Findings, Group

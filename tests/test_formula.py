@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from massart.rules.formula import Formula, Term, compose, pieces, quoted, write_number
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import recover
 from massart.rows import ArrayRows
+from massart.rules.formula import Formula, Term, compose, pieces, quoted, write_number
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=12)
 

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from massart.agreement import Agreement, Level
 from massart.certificate import Bound, Certificate, Reason, Verdict
 from massart.certificate.words import share
-from massart.rules.formula import Formula, Term
 from massart.link import Link
 from massart.report import Findings, Group, JudgedRows, Report, Usage
 from massart.report.coefficients import coefficients
@@ -32,6 +31,7 @@ from massart.report.fragment import plain_text
 from massart.report.page import _plotly
 from massart.report.pictures import MOST_RIGHT, MOST_WRONG, draw_points, measure_sizes
 from massart.report.wrong_rows import MOST_CHARACTERS, columns_of, wrong_residuals, wrong_table
+from massart.rules.formula import Formula, Term
 
 LINEAR = Link(lower=-math.inf)
 REGIONS = ("north", "south", "east", "west", "islands")

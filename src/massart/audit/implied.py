@@ -12,8 +12,8 @@ import numpy as np
 
 from massart.agreement import Agreement
 from massart.agreement.decimals import LONG, count_decimals
-from massart.rules.formula import Formula
 from massart.rows import FloatArray
+from massart.rules.formula import Formula
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000

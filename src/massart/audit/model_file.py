@@ -17,8 +17,8 @@ from typing import Any
 
 from massart import files
 from massart.agreement import Agreement, Level
-from massart.rules.formula import Formula, Term
 from massart.link import Link
+from massart.rules.formula import Formula, Term
 from massart.table import Encoding
 
 FORMAT = "massart model"

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from massart.certificate.words import name_of, weakest_columns
-from massart.rules.formula import Term
 from massart.report import Usage
+from massart.rules.formula import Term
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit

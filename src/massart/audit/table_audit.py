@@ -18,11 +18,11 @@ from massart.audit.choice import Kind
 from massart.audit.implied import implied_values, residuals
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate, Verdict
-from massart.rules.formula import Formula, compose
 from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.report import Findings, Group, JudgedRows, Report, Usage, called_wrong, usage_of
 from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rules.formula import Formula, compose
 from massart.table import (
     Design,
     Plan,

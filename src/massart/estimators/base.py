@@ -17,11 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import Certificate, Verdict
-from massart.rules.formula import Formula, compose
 from massart.link import Link
 from massart.recover import Recovery, recover
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
 from massart.rows import ArrayRows, FloatArray
+from massart.rules.formula import Formula, compose
 
 # The rows find NaN and infinity where they read them anyway, and name the place.
 CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}

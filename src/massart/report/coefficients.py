@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from massart.certificate.words import count, listed, name_of, share
-from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Term
 from massart.report.columns import clean
 from massart.report.findings import Findings
+from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Term
 
 
 @dataclass(frozen=True, slots=True)

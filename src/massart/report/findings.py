@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from massart.certificate import Certificate, Verdict
 from massart.certificate.words import Judgement, judgement
-from massart.rules.formula import Formula
 from massart.rows import BoolArray, FloatArray
+from massart.rules.formula import Formula
 
 Cells: TypeAlias = Callable[[NDArray[np.intp]], Mapping[str, Sequence[object]]]
 """Returns columns of the table, by name, for the rows asked for: texts, numbers, booleans or None."""

@@ -8,11 +8,11 @@ from importlib.resources import files
 from itertools import islice
 
 from massart.certificate.words import count, share
-from massart.rules.formula import pieces
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean
 from massart.report.findings import Findings, JudgedRows
 from massart.report.wrong_rows import columns_of, wrong_residuals
+from massart.rules.formula import pieces
 
 MOST_ROWS = 10
 MOST_TERMS = 40

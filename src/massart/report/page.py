@@ -18,12 +18,12 @@ from types import ModuleType
 from typing import Any
 
 from massart.certificate.words import count, share
-from massart.rules.formula import pieces
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, compress, printable
 from massart.report.findings import Findings, Group
 from massart.report.pictures import MOST_LARGEST, Points, Sizes, draw_points, measure_sizes
 from massart.report.wrong_rows import WrongTable, wrong_residuals, wrong_table
+from massart.rules.formula import pieces
 
 PAGE_ROWS = 50
 """Rows of the table that are seen at a time, and those that are there without a script."""

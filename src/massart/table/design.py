@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.encoding import Category, Encoding, Flag, Input, Number
+from massart.rules.columns import Columns
+from massart.rules.columns import Levels as Coded
+from massart.table.encoding import Category, Encoding, Flag, Number
 from massart.table.errors import TableError, quote
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, read_numbers
@@ -36,6 +38,8 @@ class Design:
     X : (n, d) array
         In Fortran order.
     y : (n,) array or None
+    columns : Columns
+        The same rows as terms see them; its numbers are columns of X.
     kept : (n,) array
         The row of the table, from 0, behind each row of X.
     n_total : int
@@ -46,6 +50,7 @@ class Design:
 
     X: FloatArray
     y: FloatArray | None
+    columns: Columns
     kept: NDArray[np.intp]
     n_total: int
     notices: tuple[str, ...]
@@ -76,10 +81,14 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     gaps = _Gaps(n)
     place = 0
     moving: dict[str, FloatArray] = {}
+    codes: dict[str, NDArray[np.int32]] = {}
     for entry in encoding.inputs:
         part = columns[place : place + len(entry.terms)]
         place += len(entry.terms)
-        _fill(table, entry, part, gaps)
+        if isinstance(entry, Category):
+            codes[entry.column] = _fill_category(table, entry, part, gaps)
+            continue
+        _fill(table, entry, part[0], gaps)
         if complete and isinstance(entry, Number) and table.column(entry.column).type == pa.float64():
             moving[entry.column] = part[0]
             # One by one would take a time quadratic in their number, and all at once twice the memory.
@@ -87,9 +96,10 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
                 _move(table, moving)
     _move(table, moving)
     if y is not None:
-        _fill(table, encoding.target, y[None, :], gaps)
+        _fill(table, encoding.target, y, gaps)
     if not gaps.any:
-        return Design(columns.T, y, np.arange(n, dtype=np.intp), n, tuple(gaps.remarks))
+        seen = _columns(encoding, columns.T, codes)
+        return Design(columns.T, y, seen, np.arange(n, dtype=np.intp), n, tuple(gaps.remarks))
     if strict:
         raise gaps.error(table)
     kept = np.flatnonzero(gaps.owner < 0)
@@ -97,7 +107,18 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     if kept.size == 0:
         raise TableError(f"{table.name}: no row is left. {notice}")
     X = columns[:, kept].T if complete else _compressed(columns, kept)  # the table may live in these columns
-    return Design(X, None if y is None else y[kept], kept, n, (notice, *gaps.remarks))
+    seen = _columns(encoding, X, {name: values[kept] for name, values in codes.items()})
+    return Design(X, None if y is None else y[kept], seen, kept, n, (notice, *gaps.remarks))
+
+
+def _columns(encoding: Encoding, X: FloatArray, codes: dict[str, NDArray[np.int32]]) -> Columns:
+    places = {column: place for place, (column, level) in enumerate(encoding.terms) if level is None}
+    levels = {
+        entry.column: Coded(codes[entry.column], entry.all_levels)
+        for entry in encoding.inputs
+        if isinstance(entry, Category)
+    }
+    return Columns({column: X[:, place] for column, place in places.items()}, levels)
 
 
 def _move(table: Table, columns: dict[str, FloatArray]) -> None:
@@ -112,7 +133,7 @@ def _move(table: Table, columns: dict[str, FloatArray]) -> None:
 def column_values(table: Table, entry: Number | Flag) -> FloatArray:
     """Return one column as numbers, NaN where a value is missing."""
     values = np.empty(table.n_rows)
-    _fill(table, entry, values[None, :], _Gaps(table.n_rows))
+    _fill(table, entry, values, _Gaps(table.n_rows))
     return values
 
 
@@ -200,26 +221,29 @@ def _compressed(columns: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
     return flat[: d * m].reshape(d, m).T
 
 
-def _fill(table: Table, entry: Input, out: FloatArray, gaps: _Gaps) -> None:
-    """Fill the rows of `out`, one for each term of an entry, and note the rows without a value."""
-    column = table.column(entry.column)
+def _readable(table: Table, name: str) -> pa.ChunkedArray:
+    """Return a column; TableError if its type has no numbers or texts in it."""
+    column = table.column(name)
     unfit = unfit_type(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
     if unfit:
-        raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {unfit}")
-    if isinstance(entry, Category):
-        _fill_category(column, entry, out, gaps)
-        return
+        raise TableError(f"{table.name}: column {quote(name)} cannot be read as it was before: {unfit}")
+    return column
+
+
+def _fill(table: Table, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> None:
+    """Fill `out` with the numbers of an entry, and note the rows without a value."""
+    column = _readable(table, entry.column)
     if is_text(column.type):
-        spelling = _fill_text(table, column, entry, out[0], gaps)
+        spelling = _fill_text(table, column, entry, out, gaps)
     else:
         spelling = table.spellings.get(entry.column, "")
-        _fill_numbers(table, column, entry, out[0])
+        _fill_numbers(table, column, entry, out)
         if isinstance(entry, Number) and entry.unit is not None:
             gaps.remarks.append(f"Took {quote(entry.column)}, which has no unit, to be in {entry.unit}.")
-    finite = np.isfinite(out[0])
+    finite = np.isfinite(out)
     if finite.all():
         return
-    missing = np.isnan(out[0])
+    missing = np.isnan(out)
     if (finite | missing).sum() < finite.size:
         row = int(np.argmin(finite | missing))
         shown = table.cells([entry.column], np.array([row]))[entry.column][0]
@@ -230,23 +254,24 @@ def _fill(table: Table, entry: Input, out: FloatArray, gaps: _Gaps) -> None:
     gaps.add(entry.column, missing, spelling)
 
 
-def _fill_category(column: pa.ChunkedArray, entry: Category, out: FloatArray, gaps: _Gaps) -> None:
+def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) -> NDArray[np.int32]:
+    """Fill the rows of `out`, one for each level with a term, note the rows without one, and return the codes."""
+    column = _readable(table, entry.column)
     if pa.types.is_null(column.type):
         gaps.add(entry.column, np.ones(len(column), dtype=bool), "")
-        return
+        return np.full(len(column), -1, dtype=np.int32)
     levels = levels_of(column)
-    known = {level: place for place, level in enumerate(entry.levels)}
-    base, unknown = len(known), len(known) + 1
-    if entry.base is not None:
-        known[entry.base] = base
+    known = {level: place for place, level in enumerate(entry.all_levels)}
+    unknown = len(known)
     renamed = np.array([known.get(text, unknown) for text in levels.texts.to_pylist()] + [-1], dtype=np.int32)
     codes = renamed[levels.codes]
-    for place in range(len(entry.levels)):
-        np.equal(codes, place, out=out[place], casting="unsafe")
+    for place, level in enumerate(entry.levels):
+        np.equal(codes, known[level], out=out[place], casting="unsafe")
     gaps.add(entry.column, codes < 0, "")
     strange = codes == unknown
     example = levels.text(int(np.argmax(strange))) if strange.any() else ""
     gaps.add(entry.column, strange, example, "an unknown")
+    return codes
 
 
 def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> str:

@@ -83,6 +83,11 @@ class Category:
         """One column of X for each level but the base."""
         return tuple((self.column, level) for level in self.levels)
 
+    @property
+    def all_levels(self) -> tuple[str, ...]:
+        """The base, if there is one, and then the others."""
+        return self.levels if self.base is None else (self.base, *self.levels)
+
     def to_json(self) -> dict[str, object]:
         """Return it as plain values."""
         return {"kind": "category", "column": self.column, "levels": list(self.levels), "base": self.base}

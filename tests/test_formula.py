@@ -11,14 +11,21 @@ from hypothesis import strategies as st
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import recover
 from massart.rows import ArrayRows
-from massart.rules.formula import Formula, Term, compose, pieces, quoted, write_number
+from massart.rules.formula import Formula, Summand, compose, pieces, write_number
+from massart.rules.terms import column, level, quoted
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=12)
 
 
-def term(column: str, value: str | float, level: str | None = None, determined: bool = True) -> Term:
+def term(name: str, value: str | float, of: str | None = None, determined: bool = True) -> Summand:
     exact = Fraction(value) if isinstance(value, str) else None
-    return Term(column, level, float(exact if exact is not None else value), exact, 0.0, determined)
+    return Summand(
+        column(name) if of is None else level(name, of),
+        float(exact if exact is not None else value),
+        exact,
+        0.0,
+        determined,
+    )
 
 
 HOURS, ITEMS, CONSTANT = term("hours", "3.5"), term("items", "12"), term("intercept", "-4.25")
@@ -79,7 +86,7 @@ def test_a_quoted_name_is_the_name(name: str) -> None:
 
 @given(st.lists(st.integers(-1000, 1000).map(lambda k: Fraction(k, 4)), min_size=2, max_size=2), st.booleans())
 def test_the_text_says_what_is_computed(values: list[Fraction], clipped: bool) -> None:
-    terms = tuple(Term(f"x{j}", None, float(v), v, 0.0, True) for j, v in enumerate(values))
+    terms = tuple(Summand(column(f"x{j}"), float(v), v, 0.0, True) for j, v in enumerate(values))
     formula = Formula("y", terms, term("intercept", "0.5"), RELU if clipped else IDENTITY, noisy=False)
     X = np.random.default_rng(0).integers(-9, 9, (20, 2)).astype(float)
     expression = formula.text().split(" = ")[1].split(" (when")[0]
@@ -96,7 +103,7 @@ def test_composed_formulas_name_what_the_rows_leave_open() -> None:
     found = recover(ArrayRows(X, y, intercept=True), rng=rng)
     # Names are only shown: one that reads as the constant, or as the level of a category, is that of its own column.
     for called in ("a again", "intercept", "the intercept", "b = 1"):
-        columns = [("a", None), ("b", None), (called, None)]
+        columns = [column("a"), column("b"), column(called)]
         answer = found.coef[:, 0], found.fractions[0], found.standard_errors[:, 0], found.certificates[0]
         formula = compose("y", columns, *answer, IDENTITY)
         assert [t.determined for t in formula.all_terms] == [False, True, False, True]

@@ -31,7 +31,8 @@ from massart.report.fragment import plain_text
 from massart.report.page import _plotly
 from massart.report.pictures import MOST_RIGHT, MOST_WRONG, draw_points, measure_sizes
 from massart.report.wrong_rows import MOST_CHARACTERS, columns_of, wrong_residuals, wrong_table
-from massart.rules.formula import Formula, Term
+from massart.rules.formula import Formula, Summand
+from massart.rules.terms import column, level
 
 LINEAR = Link(lower=-math.inf)
 REGIONS = ("north", "south", "east", "west", "islands")
@@ -58,8 +59,9 @@ def certificate(n=5000, n_agree=3250, verdict=Verdict.PROVEN, columns=9, groups=
     )
 
 
-def term(column, value, level=None, exact=True, error=0.0, determined=True):
-    return Term(column, level, float(value), Fraction(str(value)) if exact else None, error, determined)
+def term(name, value, of=None, exact=True, error=0.0, determined=True):
+    where = column(name) if of is None else level(name, of)
+    return Summand(where, float(value), Fraction(str(value)) if exact else None, error, determined)
 
 
 def ledger(n=5000, wrong_share=0.35, seed=0, verdict=Verdict.PROVEN, rename=lambda text: text):
@@ -372,7 +374,7 @@ def test_what_is_open_or_left_out_says_why():
 @pytest.mark.parametrize("called", ["intercept", "the intercept", "region = south"])
 def test_columns_are_known_by_number_and_not_by_what_they_are_called(called):
     plain = dataclasses.replace(ledger(300), certificate=certificate(groups=((0, 2), (8,))))
-    terms = (dataclasses.replace(plain.formula.terms[0], column=called), *plain.formula.terms[1:])
+    terms = (dataclasses.replace(plain.formula.terms[0], term=column(called)), *plain.formula.terms[1:])
     renamed = dataclasses.replace(plain, formula=dataclasses.replace(plain.formula, terms=terms))
     before, after = (list(coefficients(findings)) for findings in (plain, renamed))
     assert after[0] == dataclasses.replace(before[0], label=called)

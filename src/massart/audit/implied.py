@@ -14,6 +14,7 @@ from massart.agreement import Agreement
 from massart.agreement.decimals import LONG, count_decimals
 from massart.rows import FloatArray
 from massart.rules.formula import Formula
+from massart.rules.matrix import TermMatrix
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000
@@ -21,7 +22,7 @@ _FLOAT_DIGITS = 14
 _SMALLEST_SIZE = 1e-280
 
 
-def places_of(X: FloatArray, formula: Formula, agreement: Agreement) -> int | None:
+def places_of(X: FloatArray | TermMatrix, formula: Formula, agreement: Agreement) -> int | None:
     """Return the places after the point that the formula needs on these rows; None if there is no such number."""
     if agreement.places is not None:
         return agreement.places
@@ -36,7 +37,7 @@ def places_of(X: FloatArray, formula: Formula, agreement: Agreement) -> int | No
     return places
 
 
-def implied_values(X: FloatArray, formula: Formula, agreement: Agreement) -> FloatArray:
+def implied_values(X: FloatArray | TermMatrix, formula: Formula, agreement: Agreement) -> FloatArray:
     """Return what the formula gives for the rows, rounded where it is known to how many places."""
     values = formula.predict(X)
     places = places_of(X, formula, agreement)

@@ -18,11 +18,12 @@ from typing import Any
 from massart import files
 from massart.agreement import Agreement, Level
 from massart.link import Link
-from massart.rules.formula import Formula, Term
+from massart.rules.formula import Formula, Summand
+from massart.rules.terms import Term, column, level
 from massart.table import Encoding
 
 FORMAT = "massart model"
-VERSION = 2
+VERSION = 3
 OLDEST_VERSION = 1
 
 _SINGLE = 2.0**-23  # machine epsilon of float32
@@ -117,13 +118,15 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
     link = found["link"]
     encoding = Encoding.from_json(found["encoding"])
     terms = tuple(_term_from_json(term) for term in _of(list, found["terms"], "terms"))
-    if [(term.column, term.level) for term in terms] != list(encoding.terms):
-        raise ValueError("the terms of the formula are not the columns that are read")
+    read = {entry.column for entry in encoding.inputs}
+    unread = next((name for term in terms if term.term for name in term.term.columns() if name not in read), None)
+    if unread is not None or any(term.term is None for term in terms):
+        raise ValueError(f"the terms of the formula use {unread!r}, a column that is not read")
     intercept = found["intercept"]
     formula = Formula(
         _of(str, found["target"], "target"),
         terms,
-        None if intercept is None else _term_from_json(intercept),
+        None if intercept is None else replace(_term_from_json(intercept), term=None),
         Link(_limit(link["lower"], -math.inf), _limit(link["upper"], math.inf), _number(link["slope"], "slope")),
         _of(bool, found["noisy"], "noisy"),
     )
@@ -167,10 +170,9 @@ def _agreement_1(found: Mapping[str, Any]) -> Agreement:
     return replace(exact, precision=_SINGLE) if relative > _SINGLE else exact
 
 
-def _term_to_json(term: Term) -> dict[str, Any]:
+def _term_to_json(term: Summand) -> dict[str, Any]:
     return {
-        "column": term.column,
-        "level": term.level,
+        "term": None if term.term is None else term.term.to_json(),
         "coef": term.coef,
         "exact": None if term.exact is None else str(term.exact),
         "standard_error": _plain(term.standard_error),
@@ -178,11 +180,15 @@ def _term_to_json(term: Term) -> dict[str, Any]:
     }
 
 
-def _term_from_json(term: Mapping[str, Any]) -> Term:
-    level, exact, error = term["level"], term["exact"], term["standard_error"]
-    return Term(
-        _of(str, term["column"], "column"),
-        None if level is None else _of(str, level, "level"),
+def _term_from_json(term: Mapping[str, Any]) -> Summand:
+    exact, error = term["exact"], term["standard_error"]
+    if "term" in term:
+        read = None if term["term"] is None else Term.from_json(term["term"])
+    else:  # before version 3 a term was a column, or a level of one
+        name, value = _of(str, term["column"], "column"), term["level"]
+        read = column(name) if value is None else level(name, _of(str, value, "level"))
+    return Summand(
+        read,
         _number(term["coef"], "coef"),
         None if exact is None else _fraction(exact),
         math.nan if error is None else _number(error, "standard_error"),

@@ -10,8 +10,9 @@ import numpy as np
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.implied import implied_values, residuals
 from massart.audit.model_file import SavedModel
-from massart.audit.table_audit import ROW, kinds_of
+from massart.audit.table_audit import ROW, check_order, kinds_of
 from massart.rows import ArrayRows
+from massart.rules.matrix import TermMatrix
 from massart.table import Table, column_values, encode, free_name
 
 
@@ -43,7 +44,9 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
     known = np.zeros(table.n_rows, dtype=bool)
     known[design.kept] = True
     implied = np.zeros(table.n_rows)
-    implied[design.kept] = implied_values(design.X, formula, agreement)
+    terms = [term.term for term in formula.terms if term.term is not None]
+    check_order(design, terms)
+    implied[design.kept] = implied_values(TermMatrix(design.columns, terms), formula, agreement)
     every = np.arange(table.n_rows)
     columns: dict[str, Any] = {ROW: every + 1} if id_column is None else table.cells([id_column], every)
     values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}
@@ -53,7 +56,8 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
         there = np.where(np.isnan(given), 0.0, given)
         marks = np.zeros(table.n_rows, dtype=np.uint8)
         if both.any():
-            rows = ArrayRows(design.X[both[design.kept]], given[both], intercept=formula.intercept is not None)
+            there_too = TermMatrix(design.columns, terms)[both[design.kept]]
+            rows = ArrayRows(there_too, given[both], intercept=formula.intercept is not None)
             marks[both] = rows.map(Mark(formula.coef, agreement, formula.link))
         last_place = marks & LAST_PLACE > 0
         wrong = (marks & AGREES == 0) & ~last_place

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from massart.certificate.words import name_of, weakest_columns
 from massart.report import Usage
-from massart.rules.formula import Term
+from massart.rules.formula import Summand
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit
@@ -46,16 +46,19 @@ def summary(audit: Audit) -> dict[str, Any]:
             [name_of(column, formula.names) for column in group] for group in certificate.undetermined_columns
         ],
         "thin": [{"term": name_of(column, formula.names), "rows": rows} for column, rows in certificate.thin],
-        "coefficients": [_coefficient(*pair) for pair in zip(formula.all_terms, audit.usage(), strict=True)],
+        "coefficients": [
+            _coefficient(*pair) for pair in zip(formula.all_terms, audit.usage(), strict=True) if pair[0].is_shown
+        ],
         "groups": [{"name": group.name, "rows": group.n_rows, "rows_wrong": group.n_wrong} for group in audit.groups()],
         "worst_rows": [dict(zip(worst, values, strict=True)) for values in zip(*worst.values(), strict=True)],
         "notices": list(audit.notices),
     }
 
 
-def _coefficient(term: Term, usage: Usage) -> dict[str, Any]:
+def _coefficient(term: Summand, usage: Usage) -> dict[str, Any]:
     error = term.standard_error
     return {
+        "term": term.label,
         "column": term.column,
         "level": term.level,
         "value": term.coef,

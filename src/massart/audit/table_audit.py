@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Literal
@@ -23,8 +23,11 @@ from massart.recover import Assumption
 from massart.report import Findings, Group, JudgedRows, Report, Usage, called_wrong, usage_of
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules.formula import Formula, compose
+from massart.rules.matrix import TermMatrix
+from massart.rules.terms import Term, column, level
 from massart.table import (
     Design,
+    Encoding,
     Plan,
     Table,
     TableError,
@@ -55,7 +58,9 @@ class Audit:
     plan : Plan
         Which columns were used, and how.
     design : Design
-        The numbers that were fitted.
+        The table as numbers.
+    X : (n, d) array or TermMatrix
+        The values of the terms in the judged rows.
     formula : Formula
         Without a rule (verdict NONE), what came closest.
     certificate : Certificate
@@ -70,6 +75,7 @@ class Audit:
     table: Table
     plan: Plan
     design: Design
+    X: FloatArray | TermMatrix
     formula: Formula
     certificate: Certificate
     agree: BoolArray
@@ -125,7 +131,7 @@ class Audit:
     @cached_property
     def implied(self) -> FloatArray:
         """What the formula gives for the judged rows."""
-        return implied_values(self.design.X, self.formula, self.agreement)
+        return implied_values(self.X, self.formula, self.agreement)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
@@ -186,9 +192,17 @@ class Audit:
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
-        return SavedModel(
-            self.plan.encoding, self.formula, self.agreement, self.certificate.verdict.name, self.explanation
-        )
+        formula, agreement = self.formula, self.agreement
+        encoding = self.plan.encoding
+        if any(not term.is_shown for term in formula.terms):  # of a library, what is in the rule
+            used = [j for j, term in enumerate(formula.terms) if term.coef]
+            formula = replace(formula, terms=tuple(formula.terms[j] for j in used))
+            if agreement.inputs:
+                widths = agreement.inputs
+                agreement = replace(agreement, inputs=(*(widths[j] for j in used), *widths[len(self.formula.terms) :]))
+        read = {name for term in formula.terms if term.term for name in term.term.columns()}
+        encoding = replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read))
+        return SavedModel(encoding, formula, agreement, self.certificate.verdict.name, self.explanation)
 
     def groups(self) -> tuple[Group, ...]:
         """Return rows and wrong rows for each value of the group column, the largest share of wrong rows first."""
@@ -203,11 +217,11 @@ class Audit:
 
     def usage(self) -> tuple[Usage, ...]:
         """Return how many rows use each coefficient, and how many of them agree."""
-        return usage_of(self.design.X, self.agree, constant=self.formula.intercept is not None)
+        return usage_of(self.X, self.agree, constant=self.formula.intercept is not None)
 
     def findings(self, facts: Mapping[str, str] | None = None) -> Findings:
         """Return what a report shows."""
-        inputs = list(dict.fromkeys(column for column, _ in self.plan.encoding.terms))
+        inputs = self._read()
         shown = self._shown()
 
         def cells(rows: NDArray[np.intp]) -> Mapping[str, Sequence[object]]:
@@ -238,6 +252,11 @@ class Audit:
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
+
+    def _read(self) -> list[str]:
+        """Return the columns that the formula reads; of plain columns all that it might."""
+        shown = (term.term for term in self.formula.terms if term.is_shown and term.term is not None)
+        return list(dict.fromkeys(name for term in shown for name in term.columns()))
 
     def _shown(self) -> list[str]:
         """Return the columns that tell which row it is."""
@@ -322,7 +341,7 @@ def audit_table(
     )
     design = encode(table, plan.encoding, strict=strict)
     assert design.y is not None
-    terms = plan.encoding.terms
+    terms = plain_terms(plan.encoding)
     rows = ArrayRows(design.X, design.y, intercept=intercept, precision=precision_of_columns(table, plan.encoding))
     found = choice.fit(
         rows,
@@ -338,7 +357,22 @@ def audit_table(
         target, terms, answer.coef[:, 0], answer.fractions[0], answer.standard_errors[:, 0], certificate, found.link
     )
     notices = (*design.notices, *plan.notices, *([found.reason] if found.reason else []))
-    return Audit(table, plan, design, formula, certificate, answer.agree[:, 0], answer.last_place[:, 0], notices)
+    return Audit(
+        table, plan, design, design.X, formula, certificate, answer.agree[:, 0], answer.last_place[:, 0], notices
+    )
+
+
+def plain_terms(encoding: Encoding) -> tuple[Term, ...]:
+    """Return the columns of an encoding as terms: what X of its designs has."""
+    return tuple(column(name) if value is None else level(name, value) for name, value in encoding.terms)
+
+
+def check_order(design: Design, terms: Sequence[Term]) -> None:
+    """Raise TableError if a term looks at other rows, and rows were left out."""
+    ordered = next((term for term in terms if term.needs_order), None)
+    if ordered is not None and len(design.kept) < design.n_total:
+        row = int(np.setdiff1d(np.arange(design.n_total), design.kept)[0])
+        raise TableError(f"the term {ordered} needs every row of the table, but row {row + 1:,} lacks a value")
 
 
 def kinds_of(wrong: BoolArray, last_place: BoolArray) -> NDArray[np.str_]:

@@ -58,7 +58,8 @@ def _formula(text: str) -> Iterator[str]:
 def _coefficients(found: Audit) -> Iterator[str]:
     formula, thin = found.formula, dict(found.certificate.thin)
     rows = [("term", "coefficient", "rows that use it", "agree")]
-    for column, (term, usage) in enumerate(zip(formula.all_terms[:MOST_TERMS], found.usage(), strict=False)):
+    shown = [each for each in enumerate(zip(formula.all_terms, found.usage(), strict=True)) if each[1][0].is_shown]
+    for column, (term, usage) in shown[:MOST_TERMS]:
         number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
         if column in thin:
             number = f"left out, on {count(thin[column], 'rows')}"
@@ -68,8 +69,8 @@ def _coefficients(found: Audit) -> Iterator[str]:
             number += f" ± {term.standard_error:.2g}"
         rows.append((term.label, number, f"{usage.n_rows:,}", share(usage.n_agree, usage.n_rows)))
     yield from table(rows)
-    if len(formula.all_terms) > MOST_TERMS:
-        yield f"... and {len(formula.all_terms) - MOST_TERMS} more (--json has them all)"
+    if len(shown) > MOST_TERMS:
+        yield f"... and {len(shown) - MOST_TERMS} more (--json has them all)"
 
 
 def _groups(found: Audit) -> Iterator[str]:

@@ -22,6 +22,7 @@ from massart.recover import Recovery, recover
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
 from massart.rows import ArrayRows, FloatArray
 from massart.rules.formula import Formula, compose
+from massart.rules.terms import column
 
 # The rows find NaN and infinity where they read them anyway, and name the place.
 CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
@@ -148,7 +149,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         certificates: Sequence[Certificate],
     ) -> None:
         """Put the formulas of all outputs in words; coefficients have one column for each."""
-        columns = [(name, None) for name in self._names]
+        columns = [column(name) for name in self._names]
         formulas = (
             compose(TARGET, columns, *known, self._link())
             for known in zip(coef.T, exact, errors.T, certificates, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from massart.certificate.words import count, listed, name_of, share
 from massart.report.columns import clean
 from massart.report.findings import Findings
-from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Term
+from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ def coefficients(findings: Findings) -> Iterator[Coefficient]:
     digits = ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS
     for column, term in enumerate(formula.all_terms):
         is_constant = column == len(formula.terms)
+        if not term.is_shown:
+            continue
         evidence = ""
         if column in thin:
             evidence = f"left out: it rests on {count(thin[column], 'rows')}"
@@ -60,7 +62,7 @@ def coefficients(findings: Findings) -> Iterator[Coefficient]:
         )
 
 
-def _certainty(term: Term, digits: int, thin: bool) -> str:
+def _certainty(term: Summand, digits: int, thin: bool) -> str:
     if not term.determined:
         return "open"
     if thin:

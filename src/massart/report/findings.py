@@ -128,8 +128,12 @@ def called_wrong(certificate: Certificate, agree: BoolArray, last_place: BoolArr
 
 
 def usage_of(X: Any, agree: BoolArray, *, constant: bool) -> tuple[Usage, ...]:
-    """Return how many rows use each coefficient; X may be sparse."""
-    used = X != 0
-    counts = np.asarray(used.sum(axis=0)).ravel(), np.asarray(used[agree].sum(axis=0)).ravel()
-    found = [Usage(int(n), int(k)) for n, k in zip(*counts, strict=True)]
+    """Return how many rows use each coefficient; X may be sparse, or made when it is read."""
+    if isinstance(X, np.ndarray) or not hasattr(X, "terms"):
+        used = X != 0
+        counts = np.asarray(used.sum(axis=0)).ravel(), np.asarray(used[agree].sum(axis=0)).ravel()
+        found = [Usage(int(n), int(k)) for n, k in zip(*counts, strict=True)]
+    else:
+        columns = (X[:, j] != 0 for j in range(X.shape[1]))
+        found = [Usage(int(np.count_nonzero(used)), int(np.count_nonzero(used & agree))) for used in columns]
     return tuple([*found, Usage(len(agree), int(agree.sum()))] if constant else found)

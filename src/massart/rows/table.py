@@ -173,7 +173,7 @@ class ArrayRows:
 
     Parameters
     ----------
-    X : (n, d) array, memory map or sparse matrix
+    X : (n, d) array, memory map, sparse matrix, or a matrix whose rows are made when they are read
     y : (n,) or (n, m) array
     sample_weight : (n,) array, optional
     intercept : bool
@@ -191,12 +191,12 @@ class ArrayRows:
         intercept: bool = False,
         precision: float | None = None,
     ) -> None:
-        self._X = X if isinstance(X, np.ndarray) else _sparse_rows(X)
+        self._X = X if isinstance(X, np.ndarray) or hasattr(X, "terms") else _sparse_rows(X)
         if self._X.ndim != 2 or 0 in self._X.shape:
             raise ValueError(f"X must have at least one row and one column, got shape {self._X.shape}")
         if self._X.dtype.kind not in "fiub":
             raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
-        check_integers(self._X if isinstance(self._X, np.ndarray) else self._X.data, "X")
+        check_integers(getattr(self._X, "data", np.empty(0)) if not isinstance(self._X, np.ndarray) else self._X, "X")
         labels = check_labels(y, self._X.shape[0])
         self._y = labels[:, None] if labels.ndim == 1 else labels
         self._weights = check_weights(sample_weight, self._X.shape[0])

@@ -19,27 +19,26 @@ from massart.certificate import Certificate, Verdict
 from massart.certificate.words import INTERCEPT
 from massart.link import Link
 from massart.rows import FloatArray
+from massart.rules.matrix import TermMatrix
+from massart.rules.terms import Term, quoted
 
 SHOWN_DIGITS = 10
 ESTIMATE_DIGITS = 5
 
 _PIECES = re.compile(r"`[^`]*`|[^`]+|`")
 _BETWEEN_TERMS = re.compile(r" (?=[+-] )")
-_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _MOST_PLACES = 12
 _LARGEST_IN_FULL = 10**15
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """One coefficient and what it multiplies.
+class Summand:
+    """A coefficient times a term.
 
     Attributes
     ----------
-    column : str
-        Name of the column; that of the constant is "intercept".
-    level : str or None
-        The level of a category (the coefficient counts where the column has it), None for a number.
+    term : Term or None
+        None for the constant.
     coef : float
     exact : Fraction or None
         The coefficient exactly, where the rows support an exact value.
@@ -49,8 +48,7 @@ class Term:
         Whether the rows that agree determine it.
     """
 
-    column: str
-    level: str | None
+    term: Term | None
     coef: float
     exact: Fraction | None
     standard_error: float
@@ -59,7 +57,24 @@ class Term:
     @property
     def label(self) -> str:
         """What the coefficient multiplies, in words."""
-        return self.column if self.level is None else f"{self.column} = {self.level}"
+        return INTERCEPT if self.term is None else label_of(self.term)
+
+    @property
+    def column(self) -> str | None:
+        """The name of the column, if the term is one or a level of one; that of the constant is "intercept"."""
+        if self.term is None:
+            return INTERCEPT
+        return str(self.term.parts[0]) if self.term.is_column else None
+
+    @property
+    def level(self) -> str | None:
+        """The level, if the term is one."""
+        return str(self.term.parts[1]) if self.term is not None and self.term.op == "level" else None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a reader wants to see it: of a library only what is in the rule, of plain columns all."""
+        return self.coef != 0 or self.term is None or self.term.is_column
 
     def number(self, digits: int = SHOWN_DIGITS) -> str:
         """Return the coefficient as text: in full where it is exact, else as far as it is known, to so many digits."""
@@ -73,9 +88,9 @@ class Formula:
     Attributes
     ----------
     target : str
-    terms : tuple of Term
+    terms : tuple of Summand
         Without the constant.
-    intercept : Term or None
+    intercept : Summand or None
         None for a formula without a constant.
     link : Link
     noisy : bool
@@ -83,15 +98,16 @@ class Formula:
 
     Examples
     --------
-    >>> hours = Term("hours", None, 3.5, Fraction(7, 2), 0.0, True)
-    >>> north = Term("region", "north", -12.0, Fraction(-12), 0.0, True)
+    >>> from massart.rules.terms import column, level
+    >>> hours = Summand(column("hours"), 3.5, Fraction(7, 2), 0.0, True)
+    >>> north = Summand(level("region", "north"), -12.0, Fraction(-12), 0.0, True)
     >>> print(Formula("total", (hours, north), None, Link(), noisy=False))
     total = 3.5 * hours - 12 * (region = north) (when positive, else 0)
     """
 
     target: str
-    terms: tuple[Term, ...]
-    intercept: Term | None
+    terms: tuple[Summand, ...]
+    intercept: Summand | None
     link: Link
     noisy: bool
 
@@ -104,7 +120,7 @@ class Formula:
         return f"{quoted(self.target)} {equals} {''.join(self._sum(most_terms))}{self.clipping}"
 
     @property
-    def all_terms(self) -> tuple[Term, ...]:
+    def all_terms(self) -> tuple[Summand, ...]:
         """The terms in the order of the coefficients: the constant, if there is one, is the last."""
         return self.terms if self.intercept is None else (*self.terms, self.intercept)
 
@@ -119,7 +135,7 @@ class Formula:
         return np.array([term.coef for term in self.all_terms])
 
     @property
-    def undetermined(self) -> tuple[Term, ...]:
+    def undetermined(self) -> tuple[Summand, ...]:
         """Terms, the constant included, that the rows leave open."""
         return tuple(term for term in self.all_terms if not term.determined)
 
@@ -136,10 +152,10 @@ class Formula:
             return " (when positive, else 0)"
         return f" (clipped to {' and '.join(f'{word} {value:g}' for word, value in self._limits())})"
 
-    def predict(self, X: FloatArray) -> FloatArray:
+    def predict(self, X: FloatArray | TermMatrix) -> FloatArray:
         """Return what it gives for rows whose columns are the terms."""
         constant = 0.0 if self.intercept is None else self.intercept.coef
-        return self.link(X @ np.array([term.coef for term in self.terms]) + constant)
+        return self.link(np.asarray(X @ np.array([term.coef for term in self.terms])) + constant)
 
     def _limits(self) -> Iterator[tuple[str, float]]:
         if self.link.lower > -math.inf:
@@ -160,18 +176,19 @@ class Formula:
         if most_terms is not None and len(written) > most_terms:
             yield f" + {len(written) - most_terms} more terms"
 
-    def _product(self, term: Term, size: str) -> Iterator[str]:
+    def _product(self, term: Summand, size: str) -> Iterator[str]:
         if term is self.intercept:
             yield size
             return
         if size != "1":
             yield f"{size} * "
-        yield quoted(term.column) if term.level is None else f"({quoted(term.column)} = {quoted(term.level)})"
+        text = str(term.term)
+        yield f"({text})" if term.term is not None and term.term.op in ("+", "-") else text
 
 
 def compose(
     target: str,
-    columns: Sequence[tuple[str, str | None]],
+    columns: Sequence[Term],
     coef: FloatArray,
     exact: Sequence[Fraction | None],
     standard_errors: FloatArray,
@@ -183,8 +200,8 @@ def compose(
     Parameters
     ----------
     target : str
-    columns : sequence of pairs of str
-        Column and level of each coefficient; one coefficient more than pairs is the constant.
+    columns : sequence of Term
+        What each coefficient multiplies; one coefficient more than terms is the constant.
     coef : (d,) array
     exact : sequence of d Fraction or None
     standard_errors : (d,) array
@@ -193,9 +210,9 @@ def compose(
     link : Link
     """
     undetermined = {column for group in certificate.undetermined_columns for column in group}
-    places = [*columns, (INTERCEPT, None)]
+    places = [*columns, None]
     terms = tuple(
-        Term(*place, float(value), fraction, float(error), column not in undetermined)
+        Summand(place, float(value), fraction, float(error), column not in undetermined)
         for column, (place, value, fraction, error) in enumerate(
             zip(places, coef, exact, standard_errors, strict=False)
         )
@@ -231,9 +248,11 @@ def _decimal(exact: Fraction, places: int) -> Decimal:
     return Decimal(int(exact * 10**places)).scaleb(-places)
 
 
-def quoted(name: str) -> str:
-    """Return a name as it stands in a formula: in backquotes unless it is a plain word."""
-    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+def label_of(term: Term) -> str:
+    """Return a term in words: names of columns without backquotes."""
+    if term.op == "column":
+        return str(term.parts[0])
+    return f"{term.parts[0]} = {term.parts[1]}" if term.op == "level" else str(term)
 
 
 def pieces(formula: str) -> list[str]:

@@ -1,0 +1,70 @@
+"""The values of terms as a matrix that is made when it is read: a large table never holds all its terms at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from massart.rows import FloatArray
+from massart.rules.columns import Columns
+from massart.rules.terms import Term, TermError
+
+
+class TermMatrix:
+    """One column for each term, one row for each row of the table.
+
+    Parameters
+    ----------
+    columns : Columns
+    terms : sequence of Term
+
+    Raises
+    ------
+    TermError
+        If a term that looks at other rows has no value somewhere; others are looked at when rows are read.
+    """
+
+    ndim = 2
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, columns: Columns, terms: Sequence[Term]) -> None:
+        self.terms = tuple(terms)
+        self.shape = (columns.n_rows, len(self.terms))
+        self._columns = columns
+        self._ready = {term: term.evaluate(columns) for term in self.terms if term.needs_order}
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        """Return some rows, or with ``[:, j]`` one column."""
+        if isinstance(key, tuple):
+            rows, j = key
+            return self._values(self.terms[j], self._columns.take(rows), rows)
+        some = self._columns.take(key)
+        found = np.empty((some.n_rows, len(self.terms)), order="F")
+        for j, term in enumerate(self.terms):
+            found[:, j] = self._values(term, some, key)
+        return found
+
+    def __matmul__(self, w: FloatArray) -> FloatArray:
+        """Return the products with coefficients; terms whose coefficient is zero are not looked at."""
+        total = np.zeros(len(self))
+        for j in np.flatnonzero(w):
+            total += self[:, int(j)] * w[j]
+        return total
+
+    def _values(self, term: Term, some: Columns, rows: Any) -> FloatArray:
+        return self._ready[term][rows] if term in self._ready else term.evaluate(some)
+
+    def check(self) -> None:
+        """Raise TermError where a term has no finite value, naming the term and the row."""
+        for j, term in enumerate(self.terms):
+            values = self[:, j]
+            finite = np.isfinite(values)
+            if not finite.all():
+                row = int(np.argmin(finite))
+                what = "is too large" if np.isinf(values[row]) else "has no value"
+                raise TermError(f"the term {term} {what} in row {row + 1:,} of those that are judged")

@@ -1,0 +1,362 @@
+"""Terms: what a coefficient multiplies. Columns, products, powers, functions, levels, conditions, lags; as data.
+
+A term is a small tree of operations from a fixed list, so that a model file or a command line can hold one and nothing
+else can be run. :func:`massart.rules.language.parse` reads terms from text, ``str`` writes them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows import FloatArray
+from massart.rules.columns import Columns
+
+Part: TypeAlias = "Term | str | float | None"
+
+MOST_DEPTH = 20
+"""Operations inside each other that a term may have."""
+
+CONDITIONS = ("level", "within", "=")
+"""Operations that are 1 or 0."""
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_LONGEST_TEXT = 10_000
+_MOST_PARTS = 100
+
+
+class TermError(ValueError):
+    """A term that cannot be read or has no value; the message says which one and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An operation on other terms, columns and numbers.
+
+    Attributes
+    ----------
+    op : str
+        A key of `OPERATIONS`.
+    parts : tuple
+        Terms, and for leaves the name of a column, a level, numbers.
+
+    Examples
+    --------
+    >>> area = product(column("width"), power(column("height"), 2))
+    >>> print(area)
+    width * height^2
+    >>> area.evaluate(Columns({"width": np.array([2.0, 3.0]), "height": np.array([1.0, 4.0])}))
+    array([ 2., 48.])
+    """
+
+    op: str
+    parts: tuple[Part, ...]
+
+    def evaluate(self, columns: Columns) -> FloatArray:
+        """Return its value in every row; infinite or NaN where it has none."""
+        with np.errstate(all="ignore"):
+            return np.asarray(OPERATIONS[self.op].evaluate(columns, self.parts), dtype=np.float64)
+
+    def __str__(self) -> str:
+        return OPERATIONS[self.op].write(self.parts)
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column as it stands, or a level of one."""
+        return self.op in ("column", "level")
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether its value in a row depends on other rows."""
+        return self.op in ("lag", "cumsum") or any(part.needs_order for part in self.parts if isinstance(part, Term))
+
+    @property
+    def factors(self) -> tuple[Term, ...]:
+        """The factors of a product; a term that is none is its own."""
+        if self.op != "*":
+            return (self,)
+        return tuple(factor for part in self.parts if isinstance(part, Term) for factor in part.factors)
+
+    @property
+    def condition(self) -> Term | None:
+        """The condition or level that it is multiplied with, if there is one."""
+        return next((factor for factor in self.factors if factor.op in CONDITIONS), None)
+
+    def columns(self) -> Iterator[str]:
+        """Yield the columns that it reads, each as often as it does."""
+        if self.op in ("column", "level", "within"):
+            yield str(self.parts[0])
+        elif self.op in ("lag", "cumsum"):
+            yield from (str(part) for part in self.parts if part is not None)
+        else:
+            for part in self.parts:
+                if isinstance(part, Term):
+                    yield from part.columns()
+
+    def to_json(self) -> list[object]:
+        """Return it as nested lists."""
+        return [self.op, *(part.to_json() if isinstance(part, Term) else part for part in self.parts)]
+
+    @classmethod
+    def from_json(cls, content: object, depth: int = 0) -> Term:
+        """Return the term that `to_json` wrote; ValueError where that is none."""
+        if not isinstance(content, list) or not content or content[0] not in OPERATIONS:
+            raise ValueError(f"a term must be a list that begins with an operation, got {str(content)[:60]!r}")
+        if depth > MOST_DEPTH or len(content) > _MOST_PARTS:
+            raise ValueError("a term is too large")
+        op = str(content[0])
+        shape = OPERATIONS[op].shape
+        parts = tuple(_part(part, depth) for part in content[1:])
+        kinds = "".join("t" if isinstance(p, Term) else "s" if isinstance(p, str) else "n" for p in parts)
+        if not re.fullmatch(shape, kinds):
+            raise ValueError(f"{op} has wrong parts")
+        return cls(op, parts)
+
+
+def _part(part: object, depth: int) -> Part:
+    if isinstance(part, list):
+        return Term.from_json(part, depth + 1)
+    if part is None:
+        return None
+    if isinstance(part, str) and len(part) <= _LONGEST_TEXT:
+        return part
+    if isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part):
+        return float(part)
+    raise ValueError(f"a term cannot hold {str(part)[:60]!r}")
+
+
+def column(name: str) -> Term:
+    """Return a column of numbers."""
+    return Term("column", (name,))
+
+
+def level(name: str, value: str) -> Term:
+    """Return 1 where a column has a level, 0 elsewhere."""
+    return Term("level", (name, value))
+
+
+def within(name: str, low: float | None, high: float | None, closed: str = "right") -> Term:
+    """Return 1 where low < column <= high, or low <= column < high if it is closed on the left; None is no limit."""
+    return Term("within", (name, low, high, closed))
+
+
+def number(value: float) -> Term:
+    """Return a number."""
+    return Term("number", (float(value),))
+
+
+def product(*factors: Term) -> Term:
+    """Return a product; that of one factor is the factor."""
+    flat = tuple(inner for factor in factors for inner in factor.factors)
+    return flat[0] if len(flat) == 1 else Term("*", flat)
+
+
+def power(base: Term, exponent: float) -> Term:
+    """Return a power."""
+    return base if exponent == 1 else Term("^", (base, float(exponent)))
+
+
+def hinge(name: str, threshold: float) -> Term:
+    """Return max(0, column - threshold): what exceeds a threshold."""
+    return Term("max", (number(0), Term("-", (column(name), number(threshold)))))
+
+
+def quoted(name: str) -> str:
+    """Return a name as it stands in a formula: in backquotes unless it is a plain word."""
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+def plain_number(value: float) -> str:
+    """Return a number as people write it: 200, 0.5, 1e-07."""
+    return f"{value:.15g}"
+
+
+# --- what the operations do -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How an operation is evaluated and written.
+
+    Attributes
+    ----------
+    evaluate : callable
+        Of the columns and the parts.
+    write : callable
+        Of the parts.
+    shape : str
+        A pattern that its parts match: t for a term, s for a text, n for a number or nothing.
+    """
+
+    evaluate: Callable[[Columns, tuple[Any, ...]], Any]
+    write: Callable[[tuple[Any, ...]], str]
+    shape: str
+
+
+def _column(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
+    name = parts[0]
+    if name in columns.numbers:
+        return columns.numbers[name]
+    if name in columns.levels:
+        raise TermError(f"column {quoted(name)} holds text, and a term needs numbers; C({quoted(name)}) has its levels")
+    raise TermError(f"no column {quoted(name)} that holds numbers")
+
+
+def _level(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
+    name, value = parts
+    if name in columns.levels:
+        found = columns.levels[name]
+        place = found.names.index(value) if value in found.names else -1
+        return np.asarray(found.codes == place, dtype=np.float64)
+    return np.asarray(_column(columns, (name,)) == float(value), dtype=np.float64)
+
+
+def _within(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
+    name, low, high, closed = parts
+    values = _column(columns, (name,))
+    inside = np.ones(len(values), dtype=bool)
+    if low is not None:
+        inside &= values >= low if closed == "left" else values > low
+    if high is not None:
+        inside &= values < high if closed == "left" else values <= high
+    return inside.astype(np.float64)
+
+
+def _ordered(columns: Columns, parts: tuple[Any, ...], values_of: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Apply something to the values of a column in order, within groups."""
+    name, by, order = parts
+    values = _column(columns, (name,))
+    keys: list[NDArray[Any]] = [np.arange(len(values))]
+    if order is not None:
+        keys.append(_column(columns, (order,)))
+    if by is not None:
+        keys.append(columns.levels[by].codes if by in columns.levels else _column(columns, (by,)))
+    places = np.lexsort(keys)
+    group = keys[-1][places] if by is not None else np.zeros(len(values))
+    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    found = np.empty(len(values))
+    for start, end in zip(starts, np.r_[starts[1:], len(values)], strict=True):
+        found[places[start:end]] = values_of(values[places[start:end]])
+    return found
+
+
+def _lagged(values: FloatArray) -> FloatArray:
+    return np.concatenate([[np.nan], values[:-1]])
+
+
+def _running(values: FloatArray) -> FloatArray:
+    """Return running sums; those of cents are sums of whole numbers, which floats hold exactly."""
+    for scale in (1.0, 100.0, 10_000.0):
+        whole = np.round(values * scale)
+        if np.allclose(values * scale, whole, rtol=0, atol=1e-6) and np.abs(whole).sum() < 2**53:
+            return np.asarray(np.cumsum(whole) / scale)
+    return np.cumsum(values)
+
+
+def _month(days: FloatArray) -> FloatArray:
+    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return np.asarray(months % 12 + 1, dtype=np.float64)
+
+
+def _weekday(days: FloatArray) -> FloatArray:
+    return np.asarray((np.floor(days) + 3) % 7 + 1)  # 1 January 1970 was a Thursday; Monday is 1
+
+
+def _values(columns: Columns, parts: tuple[Any, ...]) -> list[Any]:
+    return [part.evaluate(columns) if part.op != "number" else part.parts[0] for part in parts]
+
+
+def _folded(function: Callable[[Any, Any], Any]) -> Callable[[Columns, tuple[Any, ...]], Any]:
+    def evaluate(columns: Columns, parts: tuple[Any, ...]) -> Any:
+        first, *others = _values(columns, parts)
+        for other in others:
+            first = function(first, other)
+        return np.broadcast_to(first, columns.n_rows)
+
+    return evaluate
+
+
+def _of_one(function: Callable[[FloatArray], FloatArray]) -> Callable[[Columns, tuple[Any, ...]], Any]:
+    return lambda columns, parts: function(np.asarray(parts[0].evaluate(columns), dtype=np.float64))
+
+
+def _called(name: str) -> Callable[[tuple[Any, ...]], str]:
+    return lambda parts: f"{name}({', '.join(map(str, parts))})"
+
+
+def _infix(sign: str, tight: tuple[str, ...]) -> Callable[[tuple[Any, ...]], str]:
+    """Write parts with a sign between them, in brackets where they bind less tightly."""
+
+    def write(parts: tuple[Any, ...]) -> str:
+        first, *others = parts
+        words = [str(first) if first.op not in tight else f"({first})"]
+        loose = (*tight, *_SAME.get(sign, ()))
+        words += [f"({part})" if part.op in loose else str(part) for part in others]
+        return sign.join(words)
+
+    return write
+
+
+_SAME = {" / ": ("*", "/"), " - ": ("+", "-")}
+_SUMS, _PRODUCTS = ("+", "-"), ("+", "-", "*", "/")
+
+
+def _write_power(parts: tuple[Any, ...]) -> str:
+    base, exponent = parts
+    text = str(base) if base.op in ("column", "log", "sqrt", "abs", "max", "min") else f"({base})"
+    return f"{text}^{plain_number(exponent)}" if exponent >= 0 else f"{text}^({plain_number(exponent)})"
+
+
+def _write_within(parts: tuple[Any, ...]) -> str:
+    name, low, high, closed = parts
+    above, below, under = (">=", "<", "<=") if closed == "left" else (">", "<=", "<")
+    words = quoted(name)
+    if low is not None and high is not None:
+        return f"({plain_number(low)} {under} {words} {below} {plain_number(high)})"
+    return f"({words} {above} {plain_number(low)})" if high is None else f"({words} {below} {plain_number(high)})"
+
+
+def _write_ordered(word: str) -> Callable[[tuple[Any, ...]], str]:
+    def write(parts: tuple[Any, ...]) -> str:
+        name, by, order = parts
+        options = [f"by={quoted(by)}"] if by is not None else []
+        options += [f"order={quoted(order)}"] if order is not None else []
+        return f"{word}({', '.join([quoted(name), *options])})"
+
+    return write
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "column": Operation(_column, lambda parts: quoted(parts[0]), "s"),
+    "level": Operation(_level, lambda parts: f"({quoted(parts[0])} = {quoted(parts[1])})", "ss"),
+    "within": Operation(_within, _write_within, "snns"),
+    "=": Operation(_folded(np.equal), lambda parts: f"({parts[0]} = {parts[1]})", "tt"),
+    "number": Operation(
+        lambda columns, parts: np.full(columns.n_rows, parts[0]), lambda parts: plain_number(parts[0]), "n"
+    ),
+    "*": Operation(_folded(np.multiply), _infix(" * ", _SUMS), "tt+"),
+    "/": Operation(_folded(np.divide), _infix(" / ", _SUMS), "tt"),
+    "+": Operation(_folded(np.add), _infix(" + ", ()), "tt+"),
+    "-": Operation(_folded(np.subtract), _infix(" - ", ()), "tt"),
+    "^": Operation(
+        lambda columns, parts: np.power(np.asarray(parts[0].evaluate(columns)), parts[1]), _write_power, "tn"
+    ),
+    "min": Operation(_folded(np.minimum), _called("min"), "tt+"),
+    "max": Operation(_folded(np.maximum), _called("max"), "tt+"),
+    "log": Operation(_of_one(np.log), _called("log"), "t"),
+    "sqrt": Operation(_of_one(np.sqrt), _called("sqrt"), "t"),
+    "abs": Operation(_of_one(np.abs), _called("abs"), "t"),
+    "month": Operation(_of_one(_month), _called("month"), "t"),
+    "weekday": Operation(_of_one(_weekday), _called("weekday"), "t"),
+    "lag": Operation(lambda columns, parts: _ordered(columns, parts, _lagged), _write_ordered("lag"), "s[sn][sn]"),
+    "cumsum": Operation(
+        lambda columns, parts: _ordered(columns, parts, _running), _write_ordered("cumsum"), "s[sn][sn]"
+    ),
+}
+"""All that terms can do."""

@@ -136,7 +136,11 @@ BROKEN_FILES: dict[str, tuple[str, str | bytes, list[str]]] = {
     "one column": ("t.csv", "total\n" + "1\n2\n3\n" * 9, ["t.csv", '"total"', "no other column"]),
     "no such target": ("t.csv", text().replace("total", "sum"), ["t.csv", '"total"', '"sum"']),
     "target is text": ("t.csv", with_column("total", lambda k: "abc"[k % 3]), ["t.csv", '"total"', "text"]),
-    "target is dates": ("t.csv", with_column("total", lambda k: f"2026-01-{k % 28 + 1:02d}"), ['"total"', "dates"]),
+    "target is moments": (
+        "t.csv",
+        with_column("total", lambda k: f"2026-01-{k % 28 + 1:02d} 10:30"),
+        ['"total"', "dates or times"],
+    ),
     "target is missing": ("t.csv", with_column("total", lambda _: "NA"), ["t.csv", '"total"', "empty"]),
     "target is blank": ("t.csv", with_column("total", lambda _: ""), ["t.csv", '"total"', "empty"]),
     "text among the numbers": ("t.csv", with_cell(6, "hours", "oops"), ["t.csv", '"hours"', "row 6", "oops"]),

@@ -7,7 +7,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.table import Category, Flag, Number, TableError, encode, make_plan, read_table, table_of
+from massart.table import Category, Date, Flag, Number, TableError, encode, make_plan, read_table, table_of
 
 N = 100
 TOTAL = list(range(N))
@@ -43,6 +43,23 @@ INPUTS = {
     "Namibia": (["NA" if n % 3 else "DE" for n in range(N)], Category("thing", ("DE",), "NA")),
     "codes": (pa.array([n % 2 for n in range(N)]).dictionary_encode(), Category("thing", ("1",), "0")),
     "some numbers": (["1" if n % 3 else "a" for n in range(N)], Category("thing", ("a",), "1")),
+    "dates": (DAYS, Date("thing")),
+    "coded dates": (pa.array(DAYS).dictionary_encode(), Date("thing")),
+    "nanoseconds": (pa.array(DAYS).cast(pa.timestamp("ns")), Date("thing")),
+    "milliseconds": (pa.array(DAYS).cast(pa.date64()), Date("thing")),
+    "noon": (pa.array([n * 43_200 for n in range(N)], pa.timestamp("s", "UTC")), Date("thing")),
+    **{
+        f"text dates {form}": ([day.strftime(form) for day in DAYS], Date("thing", order))
+        for form, order in {
+            **dict.fromkeys(("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%dT%H:%M:%SZ"), "ymd"),
+            **dict.fromkeys(("%Y-%m-%d %H:%M:%S.000", "%Y/%m/%d %H:%M"), "ymd"),
+            **dict.fromkeys(("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y %H:%M:%S"), "dmy"),
+            "%m/%d/%Y": "mdy",
+        }.items()
+    },
+    "days of one digit": ([f"{day.month}/{day.day}/{day.year}" for day in DAYS], Date("thing", "mdy")),
+    "assumed day": ([f"{n % 12 + 1}.{n % 5 + 1}.2024" for n in range(N)], Date("thing", "dmy")),
+    "day like month": ([f"{n % 12 + 1}/{n % 12 + 1}/2024" for n in range(N)], Date("thing", "dmy")),
 }
 
 
@@ -53,8 +70,8 @@ def test_columns_become_inputs(kind):
 
 
 LEFT_OUT = {
-    "dates": (DAYS, "dates"),
-    "timestamps": (pa.array(range(N), pa.timestamp("us")), "dates"),
+    "timestamps": (pa.array(range(N), pa.timestamp("us")), "dates with times of the day"),
+    "time zone": (pa.array(DAYS).cast(pa.timestamp("us")).cast(pa.timestamp("us", "Asia/Tokyo")), "time zone"),
     "times": (pa.array(range(N), pa.time32("s")), "times"),
     "durations": (pa.array(range(N), pa.duration("s")), "durations"),
     "lists": ([[n] for n in range(N)], "lists"),
@@ -70,14 +87,22 @@ LEFT_OUT = {
     "constant number text": (["3,5"] * N, "3.5 in every row"),
     "constant boolean": ([True] * N, "every row"),
     "free text": ([f"note {n}" for n in range(N)], "identifier or free text: 100 different values"),
-    "dictionary of dates": (pa.array(DAYS).dictionary_encode(), "dates"),
+    "constant dates": ([DAYS[3]] * N, "2024-01-04 in every row"),
+    "constant text dates": (["04.01.2024"] * N, "2024-01-04 in every row"),
     **{
         f"text dates {form}": ([day.strftime(form) for day in DAYS], "dates")
         for form in (
-            *("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%y", "%Y/%m/%d", "%d %b %Y", "%B %d, %Y", "%d-%b-%y"),
-            *("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.000", "%m/%d/%Y %I:%M %p", "%b %Y"),
+            *("%d/%m/%y", "%y-%m-%d", "%d %b %Y", "%B %d, %Y", "%d-%b-%y", "%b %Y", "%Y-%m-%dT%H:%M:%S+02:00"),
+            *("%m/%d/%Y %I:%M %p", "%Y-%m-%d 10:30"),
         )
     },
+    "day or month": ([f"{n % 12 + 1}/{n % 5 + 1}/2024" for n in range(N)], 'whether "6/1/2024"'),
+    "mixed forms": ([day.strftime("%d/%m/%Y" if day.month > 1 else "%Y-%m-%d") for day in DAYS], "different forms"),
+    "mixed signs": ([day.strftime("%d/%m/%Y" if day.month > 1 else "%d.%m.%Y") for day in DAYS], "different forms"),
+    "mixed orders": ([day.strftime("%d/%m/%Y" if day.month > 1 else "%m/%d/%Y") for day in DAYS], "different forms"),
+    "30 February": ([*[str(day) for day in DAYS[1:]], "2024-02-30"], '"2024-02-30" is none'),
+    "29 February": ([*[str(day) for day in DAYS[1:]], "2023-02-29"], '"2023-02-29" is none'),
+    "text among dates": ([*[str(day) for day in DAYS[1:]], "later"], '"later" is none'),
     "clock": ([f"{n % 24}:{n % 60:02}" for n in range(N)], "dates"),
 }
 
@@ -187,7 +212,7 @@ def test_features_are_taken_as_given():
         ({"id_column": "x"}, ['no column "x"']),
         ({"group_column": "x"}, ['no column "x"']),
         ({"exclude": ["a", "b"]}, ["no column is left"]),
-        ({"target": "day"}, ["target", '"day"', "dates"]),
+        ({"features": ["day"]}, ["no column is left", 'dates in "day"']),
     ],
 )
 def test_requests_that_cannot_be_met_are_errors(options, words):

@@ -8,8 +8,9 @@ except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: install massart[io]") from None
 
 from massart.table.corrections import replaced
+from massart.table.dates import date_texts
 from massart.table.design import Design, column_values, encode
-from massart.table.encoding import Category, Encoding, Flag, Number
+from massart.table.encoding import Category, Date, Encoding, Flag, Number
 from massart.table.frames import table_of
 from massart.table.grouping import groups_of, precision_of_columns
 from massart.table.plan import Plan, make_plan
@@ -19,6 +20,7 @@ from massart.table.writing import check_output, csv_text, write_columns, write_t
 
 __all__ = [
     "Category",
+    "Date",
     "Design",
     "Encoding",
     "Flag",
@@ -30,6 +32,7 @@ __all__ = [
     "check_output",
     "column_values",
     "csv_text",
+    "date_texts",
     "encode",
     "free_name",
     "groups_of",

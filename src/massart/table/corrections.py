@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from massart.rows import FloatArray
+from massart.table.dates import as_dates, is_date
 from massart.table.design import column_values
-from massart.table.encoding import Number
+from massart.table.encoding import Date, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.levels import is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, read_numbers
-from massart.table.roles import unit_of
+from massart.table.roles import role_of, unit_of
 from massart.table.table import Table
 
 _SHORT_DIGITS = 9
@@ -32,7 +33,7 @@ def replaced(
     ----------
     table : Table
     column : str
-        A column of numbers, or of text that can be read as numbers.
+        A column of numbers or dates, or of text that can be read as such.
     rows : array of row numbers
         From 0.
     values : array
@@ -43,17 +44,20 @@ def replaced(
     Returns
     -------
     Table
-        The column holds integers if all its numbers are whole, and floats otherwise; missing values stay missing.
+        The column holds integers if all its numbers are whole, and floats otherwise; dates are in ISO form; missing
+        values stay missing.
     """
     if original in table.column_names:
         raise TableError(f"{table.name}: there is a column {quote(original)} already")
     before = table.column(column)
-    numbers = column_values(table, _entry(table, column))
+    entry = _entry(table, column)
+    numbers = column_values(table, entry)
     numbers[np.asarray(rows, dtype=np.intp)] = shortened(np.asarray(values, dtype=np.float64))
     missing = np.isnan(numbers)
-    after = pa.array(numbers, mask=missing)
+    after = as_dates(numbers) if isinstance(entry, Date) else pa.array(numbers, mask=missing)
     whole = bool((numbers[~missing] == np.round(numbers[~missing])).all())
-    if whole and not pa.types.is_floating(before.type) and np.abs(numbers[~missing]).max(initial=0) <= LARGEST_EXACT:
+    integers = whole and not isinstance(entry, Date) and not pa.types.is_floating(before.type)
+    if integers and np.abs(numbers[~missing]).max(initial=0) <= LARGEST_EXACT:
         after = pc.cast(after, pa.int64())
     place = table.column_names.index(column)
     arrow = table.arrow.set_column(place, column, after).add_column(place + 1, original, before)
@@ -63,10 +67,16 @@ def replaced(
     return replace(table, arrow=arrow, spellings=spellings)
 
 
-def _entry(table: Table, column: str) -> Number:
+def _entry(table: Table, column: str) -> Target:
     """Return how to read a column as numbers."""
-    if not is_text(table.column(column).type):
+    kind = table.column(column).type
+    if is_date(kind):
+        return Date(column)
+    if not is_text(kind):
         return Number(column)
+    found = role_of(table, column, asked=True).entry
+    if isinstance(found, Date):
+        return found
     levels = levels_of(table.column(column))
     numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
     unit, _ = unit_of(levels, numbers)

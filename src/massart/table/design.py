@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from massart.rows import BoolArray, FloatArray
 from massart.rules.columns import Columns
 from massart.rules.columns import Levels as Coded
-from massart.table.encoding import Category, Encoding, Flag, Number
+from massart.table.dates import days_of, is_date, read_dates
+from massart.table.encoding import Category, Date, Encoding, Flag, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.levels import Levels, is_text, levels_of
-from massart.table.numbers import LARGEST_EXACT, read_numbers
+from massart.table.numbers import LARGEST_EXACT, is_missing, read_numbers
 from massart.table.roles import text_among_numbers, unfit_type, words_for_flags
 from massart.table.table import Table
 from massart.table.views import view
@@ -39,7 +40,7 @@ class Design:
         In Fortran order.
     y : (n,) array or None
     columns : Columns
-        The same rows as terms see them; its numbers are columns of X.
+        The same rows as terms see them; numbers that are columns of X lie there.
     kept : (n,) array
         The row of the table, from 0, behind each row of X.
     n_total : int
@@ -82,7 +83,13 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     place = 0
     moving: dict[str, FloatArray] = {}
     codes: dict[str, NDArray[np.int32]] = {}
+    dates: dict[str, FloatArray] = {}
+    date_terms = encoding.has_date_terms
     for entry in encoding.inputs:
+        if isinstance(entry, Date) and not date_terms:
+            dates[entry.column] = np.empty(n)
+            _fill(table, entry, dates[entry.column], gaps)
+            continue
         part = columns[place : place + len(entry.terms)]
         place += len(entry.terms)
         if isinstance(entry, Category):
@@ -98,7 +105,7 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     if y is not None:
         _fill(table, encoding.target, y, gaps)
     if not gaps.any:
-        seen = _columns(encoding, columns.T, codes)
+        seen = _columns(encoding, columns.T, codes, dates)
         return Design(columns.T, y, seen, np.arange(n, dtype=np.intp), n, tuple(gaps.remarks))
     if strict:
         raise gaps.error(table)
@@ -107,18 +114,25 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     if kept.size == 0:
         raise TableError(f"{table.name}: no row is left. {notice}")
     X = columns[:, kept].T if complete else _compressed(columns, kept)  # the table may live in these columns
-    seen = _columns(encoding, X, {name: values[kept] for name, values in codes.items()})
+    codes = {name: values[kept] for name, values in codes.items()}
+    dates = {name: values[kept] for name, values in dates.items()}
+    seen = _columns(encoding, X, codes, dates)
     return Design(X, None if y is None else y[kept], seen, kept, n, (notice, *gaps.remarks))
 
 
-def _columns(encoding: Encoding, X: FloatArray, codes: dict[str, NDArray[np.int32]]) -> Columns:
+def _columns(
+    encoding: Encoding, X: FloatArray, codes: dict[str, NDArray[np.int32]], dates: dict[str, FloatArray]
+) -> Columns:
     places = {column: place for place, (column, level) in enumerate(encoding.terms) if level is None}
-    levels = {
-        entry.column: Coded(codes[entry.column], entry.all_levels)
-        for entry in encoding.inputs
-        if isinstance(entry, Category)
-    }
-    return Columns({column: X[:, place] for column, place in places.items()}, levels)
+    numbers: dict[str, FloatArray] = {}
+    levels: dict[str, Coded] = {}
+    for entry in encoding.inputs:
+        if isinstance(entry, Category):
+            levels[entry.column] = Coded(codes[entry.column], entry.all_levels)
+        else:
+            place = places.get(entry.column)
+            numbers[entry.column] = dates[entry.column] if place is None else X[:, place]
+    return Columns(numbers, levels, frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date)))
 
 
 def _move(table: Table, columns: dict[str, FloatArray]) -> None:
@@ -130,7 +144,7 @@ def _move(table: Table, columns: dict[str, FloatArray]) -> None:
     columns.clear()
 
 
-def column_values(table: Table, entry: Number | Flag) -> FloatArray:
+def column_values(table: Table, entry: Target) -> FloatArray:
     """Return one column as numbers, NaN where a value is missing."""
     values = np.empty(table.n_rows)
     _fill(table, entry, values, _Gaps(table.n_rows))
@@ -230,8 +244,12 @@ def _readable(table: Table, name: str) -> pa.ChunkedArray:
     return column
 
 
-def _fill(table: Table, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> None:
+def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
     """Fill `out` with the numbers of an entry, and note the rows without a value."""
+    if isinstance(entry, Date):
+        spelling = _fill_dates(table, entry, out)
+        gaps.add(entry.column, np.isnan(out), spelling)
+        return
     column = _readable(table, entry.column)
     if is_text(column.type):
         spelling = _fill_text(table, column, entry, out, gaps)
@@ -252,6 +270,31 @@ def _fill(table: Table, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> N
             "which is infinite or too large for a number"
         )
     gaps.add(entry.column, missing, spelling)
+
+
+def _fill_dates(table: Table, entry: Date, out: FloatArray) -> str:
+    """Fill `out` with days, and return the spelling that most missing values have, "" if they are empty."""
+    column = table.column(entry.column)
+    if is_text(column.type):
+        levels = levels_of(column)
+        days, missing = read_dates(levels.texts, entry.order), is_missing(levels.texts)
+        strange = np.isnan(days) & ~missing
+        if strange.any():
+            row = levels.first_row(strange)
+            raise TableError(
+                f"{table.name}: column {quote(entry.column)} should hold dates, but row {row + 1:,} has "
+                f"{quote(levels.text(row))}"
+            )
+        np.take(np.append(days, np.nan), levels.codes, out=out, mode="wrap")
+        return _most_frequent(levels, missing)
+    if pa.types.is_null(column.type):
+        out[:] = np.nan
+    else:
+        days, why = days_of(column) if is_date(column.type) else (out, "it holds no dates")
+        if why:
+            raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {why}")
+        out[:] = days
+    return table.spellings.get(entry.column, "")
 
 
 def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) -> NDArray[np.int32]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from massart.table.dates import ORDERS, Order
 from massart.table.errors import TableError, quote
 from massart.table.units import LONGEST_UNIT
 
@@ -93,7 +94,32 @@ class Category:
         return {"kind": "category", "column": self.column, "levels": list(self.levels), "base": self.base}
 
 
-Input: TypeAlias = Number | Flag | Category
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A column of dates, as days since 1970-01-01.
+
+    Attributes
+    ----------
+    column : str
+    order : str
+        Of day, month and year in those that are text: "ymd", "dmy" or "mdy".
+    """
+
+    column: str
+    order: Order = "ymd"
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """One column of X, where dates have one."""
+        return ((self.column, None),)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"kind": "date", "column": self.column, "order": self.order}
+
+
+Input: TypeAlias = Number | Flag | Category | Date
+Target: TypeAlias = Number | Flag | Date
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +128,26 @@ class Encoding:
 
     Attributes
     ----------
-    target : Number or Flag
-    inputs : tuple of Number, Flag and Category
+    target : Number, Flag or Date
+    inputs : tuple of Number, Flag, Category and Date
     """
 
-    target: Number | Flag
+    target: Target
     inputs: tuple[Input, ...]
+
+    @property
+    def has_date_terms(self) -> bool:
+        """Whether dates have columns of X: where the target is a date, and where there are no other inputs.
+
+        Elsewhere the days since 1970 say nothing by themselves.
+        """
+        return isinstance(self.target, Date) or all(isinstance(entry, Date) for entry in self.inputs)
 
     @property
     def terms(self) -> tuple[tuple[str, str | None], ...]:
         """The column and, for a category, the level behind each column of X."""
-        return tuple(term for entry in self.inputs for term in entry.terms)
+        with_dates = self.has_date_terms
+        return tuple(term for entry in self.inputs if with_dates or not isinstance(entry, Date) for term in entry.terms)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +170,7 @@ class Encoding:
         fields = _mapping(content, "the encoding", {"target", "inputs"})
         target = _entry(fields["target"], "target")
         if isinstance(target, Category):
-            raise TableError("encoding: target must be a number or a flag, not a category")
+            raise TableError("encoding: target must be a number, a flag or a date, not a category")
         listed = _sequence(fields["inputs"], "inputs", MOST_INPUTS)
         inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(listed))
         columns = [entry.column for entry in inputs]
@@ -161,8 +196,14 @@ def _entry(content: object, where: str) -> Input:
         return Flag(_text(fields["column"], f"{where}.column"))
     if kind == "category":
         return _category(_mapping(content, where, {"kind", "column", "levels", "base"}), where)
+    if kind == "date":
+        fields = _mapping(content, where, {"kind", "column", "order"})
+        order = next((order for order in ORDERS if order == fields["order"]), None)
+        if order is None:
+            raise TableError(f'encoding: {where}.order must be "ymd", "dmy" or "mdy"')
+        return Date(_text(fields["column"], f"{where}.column"), order)
     _mapping(content, where, None)
-    raise TableError(f'encoding: {where}.kind must be "number", "flag" or "category", got {quote(kind)}')
+    raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
 
 
 def _category(fields: Mapping[str, object], where: str) -> Category:

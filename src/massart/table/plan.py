@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.table.encoding import Category, Encoding, Flag, Input, Number
+from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.levels import is_text
 from massart.table.roles import Role, role_of
@@ -59,7 +59,7 @@ def make_plan(
     ----------
     table : Table
     target : str
-        The column to explain: numbers, or yes and no.
+        The column to explain: numbers, yes and no, or dates.
     features : sequence of str, optional
         Exactly these are inputs; by default all columns that can be.
     exclude : sequence of str
@@ -97,6 +97,9 @@ def make_plan(
         found, notice = _judged(table, name, role, intercept, features is not None, name == group_column)
         inputs += [] if found is None else [found]
         notices += [notice] if notice else []
+    if len(inputs) == 1 and isinstance(inputs[0], Date) and not isinstance(entry, Date):
+        alone = quote(inputs[0].column)
+        raise TableError(f"{table.name}: no column is left to explain {quote(target)} with but the dates in {alone}")
     if not inputs:
         because = " ".join(notices[:3]) or "The table has no other column."
         raise TableError(f"{table.name}: no column is left to explain {quote(target)} with. {because}")
@@ -133,14 +136,17 @@ def _refuse_both(table: Table, name: str | None, one: str, others: Iterable[str 
         raise TableError(f"{table.name}: column {quote(name)} cannot be both {one} and {other}")
 
 
-def _target_entry(table: Table, target: str) -> tuple[Number | Flag, list[str]]:
+def _target_entry(table: Table, target: str) -> tuple[Target, list[str]]:
     role = role_of(table, target, asked=True)
     if role.constant and not isinstance(role.entry, Category):
         return role.entry or Number(target), []
     if role.entry is None or isinstance(role.entry, Category):
         why = role.why or role.doubt or "it holds text"
         raise TableError(f"{table.name}: the target {quote(target)} has to hold numbers, but {why}")
-    return role.entry, [role.notice] if role.notice else []
+    notices = [role.notice] if role.notice else []
+    if isinstance(role.entry, Date):
+        notices.append(f"The dates in {quote(target)} are counted in days since 1970-01-01.")
+    return role.entry, notices
 
 
 def _judged(

@@ -1,17 +1,18 @@
-"""What a column can serve as: a number, yes or no, a category; or why it cannot be an input."""
+"""What a column can serve as: a number, yes or no, a category, a date; or why it cannot be an input."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.rows import BoolArray
-from massart.table.encoding import MOST_LEVELS, Category, Flag, Input, Number
+from massart.rows import BoolArray, FloatArray
+from massart.table.dates import date_texts, days_of, is_date, order_of, read_dates
+from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
 from massart.table.errors import TableError, quote
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import Numbers, in_ascii, is_missing, read_numbers
@@ -45,10 +46,10 @@ class Role:
 
     Attributes
     ----------
-    entry : Number, Flag, Category or None
+    entry : Number, Flag, Category, Date or None
         None if it cannot be an input.
     why : str
-        Why it cannot, or need not: "it holds dates"; empty otherwise.
+        Why it cannot, or need not: "it holds lists"; empty otherwise.
     notice : str
         How it was interpreted, as a sentence; empty where nothing was.
     constant : bool
@@ -89,6 +90,8 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     n_present = len(column) - column.null_count if levels is None else levels.n_present
     if n_present == 0:
         return Role(None, "it is empty")
+    if is_date(column.type):
+        return _role_of_days(Date(name), *days_of(column), asked)
     if unfit:
         return Role(None, unfit)
     if 2 * n_present < len(column) and not asked:
@@ -203,8 +206,8 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
             return _role_of_number_text(name, levels, numbers, asked)
         if n_numbers >= NUMBERS_SHARE * present:
             raise text_among_numbers(table, name, levels, numbers)
-        if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * levels.n_present:
-            return Role(None, "it holds dates")
+        if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * present:
+            return _role_of_date_text(name, levels, numbers.missing, asked)
         unit, doubt = unit_of(levels, numbers)
         if unit is not None:
             numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
@@ -229,6 +232,35 @@ def _may_be_numbers_or_dates(levels: Levels) -> bool:
 
 def _dates(texts: pa.Array) -> BoolArray:
     return flags(pc.match_substring_regex(texts, _DATE))
+
+
+def _role_of_date_text(name: str, levels: Levels, missing: BoolArray, asked: bool) -> Role:
+    order, doubt = order_of(levels.texts.filter(pa.array(~missing)))
+    if order is None:
+        return Role(None, doubt)
+    days = read_dates(levels.texts, order)
+    role = _role_of_days(Date(name, order), np.append(days, np.nan)[levels.codes], "", asked)
+    if role.why:
+        return role
+    notice = f"Read the text in {quote(name)} as dates"
+    if order != "ymd":
+        late = int(np.nanargmax(days))
+        notice += f": {quote(levels.texts[late].as_py())} is {date_texts(days)[late]}"
+    if doubt:
+        notice += f"; {doubt}, and the day was assumed"
+    return replace(role, notice=notice + ".")
+
+
+def _role_of_days(entry: Date, days: FloatArray, why: str, asked: bool) -> Role:
+    if why:
+        return Role(None, why)
+    present = days[~np.isnan(days)]
+    if len(present) < len(days) and not asked:
+        # Few rules need it, and as an input it would cost the rows of all others.
+        return Role(None, f"it holds dates and is empty in {len(days) - len(present):,} of {len(days):,} rows")
+    if present.min() == present.max():
+        return Role(entry, f"it is {date_texts(present[:1])[0]} in every row", constant=True)
+    return Role(entry)
 
 
 def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: bool, unit: str | None = None) -> Role:

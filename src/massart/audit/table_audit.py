@@ -274,6 +274,7 @@ def audit_table(
     group_column: str | None = None,
     error_unit: str | None = None,
     wrong_at_most: float = 0.5,
+    looks: float = 1.0,
     tolerance: float | Literal["auto"] = "auto",
     intercept: bool = True,
     strict: bool = False,
@@ -303,6 +304,8 @@ def audit_table(
     wrong_at_most : float
         The probability with which a label is wrong at most, as far as you know: CONFIRMED assumes it. With an
         `error_unit`, the probability that a unit has any wrong row.
+    looks : float
+        Where the answers of several calls are claimed together, among how many what may fail is shared.
     tolerance : "auto" or float
         Largest residual of a row that follows the formula; see :class:`massart.MassartRegressor`.
     intercept : bool
@@ -348,7 +351,7 @@ def audit_table(
         model,
         tolerance=tolerance,
         seed=seed,
-        assumption=Assumption(wrong_at_most=wrong_at_most),
+        assumption=Assumption(wrong_at_most=wrong_at_most, looks=looks),
         units=None if units is None else units[design.kept],
         callback=callback,
     )

@@ -20,6 +20,7 @@ from massart.table import (
     TableError,
     encode,
     make_plan,
+    precision_of_columns,
     read_table,
     replaced,
     table_of,
@@ -229,3 +230,66 @@ def test_a_date_follows_from_another_one():
     assert 'The dates in "due" are counted in days since 1970-01-01.' in found.notices
     between = audit_table({"start": content["start"], "due": due, "y": [30 if k % 4 else k for k in range(300)]}, "y")
     assert str(between.formula) == "y = -start + due"
+
+
+CODES = [101, 7, 7, None] * 5
+AS_CODES = {
+    "integers": pa.array(CODES, pa.int16()),
+    "floats": pa.array(CODES, pa.float64()),
+    "NaN": pa.array([float("nan") if code is None else code for code in CODES], pa.float32()),
+    "half floats": pa.array(np.array([np.nan if code is None else code for code in CODES], np.float16)),
+    "decimals": pa.array(CODES, pa.decimal128(9, 0)),
+    "dictionary": pa.array(CODES).dictionary_encode(),
+    "text": pa.array([None if code is None else f" {code}" for code in CODES]),
+}
+
+
+@pytest.mark.parametrize("kind", AS_CODES)
+def test_codes_are_a_category_where_that_is_asked_for(kind):
+    table = table_of({"code": AS_CODES[kind], "x": range(20), "y": range(20)})
+    plan = make_plan(table, "y", category=["code"])
+    assert plan.encoding.inputs[0] == Category("code", ("101",), "7")
+    assert plan.notices[0].startswith('Read "code" as a category with 2 levels; "7", the most frequent one,')
+    for other in AS_CODES.values():  # the same levels, however another table holds them
+        design = encode(table_of({"code": other, "x": range(20), "y": range(20)}), plan.encoding)
+        assert design.kept.tolist() == [k for k in range(20) if k % 4 < 3]
+        assert design.columns.levels["code"].codes.tolist() == [1, 0, 0] * 5
+        assert design.X[:, 0].tolist() == [1.0, 0.0, 0.0] * 5
+        assert design.notices[0].startswith('5 of 20 rows left out: 5 have no "code".')
+
+
+def test_whatever_a_category_holds_its_values_are_levels():
+    days = calendar()["start"]
+    columns = {"half": [0.5, 2.0] * 30, "flag": [True, False] * 30, "day": days, "id": [*range(60)], "one": [3] * 60}
+    table = table_of(columns | {"y": range(60)})
+    plan = make_plan(table, "y", category=list(columns))
+    assert plan.id_column is None
+    seen = encode(table, plan.encoding).columns.levels
+    assert set(seen) == set(columns) - {"one"}  # which is constant
+    assert seen["half"].names == ("0.5", "2")
+    assert seen["flag"].names == ("false", "true")
+    assert [seen["day"].names[code] for code in seen["day"].codes] == list(map(str, days))
+    assert [seen["id"].names[code] for code in seen["id"].codes] == list(map(str, range(60)))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"category": ["y"]}, "both the target and a category"),
+        ({"category": ["cod"]}, 'no column "cod".*code'),
+        ({"category": ["many"]}, "it has 201 different values, more than 200 .leave it out"),
+        ({"category": ["code"], "exclude": ["code"]}, "both a category and excluded"),
+        ({"category": ["code"], "id_column": "code"}, "both the id and a category"),
+        ({"category": ["code"], "features": ["many"]}, "not a feature: list it there"),
+    ],
+)
+def test_categories_that_cannot_be_are_errors(options, words):
+    table = table_of({"code": [k % 3 for k in range(402)], "many": [k % 201 for k in range(402)], "y": range(402)})
+    with pytest.raises(TableError, match=words):
+        make_plan(table, "y", **options)
+
+
+def test_the_precision_of_codes_is_not_that_of_numbers():
+    table = table_of({"code": np.array([1, 2] * 9, np.float32), "x": np.arange(18.0), "y": np.arange(18.0)})
+    coarse = precision_of_columns(table, make_plan(table, "y").encoding)
+    assert precision_of_columns(table, make_plan(table, "y", category=["code"]).encoding) < coarse

@@ -19,6 +19,7 @@ from massart.rules.columns import Levels as Coded
 from massart.table.dates import days_of, is_date, read_dates
 from massart.table.encoding import Category, Date, Encoding, Flag, Number, Target
 from massart.table.errors import TableError, quote
+from massart.table.grouping import levels_as_written
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, is_missing, read_numbers
 from massart.table.roles import text_among_numbers, unfit_type, words_for_flags
@@ -235,22 +236,16 @@ def _compressed(columns: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
     return flat[: d * m].reshape(d, m).T
 
 
-def _readable(table: Table, name: str) -> pa.ChunkedArray:
-    """Return a column; TableError if its type has no numbers or texts in it."""
-    column = table.column(name)
-    unfit = unfit_type(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
-    if unfit:
-        raise TableError(f"{table.name}: column {quote(name)} cannot be read as it was before: {unfit}")
-    return column
-
-
 def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
     """Fill `out` with the numbers of an entry, and note the rows without a value."""
     if isinstance(entry, Date):
         spelling = _fill_dates(table, entry, out)
         gaps.add(entry.column, np.isnan(out), spelling)
         return
-    column = _readable(table, entry.column)
+    column = table.column(entry.column)
+    unfit = unfit_type(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+    if unfit:
+        raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {unfit}")
     if is_text(column.type):
         spelling = _fill_text(table, column, entry, out, gaps)
     else:
@@ -299,11 +294,7 @@ def _fill_dates(table: Table, entry: Date, out: FloatArray) -> str:
 
 def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) -> NDArray[np.int32]:
     """Fill the rows of `out`, one for each level with a term, note the rows without one, and return the codes."""
-    column = _readable(table, entry.column)
-    if pa.types.is_null(column.type):
-        gaps.add(entry.column, np.ones(len(column), dtype=bool), "")
-        return np.full(len(column), -1, dtype=np.int32)
-    levels = levels_of(column)
+    levels = levels_as_written(table.column(entry.column))
     known = {level: place for place, level in enumerate(entry.all_levels)}
     unknown = len(known)
     renamed = np.array([known.get(text, unknown) for text in levels.texts.to_pylist()] + [-1], dtype=np.int32)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.levels import is_text
-from massart.table.roles import Role, role_of
+from massart.table.roles import Role, role_as_category, role_of
 from massart.table.table import Table
 
 _ID_WORDS = frozenset(
@@ -49,6 +49,7 @@ def make_plan(
     *,
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
+    category: Sequence[str] = (),
     id_column: str | None = None,
     group_column: str | None = None,
     intercept: bool = True,
@@ -64,6 +65,8 @@ def make_plan(
         Exactly these are inputs; by default all columns that can be.
     exclude : sequence of str
         Columns that are no inputs.
+    category : sequence of str
+        Inputs that are categories whatever they hold, such as codes that are written as numbers.
     id_column : str, optional
         Names the rows; by default a column that is called an id and whose values all differ.
     group_column : str, optional
@@ -77,9 +80,9 @@ def make_plan(
         For unknown columns, columns that cannot be what was asked for, text among numbers, and if no input is left.
     """
     features = None if features is None else tuple(features)
-    _check_request(table, target, features, tuple(exclude), id_column, group_column)
+    _check_request(table, target, features, tuple(exclude), tuple(category), id_column, group_column)
     entry, notices = _target_entry(table, target)
-    taken = {target, id_column, *exclude, *(features or ())}
+    taken = {target, id_column, *exclude, *category, *(features or ())}
     called_ids = [name for name in table.column_names if name not in taken and _names_rows(table, name)]
     if id_column is None and called_ids:
         id_column = called_ids[0]
@@ -93,7 +96,10 @@ def make_plan(
         candidates = features
     inputs: list[Input] = []
     for name in candidates:
-        role = role_of(table, name, asked=features is not None, with_base=intercept)
+        if name in category:
+            role = role_as_category(table, name, with_base=intercept)
+        else:
+            role = role_of(table, name, asked=features is not None, with_base=intercept)
         found, notice = _judged(table, name, role, intercept, features is not None, name == group_column)
         inputs += [] if found is None else [found]
         notices += [notice] if notice else []
@@ -111,10 +117,11 @@ def _check_request(
     target: str,
     features: tuple[str, ...] | None,
     exclude: tuple[str, ...],
+    category: tuple[str, ...],
     id_column: str | None,
     group_column: str | None,
 ) -> None:
-    for name in (target, *(features or ()), *exclude, id_column, group_column):
+    for name in (target, *(features or ()), *exclude, *category, id_column, group_column):
         if name is not None:
             table.column(name)
     if features is not None and not features:
@@ -123,6 +130,14 @@ def _check_request(
     _refuse_both(table, target, "the target", (id_column,), "the id")
     _refuse_both(table, target, "the target", (group_column,), "the group")
     _refuse_both(table, id_column, "the id", features or (), "a feature")
+    _refuse_both(table, target, "the target", category, "a category")
+    _refuse_both(table, id_column, "the id", category, "a category")
+    for name in category:
+        _refuse_both(table, name, "a category", exclude, "excluded")
+        if features is not None and name not in features:
+            raise TableError(
+                f"{table.name}: column {quote(name)} is to be a category, but not a feature: list it there"
+            )
     excluded = set(exclude)
     for name in features or ():
         _refuse_both(table, name, "a feature", excluded, "excluded")

@@ -14,6 +14,7 @@ from massart.rows import BoolArray, FloatArray
 from massart.table.dates import date_texts, days_of, is_date, order_of, read_dates
 from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
 from massart.table.errors import TableError, quote
+from massart.table.grouping import levels_as_written
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import Numbers, in_ascii, is_missing, read_numbers
 from massart.table.table import Table
@@ -103,6 +104,19 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
         same = pc.all(column).as_py() or not pc.any(column).as_py()
         return Role(Flag(name), "it is the same in every row" if same else "", constant=bool(same))
     return _role_of_numbers(column, name)
+
+
+def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role:
+    """Return the role of a column that is to be a category, whatever it holds; TableError if it has too many values."""
+    levels = levels_as_written(table.column(name))
+    if not levels.n_present:
+        return Role(None, "it is empty")
+    if len(levels.texts) > MOST_LEVELS:
+        raise TableError(
+            f"{table.name}: column {quote(name)} cannot be a category: it has {len(levels.texts):,} different values, "
+            f"more than {MOST_LEVELS} (leave it out, or let it be a number)"
+        )
+    return _category(name, levels, with_base)
 
 
 def unfit_type(kind: pa.DataType) -> str:
@@ -285,21 +299,23 @@ def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: boo
 
 def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
     n_levels = len(levels.texts)
-    if n_levels == 1:
-        alone = levels.texts[0].as_py()
-        entry = Category(name, (alone,), None)
-        return Role(entry, f"it is {quote(alone)} in every row", constant=True)
     few = min(MOST_LEVELS, max(FEW_LEVELS, math.isqrt(levels.n_present)))
     if asked:
         few = MOST_LEVELS
-    if n_levels > few or levels.n_present < (2 if asked else ROWS_A_LEVEL) * n_levels:
+    if n_levels > 1 and (n_levels > few or levels.n_present < (2 if asked else ROWS_A_LEVEL) * n_levels):
         return Role(None, doubt or f"it looks like an identifier or free text: {n_levels:,} different values")
-    # Ties go to the text that sorts first, so that the order of the rows does not matter.
+    return _category(name, levels, with_base, doubt)
+
+
+def _category(name: str, levels: Levels, with_base: bool, doubt: str = "") -> Role:
     texts = levels.texts.to_pylist()
-    ordered = [texts[place] for place in sorted(range(n_levels), key=lambda k: (-levels.counts[k], texts[k]))]
+    if len(texts) == 1:
+        return Role(Category(name, (texts[0],), None), f"it is {quote(texts[0])} in every row", constant=True)
+    # Ties go to the text that sorts first, so that the order of the rows does not matter.
+    ordered = [texts[place] for place in sorted(range(len(texts)), key=lambda k: (-levels.counts[k], texts[k]))]
     base = ordered[0] if with_base else None
     kept = tuple(sorted(ordered[1:] if with_base else ordered))
-    notice = f"Read {quote(name)} as a category with {n_levels} levels"
+    notice = f"Read {quote(name)} as a category with {len(texts)} levels"
     if base is not None:
         notice += f"; {quote(base)}, the most frequent one, is the base that the others are compared with"
     if doubt:

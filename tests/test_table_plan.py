@@ -81,6 +81,10 @@ LEFT_OUT = {
     "empty text": ([""] * N, "empty"),
     "missing text": (["n/a"] * N, "empty"),
     "nan": ([float("nan")] * N, "empty"),
+    "coded nulls": (
+        pa.DictionaryArray.from_arrays(pa.array([0] * N, pa.int8()), pa.array([None], pa.date32())),
+        "empty",
+    ),
     "constant": ([3] * N, "3 in every row"),
     "constant float": ([3.5] * N, "3.5 in every row"),
     "constant text": (["x"] * N, '"x" in every row'),

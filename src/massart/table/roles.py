@@ -259,7 +259,7 @@ def _role_of_date_text(name: str, levels: Levels, missing: BoolArray, asked: boo
     notice = f"Read the text in {quote(name)} as dates"
     if order != "ymd":
         late = int(np.nanargmax(days))
-        notice += f": {quote(levels.texts[late].as_py())} is {date_texts(days)[late]}"
+        notice += f": {quote(levels.texts[late].as_py())} is {date_texts(days[late : late + 1])[0]}"
     if doubt:
         notice += f"; {doubt}, and the day was assumed"
     return replace(role, notice=notice + ".")
@@ -269,6 +269,8 @@ def _role_of_days(entry: Date, days: FloatArray, why: str, asked: bool) -> Role:
     if why:
         return Role(None, why)
     present = days[~np.isnan(days)]
+    if not present.size:  # Arrow counts no nulls that are among coded values
+        return Role(None, "it is empty")
     if len(present) < len(days) and not asked:
         # Few rules need it, and as an input it would cost the rows of all others.
         return Role(None, f"it holds dates and is empty in {len(days) - len(present):,} of {len(days):,} rows")

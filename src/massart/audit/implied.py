@@ -7,14 +7,17 @@ rounded; then it is exact. Labels that were rounded, to cents say, imply rounded
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from massart.agreement import Agreement
 from massart.agreement.decimals import LONG, count_decimals
 from massart.rows import FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import TermMatrix
+from massart.table import Date, Encoding, date_texts
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000
@@ -53,6 +56,11 @@ def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:
         chosen = places == count
         found[chosen] = np.round(found[chosen], count)
     return found + 0.0  # no negative zero
+
+
+def written(values: FloatArray, encoding: Encoding) -> NDArray[Any]:
+    """Return values of the target as the table writes them: dates where it holds dates."""
+    return date_texts(values) if isinstance(encoding.target, Date) else values
 
 
 def _column_places(column: FloatArray) -> int:

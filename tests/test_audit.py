@@ -269,7 +269,7 @@ def test_rows_off_by_a_last_place_are_a_kind_of_their_own() -> None:
     np.testing.assert_array_equal(np.flatnonzero(found.wrong), far)
     assert (found.n_wrong, found.n_last_place, found.wrong_share) == (40, 12, 40 / 300)
     rows = found.rows()
-    assert rows["kind"].tolist() == ["wrong"] * 40 + ["last place"] * 12 + [""] * 248
+    assert rows["kind"].tolist() == ["off by +5"] * 40 + ["last place"] * 12 + [""] * 248
     assert rows["wrong"].tolist() == [True] * 40 + [False] * 260
     assert sorted(rows["row"][:40].tolist()) == (far + 1).tolist()
     fixed = np.array(found.fixed().cells(["y"], np.arange(300))["y"])
@@ -328,15 +328,11 @@ def test_a_saved_model_judges_the_rows_of_its_table_as_the_fit_did(name: str, tm
     write_columns(tmp_path / "table.csv", columns)
     order = np.random.default_rng(0).permutation(len(columns[target]))
     shuffled = table_of({key: np.asarray(values)[order] for key, values in columns.items()})
-    kinds = np.where(found.wrong, "wrong", np.where(found.last_place, "last place", ""))
-    for table, expected in (
-        (table_of(columns), kinds),
-        (read_table(tmp_path / "table.csv"), kinds),
-        (shuffled, kinds[order]),
-    ):
+    every = np.arange(len(order))
+    for table, rows in ((table_of(columns), every), (read_table(tmp_path / "table.csv"), every), (shuffled, order)):
         judged = apply_model(model, table).columns
-        np.testing.assert_array_equal(judged["kind"], expected)
-        np.testing.assert_array_equal(judged["wrong"], expected == "wrong")
+        np.testing.assert_array_equal(judged["kind"], found.kinds.of(rows))
+        np.testing.assert_array_equal(judged["wrong"], found.wrong[rows])
 
 
 def test_errors_that_come_in_groups_exclude_less() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
+from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, residuals
+from massart.audit.kinds import kinds_of
 from massart.audit.model_file import SavedModel
-from massart.audit.table_audit import ROW, check_order, kinds_of
+from massart.audit.table_audit import ROW, check_order
 from massart.rows import ArrayRows
 from massart.rules.matrix import TermMatrix
 from massart.table import Table, column_values, encode, free_name
@@ -54,14 +56,17 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
         given = column_values(table, model.encoding.target)
         both = known & ~np.isnan(given)
         there = np.where(np.isnan(given), 0.0, given)
-        marks = np.zeros(table.n_rows, dtype=np.uint8)
+        wrong, kind = np.zeros(table.n_rows, dtype=bool), np.full(table.n_rows, "", dtype=object)
         if both.any():
             there_too = TermMatrix(design.columns, terms)[both[design.kept]]
             rows = ArrayRows(there_too, given[both], intercept=formula.intercept is not None)
-            marks[both] = rows.map(Mark(formula.coef, agreement, formula.link))
-        last_place = marks & LAST_PLACE > 0
-        wrong = (marks & AGREES == 0) & ~last_place
+            marks = rows.map(Mark(formula.coef, agreement, formula.link))
+            last_place = marks & LAST_PLACE > 0
+            wrong[both] = (marks & AGREES == 0) & ~last_place
+            labels = Labels(given[both], implied[both], wrong[both], last_place)
+            kinds = kinds_of(there_too, formula, agreement, labels)
+            kind[both] = kinds.of(np.arange(len(marks)))
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
-        judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kinds_of(wrong, last_place)}
+        judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
         values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
     return Prediction(columns | {free_name(name, columns): value for name, value in values.items()}, design.notices)

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from massart.agreement import Agreement
 from massart.audit import choice
 from massart.audit.choice import Kind
+from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, residuals
+from massart.audit.kinds import Kinds, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
@@ -134,6 +136,12 @@ class Audit:
         return implied_values(self.X, self.formula, self.agreement)
 
     @cached_property
+    def kinds(self) -> Kinds:
+        """What happened in each judged row."""
+        labels = Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule)
+        return kinds_of(self.X, self.formula, self.agreement, labels, self._together())
+
+    @cached_property
     def order(self) -> NDArray[np.intp]:
         """The judged rows, worst first: wrong ones by the size of the residual, then last places, then the others."""
         kind = np.where(self.wrong, 0, np.where(self.last_place, 1, 2))
@@ -174,7 +182,7 @@ class Audit:
             "implied": implied,
             "residual": residuals(given, implied),
             "wrong": self.wrong[order],
-            "kind": kinds_of(self.wrong[order], self.last_place[order]),
+            "kind": self.kinds.of(order),
             "rank": np.arange(1, len(order) + 1),
         }
 
@@ -257,6 +265,15 @@ class Audit:
         """Return the columns that the formula reads; of plain columns all that it might."""
         shown = (term.term for term in self.formula.terms if term.is_shown and term.term is not None)
         return list(dict.fromkeys(name for term in shown for name in term.columns()))
+
+    def _together(self) -> NDArray[np.intp] | None:
+        """Return numbers of the judged rows, equal where they have the same id or, with ids of their own, group."""
+        for name in (self.plan.id_column, self.plan.group_column):
+            if name is not None:
+                codes, names = groups_of(self.table, name)
+                if len(names) <= len(codes):
+                    return codes[self.design.kept]
+        return None
 
     def _shown(self) -> list[str]:
         """Return the columns that tell which row it is."""
@@ -376,11 +393,6 @@ def check_order(design: Design, terms: Sequence[Term]) -> None:
     if ordered is not None and len(design.kept) < design.n_total:
         row = int(np.setdiff1d(np.arange(design.n_total), design.kept)[0])
         raise TableError(f"the term {ordered} needs every row of the table, but row {row + 1:,} lacks a value")
-
-
-def kinds_of(wrong: BoolArray, last_place: BoolArray) -> NDArray[np.str_]:
-    """Say of each row what it is: wrong, off by a last place, or nothing."""
-    return np.where(wrong, "wrong", np.where(last_place, "last place", ""))
 
 
 def versions() -> str:

@@ -1,0 +1,345 @@
+"""How a wrong value may have come about, each way verified to the unit of the last place.
+
+A way is a value that the row may have been given instead of the implied one: ten times as much, the sum without a term,
+what the row before has. Factors, constants and values that are not known beforehand are those that most wrong rows have
+in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.agreement.agreement import EDGE, EPS
+from massart.audit.coincidence import Explanation, crowd
+from massart.link import IDENTITY, Link
+from massart.rows import BoolArray, FloatArray
+
+FACTORS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
+PLACEHOLDERS = (0.0, -1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)
+
+_MOST_FOUND = 8
+_LEAST_ROWS = 3
+_MOST_TERMS = 40  # of which two may be forgotten together
+_CHUNK = 50_000
+_SAMPLE = 10_000
+_FEW_ROWS = 2_000
+_NARROW = 1e-3
+_INSIDE = 0.9  # neighbours on a grid touch
+_AS_MANY = 0.98
+_MOST_DIGITS = 15
+_FLOAT_DIGITS = 12
+_TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Rows next to the formula, in the order of the table.
+
+    Attributes
+    ----------
+    given, implied : (n,) arrays
+        The label, and what the formula gives.
+    wrong, last_place : (n,) boolean arrays
+    half_widths : (n,) array or float
+        How far a row that agrees may be off; read for wrong rows only.
+    unit : float or None
+        Of the grid on which labels are.
+    """
+
+    given: FloatArray
+    implied: FloatArray
+    wrong: BoolArray
+    last_place: BoolArray
+    half_widths: FloatArray | float = 0.0
+    unit: float | None = None
+
+    @property
+    def right(self) -> FloatArray:
+        """Labels of rows that are not wrong."""
+        return self.given[~self.wrong]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What the formula adds up: ``implied = link(contributions.sum(axis=1))``, rounded.
+
+    Attributes
+    ----------
+    names : tuple of str
+    contributions : callable
+        Returns an array with one column a name, for the rows asked for.
+    link : Link
+    """
+
+    names: tuple[str, ...]
+    contributions: Callable[[NDArray[np.intp]], FloatArray]
+    link: Link = IDENTITY
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrongRows:
+    """The wrong rows.
+
+    Attributes
+    ----------
+    index : (m,) array
+        Which ones they are.
+    given, implied, exact : (m,) arrays
+        The label, what the formula gives as the table would write it, and before that is rounded.
+    close : (m,) array
+        How far apart two values are that are the same.
+    unit : float or None
+    """
+
+    index: NDArray[np.intp]
+    given: FloatArray
+    implied: FloatArray
+    exact: FloatArray
+    close: FloatArray
+    unit: float | None
+
+    @classmethod
+    def of(cls, labels: Labels, parts: Parts | None, index: NDArray[np.intp]) -> WrongRows:
+        """Take them out of all rows."""
+        given, implied = labels.given[index], labels.implied[index]
+        exact = implied.copy()
+        if parts is not None:
+            for chunk in _chunks(len(index)):
+                exact[chunk] = parts.link(parts.contributions(index[chunk]).sum(axis=1))
+        half_widths = np.broadcast_to(labels.half_widths, labels.given.shape)[index]
+        close = np.maximum(half_widths, EPS * (np.abs(given) + np.abs(implied)) + _TINY)
+        if labels.unit is not None:
+            close = np.maximum(close, labels.unit / 2 * (1 + EDGE))
+        return cls(index, given, implied, exact, close, labels.unit)
+
+    @property
+    def grid(self) -> float | None:
+        """The unit, where every digit of what is implied is known."""
+        return self.unit if self.unit is not None and np.median(self.close) < self.unit else None
+
+    def are(self, value: FloatArray, chunk: slice = slice(None)) -> BoolArray:
+        """Tell which rows were given this value, where it is not what is implied."""
+        close, implied = self.close[chunk], self.implied[chunk]
+        if self.unit is None:  # what arithmetic loses is in proportion
+            close = close * np.maximum(1.0, np.abs(value) / np.maximum(np.abs(implied), _TINY))
+        return np.asarray((np.abs(self.given[chunk] - value) <= close) & (np.abs(value - implied) > close))
+
+    @property
+    def some(self) -> WrongRows:
+        """A part of them from which parameters are found."""
+        return self.part(np.arange(0, len(self.index), max(1, -(-len(self.index) // _SAMPLE))))
+
+    def part(self, chosen: NDArray[np.intp]) -> WrongRows:
+        """Return some of them."""
+        given, implied, exact, close = (v[chosen] for v in (self.given, self.implied, self.exact, self.close))
+        return WrongRows(self.index[chosen], given, implied, exact, close, self.unit)
+
+    def plus(self, constant: float) -> NDArray[np.intp]:
+        """Return the rows that were given so much more than what is implied, as written or before it is rounded."""
+        return np.flatnonzero(self.are(self.implied + constant) | self.are(self.exact + constant))
+
+    def times(self, factor: float) -> NDArray[np.intp]:
+        """Return the rows that were given a multiple of what is implied, as written or before it is rounded."""
+        found = self.are(factor * self.implied) | self.are(factor * self.exact)
+        return np.flatnonzero(found & (self.given != 0))
+
+
+def explanations(
+    rows: WrongRows, labels: Labels, parts: Parts | None, groups: NDArray[np.intp] | None
+) -> list[Explanation]:
+    """Return all ways that explain a row, the simplest first."""
+    ways = [
+        *_placeholders(rows),
+        *(Explanation("factor", f"factor {f:g}", rows.times(f), parameter=f) for f in FACTORS),
+        Explanation("sign", "sign", rows.times(-1.0)),
+        *([] if parts is None else _terms(rows, parts)),
+        *_neighbours(rows, labels, groups),
+        _swapped_rows(rows),
+        *_digits(rows),
+        *_constants(rows),
+        *_factors(rows),
+        *_values(rows),
+    ]
+    return [way for way in ways if len(way.rows)]
+
+
+def _placeholders(rows: WrongRows) -> Iterator[Explanation]:
+    for value in PLACEHOLDERS:
+        yield _value(rows, value, "zero" if value == 0 else f"placeholder {value:g}")
+
+
+def _values(rows: WrongRows) -> Iterator[Explanation]:
+    """Find values that many wrong rows have."""
+    values, counts = np.unique(rows.given, return_counts=True)
+    for value in values[np.argsort(-counts, kind="stable")][:_MOST_FOUND].tolist():
+        if value not in PLACEHOLDERS:
+            yield from _often(_value(rows, value, f"the value {value:.10g}", found=True))
+
+
+def _value(rows: WrongRows, value: float, label: str, *, found: bool = False) -> Explanation:
+    members = np.flatnonzero(rows.are(np.full(len(rows.given), value)))
+    return Explanation("placeholder", label, members, parameter=value, found=found)
+
+
+def _terms(rows: WrongRows, parts: Parts) -> Iterator[Explanation]:
+    """Forget each term, count it twice, and forget two together."""
+    names = parts.names
+    changes: list[tuple[str, tuple[int, ...], str]]
+    changes = [("forgotten", (j,), f"{name} forgotten") for j, name in enumerate(names)]
+    changes += [("counted twice", (j,), f"{name} counted twice") for j, name in enumerate(names)]
+    if 2 < len(names) <= _MOST_TERMS:
+        some = rows.part(np.arange(0, len(rows.index), max(1, len(rows.index) // _FEW_ROWS)))
+        each = parts.contributions(some.index)
+        total = each.sum(axis=1)
+        changes += [
+            ("forgotten", (i, j), f"{names[i]} and {names[j]} forgotten")
+            for i, j in combinations(range(len(names)), 2)
+            if some.are(parts.link(total - each[:, i] - each[:, j])).any()
+        ]
+    found: list[list[NDArray[np.intp]]] = [[] for _ in changes]
+    for chunk in _chunks(len(rows.index)):
+        each = parts.contributions(rows.index[chunk])
+        total = each.sum(axis=1)
+        for members, (family, columns, _) in zip(found, changes, strict=True):
+            change = each[:, columns].sum(axis=1)
+            made = parts.link(total - change if family == "forgotten" else total + change)
+            members.append(chunk.start + np.flatnonzero(rows.are(made, chunk)))
+    for members, (family, _, label) in zip(found, changes, strict=True):
+        yield Explanation(family, label, np.concatenate(members))
+
+
+def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None) -> Iterator[Explanation]:
+    """Take the value of the row before or after, in the table or in the group."""
+    n = len(labels.given)
+    order = np.arange(n)
+    yield from _shifted(rows, labels, order, np.zeros(n, dtype=np.intp), "")
+    if groups is not None:
+        order = np.argsort(groups, kind="stable")
+        yield from _shifted(rows, labels, order, groups, " in its group")
+
+
+def _shifted(
+    rows: WrongRows, labels: Labels, order: NDArray[np.intp], groups: NDArray[np.intp], where: str
+) -> Iterator[Explanation]:
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    for step, word in ((-1, "before"), (1, "after")):
+        at = place[rows.index] + step
+        other = order[np.clip(at, 0, len(order) - 1)]
+        there = (at >= 0) & (at < len(order)) & (groups[other] == groups[rows.index])
+        if where:
+            there &= other != rows.index + step
+        implied = rows.are(labels.implied[other]) & there
+        stale = rows.are(labels.given[other]) & there & labels.wrong[other]
+        found = np.flatnonzero(implied | stale)
+        yield Explanation("another row", f"value of the row {word}{where}", found, np.where(implied[found], 1.0, 2.0))
+
+
+def _swapped_rows(rows: WrongRows) -> Explanation:
+    """Find pairs of rows that have each other's value."""
+    cells = [_cells(values, rows.unit) for values in (rows.given, rows.implied)]
+    known, codes = np.unique(np.concatenate(cells), return_inverse=True)
+    given, implied = np.split(codes.astype(np.int64), 2)
+    found = np.flatnonzero(np.isin(given * len(known) + implied, implied * len(known) + given) & (given != implied))
+    # A pair is a choice among all rows, once for the two of them.
+    return Explanation("another row", "swapped with another row", found, math.sqrt(len(rows.given)))
+
+
+def _cells(values: FloatArray, unit: float | None) -> FloatArray:
+    if unit is not None:
+        return np.asarray(np.rint(values / unit))
+    size = 10.0 ** (_FLOAT_DIGITS - np.ceil(np.log10(np.maximum(np.abs(values), 1e-280))))
+    return np.asarray(np.rint(values * size) / size)
+
+
+def _digits(rows: WrongRows) -> Iterator[Explanation]:
+    """Compare the digits of given and implied, where all of them are known."""
+    if rows.grid is None:
+        return
+    a, b = (np.rint(np.abs(values) / rows.grid) for values in (rows.given, rows.implied))
+    on_grid = np.abs(np.abs(rows.given) - a * rows.grid) <= rows.grid * EDGE + EPS * np.abs(rows.given)
+    usable = on_grid & (rows.close < rows.grid) & (np.maximum(a, b) < 10.0**_MOST_DIGITS)
+    usable &= (rows.given * rows.implied > 0) & (a != b) & (a < 10 * 10 ** np.floor(np.log10(np.maximum(b, 1))))
+    index = np.flatnonzero(usable)
+    first, second = a[index].astype(np.int64), b[index].astype(np.int64)
+    n_digits = np.floor(np.log10(np.maximum(second, 1))).astype(int) + 1
+    place = np.zeros(len(index), dtype=np.int64)  # of the last digit that differs
+    for p in range(1, _MOST_DIGITS):
+        place[first % 10**p == second % 10**p] = p
+    first, second = first // 10**place, second // 10**place
+    one = first // 10 == second // 10
+    swap = (first // 100 == second // 100) & (first % 10 == second // 10 % 10) & (first // 10 % 10 == second % 10)
+    yield Explanation("digits swapped", "digits swapped", index[swap], np.maximum(n_digits[swap] - 1.0, 1.0))
+    yield Explanation("one digit wrong", "one digit wrong", index[one], 9.0 * n_digits[one])
+
+
+def _constants(rows: WrongRows) -> Iterator[Explanation]:
+    """Find differences that many rows have."""
+    some = rows.some
+    residuals, close = some.given - some.exact, _INSIDE * some.close
+    for middle in _common(residuals - close, residuals + close):
+        value = _shortest(middle, some.plus)
+        found = rows.plus(value)
+        yield from _often(Explanation("constant", f"off by {value:+.10g}", found, parameter=value, found=True))
+
+
+def _factors(rows: WrongRows) -> Iterator[Explanation]:
+    """Find ratios that many rows have: a tax, a conversion of units."""
+    some = rows.some
+    some = some.part(np.flatnonzero(some.close < _NARROW * np.minimum(np.abs(some.implied), np.abs(some.given))))
+    ratio, width = some.given / some.implied, some.close / np.abs(some.implied)
+    for middle in _common(ratio - width, ratio + width):
+        value = _shortest(middle, some.times)
+        inverse = _shortest(1 / middle, lambda v: some.times(1 / v))
+        label = f"{value:.10g}"
+        if len(f"1/{inverse:.10g}") < len(label):
+            value, label = 1 / inverse, f"1/{inverse:.10g}"
+        if value in (*FACTORS, -1.0):
+            continue
+        near = 2 * float(np.median(width))
+        around = crowd(ratio, near)[np.abs(ratio - value) <= near].max(initial=0.0)
+        floor = float(around) * len(ratio) / len(rows.some.given)
+        kind = Explanation("factor", f"factor {label}", rows.times(value), parameter=value, floor=floor, found=True)
+        yield from _often(kind)
+
+
+def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> float:
+    """Return the number with the fewest digits that explains as many rows."""
+    enough = _AS_MANY * len(explained(value))
+    for digits in range(1, _FLOAT_DIGITS):
+        short = float(f"{value:.{digits}g}")
+        if len(explained(short)) >= enough:
+            return short
+    return value
+
+
+def _often(kind: Explanation) -> Iterator[Explanation]:
+    """Leave out what too few rows have in common."""
+    if len(kind.rows) >= _LEAST_ROWS:
+        yield kind
+
+
+def _common(low: FloatArray, high: FloatArray) -> Iterator[float]:
+    """Return numbers that lie in most of the intervals; those are taken out, then the next is looked for."""
+    for _ in range(_MOST_FOUND):
+        ends, steps = np.concatenate([low, high]), np.repeat([1, -1], len(low))
+        order = np.lexsort((-steps, ends))
+        depth = np.cumsum(steps[order])
+        if depth.max(initial=0) < _LEAST_ROWS:
+            return
+        deepest = int(np.argmax(depth))
+        middle = float(ends[order[deepest]] + ends[order[deepest + 1]]) / 2
+        yield middle
+        rest = (high < middle) | (low > middle)
+        low, high = low[rest], high[rest]
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    for start in range(0, n, _CHUNK):
+        yield slice(start, min(start + _CHUNK, n))

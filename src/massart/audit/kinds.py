@@ -50,6 +50,11 @@ class Kind:
     parameter: float | None = None
     examples: tuple[int, ...] = ()
 
+    @property
+    def explains(self) -> bool:
+        """Whether it says what happened: not that nothing does, or that it is a last place only."""
+        return self.family not in (UNEXPLAINED, LAST_PLACE)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:

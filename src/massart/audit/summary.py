@@ -40,6 +40,10 @@ def summary(audit: Audit) -> dict[str, Any]:
         "rows_wrong": audit.n_wrong,
         "rows_last_place": audit.n_last_place,
         "share_wrong": audit.wrong_share,
+        "kinds": [
+            {"kind": kind.label, "rows": kind.rows, "examples": [int(audit.design.kept[k]) + 1 for k in kind.examples]}
+            for kind in audit.kinds.kinds
+        ],
         "agreement": str(audit.agreement),
         "scale": certificate.scale,
         "undetermined": [

@@ -162,7 +162,10 @@ class Audit:
 
     def worst(self, most: int) -> dict[str, Any]:
         """Return the same columns of at most so many wrong rows, as lists of plain values."""
-        order = self._worst(most)
+        return self.some(self._worst(most))
+
+    def some(self, order: NDArray[np.intp]) -> dict[str, Any]:
+        """Return the same columns of some judged rows, as lists of plain values; the rank is their order here."""
         columns = self._named(self.design.kept[order], self._judged(order))
         return {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
 

@@ -6,6 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterator
 
+import numpy as np
+
 from massart.audit import Audit
 from massart.certificate.words import count, judgement, share
 from massart.cli.text import one_line, table, width_of
@@ -13,6 +15,7 @@ from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
 
 WIDTH = 100
 MOST_TERMS = 30
+MOST_KINDS = 12
 MOST_GROUPS = 10
 MOST_WRONG_ROWS = 5
 
@@ -33,6 +36,9 @@ def lines(found: Audit) -> Iterator[str]:
         f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not{last_place} ({found.agreement})."
     )
     yield from explanation
+    if any(kind.explains for kind in found.kinds.kinds):
+        yield ""
+        yield from _kinds(found)
     yield ""
     yield from _coefficients(found)
     if found.plan.group_column is not None:
@@ -53,6 +59,19 @@ def _formula(text: str) -> Iterator[str]:
         else:
             line += f" {piece}"
     yield line
+
+
+def _kinds(found: Audit) -> Iterator[str]:
+    """Show what happened, how often, and a row in which it did."""
+    kinds = found.kinds.kinds[:MOST_KINDS]
+    example = found.some(np.array([kind.examples[0] for kind in kinds]))
+    names = list(example)[:-4]  # without residual, wrong, kind, rank
+    head = ["what happened", "rows", f"for example {names[0]}", *names[1:]]
+    cells = ([_cell(value) for value in example[name]] for name in names)
+    rows = zip((kind.label for kind in kinds), (f"{kind.rows:,}" for kind in kinds), *cells, strict=True)
+    yield from table([head, *rows])
+    if len(found.kinds.kinds) > MOST_KINDS:
+        yield f"... and {len(found.kinds.kinds) - MOST_KINDS} more (--json has them all)"
 
 
 def _coefficients(found: Audit) -> Iterator[str]:
@@ -92,7 +111,8 @@ def _wrong_rows(found: Audit) -> Iterator[str]:
         yield f"The {shown} of {found.n_wrong:,} rows that are farthest from it:"
     else:
         yield "The wrong row:" if found.n_wrong == 1 else f"The {shown} worst of {found.n_wrong:,} wrong rows:"
-    chosen = list(worst)[:-3]  # all are wrong, and in the order of their rank
+    *chosen, _, kind, _ = worst  # all are wrong, and in the order of their rank
+    chosen.append(kind)
     cells = ([_cell(value) for value in worst[name]] for name in chosen)
     yield from table([chosen, *zip(*cells, strict=True)])
 

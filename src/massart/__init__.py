@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from massart.audit import Audit as Audit
+    from massart.audit import Scan as Scan
     from massart.audit import audit_table as audit_table
+    from massart.audit import scan_table as scan_table
     from massart.estimators import MassartPACRegressor, MassartRegressor, MassartReLURegressor
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
 
 __version__ = "0.1.0"
 
-# Without Audit and audit_table, which need an extra: a star import must not.
+# Without Audit, Scan and their functions, which need an extra: a star import must not.
 __all__ = [
     "L1Solution",
     "MassartPACRegressor",
@@ -35,10 +37,12 @@ _HOME = {
     "MassartReLURegressor": "massart.estimators",
     "MassartRegressor": "massart.estimators",
     "RadialIsotropy": "massart.isotropy",
+    "Scan": "massart.audit",
     "audit_table": "massart.audit",
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",
     "radial_isotropy": "massart.isotropy",
+    "scan_table": "massart.audit",
 }
 
 

@@ -3,6 +3,7 @@
 from massart.audit.choice import Kind
 from massart.audit.model_file import ModelError, SavedModel, load_model
 from massart.audit.prediction import Prediction, apply_model
+from massart.audit.scan import Scan, scan_table
 from massart.audit.summary import summary
 from massart.audit.table_audit import Audit, audit_table
 
@@ -12,8 +13,10 @@ __all__ = [
     "ModelError",
     "Prediction",
     "SavedModel",
+    "Scan",
     "apply_model",
     "audit_table",
     "load_model",
+    "scan_table",
     "summary",
 ]

@@ -15,6 +15,7 @@ from massart.cli.demo import demo
 from massart.cli.fit import fit
 from massart.cli.predict import predict
 from massart.cli.reproduce import reproduce
+from massart.cli.scan import scan
 from massart.cli.text import one_line
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
@@ -71,5 +72,5 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command in (demo, fit, predict, reproduce):
+for command in (demo, fit, predict, reproduce, scan):
     app.command()(command)

@@ -1,0 +1,432 @@
+"""Which columns of a table follow a rule of which others: every column as a target, each identity once.
+
+A sample of the rows proposes (:mod:`massart.audit.identities`), and :func:`massart.audit.audit_table` judges on all
+rows, with the columns of the proposal. What may fail is shared by all that could have been proposed, so that verdicts
+of a scan hold together. Short identities come first; one that follows from others is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.audit.identities import Identity, Numbers, pairs_of, products_of, sums_of
+from massart.audit.table_audit import Audit, audit_table, versions
+from massart.certificate import Verdict
+from massart.progress import Callback, Progress, silent
+from massart.report.scan_page import Rule, ScanFindings, render_scan
+from massart.rows import FloatArray
+from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, table_of
+from massart.table.errors import quote
+from massart.table.roles import role_of
+
+MOST_TERMS = 8
+BUDGET = 60.0
+
+_SAMPLE_ROWS = 3_000
+_PROPOSING = 0.6  # share of the time in which identities are looked for
+_FORMS = 2  # of one identity that are judged: solved for the column that reads best, and the next
+_MOST_LOOKS = 1e12  # beyond it a share of what may fail is too small for a float
+_FOLLOWS = 5e-3  # relative distance from what others imply
+_SHOWN = (Verdict.PROVEN, Verdict.CONFIRMED, Verdict.MAJORITY, Verdict.PLURALITY)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The rules among the columns of a table.
+
+    Attributes
+    ----------
+    table : Table
+    identities : tuple of Audit
+        One for each rule, solved for the column that reads best; short rules first.
+    copies : tuple of Audit
+        Columns that are another one, but for a factor and a constant.
+    constants : tuple of (str, object)
+        Columns that have one value in every row, and it.
+    codes : tuple of tuples of str
+        Columns that name the same things: each value of one goes with one value of the other, in every row.
+    tried : tuple of str
+        The columns that were tried as targets.
+    notices : tuple of str
+        Sentences: columns that were left out, and what time did not suffice for.
+    """
+
+    table: Table
+    identities: tuple[Audit, ...]
+    copies: tuple[Audit, ...]
+    constants: tuple[tuple[str, object], ...]
+    codes: tuple[tuple[str, ...], ...]
+    tried: tuple[str, ...]
+    notices: tuple[str, ...]
+
+    @property
+    def without_rule(self) -> tuple[str, ...]:
+        """Columns of numbers that are in no rule."""
+        used = {name for audit in (*self.identities, *self.copies) for name in columns_of(audit)}
+        return tuple(name for name in self.tried if name not in used)
+
+    def rules(self) -> dict[str, list[Any]]:
+        """Return the rules as columns: target, rule, verdict, rows, follow, last_place, wrong."""
+        audits = (*self.identities, *self.copies)
+        return {
+            "target": [audit.formula.target for audit in audits],
+            "rule": [str(audit.formula) for audit in audits],
+            "verdict": [audit.certificate.verdict.name for audit in audits],
+            "rows": [len(audit.agree) for audit in audits],
+            "follow": [int(audit.agree.sum()) for audit in audits],
+            "last_place": [audit.n_last_place for audit in audits],
+            "wrong": [audit.n_wrong for audit in audits],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as JSON values: what ``massart scan --json`` prints."""
+        return {
+            "massart": version("massart"),
+            "table": self.table.name,
+            "rows": self.table.n_rows,
+            "columns": len(self.table.column_names),
+            "columns_tried": list(self.tried),
+            "identities": [_plain(audit) for audit in self.identities],
+            "copies": [_plain(audit) for audit in self.copies],
+            "constants": [{"column": name, "value": value} for name, value in self.constants],
+            "codes": [list(names) for names in self.codes],
+            "without_rule": list(self.without_rule),
+            "notices": list(self.notices),
+        }
+
+    def findings(self, facts: Mapping[str, str] | None = None) -> ScanFindings:
+        """Return what a report shows."""
+        return ScanFindings(
+            title=self.table.name,
+            n_rows=self.table.n_rows,
+            identities=[_rule(audit) for audit in self.identities],
+            copies=[_rule(audit) for audit in self.copies],
+            constants=self.constants,
+            codes=self.codes,
+            without_rule=self.without_rule,
+            notices=self.notices,
+            facts={**(facts or {}), "versions": versions()},
+        )
+
+    def to_html(self, facts: Mapping[str, str] | None = None) -> str:
+        """Return the page that shows the rules: one file, which loads nothing."""
+        return render_scan(self.findings(facts))
+
+
+def columns_of(audit: Audit) -> tuple[str, ...]:
+    """Return the target and the columns that the rule reads."""
+    read = [name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()]
+    return (audit.formula.target, *dict.fromkeys(read))
+
+
+def _rule(audit: Audit) -> Rule:
+    n_follow = int(audit.agree.sum())
+    return Rule(
+        audit.formula,
+        audit.certificate,
+        columns_of(audit),
+        len(audit.agree),
+        n_follow,
+        audit.n_last_place,
+        audit.n_wrong,
+    )
+
+
+def _plain(audit: Audit) -> dict[str, Any]:
+    return {
+        "target": audit.formula.target,
+        "columns": list(columns_of(audit)[1:]),
+        "formula": str(audit.formula),
+        "verdict": audit.certificate.verdict.name,
+        "explanation": audit.explanation,
+        "rows_judged": len(audit.agree),
+        "rows_follow": int(audit.agree.sum()),
+        "rows_last_place": audit.n_last_place,
+        "rows_wrong": audit.n_wrong,
+        "share_wrong": audit.wrong_share,
+        "agreement": str(audit.agreement),
+    }
+
+
+def scan_table(
+    source: object,
+    *,
+    exclude: Sequence[str] = (),
+    wrong_at_most: float = 0.5,
+    most_terms: int = MOST_TERMS,
+    budget: float = BUDGET,
+    seed: int = 0,
+    callback: Callback = silent,
+) -> Scan:
+    """Find the rules among the columns of a table: every column of numbers is tried as a target.
+
+    Parameters
+    ----------
+    source : str, Path, Table or data frame
+        As for :func:`massart.audit_table`.
+    exclude : sequence of str
+        Columns that are not looked at.
+    wrong_at_most : float
+        The probability with which a label is wrong at most, as far as you know.
+    most_terms : int
+        Longer rules are not looked for.
+    budget : float
+        Seconds; what is not done by then is left out, and said.
+    seed : int
+        Of all random choices.
+    callback : callable
+
+    Returns
+    -------
+    Scan
+
+    Raises
+    ------
+    TableError
+        Where the table cannot be read, or has no two columns of numbers.
+    """
+    if not budget > 0:
+        raise ValueError(f"budget must be positive, got {budget}")
+    if most_terms < 1:
+        raise ValueError(f"most_terms must be at least 1, got {most_terms}")
+    table = source if isinstance(source, Table) else table_of(source)
+    for name in exclude:
+        table.column(name)
+    started = time.monotonic()
+    seen = _look_at(table, frozenset(exclude))
+    clock = _Clock(started + _PROPOSING * budget, "looking for rules")
+    proposals = _proposed(seen.numbers, most_terms, np.random.default_rng(seed), clock, callback)
+    judge = _Judge(table, seen.numbers, wrong_at_most, seed, _Clock(started + budget, "judging rules"))
+    audits = judge.basis(proposals, callback)
+    trivial = [_is_copy(audit) for audit in audits]
+    return Scan(
+        table,
+        tuple(audit for audit, copy in zip(audits, trivial, strict=True) if not copy),
+        tuple(audit for audit, copy in zip(audits, trivial, strict=True) if copy),
+        seen.constants,
+        _not_in(seen.codes, audits),
+        seen.numbers.names,
+        (*seen.notices, *clock.notices(), *judge.clock.notices()),
+    )
+
+
+def _not_in(codes: Sequence[tuple[str, ...]], audits: Sequence[Audit]) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of columns that no rule ties together already."""
+    rules = [set(columns_of(audit)) for audit in audits]
+    return tuple(names for names in codes if not any(set(names) <= columns for columns in rules))
+
+
+def _is_copy(audit: Audit) -> bool:
+    """Tell whether a rule reads one other column, as it stands."""
+    used = [term.term for term in audit.formula.terms if term.coef]
+    return len(used) == 1 and used[0] is not None and used[0].is_column
+
+
+class _OutOfTime(Exception):
+    """The time is over; never leaves this module."""
+
+
+@dataclass(eq=False)
+class _Clock:
+    """When to stop, and what was not done by then."""
+
+    end: float
+    work: str
+    missed: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self.end
+
+    def __call__(self, progress: Progress) -> None:
+        """Stop what is running, as a callback."""
+        if self.is_over:
+            raise _OutOfTime
+
+    def notices(self) -> list[str]:
+        if not self.missed:
+            return []
+        return [f"Time was over while {self.work}: {self.missed:,} left undone. A larger budget does them."]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Columns by what they hold."""
+
+    numbers: Numbers
+    constants: tuple[tuple[str, object], ...]
+    codes: tuple[tuple[str, ...], ...]
+    notices: tuple[str, ...]
+
+
+def _look_at(table: Table, exclude: frozenset[str]) -> _Seen:
+    columns: dict[str, FloatArray] = {}
+    labels: dict[str, NDArray[Any]] = {}
+    constants: list[tuple[str, object]] = []
+    notices: list[str] = []
+    for name in table.column_names:
+        if name in exclude:
+            continue
+        try:
+            role = role_of(table, name, asked=True)
+            if role.constant:
+                constants.append((name, table.cells([name], _first_value(table, name))[name][0]))
+            elif isinstance(role.entry, Number | Flag):
+                columns[name] = column_values(table, role.entry)
+                labels[name] = columns[name]
+            elif isinstance(role.entry, Category):
+                labels[name] = groups_of(table, name)[0]
+            else:
+                notices.append(f"Left out {quote(name)}: {role.why or role.doubt}.")
+        except TableError as error:
+            notices.append(f"Left out {quote(name)}: {error}.")
+    if len(columns) < 2:
+        raise TableError(f"{table.name}: a scan needs two columns of numbers that vary, got {len(columns)}")
+    numbers = Numbers(tuple(columns), np.column_stack(list(columns.values())))
+    return _Seen(numbers, tuple(constants), _codes(labels), tuple(notices))
+
+
+def _first_value(table: Table, name: str) -> NDArray[np.intp]:
+    """Return the first row that has a value."""
+    column = table.column(name)
+    return np.array([next((row for row in range(len(column)) if column[row].is_valid), 0)], dtype=np.intp)
+
+
+def _codes(labels: dict[str, NDArray[Any]]) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of columns each of whose values goes with one value of the others.
+
+    Numbered by their first rows, the values of such columns are the same.
+    """
+    alike: dict[bytes, list[str]] = {}
+    for name, values in labels.items():
+        _, first, where = np.unique(values, return_index=True, return_inverse=True)
+        if 2 < len(first) <= len(values) / 2:
+            order = np.empty(len(first), dtype=np.int32)
+            order[np.argsort(first)] = np.arange(len(first))
+            alike.setdefault(order[where.ravel()].tobytes(), []).append(name)
+    return tuple(tuple(names) for names in alike.values() if len(names) > 1)
+
+
+def _proposed(
+    numbers: Numbers, most_terms: int, rng: np.random.Generator, clock: _Clock, callback: Callback
+) -> list[Identity]:
+    """Return what a sample of the rows proposes, for every column."""
+    n, p = numbers.values.shape
+    sample = numbers if n <= _SAMPLE_ROWS else numbers.take(np.sort(rng.choice(n, _SAMPLE_ROWS, replace=False)))
+    found: list[Identity] = []
+    for target in range(p):
+        if clock.is_over:
+            clock.missed = p - target
+            break
+        own = sums_of(sample, target, rng) or pairs_of(sample, target, rng)
+        found += [] if own is None else [own]
+        found += products_of(sample, target, rng)
+        callback(Progress("looking for rules", target + 1, float(p - target - 1), 0.0))
+    return [one.solved(numbers.names) for one in found if len(one.terms) <= most_terms]
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Has proposals judged on all rows, the short ones first, but for those that follow from others."""
+
+    table: Table
+    numbers: Numbers
+    wrong_at_most: float
+    seed: int
+    clock: _Clock
+
+    def basis(self, proposals: list[Identity], callback: Callback) -> list[Audit]:
+        """Return the rules that were found right, none of which follows from the others."""
+        span = _Span(self.numbers)
+        audits: list[Audit] = []
+        failed: list[FloatArray] = []
+        ordered = sorted(proposals, key=lambda one: one.effort)
+        for done, one in enumerate(ordered):
+            callback(Progress("judging rules", done + 1, float(len(ordered) - done - 1), 0.0))
+            direction = span.direction(one.vector)
+            tries = sum(np.allclose(direction, other, atol=_FOLLOWS) for other in failed)
+            if span.holds(direction) or tries >= _FORMS:
+                continue
+            try:
+                self.clock(Progress("", 0, 0.0, 0.0))
+                audit = self._audit(one)
+            except _OutOfTime:
+                self.clock.missed += 1
+                continue
+            if audit is None or audit.certificate.verdict not in _SHOWN or _is_worse(audit, audits):
+                failed.append(direction)
+                continue
+            audits.append(audit)
+            span.add(direction)
+        return audits
+
+    def _audit(self, one: Identity) -> Audit | None:
+        """Have all rows judge the rule, with the columns that were proposed."""
+        looks = self._looks(one)
+        features = [str(term.parts[0]) for term in one.terms if term.is_column]
+        if looks > _MOST_LOOKS:
+            features, looks = [name for name in self.numbers.names if name != one.target], len(self.numbers.names)
+        try:
+            return audit_table(
+                self.table,
+                one.target,
+                model="linear",
+                features=features,
+                wrong_at_most=self.wrong_at_most,
+                looks=looks,
+                seed=self.seed,
+                callback=self.clock,
+            )
+        except TableError:  # such as no row that has all values
+            return None
+
+    def _looks(self, one: Identity) -> float:
+        """Return among how many possible proposals what may fail is shared.
+
+        Sums of k of the other columns, for each target and each k; and as many shares for products of two.
+        """
+        p = len(self.numbers.names)
+        if all(term.is_column for term in one.terms):
+            return 2.0 * p * MOST_TERMS * comb(p - 1, len(one.terms))
+        return 2.0 * p * (3 * p * p + 2 * p)
+
+
+def _is_worse(audit: Audit, others: Sequence[Audit]) -> bool:
+    """Tell whether a rule that is not certain has a target for which a certain one is known."""
+    certain = {one.formula.target for one in others if one.is_certain and one.wrong_share <= audit.wrong_share}
+    return not audit.is_certain and audit.formula.target in certain
+
+
+class _Span:
+    """The identities that follow from those that were found: vectors over columns, logarithms and products."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        columns = [column[np.isfinite(column)] for column in numbers.values.T]
+        logs = [np.log(column[column > 0]) for column in columns]
+        self._scale = np.array([float(np.std(own)) if own.size else 1.0 for own in (*columns, *logs)])
+        self._scale[self._scale == 0] = 1.0
+        self._basis = np.zeros((len(self._scale), 0))
+
+    def direction(self, vector: FloatArray) -> FloatArray:
+        """Return a vector in units of what the columns vary by, of length one; its sign does not matter."""
+        scaled = vector[:-1] * self._scale
+        scaled = scaled / np.linalg.norm(scaled)
+        return np.asarray(scaled * np.sign(scaled[np.argmax(np.abs(scaled))]))
+
+    def holds(self, direction: FloatArray) -> bool:
+        """Tell whether an identity follows from those that were added."""
+        rest = direction - self._basis @ (self._basis.T @ direction)
+        return bool(np.linalg.norm(rest) <= _FOLLOWS)
+
+    def add(self, direction: FloatArray) -> None:
+        """Add an identity."""
+        rest = direction - self._basis @ (self._basis.T @ direction)
+        self._basis = np.column_stack([self._basis, rest / np.linalg.norm(rest)])

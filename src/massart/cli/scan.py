@@ -1,0 +1,125 @@
+"""``massart scan``: which columns of a file follow a rule of which others."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from massart.cli.bars import bars
+from massart.cli.options import Decimal, Delimiter, Encoding, File
+from massart.cli.outputs import check_outputs
+
+if TYPE_CHECKING:
+    from massart.audit import Audit, Scan
+
+_MOST_NAMES = 30
+
+
+def scan(
+    context: typer.Context,
+    file: File,
+    exclude: Annotated[list[str] | None, typer.Option(help="Columns not to look at, a,b,c or one by one.")] = None,
+    most_terms: Annotated[int, typer.Option(min=1, help="Longer rules are not looked for.")] = 8,
+    wrong_at_most: Annotated[
+        float,
+        typer.Option(help="No value is wrong with a larger probability, as far as you know: CONFIRMED assumes it."),
+    ] = 0.5,
+    budget: Annotated[float, typer.Option(help="Seconds for the whole scan.")] = 60.0,
+    report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows the rules.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+) -> None:
+    """Find the rules among the columns of a table: each column of numbers is tried as a target.
+
+    Exit status 0 if it ran, 2 for bad input.
+    """
+    from massart.audit import scan_table
+    from massart.cli.fit import _names
+    from massart.cli.outputs import _digest, _write
+    from massart.table import read_table
+
+    check_outputs([file], {"--report": report})
+    with bars(in_bytes=True) as draw:
+        table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+    with bars() as draw:
+        found = scan_table(
+            table,
+            exclude=_names(exclude or [], table),
+            most_terms=most_terms,
+            wrong_at_most=wrong_at_most,
+            budget=budget,
+            seed=seed,
+            callback=draw,
+        )
+    for notice in found.notices:
+        typer.echo(notice, err=True)
+    if report is not None:
+        command = shlex.join(["massart", *(context.obj or ["scan", file])])
+        _write(report, found.to_html({"command": command, **_digest(file)}))
+        typer.echo(f"Wrote the report to {report}.", err=True)
+    if as_json:
+        typer.echo(json.dumps(found.summary(), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    for line in _lines(found, file):
+        typer.echo(line)
+
+
+def _lines(found: Scan, file: str) -> Iterator[str]:
+    from massart.audit.scan import columns_of
+    from massart.cli.text import harmless, one_line
+
+    if found.identities:
+        yield from _rules(found.identities)
+    else:
+        yield "No rule was found among the sums, products and ratios that were tried."
+    if found.copies:
+        yield from ("", "Copies:")
+        yield from _rules(found.copies)
+    if found.constants:
+        yield from ("", "The same in every row: " + _listed([name for name, _ in found.constants]))
+    for names in found.codes:
+        yield from ("", f"One-to-one: {_listed(names)}")
+    if found.without_rule:
+        yield from ("", "In no rule: " + _listed(found.without_rule))
+    if broken := [audit for audit in (*found.identities, *found.copies) if audit.n_wrong]:
+        target, *others = (one_line(name) for name in columns_of(broken[0]))
+        features = ",".join(others)
+        command = shlex.join(["massart", "fit", file, "--target", target, "--features", features])
+        yield from ("", f"The wrong rows: {harmless(command)}")
+
+
+def _rules(audits: Sequence[Audit]) -> Iterator[str]:
+    """Write the verdict, the wrong rows and the rule of each, in columns."""
+    from massart.cli.layout import MOST_TERMS, WIDTH
+    from massart.cli.text import one_line, width_of
+    from massart.rules.formula import pieces
+
+    wrong = [f"{audit.n_wrong:,} of {len(audit.agree):,} wrong" for audit in audits]
+    width = max(map(len, wrong))
+    for audit, counts in zip(audits, wrong, strict=True):
+        start = f"{audit.certificate.verdict.name:<9}  {counts:>{width}}  "
+        line, *others = pieces(one_line(audit.formula.text(MOST_TERMS)))
+        line = start + line
+        for piece in others:
+            if width_of(f"{line} {piece}") > WIDTH + len(start) // 2:
+                yield line
+                line = " " * len(start) + "  " + piece
+            else:
+                line += f" {piece}"
+        yield line
+
+
+def _listed(names: Sequence[str]) -> str:
+    from massart.cli.text import one_line
+    from massart.rules.terms import quoted
+
+    shown = ", ".join(one_line(quoted(name)) for name in names[:_MOST_NAMES])
+    return shown + (f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else "")

@@ -262,8 +262,8 @@ def _in_units(values: FloatArray, places: int) -> Integers:
     return np.floor(scaled + 0.5 + TIE * np.maximum(1, np.abs(scaled))).astype(np.int64)
 
 
-def _distractors(rng: Generator, n: int) -> dict[str, NDArray[Any]]:
-    """Return some columns that no rule uses."""
+def _distractors(rng: Generator, n: int, k: int | None = None) -> dict[str, NDArray[Any]]:
+    """Return some columns that no rule uses: three to five, or k."""
     pool: dict[str, Callable[[], NDArray[Any]]] = {
         "record": lambda: np.arange(1, n + 1) + int(rng.integers(100_000)),
         "reference": lambda: np.array([f"R-{number:06d}" for number in rng.permutation(n)]),
@@ -279,7 +279,7 @@ def _distractors(rng: Generator, n: int) -> dict[str, NDArray[Any]]:
         "index": lambda: np.round(rng.uniform(0, 2, n), 3),
     }
     names = list(pool)
-    chosen = rng.choice(len(names), size=int(rng.integers(3, 6)), replace=False)
+    chosen = rng.choice(len(names), size=int(rng.integers(3, 6)) if k is None else k, replace=False)
     return {names[j]: pool[names[j]]() for j in chosen.tolist()}
 
 
@@ -293,9 +293,10 @@ def _ledger(
     *,
     places: int = 2,
     is_date: bool = False,
+    n_others: int | None = None,
 ) -> Ledger:
     """Add columns that the rule does not use, and put all of them in some order."""
-    every = {**columns, **_distractors(rng, len(exact))}
+    every = {**columns, **_distractors(rng, len(exact), n_others)}
     names = list(every)
     shuffled = {names[j]: every[names[j]] for j in rng.permutation(len(names)).tolist()}
     return Ledger(shuffled, target, exact, places, tuple(forgotten), truth, is_date)
@@ -304,7 +305,7 @@ def _ledger(
 # Products and rates.
 
 
-def product(rng: Generator, n: int, *, vat: bool = False) -> Ledger:
+def product(rng: Generator, n: int, *, vat: bool = False, n_others: int | None = None) -> Ledger:
     """Draw qty * price * (1 - discount) + fees, and with VAT on top."""
     qty, price = rng.integers(1, int(rng.integers(12, 80)), n), _money(rng, 2, float(rng.uniform(60, 600)), n)
     steps = rng.choice([0.05, 0.1, 0.15, 0.2, 0.25, 0.3], int(rng.integers(2, 5)), replace=False)
@@ -326,7 +327,7 @@ def product(rng: Generator, n: int, *, vat: bool = False) -> Ledger:
         columns["vat"] = rng.choice([(0.0, 0.07, 0.19), (0.05, 0.2), (0.1, 0.22, 0.04)][int(rng.integers(3))], n)
         forgotten = [exact, *(values * (1 + columns["vat"]) for values in forgotten)]
         exact, truth = exact * (1 + columns["vat"]), f"({truth}) * (1 + vat)"
-    return _ledger(rng, "amount", columns, exact, truth, forgotten)
+    return _ledger(rng, "amount", columns, exact, truth, forgotten, n_others=n_others)
 
 
 _SERVICES = ("cleaning", "consulting", "design", "repair", "training", "transport")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import rule_families
+import rules
 from rule_families import NO_RULES, RATES, RULES, WAYS, FloatArray, Ledger, Table
 
 WRITTEN_OUT = (
@@ -196,3 +199,119 @@ def test_a_half_is_rounded_up_and_known_as_a_tie() -> None:
     ledger = Ledger({}, "y", np.array([1.005, 2.675, -1.005, 1.0049, 3.0]))
     np.testing.assert_array_equal(ledger.clean, [1.01, 2.68, -1.0, 1.0, 3.0])
     np.testing.assert_array_equal(ledger.is_tied, [True, True, True, False, False])
+
+
+# The score.
+
+
+def oracle(table: Table, implied: FloatArray | None = None, verdict: str = "CONFIRMED", **changes: Any) -> Any:
+    """What a perfect audit says, or one that implies something else."""
+    implied = table.ledger.clean if implied is None else implied
+    facts = {
+        "implied": implied,
+        "wrong": table.wrong,
+        "last_place": np.zeros(len(implied), dtype=np.bool_),
+        "design": SimpleNamespace(kept=np.arange(len(implied))),
+        "certificate": SimpleNamespace(verdict=SimpleNamespace(name=verdict)),
+        "formula": table.ledger.truth,
+    }
+    return SimpleNamespace(**(facts | changes))
+
+
+def scored(family: str, table: Table, audit: Any) -> rules.Record:
+    return rules.score(rules.Task(family, 0.25, 1), table, audit, 0.0)
+
+
+@pytest.mark.parametrize("family", RULES)
+def test_a_perfect_audit_passes_rounded_or_not(family: str) -> None:
+    table = rule_families.table(family, 0.25, 1)
+    for implied in (table.ledger.clean, table.ledger.exact, np.round(table.ledger.exact, table.ledger.places)):
+        found = scored(family, table, oracle(table, implied))
+        assert found.both
+        assert found.certain
+        assert not found.false
+    off_by_one = np.abs(table.labels - table.ledger.clean) < 1.5 * 10.0**-table.ledger.places
+    apart = {"wrong": table.wrong & ~off_by_one, "last_place": table.wrong & off_by_one}
+    assert scored(family, table, oracle(table, **apart)).both
+
+
+@pytest.mark.parametrize("family", RULES)
+def test_one_unit_on_one_row_is_not_the_rule(family: str) -> None:
+    table = rule_families.table(family, 0.25, 1)
+    row = int(np.flatnonzero(~table.ledger.is_tied)[0])
+    implied = table.ledger.clean
+    implied[row] += 10.0**-table.ledger.places
+    found = scored(family, table, oracle(table, implied))
+    assert not found.rule
+    assert found.rows
+    assert not found.false  # one row is not one in 200
+    assert scored(family, table, oracle(table, table.ledger.clean * np.nan)).false
+
+
+def test_what_is_certain_and_wrong_is_false_and_nothing_else_is() -> None:
+    table = rule_families.table("linear", 0.25, 1)
+    implied = table.ledger.clean + 1
+    assert scored("linear", table, oracle(table, implied)).false
+    assert scored("linear", table, oracle(table, implied, "PROVEN")).false
+    assert not scored("linear", table, oracle(table, implied, "MAJORITY")).false
+    none = rule_families.table("noise", 0.0, 1)
+    assert scored("noise", none, oracle(none)).false
+    assert not scored("noise", none, oracle(none, verdict="NONE")).false
+
+
+def test_wrong_rows_count_one_by_one() -> None:
+    table = rule_families.table("linear", 0.25, 1)
+    for row, missed in ((np.flatnonzero(table.wrong)[0], 1), (np.flatnonzero(~table.wrong)[0], 0)):
+        called = table.wrong.copy()
+        called[row] = not called[row]
+        found = scored("linear", table, oracle(table, wrong=called))
+        assert found.rule
+        assert not found.rows
+        assert (found.missed, found.accused) == (missed, 1 - missed)
+
+
+def test_rows_that_are_not_judged_are_no_way_out() -> None:
+    table = rule_families.table("linear", 0.25, 1)
+    some = np.arange(len(table.labels) // 2)
+    short = {
+        name: values[some] for name, values in (("wrong", table.wrong), ("last_place", np.zeros_like(table.wrong)))
+    }
+    audit = oracle(table, table.ledger.clean[some], **short, design=SimpleNamespace(kept=some))
+    found = scored("linear", table, audit)
+    assert not found.rule
+    assert found.missed == table.wrong[len(some) :].sum()
+
+
+def test_dates_are_scored_as_dates() -> None:
+    table = rule_families.table("due-date", 0.25, 1)
+    days = table.ledger.clean.astype(np.int64).astype("datetime64[D]")
+    assert scored("due-date", table, oracle(table, days)).both
+    assert not scored("due-date", table, oracle(table, days + 1)).rule
+
+
+def test_limits_of_a_share_are_those_of_wilson() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for k, n in ((0, 10), (7, 10), (10, 10), (950, 1_000)):
+        theirs = scipy_stats.binomtest(k, n).proportion_ci(method="wilson")
+        np.testing.assert_allclose(rules.wilson(k, n), theirs, atol=1e-4)
+
+
+def test_a_journal_is_gone_on_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(rules, "audited", lambda table, limit: seen.append(table) or oracle(table))
+    arguments = ["--families", "bmi,cap", "--tables", "2", "--rates", "0,0.4", "--journal", str(tmp_path / "j")]
+    assert rules.main(arguments) == 0
+    first = capsys.readouterr().out
+    assert len(seen) == 8
+    assert "4/4" in first
+    assert rules.main(arguments) == 0
+    assert len(seen) == 8
+    assert capsys.readouterr().out == first
+
+
+def test_an_error_is_a_score(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(rules, "audited", lambda table, limit: 1 / 0)
+    assert rules.main(["--small", "--families", "bmi"]) == 0
+    assert "0/1" in capsys.readouterr().out
+    (found,) = rules.attempt(rules.Task("bmi", 0.4, 0))
+    assert (found.verdict, found.both) == ("CRASHED", False)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, row_blocks
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -187,7 +187,14 @@ def verify(X: Any, y: FloatArray, w: FloatArray, agreement: Agreement, link: Lin
         rows = X[chosen]
         return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
 
-    return compare(np.asarray(X @ w), np.asarray(abs(X) @ np.abs(w)), y, dense, w, agreement, link)
+    return compare(np.asarray(X @ w), _terms(X, np.abs(w)), y, dense, w, agreement, link)
+
+
+def _terms(X: Any, sizes: FloatArray) -> FloatArray:
+    """Return ``abs(X) @ sizes``, without a copy of many rows."""
+    if not isinstance(X, np.ndarray):
+        return np.asarray(abs(X) @ sizes)
+    return np.concatenate([np.abs(X[block]) @ sizes for block in row_blocks(len(X), len(sizes))] or [np.zeros(0)])
 
 
 def compare(

@@ -33,7 +33,7 @@ FEWEST_ROWS = 20
 _COARSE = 2.0  # the same for float32, in units of its rounding, with one half a column: w is solved for in float64
 _UNITS_IN_SPREAD = 20  # rounding is plausible when half of the labels span so many units: else a label says nothing
 _MOST_ZEROS = 12  # of a grid of 10^k
-_LOOKED_AT = 500
+_LOOKED_AT, _GLIMPSE = 500, 8
 
 
 def levels(
@@ -172,7 +172,11 @@ def _is_plausible(y: FloatArray, unit: float, precision: float) -> bool:
 def _column_places(X: FloatArray, precision: float) -> IntArray:
     """Return the decimals that each column has at most; `LONG` for a column of other numbers."""
     some = X[:_LOOKED_AT]
-    return np.array([int(_places(column[column != 0], precision).max(initial=-_MOST_ZEROS)) for column in some.T])
+    places = np.full(X.shape[1], LONG)
+    for j in np.flatnonzero(~(count_decimals(X[:_GLIMPSE], precision) == LONG).any(axis=0)):
+        column = some[:, j]
+        places[j] = int(_places(column[column != 0], precision).max(initial=-_MOST_ZEROS))
+    return places
 
 
 def _half_units(X: FloatArray, places: IntArray, precision: float) -> list[float]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from massart.certificate.wide import WideRows, wide_rows
 from massart.isotropy import decompose
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, row_blocks
 
@@ -170,6 +171,8 @@ class Geometry:
         With units, possibly divided by the number of rows in the unit.
     units : (n,) array of int or None
         Numbers of the units from 0. With weights or units the geometry is only for the rows it was made from.
+    wide : WideRows or None
+        Those rows, where many columns make it worth to keep their sums.
     """
 
     exponents: IntArray
@@ -177,6 +180,7 @@ class Geometry:
     parts: tuple[Part, ...]
     sample_weight: FloatArray | None = None
     units: IntArray | None = None
+    wide: WideRows | None = None
 
 
 def geometry_of(
@@ -222,8 +226,14 @@ def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None)
         active &= weights > 0
     rows = np.flatnonzero(active)
     exponents, sizes = _column_sizes(X, rows)
+    all_left_out = list(_left_out(X, rows))
+    if len(all_left_out) == 1 and weights is None and units is None and len(rows) == len(X):
+        wide = wide_rows(X, exponents)
+        if wide is not None:
+            whole = Piece(np.eye(X.shape[1]), Position(exponents, wide.basis))
+            return Geometry(exponents, sizes, (Part(all_left_out[0], (whole,)),), wide=wide)
     parts: list[Part] = []
-    for left_out in _left_out(X, rows):
+    for left_out in all_left_out:
         inside = rows[~np.asarray(X[:, left_out].any(axis=1))[rows]] if left_out.size else rows
         if parts and not inside.size:
             break

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from massart.certificate.blocks import block_cost, failure_ceiling, largest_share, packing_bound, sampled_bound
-from massart.certificate.enumeration import slab_count
-from massart.certificate.fourth_moment import fourth_moment_bound, largest_off_share
-from massart.certificate.span import SLAB_REACH, HyperplaneBound, span_of
+from massart.certificate.enumeration import enumeration_cost, slab_count
+from massart.certificate.fourth_moment import fourth_moment_bound, fourth_moment_cost, largest_off_share
+from massart.certificate.span import SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.verdict import Bound
 from massart.rows import FloatArray
 
@@ -108,18 +108,31 @@ class Sharing:
     reach: float
 
 
-def bound_sharing(case: Decisive, *, budget: float = BUDGET) -> Sharing:
-    """Bound the rows that another formula can share, for certain: by packing, counting, or fourth moments."""
+def bound_sharing(case: Decisive, *, span: Span | None = None, budget: float = BUDGET) -> Sharing:
+    """Bound the rows that another formula can share, for certain: by packing, counting, or fourth moments.
+
+    `span` is that of the rows, if it is known.
+    """
     best, bound = None, Bound.NONE
     if case.at_hand <= case.wrong:  # then nothing that is known of these rows proves anything
         return Sharing(None, bound, False, np.inf)
-    span = span_of(case.rows)
+    if span is None:
+        span = span_of(case.rows)
     for name, found in _bounds(case, case.rows[:, span.columns], budget):
         if case.proves(found):
             return Sharing(case.shared(found), name, True, found.reach)
         if best is None or found.rows < best.rows:
             best, bound = found, name
     return Sharing(None if best is None else case.shared(best), bound, False, np.inf)
+
+
+def is_affordable(k: int, n_rows: int, wrong: float, *, budget: float = BUDGET) -> bool:
+    """Tell whether some bound of so many rows that span k columns may be within the budget."""
+    if k == 0:
+        return False
+    packing = n_rows > k * wrong and (wrong + 1) * block_cost(k) <= budget
+    counting = enumeration_cost(k, k) <= _ENUMERATION_SHARE * budget  # rows that span have k directions at least
+    return packing or counting or (wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= budget)
 
 
 def _bounds(case: Decisive, rows: FloatArray, budget: float) -> Iterator[tuple[Bound, HyperplaneBound]]:

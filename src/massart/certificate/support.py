@@ -101,6 +101,7 @@ __all__ = [
     "fixed_sum_eta_max",
     "geometry_of",
     "held_out_support",
+    "is_weak_by_chance",
     "measure_support",
     "simulated_eta_max",
     "weak_row_weights",
@@ -112,6 +113,7 @@ WHOLE_SHARE = 0.9
 CONFIDENCE = 0.999
 """1 - delta: how sure a confirmed formula is."""
 
+_WEAKEST, _HEAVY_TAILED = 8, 4.0  # directions that are looked at, and the kurtosis that shows few rows (Gaussian: 3)
 _BINS = 2300  # binary exponents of c h^2
 
 
@@ -159,6 +161,15 @@ class Spread:
     leverage: float
     slack: FloatArray
     held: FloatArray
+
+    @classmethod
+    def of(cls, leverage: float, slack: FloatArray, leverages: FloatArray) -> Spread:
+        """Return the spread of agreeing rows with this c g^2 each, and these leverages."""
+        bins = np.clip(np.frexp(slack)[1] + _BINS // 2, 0, _BINS - 1)
+        bins[np.isinf(slack)] = _BINS - 1
+        bins[slack == 0] = 0
+        held = np.bincount(bins, leverages, _BINS).astype(np.float64)
+        return cls(leverage, np.bincount(bins, slack, _BINS).astype(np.float64), held)
 
     def __add__(self, other: Spread) -> Spread:
         return Spread(max(self.leverage, other.leverage), self.slack + other.slack, self.held + other.held)
@@ -210,14 +221,7 @@ class Leverages:
             slack = (off / np.maximum(lengths[agree], np.finfo(float).tiny)) ** 2
             if weights is not None:
                 slack *= weights[agree]
-        bins = np.clip(np.frexp(slack)[1] + _BINS // 2, 0, _BINS - 1)
-        bins[np.isinf(slack)] = _BINS - 1
-        bins[slack == 0] = 0
-        return Spread(
-            float(leverages.max(initial=0.0)),
-            np.bincount(bins, slack, _BINS).astype(np.float64),
-            np.bincount(bins, leverages[agree], _BINS).astype(np.float64),
-        )
+        return Spread.of(float(leverages.max(initial=0.0)), slack, leverages[agree])
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +396,24 @@ def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> Floa
     return found
 
 
+def is_weak_by_chance(geometry: Geometry, support: Support, share: float) -> bool:
+    r"""Tell whether the weakest direction is what a random choice of wrong rows leaves, where there are many columns.
+
+    If a share p of n Gaussian rows of k columns agrees, whichever they are, the spectrum of :math:`M^{-1/2} M_A
+    M^{-1/2}` begins at :math:`(\sqrt{p (1 - c)} - \sqrt{c (1 - p)})^2`, c = k / n (Wachter 1980), up to
+    :math:`k^{-2/3}`. A rival makes a direction weaker, or rests on few rows: then weak directions have heavy tails.
+    """
+    wide = geometry.wide
+    if wide is None or not support.pieces:
+        return False
+    n, k = wide.X.shape
+    edge = (np.sqrt(share * (1 - k / n)) - np.sqrt((1 - share) * k / n)) ** 2
+    if support.alpha < edge * (1 - 2 * k ** (-2 / 3)):
+        return False
+    evidence = wide.shares(support.pieces[0].weak[:, :_WEAKEST])
+    return bool((n * (evidence**2).sum(axis=0) <= _HEAVY_TAILED * evidence.sum(axis=0) ** 2).all())
+
+
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """The rows of a certificate, checked."""
@@ -503,8 +525,12 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
     """Measure one part, piece by piece; parts other than the first end with a piece that fails."""
     geometry, X = judged.geometry, judged.X
     part = geometry.parts[number]
-    members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
-    chosen = [np.flatnonzero(counted(geometry, members == j)) for j in range(len(part.pieces))]
+    wide = geometry.wide if geometry.wide is not None and geometry.wide.X is X else None
+    if wide is not None:
+        chosen = [np.arange(len(X))]
+    else:
+        members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
+        chosen = [np.flatnonzero(counted(geometry, members == j)) for j in range(len(part.pieces))]
     present = [j for j, index in enumerate(chosen) if index.size]
     delta = policy.share(number, len(geometry.parts)) / max(len(present), 1)
     chain, measured, spans = _Chain(X.shape[1], holds=bool(present)), list[PieceSupport](), True
@@ -513,9 +539,12 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
         position = piece.position
         weights = some_of(geometry.sample_weight, index)
         agree, widths = judged.agree[index], judged.half_widths[index]
-        M, M_A = total_over(AgreeingMoments(position), X, index, weights, agree)
-        root = inverse_root(M)
-        shares, axes = np.linalg.eigh(root.T @ M_A @ root)
+        if wide is not None:
+            root, (shares, axes) = wide.root, wide.spectrum(agree)
+        else:
+            M, M_A = total_over(AgreeingMoments(position), X, index, weights, agree)
+            root = inverse_root(M)
+            shares, axes = np.linalg.eigh(root.T @ M_A @ root)
         alpha = float(np.clip(shares[0], 0.0, 1.0))
         weak = np.ldexp(position.basis @ root @ axes[:, shares < 0.5], -geometry.exponents[:, None])
         direction = _direction(position.basis @ root @ axes[:, 0], geometry)
@@ -524,14 +553,18 @@ def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[P
             chain.holds = False
             continue
         earlier = tuple(chain.earlier) if chain.holds else ()
-        spread = total_over(Leverages(position, root, earlier), X, index, weights, agree, widths)
+        if wide is not None:
+            slack = (2 * widths / wide.lengths)[agree] ** 2
+            spread = Spread.of(wide.leverage, slack, np.full(len(slack), wide.leverage))
+        else:
+            spread = total_over(Leverages(position, root, earlier), X, index, weights, agree, widths)
         tail, leverage = _tail(judged, policy, index, Whitened(position, root), spread.leverage, delta, (number, j))
         eta_max, quantile = tail.eta_max(alpha, delta, policy.bound) if spans else (0.0, np.inf)
         passes = alpha > quantile
         eta_max = max(eta_max, policy.bound) if passes else min(eta_max, float(np.nextafter(policy.bound, 0.0)))
         measured.append(PieceSupport(alpha, eta_max, root.shape[1], float(index.size), leverage, *direction, weak))
         radius = spread.radius(alpha - quantile) if passes and chain.holds else np.inf
-        spans = spans and root.shape[1] == M.shape[0]
+        spans = spans and root.shape[1] == position.basis.shape[1]
         if radius < np.inf:
             V = piece.subspace if spans else np.linalg.qr(np.linalg.pinv(position.basis).T @ np.linalg.qr(root)[0])[0]
             chain.earlier.append((position, root, radius))

@@ -107,7 +107,7 @@ def exact_coefficients(X: FloatArray, y: FloatArray, w: FloatArray, agreement: A
             fixed = {}
     else:
         fixed = _Search(equations).run()
-        formula = equations.formula(_floats(fixed))
+        formula = equations.formula(_floats(fixed)) if fixed else w
     fractions: Fractions = tuple(fixed.get(j) for j in range(len(w)))
     answer = formula if fixed else w
 
@@ -148,7 +148,7 @@ class _Search:
         fixed: dict[int, Fraction] = {}
         while self.trials < _MOST_TRIALS:
             known = len(fixed)
-            groups = [self._propose(fixed)]
+            groups = [group for group in [self._propose(fixed)] if group]
             while groups and self.trials < _MOST_TRIALS:
                 group = groups.pop()
                 trial = fixed | dict(group)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from massart.agreement import AGREES, DECISIVE, LAST_PLACE, Agreement, Level, Mark, Marks, levels, tally
 from massart.certificate import Certificate, Support, geometry_of, noisy_certificate
-from massart.certificate.support import weak_row_weights
+from massart.certificate.support import is_weak_by_chance, weak_row_weights
 from massart.isotropy import decompose
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
@@ -32,6 +32,8 @@ from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance
 from massart.recover.shorten import shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample
+from massart.search import reweighted
+from massart.search.reweighting import ROWS_PER_COLUMN as ROWS_PER_STEP
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
 """Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position, and twice as much where a
@@ -56,11 +58,18 @@ WORTH_SAMPLING = 4
 EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 1
 """Rounds of search in a sample that can still grow: more rows help more than more search; and on shuffled labels."""
 
+QUICK_ROWS_PER_COLUMN, QUICK_NUMBERS, QUICK_SAMPLE = 16, 500_000, 2_000
+"""With so many rows a column, and so many numbers, reweighted least squares looks first; and the rows that polish what
+it finds, at least."""
+
 LOOKS, SMALL_LOOKS = 6, 3
 """Most times that rows are looked at where support is weak, and where the whole table was looked at."""
 
 MOST_EXACT_ROWS, MOST_NOISY_ROWS = 5_000, 20_000
 """Rows that tell exact numbers and the shortest form of a formula, and those that an estimate from noisy rows takes."""
+
+MOST_EXACT_NUMBERS, EXACT_ROWS_PER_COLUMN = 1_000_000, 5
+"""The first are fewer where there are many columns: so many numbers, or rows a column."""
 
 SHUFFLES, PLENTY = 2, 10
 """How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
@@ -202,18 +211,18 @@ class _Driver:
         _check_size(judging)
         per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
         self.first_size = max(per_column * d, SMALLEST_SAMPLE)
+        own = None if units is None else units[judging.index]
+        if repeated and units is None:
+            own = judging.index
+        geometry = geometry_of(judging.X, sample_weight=judging.weights, units=own)
         self.finding, held_out = judging, None
-        if link.invertible and len(judging.index) > FINDING_ROWS:
-            self.finding = judging.take(np.sort(options.rng.choice(len(judging.index), FINDING_ROWS, replace=False)))
+        if link.invertible and geometry.wide is None:  # else sums of all rows that judge are kept
+            self.finding = self._some(judging, FINDING_ROWS)
         if not link.invertible and len(judging.index) >= HOLDING_OUT * d:
             chosen = np.zeros(len(judging.index), dtype=bool)
             share = max(round(FINDING_SHARE * len(chosen)), min(2 * self.first_size, len(chosen) // 2))
             chosen[options.rng.permutation(len(chosen))[:share]] = True
             self.finding, held_out = judging.take(chosen).in_canonical_order(), judging.take(~chosen)
-        own = None if units is None else units[judging.index]
-        if repeated and units is None:
-            own = judging.index
-        geometry = geometry_of(judging.X, sample_weight=judging.weights, units=own)
         self.judges = Judges(judging, geometry, held_out, own, assumption, options.rng)
         self.scouts = self.judges
         if link.invertible:
@@ -256,8 +265,10 @@ class _Driver:
         n, size = len(finding.index), self.first_size
         is_whole = size * WORTH_SAMPLING > n
         early = EARLY_ROUNDS if rounds is None else min(rounds, EARLY_ROUNDS)
-        sample = finding if is_whole else self._drawn(finding, size, None)
-        best = self._attempt(finding, sample, rounds if is_whole else early)
+        best = self._quick(finding, early)
+        if best is None:
+            sample = finding if is_whole else self._drawn(finding, size, None)
+            best = self._attempt(finding, sample, rounds if is_whole else early)
         barren = int(self._is_barren(best))
         for look in range(LOOKS):
             if self._is_settled(best):
@@ -272,7 +283,7 @@ class _Driver:
             else:
                 size = min(2 * size, n)
                 is_last = hopeless or size * WORTH_SAMPLING > n
-                sample = finding if is_last else self._drawn(finding, size, best)
+                sample = self._some(finding, FINDING_ROWS) if is_last else self._drawn(finding, size, best)
             # Where nothing beyond chance was found, the published algorithm has all rows, and that is that.
             found = self._attempt(finding, sample, 0 if hopeless else rounds if is_last else early)
             barren += self._is_barren(found)
@@ -283,8 +294,11 @@ class _Driver:
         return best
 
     def _is_settled(self, found: _Found) -> bool:
-        """Tell whether more than half of the evidence agrees in every direction."""
-        return found.support.alpha > 0.5 and 2 * found.weight > self.finding.counts.sum()
+        """Tell whether more than half of the evidence agrees in every direction, or as much as chance leaves."""
+        total = float(self.finding.counts.sum())
+        if 2 * found.weight <= total:
+            return False
+        return found.support.alpha > 0.5 or is_weak_by_chance(self.scouts.geometry, found.support, found.weight / total)
 
     def _is_barren(self, found: _Found) -> bool:
         """Tell whether hardly more rows agree than any formula fits: fewer than a plurality takes."""
@@ -323,6 +337,21 @@ class _Driver:
         proposal = propose(sample, self._levels(sample), self.link, options, pieces)
         return self._counted(finding, proposal)
 
+    def _quick(self, finding: Sample, rounds: int) -> _Found | None:
+        """Return the formula of many rows that a majority follows, if it is found at little cost."""
+        n, d = finding.X.shape
+        if not rounds or not self.link.invertible or finding.weights is not None:
+            return None
+        if n < QUICK_ROWS_PER_COLUMN * d or n * d < QUICK_NUMBERS:
+            return None
+        w = reweighted(finding.X, finding.y, self.options.rng)
+        sample = self._drawn(finding, max(ROWS_PER_STEP * d, QUICK_SAMPLE), None)
+        proposal = propose(sample, self._levels(sample), self.link, self.options, first=w)
+        if 2 * proposal.weight <= len(sample.index):
+            return None
+        answer = self._counted(finding, proposal)
+        return answer if 2 * answer.weight > n + d else None
+
     def _counted(self, finding: Sample, proposal: Proposal) -> _Found:
         formula = Formula(proposal.coef, proposal.agreement.uncapped, self.link)
         found, marks = formula.marks(finding)
@@ -337,7 +366,8 @@ class _Driver:
         """Return the formula in its shortest form and in exact numbers, with all rows marked, and judged."""
         finding = self.finding.column(j)
         formula = found.formula
-        rows = self._some(finding, MOST_ROUNDED_ROWS if formula.agreement.rounded else MOST_EXACT_ROWS)
+        most = max(MOST_EXACT_NUMBERS // self.rows.n_columns, EXACT_ROWS_PER_COLUMN * self.rows.n_columns)
+        rows = self._some(finding, MOST_ROUNDED_ROWS if formula.agreement.rounded else min(MOST_EXACT_ROWS, most))
         coef = formula.coef
         if formula.agreement.rounded and formula.agreement.level is not Level.NOISE:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
@@ -438,10 +468,9 @@ def _is_whole(weights: FloatArray) -> bool:
 
 def _check_size(sample: Sample) -> None:
     """Raise ValueError where squares of the numbers overflow, or all of them vanish."""
-    sizes = np.abs(sample.X)
-    largest = float(sizes.max())
+    largest = max(float(sample.X.max()), -float(sample.X.min()))
     if largest and not 1 / SQUARE_IS_FINITE <= largest <= SQUARE_IS_FINITE:
-        i, j = np.unravel_index(int(sizes.argmax()), sizes.shape)
+        i, j = np.unravel_index(int(np.abs(sample.X).argmax()), sample.X.shape)
         raise ValueError(
             f"X must have its largest number between {1 / SQUARE_IS_FINITE:g} and {SQUARE_IS_FINITE:g}, got "
             f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"

@@ -42,6 +42,7 @@ from massart.certificate import (
     sample_sharing,
     span_of,
 )
+from massart.certificate.sharing import is_affordable
 from massart.certificate.support import (
     Geometry,
     counting_eta_max,
@@ -174,8 +175,10 @@ def judge(
     support = measure_support_of(formula, judges, found, marks)
     span = _span(rows.X, told, support)
     counts = _Counts.of(tally, formula.link, rows, marks)
+    if not is_affordable(span.rank, int(told.sum()), counts.rows - counts.agree):
+        told = np.zeros_like(told)  # a copy of many rows that nobody would look at
     case = Decisive(
-        rows.X[told] / _positive(found.half_widths, rows.X)[told, None],
+        rows.X[told] / _positive(found.half_widths[told], rows.X[told])[:, None],
         None if rows.weights is None else rows.weights[told],
         counts.decisive,
         counts.rows - counts.agree,
@@ -204,7 +207,7 @@ def judge(
     if nothing is not Reason.NOTHING:
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
-    sharing = bound_sharing(case)
+    sharing = bound_sharing(case, span=span)
     bound = judges.assumption.wrong_at_most
     if formula.link.invertible:
         eta_max, widths = support.eta_max, support.resolution

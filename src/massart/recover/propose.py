@@ -100,6 +100,7 @@ def propose(
     link: Link,
     options: Options,
     pieces: Sequence[RadialIsotropy] | None = None,
+    first: FloatArray | None = None,
 ) -> Proposal:
     """Return the best formula found for a sample with one label column.
 
@@ -112,14 +113,16 @@ def propose(
     options : Options
     pieces : sequence of RadialIsotropy, optional
         The decomposition of the rows, if it is known.
+    first : (d,) array, optional
+        A formula near the right one, if one is known: it is polished at each level, and no other is looked for.
     """
     X, y, counts = sample.X, sample.y, sample.counts
-    if pieces is None:
+    if pieces is None and first is None:
         pieces = decompose(X, sample_weight=sample.weights, callback=options.callback)
     # Labels of size one: coefficients and residuals have squares that neither overflow nor vanish.
     unit = float(np.exp2(np.frexp(np.abs(y).max())[1]))
     inner = Link(link.lower / unit, link.upper / unit, link.slope)
-    problem = _Task(X, y / unit, counts, inner, pieces, options)
+    problem = _Task(X, y / unit, counts, inner, pieces or (), options, None if first is None else first / unit)
     best: Proposal | None = None
     for level in levels:
         if best is not None and not _crowded(best, y, level, counts):
@@ -222,16 +225,17 @@ class _Task:
     link: Link
     pieces: Sequence[RadialIsotropy]
     options: Options
+    first: FloatArray | None = None
 
     def solve(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
         """Return the polished formula that fits the most weight of rows at this level."""
-        w = self._by_pieces(agreement, start)
+        w = self._by_pieces(agreement, start) if self.first is None else self.first
         w, found = polish(self.X, self.y, self.counts, w, agreement, self.link)
         if start is not None and agreement.level is not Level.EXACT:  # the tighter answer may lie in every interval
             other, its = polish(self.X, self.y, self.counts, start, agreement, self.link)
             if self._weight(its.agree) > self._weight(found.agree):
                 w, found = other, its
-        if self.options.rounds != 0:
+        if self.options.rounds != 0 and self.first is None:
             w, found = self._improve(w, found, agreement)
         if not self.link.invertible:
             w = self._or_nothing(w, found, agreement)

@@ -5,6 +5,7 @@ from massart.search.concentration import concentrate
 from massart.search.consensus import Candidate, Consensus, Limits, is_clear_majority
 from massart.search.coordinates import improve_coordinates
 from massart.search.portfolio import search
+from massart.search.reweighting import reweighted
 
 __all__ = [
     "Candidate",
@@ -15,5 +16,6 @@ __all__ = [
     "concentrate",
     "improve_coordinates",
     "is_clear_majority",
+    "reweighted",
     "search",
 ]

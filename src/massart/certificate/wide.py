@@ -1,0 +1,141 @@
+r"""Evidence of many columns in a few matrix products.
+
+With k columns, radial-isotropic position and its sums cost some ten products of n x k and k x k numbers where three do.
+The weights :math:`c_i = 1 / |z_i|^2` may be any function of X, so that half of the digits suffice to find them. And
+where the columns are no worse conditioned than a hundred, :math:`M = \sum_i c_i x_i x_i^\top` loses nothing when it is
+summed as it stands and brought to :math:`z = B^\top x` afterwards: only the rows that disagree are then left to sum for
+each formula. Leverages are not computed, but bounded: :math:`c_i z_i^\top (B^\top M B)^{-1} z_i` is at most one over
+the smallest eigenvalue, and one of Tyler's steps from the covariance of unit rows brings that near to k / n where rows
+are anything like elliptical. Where it does not, this says so, and the pieces of :mod:`massart.isotropy` serve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows import BoolArray, FloatArray
+
+COLUMNS, ROWS_PER_COLUMN = 128, 8
+"""Of so many columns, with so many rows each, it pays."""
+
+NEAR_ISOTROPIC = 1.1
+"""Largest leverage, in units of k / n, that counts as equal leverage: units of the general way are as large."""
+
+_CONDITION = 1e4  # of the covariance of unit rows
+_STEPS = 2
+_ROUNDING = 1e-3  # of lengths and sums in float32, by far
+_LARGEST = 1e15
+_BLOCK = 1024  # rows at a time
+
+
+@dataclass(frozen=True, slots=True)
+class WideRows:
+    """Rows of many columns in near-isotropic position.
+
+    Attributes
+    ----------
+    X : (n, d) array
+    factors : (d,) array
+        Powers of two by which columns are multiplied, to be of size 1.
+    basis : (d, d) array
+        B.
+    lengths : (n,) array
+        |z|.
+    M : (d, d) array
+        The sum of c x x', of columns of size 1.
+    root : (d, d) array
+        (B'MB)^(-1/2).
+    leverage : float
+        L: at least c z'(B'MB)^(-1)z for every row.
+    """
+
+    X: FloatArray
+    factors: FloatArray
+    basis: FloatArray
+    lengths: FloatArray
+    M: FloatArray
+    root: FloatArray
+    leverage: float
+    _known: dict[bytes, tuple[FloatArray, FloatArray]] = field(default_factory=dict, repr=False)
+
+    def spectrum(self, agree: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return the shares of the evidence that agrees, the smallest first, and their axes after `root`.
+
+        The last answer is kept: a formula is measured when it is found, and again when it is judged.
+        """
+        key = agree.tobytes()
+        if key not in self._known:
+            M_A = self.M - _weighted_gram(self.X, self.factors, self.lengths, np.flatnonzero(~agree))
+            frame = self.basis @ self.root
+            shares, axes = np.linalg.eigh(frame.T @ M_A @ frame)
+            self._known.clear()
+            self._known[key] = shares, axes
+        return self._known[key]
+
+    def shares(self, directions: FloatArray) -> FloatArray:
+        """Return c (v.x)^2 for each row and each direction v of coefficients, (n, m)."""
+        return np.asarray((self.X @ directions / self.lengths[:, None]) ** 2)
+
+
+def wide_rows(X: FloatArray, exponents: NDArray[np.intp]) -> WideRows | None:
+    """Return the rows in near-isotropic position; None where there are few columns, or where that is not so simple."""
+    n, d = X.shape
+    if d < COLUMNS or n < ROWS_PER_COLUMN * d:
+        return None
+    factors = np.ldexp(1.0, -exponents)
+    if not (np.abs(exponents).max() < 64 and max(X.max(), -X.min()) * factors.max() < _LARGEST):
+        return None
+    everything = np.arange(n)
+    lengths = _lengths(X, factors, None)
+    if not lengths.min() > 1 / _LARGEST:
+        return None
+    values, axes = np.linalg.eigh(_rough_gram(X, factors, lengths))
+    if not values[0] * _CONDITION > values[-1]:
+        return None
+    basis = axes / np.sqrt(values)
+    for _ in range(_STEPS):
+        lengths = _lengths(X, factors, basis)
+        M = _weighted_gram(X, factors, lengths, everything)
+        values, axes = np.linalg.eigh(basis.T @ M @ basis)
+        root = axes / np.sqrt(values)
+        leverage = (1 + _ROUNDING) / float(values[0])
+        if leverage * n <= NEAR_ISOTROPIC * d:
+            return WideRows(X, factors, basis, lengths, M, root, leverage)
+        basis = basis @ root
+    return None
+
+
+def _lengths(X: FloatArray, factors: FloatArray, basis: FloatArray | None) -> FloatArray:
+    """Return |B'x| for each row, to half of the digits, of columns of size 1."""
+    lengths = np.empty(len(X))
+    rough = None if basis is None else basis.astype(np.float32)
+    for start in range(0, len(X), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        rows = (X[block] * factors).astype(np.float32)
+        images = rows if rough is None else rows @ rough
+        lengths[block] = np.sqrt(np.einsum("ij,ij->i", images, images))
+    return lengths
+
+
+def _rough_gram(X: FloatArray, factors: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Return the sum of x x' over unit rows, to half of the digits."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        rows = (X[block] * (factors / lengths[block, None])).astype(np.float32)
+        total += rows.T @ rows
+    return total
+
+
+def _weighted_gram(X: FloatArray, factors: FloatArray, lengths: FloatArray, index: NDArray[np.intp]) -> FloatArray:
+    """Return the sum of x x' / |z|^2 over some rows, of columns of size 1."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(index), _BLOCK):
+        chosen = index[start : start + _BLOCK]
+        rows = X[chosen]
+        rows *= 1 / lengths[chosen, None]
+        total += rows.T @ rows
+    return total * (factors[:, None] * factors)

@@ -24,10 +24,11 @@ from massart.agreement import Agreement, Level
 from massart.certificate import Bound, Certificate, Reason, Verdict
 from massart.certificate.words import share
 from massart.link import Link
-from massart.report import Findings, Group, JudgedRows, Report, Usage
+from massart.report import Findings, Group, JudgedRows, Report, RowKinds, Usage
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, decimal_places, read, write
 from massart.report.fragment import plain_text
+from massart.report.kinds import legend, shown_kinds
 from massart.report.page import _plotly
 from massart.report.pictures import MOST_RIGHT, MOST_WRONG, draw_points, measure_sizes
 from massart.report.wrong_rows import MOST_CHARACTERS, columns_of, wrong_residuals, wrong_table
@@ -473,15 +474,55 @@ def test_the_pictures_hold_the_largest_residuals_and_a_fixed_sample():
 def test_the_histogram_counts_every_wrong_row():
     for findings in (ledger(), scattered(3000, d=2)):
         wrong = wrong_residuals(findings.rows)
-        sizes = measure_sizes(wrong, "wrong rows")
+        sizes = measure_sizes(findings.rows, wrong, "wrong rows")
         assert sum(sizes.counts) == findings.n_wrong
         assert len(sizes.counts) <= 40
         logs = np.log10(np.abs(wrong.values))
         edges = sizes.start + sizes.step * np.arange(len(sizes.counts) + 1)
         assert edges[0] <= logs.min() + 1e-9
         assert logs.max() <= edges[-1] + 1e-9
-    assert measure_sizes(wrong_residuals(ledger(300, wrong_share=0).rows), "wrong rows") is None
-    assert measure_sizes(wrong_residuals(values_of([(3, 1)])), "wrong rows").words == "The only one is off by 2."
+    rows = ledger(300, wrong_share=0).rows
+    assert measure_sizes(rows, wrong_residuals(rows), "wrong rows") is None
+    rows = values_of([(3, 1)])
+    assert measure_sizes(rows, wrong_residuals(rows), "wrong rows").words == "The only one is off by 2."
+
+
+def with_kinds(findings, words):
+    """Give the wrong rows kinds: the second word to half of them, the third to a quarter, and so on."""
+    wrong = np.flatnonzero(findings.rows.wrong)
+    codes = np.zeros(findings.n_rows, dtype=np.intp)
+    codes[wrong] = [min(len(words), 1 + (k & -k).bit_length() - 1) for k in range(1, len(wrong) + 1)]
+    kinds = RowKinds(("", *words), codes, unexplained=len(words))
+    return dataclasses.replace(findings, rows=dataclasses.replace(findings.rows, kinds=kinds))
+
+
+WORDS = ("factor 10", "km forgotten", "off by +5", *(f"factor {k / 100}" for k in range(101, 107)), "unexplained")
+
+
+def test_kinds_are_listed_counted_and_told_apart():
+    findings = with_kinds(ledger(), WORDS)
+    rows = findings.rows
+    kinds = shown_kinds(rows)
+    assert [kind.label for kind in kinds] == list(WORDS)
+    assert sum(kind.n_rows for kind in kinds) == findings.n_wrong
+    assert [kind.tone for kind in kinds] == [1, 2, 3, 4, 5, 6, 7, 7, 7, 0]
+    assert [label for _, _, label in legend(kinds)] == [*WORDS[:6], "other kinds", "unexplained"]
+    wrong = wrong_residuals(rows)
+    sizes = measure_sizes(rows, wrong, "wrong rows")
+    for tone in range(8):
+        assert sum(sizes.toned[tone]) == sum(kind.n_rows for kind in kinds if kind.tone == tone)
+    assert tuple(np.sum(list(sizes.toned.values()), axis=0)) == sizes.counts
+    column = wrong_table(rows, wrong).columns[4]
+    assert [column.shown(k) for k in range(9)] == [WORDS[rows.kinds.codes[i] - 1] for i in wrong.index[:9]]
+    page = Report(findings).to_html()
+    assert all(f"<bdi>{word}</bdi>" in page for word in WORDS)
+
+
+def test_kinds_are_texts():
+    words = ("<script>alert(1)</script> forgotten", "unexplained")
+    page = Report(with_kinds(ledger(200), words)).to_html()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; forgotten" in page
+    assert "<script>alert(1)" not in page
 
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)

@@ -16,7 +16,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: 
 pytest.importorskip("plotly", reason="no browser tests: plotly is not installed")
 pytest.importorskip("jinja2", reason="no browser tests: jinja2 is not installed")
 
-from test_report import certificate, ledger, scattered
+from test_report import WORDS, certificate, ledger, scattered, with_kinds
 
 from massart.certificate import Verdict
 from massart.report import JudgedRows, Report
@@ -214,6 +214,22 @@ def test_filters_keep_what_fits(view):
     view.page.fill("#query", "no such thing")
     view.wait_for_status("No row fits")
     assert view.page.is_disabled("#download")
+
+
+def test_rows_of_a_kind_can_be_shown(opened):
+    findings = with_kinds(ledger(2000), WORDS)
+    view = opened(findings)
+    codes = findings.rows.kinds.codes
+    view.page.select_option("#kind", WORDS[1])
+    view.wait_for_status(f"of {np.count_nonzero(codes == 2):,} (filtered")
+    assert set(view.column(RESIDUAL + 1)) == {WORDS[1]}
+    symbols = "data => data.map(trace => new Set([trace.marker?.symbol].flat()).size)"
+    drawn = view.page.evaluate(f"({symbols})(document.getElementById('points-picture').data)")
+    assert max(drawn) == 8
+    assert len(view.page.evaluate("document.getElementById('sizes-picture').data")) == 8
+    assert_contrast(view.page, least=50)
+    phone = opened(findings, viewport={"width": PHONE, "height": 700})
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= PHONE
 
 
 def test_pages_turn(view):

@@ -17,12 +17,12 @@ from massart.audit import choice
 from massart.audit.choice import Kind
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, residuals
-from massart.audit.kinds import Kinds, kinds_of
+from massart.audit.kinds import UNEXPLAINED, Kinds, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
-from massart.report import Findings, Group, JudgedRows, Report, Usage, called_wrong, usage_of
+from massart.report import Findings, Group, JudgedRows, Report, RowKinds, Usage, called_wrong, usage_of
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules.formula import Formula, compose
 from massart.rules.matrix import TermMatrix
@@ -241,9 +241,10 @@ class Audit:
             found = self.table.cells(columns, numbers)
             return found if self.plan.id_column else {ROW: (numbers + 1).tolist()} | found
 
-        rows = JudgedRows(
-            self.given, self.implied, self.agree, self.wrong, cells, self.plan.group_column, self.groups()
-        )
+        words = self.kinds.words
+        kinds = RowKinds(words, self.kinds.codes, words.index(UNEXPLAINED) if UNEXPLAINED in words else -1)
+        group, groups = self.plan.group_column, self.groups()
+        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds)
         return Findings(
             title=self.table.name,
             formula=self.formula,

@@ -42,6 +42,25 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class RowKinds:
+    """What happened in each row.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The kinds, the most frequent first, after an empty word for rows that agree.
+    codes : (n,) array of int
+        The place of each row's word.
+    unexplained : int
+        The place of the word for rows that nothing explains.
+    """
+
+    words: tuple[str, ...]
+    codes: NDArray[np.intp]
+    unexplained: int
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedRows:
     """All rows that were judged.
 
@@ -57,6 +76,8 @@ class JudgedRows:
     group_column : str or None
     groups : tuple of Group
         By the share of wrong rows, the largest first; empty without a column that groups.
+    kinds : RowKinds or None
+        None where nothing was asked but whether rows are wrong.
     """
 
     given: FloatArray
@@ -66,6 +87,7 @@ class JudgedRows:
     cells: Cells
     group_column: str | None = None
     groups: tuple[Group, ...] = ()
+    kinds: RowKinds | None = None
 
 
 @dataclass(frozen=True, slots=True)

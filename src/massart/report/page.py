@@ -21,6 +21,7 @@ from massart.certificate.words import count, share
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, compress, printable
 from massart.report.findings import Findings, Group
+from massart.report.kinds import ShownKind, legend, shown_kinds
 from massart.report.pictures import MOST_LARGEST, Points, Sizes, draw_points, measure_sizes
 from massart.report.wrong_rows import WrongTable, wrong_residuals, wrong_table
 from massart.rules.formula import pieces
@@ -71,10 +72,12 @@ def _context(findings: Findings) -> dict[str, Any]:
     points: Points | None = None
     sizes: Sizes | None = None
     groups: list[Group] = []
+    kinds: list[ShownKind] = []
     if findings.rows is not None:
         wrong = wrong_residuals(findings.rows)
         points = draw_points(findings.rows, wrong)
-        sizes = measure_sizes(wrong, judgement.off)
+        sizes = measure_sizes(findings.rows, wrong, judgement.off)
+        kinds = shown_kinds(findings.rows) if len(wrong.index) else []
         table = wrong_table(findings.rows, wrong) if len(wrong.index) else None
         groups = list(_shown_groups(findings.rows.groups))
     return {
@@ -97,6 +100,9 @@ def _context(findings: Findings) -> dict[str, Any]:
         "first_rows": [] if table is None else list(_first_rows(table)),
         "numeric": [] if table is None else [isinstance(column, Numbers) for column in table.columns],
         "groups": groups,
+        "kinds": kinds,
+        "legend": legend(kinds),
+        "kind_labels": {tone: label for tone, _, label in legend(kinds)},
         "largest_share": max((group.n_wrong / max(1, group.n_rows) for group in groups), default=0.0),
     }
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate.words import share
-from massart.report.columns import amounts, read, write
+from massart.report.columns import amounts, clean, read, write
 from massart.report.findings import JudgedRows
+from massart.report.kinds import MARKS, codes_of, tones
 from massart.report.wrong_rows import Residuals
 from massart.rows import FloatArray
 
@@ -56,6 +57,8 @@ class Sizes:
     start, step : float
         Bins of log10 |residual|.
     counts : tuple of int
+    toned : dict of int to tuple of int
+        The same for each colour of a kind.
     words : str
         The same for those who do not see the picture.
     """
@@ -63,6 +66,7 @@ class Sizes:
     start: float
     step: float
     counts: tuple[int, ...]
+    toned: dict[int, tuple[int, ...]]
     words: str
 
     @property
@@ -97,6 +101,9 @@ def draw_points(rows: JudgedRows, wrong: Residuals) -> Points:
         "places": places,
         "columns": [column.packed() for column in columns],
         "unit": unit,
+        "codes": codes_of(rows, off).tolist(),
+        "kinds": [] if rows.kinds is None else [clean(word) for word in rows.kinds.words],
+        "tones": tones(rows).tolist(),
         "compressed": ratio > _VERY_HEAVY,
     }
     return Points(len(right), len(off), packed, heavy=ratio > _HEAVY)
@@ -115,10 +122,11 @@ def _spread(size: FloatArray) -> tuple[float, float]:
     return float(10 ** min(largest - common, 300.0)), float(10.0 ** np.floor(few))
 
 
-def measure_sizes(wrong: Residuals, off: str) -> Sizes | None:
+def measure_sizes(rows: JudgedRows, wrong: Residuals, off: str) -> Sizes | None:
     """Count the wrong rows by the power of ten of their residual; None where there are none to count."""
     size = np.abs(wrong.values)
-    size = size[np.isfinite(size) & (size > 0)]
+    counted = np.isfinite(size) & (size > 0)
+    size, tone = size[counted], tones(rows)[codes_of(rows, wrong.index[counted])]
     if not len(size):
         return None
     logs = np.log10(size)
@@ -126,8 +134,10 @@ def measure_sizes(wrong: Residuals, off: str) -> Sizes | None:
     step = next((s for s in _STEPS if (high - low) / s <= _MOST_BINS - 2), _STEPS[-1])
     start = step * np.floor(low / step)
     bins = ((logs - start) / step).astype(int)
-    counts = np.bincount(bins)
-    return Sizes(float(start), step, tuple(counts.tolist()), _words(wrong, size, off))
+    counts = np.bincount(tone.astype(int) * (bins.max() + 1) + bins, minlength=len(MARKS) * (bins.max() + 1))
+    table = counts.reshape(len(MARKS), -1)
+    toned = {place: tuple(row.tolist()) for place, row in enumerate(table) if row.any()}
+    return Sizes(float(start), step, tuple(table.sum(axis=0).tolist()), toned, _words(wrong, size, off))
 
 
 def _words(wrong: Residuals, size: FloatArray, off: str) -> str:

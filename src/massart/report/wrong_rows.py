@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.report.columns import Column, Numbers, amounts, read
+from massart.report.columns import Column, Numbers, Texts, amounts, clean, read
 from massart.report.findings import JudgedRows
 from massart.rows import FloatArray
 
@@ -46,7 +46,7 @@ class WrongTable:
     n_rows, n_wrong : int
         Rows carried, and wrong rows in all.
     columns : tuple of Column
-        Which row it is, what was given, what the formula gives, the difference, and the other cells.
+        Which row it is, what was given, what the formula gives, the difference, the kind if known, and the other cells.
     left_out : tuple of str
         Names of columns for which there was no room.
     packed : dict
@@ -79,8 +79,17 @@ def columns_of(rows: JudgedRows, chosen: Residuals) -> tuple[Column, ...]:
         amounts("given", rows.given[chosen.index]),
         amounts("implied", rows.implied[chosen.index]),
         amounts("off by", chosen.values),
+        *_kind(rows, chosen.index),
         *(read(other, entries) for other, entries in list(cells.items())[1:]),
     )
+
+
+def _kind(rows: JudgedRows, index: NDArray[np.intp]) -> list[Texts]:
+    if rows.kinds is None:
+        return []
+    used, codes = np.unique(rows.kinds.codes[index], return_inverse=True)
+    words = tuple(clean(rows.kinds.words[code]) for code in used)
+    return [Texts("kind", words, codes.astype(np.uint32))]
 
 
 def wrong_table(

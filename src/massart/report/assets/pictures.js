@@ -69,15 +69,20 @@ function shortNumber(value) {
   return Number(value.toPrecision(6)).toLocaleString("en-US", { maximumFractionDigits: 10 });
 }
 
+// As the marks in kinds.py.
+const SYMBOLS = ["diamond", "square", "triangle-up", "cross", "x", "triangle-down", "pentagon", "star"];
+
 async function pointsPicture(packed) {
   const [given, implied, ...cells] = await Promise.all(packed.columns.map((c) => unpackColumn(c, packed.n)));
   const { places } = packed;
+  const codes = packed.codes;
+  const kindOf = (i) => [packed.kinds[codes[i - packed.right]]].filter(Boolean).map(asText);
   const hover = Array.from({ length: packed.n }, (_, i) => {
     const rows = cells.map((cell) => `${asText(cell.name)}: ${asText(cell.text(i))}`);
     if (rows.length) rows[0] = `<b>${rows[0]}</b>`;
     const off = writeNumber(given.values[i] - implied.values[i], places, true);
     const words = [`given ${given.text(i)}`, `implied ${implied.text(i)}`];
-    if (i >= packed.right) words.push(`off by ${off}`);
+    if (i >= packed.right) words.push(`off by ${off}`, ...kindOf(i));
     return [...rows.slice(0, 1), ...words, ...rows.slice(1)].join("<br>");
   });
   const choice = document.getElementById("scale");
@@ -108,8 +113,10 @@ async function pointsPicture(packed) {
     const rightOnes = points(0, packed.right, {
       color: colour("right"), symbol: "circle", size: size(packed.right) - 1, opacity: packed.right > 500 ? 0.6 : 0.85,
     });
+    const colours = packed.tones.map((tone) => colour(`tone-${tone}`));
     const wrongOnes = points(packed.right, packed.n, {
-      color: colour("wrong"), symbol: "diamond", size: size(wrong), opacity: wrong > 500 ? 0.55 : 0.85,
+      color: codes.map((code) => colours[code]), symbol: codes.map((code) => SYMBOLS[packed.tones[code]]),
+      size: size(wrong), opacity: wrong > 500 ? 0.55 : 0.85,
     });
     // A few wrong rows must not hide behind the others, and many must not hide the line.
     return draw("points-picture", wrong < 200 ? [line, rightOnes, wrongOnes] : [line, wrongOnes, rightOnes], shape);
@@ -129,11 +136,13 @@ async function pointsPicture(packed) {
   return render;
 }
 
-function sizesPicture({ start, step, counts, off }) {
+function sizesPicture({ start, step, toned, labels, off }) {
+  const parts = Object.entries(toned);
+  const counts = parts.reduce((sums, [, part]) => sums.map((sum, k) => sum + part[k]), parts[0][1].map(() => 0));
   const edge = (k) => 10 ** (start + k * step);
   const middles = counts.map((_, k) => start + (k + 0.5) * step);
-  const hover = counts.map((count, k) =>
-    `${count.toLocaleString("en-US")} ${count === 1 ? "row" : "rows"}<br>off by ${shortNumber(Number(edge(k).toPrecision(3)))} to ${shortNumber(Number(edge(k + 1).toPrecision(3)))}`);
+  const hover = (part, label) => part.map((count, k) =>
+    `${label ? `<b>${asText(label)}</b><br>` : ""}${count.toLocaleString("en-US")} ${count === 1 ? "row" : "rows"}<br>off by ${shortNumber(Number(edge(k).toPrecision(3)))} to ${shortNumber(Number(edge(k + 1).toPrecision(3)))}`);
   const end = start + counts.length * step;
   const ticks = [];
   const fine = end - start < 2.5 ? [1, 2, 5] : [1];
@@ -152,8 +161,10 @@ function sizesPicture({ start, step, counts, off }) {
     if (Math.max(...counts) < 6) shape.yaxis.dtick = 1;
     shape.dragmode = false;
     shape.xaxis.fixedrange = shape.yaxis.fixedrange = true;
-    return draw("sizes-picture", [{
-      type: "bar", x: middles, y: counts, width: step * 0.92, marker: { color: colour("wrong") }, hovertext: hover, hoverinfo: "text", textposition: "none",
-    }], shape);
+    shape.barmode = "stack";
+    return draw("sizes-picture", parts.map(([tone, part]) => ({
+      type: "bar", x: middles, y: part, width: step * 0.92, marker: { color: colour(`tone-${tone}`) },
+      hovertext: hover(part, labels[tone]), hoverinfo: "text", textposition: "none",
+    })), shape);
   };
 }

@@ -15,6 +15,7 @@ async function startTable(packed) {
   const headers = [...table.tHead.rows[0].cells];
   const query = document.getElementById("query");
   const least = document.getElementById("least");
+  const kind = document.getElementById("kind");
   const pager = document.getElementById("pager");
   const state = { column: 0, descending: false, page: 0 };
   let order = Uint32Array.from({ length: n }, (_, i) => i);
@@ -44,9 +45,10 @@ async function startTable(packed) {
   function filter() {
     const wanted = query.value.trim().toLowerCase();
     const size = least.value === "" ? NaN : Number(least.value);
+    const happened = kind?.value ?? "";
     if (wanted) haystack ??= searchable();
-    shown = !wanted && !(size > 0) ? order : order.filter((i) =>
-      !(Math.abs(residuals[i]) < size) && (!wanted || haystack[i].includes(wanted)));
+    shown = !wanted && !(size > 0) && !happened ? order : order.filter((i) =>
+      !(Math.abs(residuals[i]) < size) && (!happened || others[0].text(i) === happened) && (!wanted || haystack[i].includes(wanted)));
   }
 
   function draw() {
@@ -104,6 +106,7 @@ async function startTable(packed) {
       clearTimeout(waiting);
       waiting = setTimeout(refresh, 120);
     });
+  kind?.addEventListener("change", refresh);
   // So that the first letter does not wait for it.
   query.addEventListener("focus", () => setTimeout(() => (haystack ??= searchable())));
   document.getElementById("download").addEventListener("click", () => download(columns, shown));

@@ -42,6 +42,7 @@ import numpy as np
 
 import rule_families
 from claims import Journal, _watch
+from harness import MissingPeer
 from rule_families import NO_RULES, RATES, RULES, FloatArray, Table
 
 CERTAIN = ("PROVEN", "CONFIRMED")
@@ -162,7 +163,8 @@ def _numbers(implied: Any) -> FloatArray:
 
 def failed(task: Task, table: Table, error: Exception, seconds: float, method: str = "massart") -> Record:
     """Return the score of a method that gave no answer."""
-    verdict = "REFUSED" if isinstance(error, ValueError) else "CRASHED"
+    names = {TimeoutError: "TIMEOUT", MissingPeer: "SKIPPED"}
+    verdict = names.get(type(error), "REFUSED" if isinstance(error, ValueError) else "CRASHED")
     n_wrong = int(table.wrong.sum())
     facts = (method, task.family, task.rate, task.seed, len(table.labels), table.way, verdict)
     message = f"{type(error).__name__}: {error}"[:300]
@@ -336,12 +338,13 @@ def compared(records: Sequence[Record]) -> str:
         cells = []
         for method in methods:
             theirs = [record for record in chosen if record.method == method]
-            absent = bool(theirs) and all(record.error.startswith("MissingPeer") for record in theirs)
+            absent = bool(theirs) and all(record.verdict == "SKIPPED" for record in theirs)
             cells.append("-" if absent else f"{_count(theirs, 'rule')}/{len(theirs)}")
         lines.append([label, *cells])
     medians = (f"{statistics.median(r.seconds for r in records if r.method == m):.1f}" for m in methods)
     lines.append(["median s", *medians])
-    notes = dict.fromkeys(f"{r.method}: {r.error}" for r in records if r.error.startswith("MissingPeer"))
+    skipped = [record for record in records if record.verdict == "SKIPPED"]
+    notes = dict.fromkeys(f"{record.method} skipped: {record.error.partition(': ')[2]}" for record in skipped)
     return "\n".join([aligned(lines), *notes])
 
 

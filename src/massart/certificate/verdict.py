@@ -55,6 +55,7 @@ class Reason(Enum):
     DIRECTION = "in some direction at most half of the evidence agrees"
     HALF = "at most half of the rows agree"
     LIMITS = "too few rows lie between the limits"
+    PART = "in some part of the rows most do not agree: another rule may hold there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ class Certificate:
         Orthonormal basis of the directions that the agreeing rows leave undetermined.
     undetermined_columns : tuple of tuples of int
         The columns that those directions involve, in groups that do not interact.
+    n_seen : int or None
+        Rows whose labels helped to choose the columns, if they did: only other rows confirm.
     thin : tuple of pairs (int, float)
         Columns that were left out of the formula because they rest on so few rows, and these rows.
     constant : bool
@@ -133,6 +136,7 @@ class Certificate:
     hyperplane_rows: float | None = None
     bound: Bound = Bound.NONE
     resolution: float = 0.0
+    n_seen: int | None = None
     thin: tuple[tuple[int, float], ...] = ()
     constant: bool = False
     scale: float | None = None

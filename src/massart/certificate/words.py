@@ -126,7 +126,16 @@ def _same(c: Certificate) -> Iterator[str]:
 def _confirmed(c: Certificate) -> Iterator[str]:
     yield from _fits(c)
     yield _either(c, c.wrong_at_most)
+    yield from _chosen(c)
     yield from _same(c)
+
+
+def _chosen(c: Certificate) -> Iterator[str]:
+    """Say that labels had a say in the terms, and what that costs."""
+    if c.n_seen is not None:
+        others = c.n_rows - c.n_seen
+        judge = f"only the other {count(others, 'rows')} can confirm it" if others > 0 else "new rows could confirm it"
+        yield f"Its terms were chosen with the labels of {count(c.n_seen, 'rows')}: {judge}."
 
 
 def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
@@ -136,8 +145,10 @@ def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
         yield _either(c, c.eta_max)
     else:
         yield f"With {_percent(c.confidence)} confidence nothing is excluded yet."
+    yield from _chosen(c)
     yield from _weakest(c, names)
-    yield from _settled_by(c, names)
+    if c.n_seen is None:
+        yield from _settled_by(c, names)
     yield from _parts(c, names)
 
 
@@ -151,6 +162,8 @@ def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
         )
     if 2 * c.n_agree <= c.n_rows:
         yield "At most half of the rows agree."
+    if c.reason is Reason.PART:
+        yield "There is a part of the rows of which most do not agree: another rule may hold there."
     yield from _weakest(c, names)
     yield from _parts(c, names)
 

@@ -12,6 +12,7 @@ of them proposes, and the others hold their labels back until the formula is fin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -121,6 +122,8 @@ def recover(
     search: bool = True,
     assumption: Assumption = PLAIN,
     units: NDArray[np.integer] | None = None,
+    seen: NDArray[np.intp] | None = None,
+    parts: Sequence[NDArray[np.intp]] = (),
     callback: Callback = silent,
 ) -> Recovery:
     """Recover the formula of each label column of a table.
@@ -140,6 +143,10 @@ def recover(
         False for the published algorithm alone.
     assumption : Assumption
         What CONFIRMED takes for granted.
+    seen : (m,) array of int, optional
+        Rows whose labels helped to choose the columns: only others can confirm.
+    parts : sequence of (n,) arrays of int
+        Parts of the rows, by X alone: a rule that most rows of one break is no more than a plurality.
     units : (n,) array of int, optional
         Rows of one unit are wrong together; by default each row is a unit.
     callback : callable
@@ -147,6 +154,7 @@ def recover(
     if inliers not in ("auto", "exact", "noisy"):
         raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
     driver = _Driver(rows, link, tolerance, assumption, units, Options(rng, None if search else 0, callback))
+    driver.judges = replace(driver.judges, seen=seen, parts=tuple(codes[driver.judges.rows.index] for codes in parts))
     outcomes = [driver.outcome(j, inliers) for j in range(rows.n_outputs)]
     return Recovery(
         coef=np.stack([outcome.coef for outcome in outcomes], axis=1),

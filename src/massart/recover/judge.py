@@ -24,6 +24,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr
 
 from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, Mark, Verified, speaks, verify
 from massart.agreement.marks import KINDS, Marks
@@ -95,6 +96,9 @@ class Assumption:
         return 1 - (1 - self.confidence) / self.looks
 
 
+FEWEST_STRANGERS, STRANGE = 12, 1e-4
+"""Rows of a part at least, and how improbable it is that so few of them agree, before another rule may hold there."""
+
 PLAIN = Assumption()
 """Labels are wrong with a probability of at most one half, and 99.9 % are sure enough."""
 
@@ -130,6 +134,10 @@ class Judges:
     assumption : Assumption
     rng : numpy.random.Generator
         For bounds that hold with confidence.
+    seen : (m,) array of int or None
+        Rows of the table, by number, whose labels helped to choose the columns: they cannot confirm.
+    parts : tuple of (n,) arrays of int
+        Parts of the rows, by X alone, each of which a rule should explain.
     """
 
     rows: Sample
@@ -138,6 +146,24 @@ class Judges:
     units: np.ndarray | None
     assumption: Assumption
     rng: np.random.Generator
+    seen: np.ndarray | None = None
+    parts: tuple[np.ndarray, ...] = ()
+
+    @property
+    def unseen(self) -> Judges | None:
+        """The judges whose labels did not help to choose the columns; None if these are too few."""
+        if self.seen is None:
+            return self
+        fresh = ~np.isin(self.rows.index, self.seen)
+        if np.count_nonzero(fresh) <= self.rows.X.shape[1]:
+            return None
+        rows, units = self.rows.take(fresh), None if self.units is None else self.units[fresh]
+        held_out = self.held_out
+        if held_out is not None:
+            held_out = held_out.take(~np.isin(held_out.index, self.seen))
+            held_out = held_out if len(held_out.index) else None
+        geometry = geometry_of(rows.X, sample_weight=rows.weights, units=units)
+        return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, parts=())
 
     @property
     def reserved(self) -> float:
@@ -209,12 +235,10 @@ def judge(
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
     sharing = bound_sharing(case, span=span)
     bound = judges.assumption.wrong_at_most
-    if formula.link.invertible:
-        eta_max, widths = support.eta_max, support.resolution
-    else:
-        eta_max, widths = _eta_max_of_link(formula, judges, found, marks)
+    eta_max, widths = _excluded(formula, judges, support, found, marks)
     resolution = _resolution(rows.X, found, widths)
-    if not sharing.proven and (eta_max < bound or not resolution < np.inf) and formula.link.invertible:
+    free = judges.seen is None and formula.link.invertible
+    if free and not sharing.proven and (eta_max < bound or not resolution < np.inf):
         counted = _by_counting(case, sharing, counts, judges)
         if counted >= min(bound, eta_max):
             eta_max, resolution = counted, 2 * case.limit
@@ -224,8 +248,11 @@ def judge(
         eta_max=eta_max,
         hyperplane_rows=None if sharing.rows is None else whole(sharing.rows),
         bound=sharing.bound,
+        n_seen=None if judges.seen is None else len(judges.seen),
     )
-    if sharing.proven and not _seen(rows.X, span):
+    if _strangers(judges, marks & AGREES > 0):
+        return replace(draft, reason=Reason.PART)
+    if sharing.proven and judges.seen is None and not _seen(rows.X, span):
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
     if eta_max >= bound and support.alpha > 0 and resolution < np.inf:
         return replace(draft, verdict=Verdict.CONFIRMED, resolution=resolution)
@@ -238,6 +265,38 @@ def judge(
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
     return replace(draft, reason=Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF)
+
+
+def _excluded(
+    formula: Formula, judges: Judges, support: Support, found: Verified, marks: Marks
+) -> tuple[float, FloatArray]:
+    """Return the noise rate that is excluded, and how far coefficients may be off then.
+
+    Where labels helped to choose the columns, by the rows that took no part in it.
+    """
+    others = judges.unseen
+    if others is None:
+        return 0.0, np.full(len(formula.coef), np.inf)
+    if others is not judges:
+        found, marks = formula.marks(others.rows)
+        support = measure_support_of(formula, others, found, marks)
+    if formula.link.invertible:
+        return support.eta_max, support.resolution
+    return _eta_max_of_link(formula, others, found, marks)
+
+
+def _strangers(judges: Judges, agree: BoolArray) -> bool:
+    """Tell whether there is a part of the rows, by X alone, of which clearly most break the rule.
+
+    There some label is wrong with a probability above what is assumed, or another rule holds.
+    """
+    for codes in judges.parts:
+        rows = np.bincount(codes)
+        right = np.bincount(codes, agree, minlength=len(rows))
+        chance = bdtr(right, rows, 1 - judges.assumption.wrong_at_most)
+        if np.any((rows >= FEWEST_STRANGERS) & (chance < STRANGE / max(len(rows) * len(judges.parts), 1))):
+            return True
+    return False
 
 
 def _without(judges: Judges, columns: list[int]) -> Judges:

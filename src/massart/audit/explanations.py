@@ -126,8 +126,6 @@ class WrongRows:
     def are(self, value: FloatArray, chunk: slice = slice(None)) -> BoolArray:
         """Tell which rows were given this value, where it is not what is implied."""
         close, implied = self.close[chunk], self.implied[chunk]
-        if self.unit is None:  # what arithmetic loses is in proportion
-            close = close * np.maximum(1.0, np.abs(value) / np.maximum(np.abs(implied), _TINY))
         return np.asarray((np.abs(self.given[chunk] - value) <= close) & (np.abs(value - implied) > close))
 
     @property

@@ -1,0 +1,309 @@
+"""What happened in wrong rows: planted errors are named, and chance is not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
+
+import kinds as benchmark
+from massart.agreement import Agreement, Level
+from massart.audit import apply_model, audit_table, summary
+from massart.audit.coincidence import crowd
+from massart.audit.explanations import Labels, Parts
+from massart.audit.kinds import LAST_PLACE, SECOND_RULE, UNEXPLAINED, Kinds, find_kinds, kinds_of, parts_of
+from massart.certificate.words import INTERCEPT
+from massart.cli.layout import lines
+from massart.link import IDENTITY, RELU
+from massart.rules.formula import Formula, Summand
+from massart.rules.terms import column, level, product
+from massart.table import table_of
+
+EVERY_KIND = benchmark.PLAIN + benchmark.OF_DIGITS
+
+
+def named(planted: benchmark.Planted, **more: Any) -> Kinds:
+    """Return the kinds of a table whose rule is known."""
+    rule, given = planted.rule, planted.given
+    each = np.column_stack(list(rule.parts.values()))
+    exact = each.sum(axis=1)
+    unit = None if rule.places is None else 10.0**-rule.places
+    rounded = np.abs(exact - planted.implied).max() > 1e-6
+    widths = 1e-14 * (np.abs(each).sum(axis=1) + np.abs(given)) + (unit / 2 * (1 + 1e-6) if unit and rounded else 0)
+    wrong = np.abs(given - exact) > widths
+    last_place = wrong & (np.abs(given - exact) <= (unit or 0) + widths)
+    labels = Labels(given, planted.implied, wrong & ~last_place, last_place, widths, unit)
+    return find_kinds(labels, Parts(tuple(rule.parts), each.__getitem__), **more)
+
+
+def words(found: Kinds) -> NDArray[Any]:
+    return found.of(np.arange(len(found.codes)))
+
+
+def planter(seed: int, n: int = 2_000) -> benchmark.Planter:
+    rng = np.random.default_rng(seed)
+    return benchmark.Planter(benchmark.RULES[seed % len(benchmark.RULES)](rng, n), rng)
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_a_planted_kind_is_named_among_rows_that_nothing_explains(kind: str) -> None:
+    planted_rows = right = wrong = 0
+    for seed in range(10):
+        table = planter(seed)
+        if table.rule.places is None and kind in benchmark.OF_DIGITS:
+            continue
+        table.make("drawn", 100)
+        table.make("changed", 100)
+        table.make(kind, 100)
+        truth, said = table.planted.kinds, words(named(table.planted))
+        planted_rows += np.count_nonzero(truth != "")
+        right += np.count_nonzero((truth == said) & (truth != ""))
+        wrong += np.count_nonzero((truth != said) & (said != UNEXPLAINED))
+        assert not said[truth == ""].any()
+    assert planted_rows > 2_000
+    assert right >= 0.97 * planted_rows
+    assert wrong <= 0.005 * planted_rows
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EVERY_KIND if kind not in ("factor", "constant", "value", "digit")])
+def test_two_rows_are_enough_where_every_digit_fits(kind: str) -> None:
+    for seed in range(4):
+        table = planter(seed)
+        table.make(kind, 2)
+        truth, said = table.planted.kinds, words(named(table.planted))
+        np.testing.assert_array_equal(said, truth)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    noise=st.sampled_from(["uniform", "permuted", "small", "relative", "tens", "whole"]),
+    n=st.sampled_from([40, 300, 2_000]),
+    share=st.sampled_from([0.05, 0.4]),
+)
+def test_what_chance_explains_stays_unexplained(seed: int, noise: str, n: int, share: float) -> None:
+    table = planter(seed, n)
+    rng, f, unit = np.random.default_rng(seed), table.implied, table.unit
+    values = {
+        "uniform": rng.uniform(f.min(), f.max(), n),
+        "permuted": rng.permutation(f),
+        "small": f + rng.normal(0, 8 * unit or 1, n),
+        "relative": f * rng.uniform(0.5, 1.5, n),
+        "tens": f + 10 * unit * rng.integers(-9, 10, n) + (0 if unit else rng.normal(0, 1, n)),
+        "whole": np.rint(rng.uniform(f.min(), f.max(), n)) + (0 if unit else rng.normal(0, 1, n)),
+    }[noise]
+    wrong = rng.random(n) < share
+    table.given[wrong] = table.rule.write(values)[wrong]
+    found = named(table.planted)
+    explained = sum(kind.rows for kind in found.kinds if kind.explains)
+    # A permutation has pairs that are swapped and rows that move by one; others have next to none.
+    assert explained <= 4 + 0.02 * wrong.sum()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    values=st.sampled_from([2, 5, 40]),
+    share=st.sampled_from([0.1, 0.5]),
+    same=st.booleans(),
+)
+def test_few_digits_say_nothing(seed: int, values: int, share: float, same: bool) -> None:
+    rng = np.random.default_rng(seed)
+    n = 600
+    each = rng.integers(0, values, (n, 2)).astype(float) * [1, 2]
+    implied = np.full(n, 7.0) if same else each.sum(axis=1)
+    given = np.where(rng.random(n) < share, rng.integers(0, 3 * values, n), implied).astype(float)
+    labels = Labels(given, implied, given != implied, np.zeros(n, dtype=bool), unit=1.0)
+    found = find_kinds(labels, None if same else Parts(("a", "b"), each.__getitem__))
+    explained = sum(kind.rows for kind in found.kinds if kind.explains)
+    assert explained <= 0.1 * np.count_nonzero(given != implied) or (same and values == 2)
+
+
+def test_one_row_is_named_if_that_is_no_accident() -> None:
+    rng = np.random.default_rng(0)
+    implied = np.round(rng.uniform(10, 2_000, 200), 2)
+    implied[0] = 1234.56
+    for value, word in (
+        (12345.6, "factor 10"),
+        (123.46, "factor 0.1"),
+        (-1234.56, "sign"),
+        (0.0, "zero"),
+        (-999.0, "placeholder -999"),
+        (777.77, UNEXPLAINED),
+        (1234.57, UNEXPLAINED),
+    ):
+        labels = np.append(value, implied[1:])
+        wrong = np.arange(200) == 0
+        found = find_kinds(Labels(labels, implied, wrong, np.zeros(200, dtype=bool), unit=0.01))
+        assert words(found)[0] == word
+        assert found.kinds[0].examples == (0,)
+        assert not found.codes[1:].any()
+
+
+def test_without_wrong_rows_there_are_no_kinds() -> None:
+    for n in (0, 5):
+        none = np.zeros(n, dtype=bool)
+        found = find_kinds(Labels(np.ones(n), np.ones(n), none, none))
+        assert found.kinds == ()
+        assert not found.codes.any()
+
+
+def test_every_wrong_row_has_one_kind_and_counts_are_those_of_the_codes() -> None:
+    for seed in range(10):
+        found = named(benchmark.plant(seed))
+        counts = np.bincount(found.codes, minlength=len(found.kinds) + 1)[1:]
+        assert counts.tolist() == [kind.rows for kind in found.kinds]
+        assert len({kind.label for kind in found.kinds}) == len(found.kinds)
+        explained = [kind.rows for kind in found.kinds if kind.explains]
+        assert explained == sorted(explained, reverse=True)
+        for code, kind in enumerate(found.kinds, 1):
+            assert all(found.codes[row] == code for row in kind.examples)
+
+
+@pytest.mark.parametrize("power", [-3, 2])
+def test_kinds_do_not_depend_on_the_unit(power: int) -> None:
+    table = planter(2)  # whole numbers
+    for kind in ("sign", "forgotten", "digits", "before", "drawn"):
+        table.make(kind, 80)
+    rule, factor = table.rule, 10.0**power
+    scaled = replace(
+        table.planted,
+        rule=replace(
+            rule,
+            coefs={name: coef * factor for name, coef in rule.coefs.items()},
+            constant=rule.constant * factor,
+            places=-power,
+        ),
+        given=np.round(table.given * factor, -power),
+        implied=np.round(table.implied * factor, -power),
+    )
+    assert named(scaled).kinds == named(table.planted).kinds
+
+
+def test_kinds_do_not_depend_on_the_order_of_rows_unless_they_are_about_it() -> None:
+    table = planter(1)
+    for kind in ("factor", "digits", "twice", "swapped", "drawn"):
+        table.make(kind, 80)
+    order = np.random.default_rng(0).permutation(2_000)
+    rule = replace(table.rule, columns={name: values[order] for name, values in table.rule.columns.items()})
+    shuffled = benchmark.Planted(rule, table.given[order], table.implied[order], table.kinds[order])
+    np.testing.assert_array_equal(words(named(shuffled)), words(named(table.planted))[order])
+
+
+def test_a_stale_value_of_the_same_group_is_found() -> None:
+    table = planter(1)
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.arange(2_000) // 5)
+    order = np.argsort(groups, kind="stable")
+    rows = order[1:][(np.diff(groups[order]) == 0) & (rng.random(1_999) < 0.05)]
+    before = dict(zip(order[1:].tolist(), order[:-1].tolist(), strict=True))
+    table.given[rows] = [table.implied[before[row]] for row in rows.tolist()]
+    found = named(table.planted, groups=groups)
+    assert [kind.label for kind in found.kinds] == ["value of the row before in its group"]
+    assert [kind.label for kind in named(table.planted).kinds] == [UNEXPLAINED]
+
+
+def test_rows_of_a_second_rule_are_a_kind_of_their_own() -> None:
+    table = planter(0)
+    table.make("drawn", 50)
+    mask = np.arange(2_000) < 1_000
+    found = named(table.planted, second_rule=mask)
+    wrong = table.kinds != ""
+    np.testing.assert_array_equal(words(found) == SECOND_RULE, wrong & mask)
+    np.testing.assert_array_equal(words(found) == UNEXPLAINED, wrong & ~mask)
+
+
+def test_levels_of_a_category_are_one_part_and_rates_go_by_name() -> None:
+    def summand(term: Any, coef: float) -> Summand:
+        return Summand(term, coef, None, 0.0, True)
+
+    hours = column("hours")
+    terms = (
+        summand(level("region", "a"), 5.0),
+        summand(level("region", "b"), 7.0),
+        summand(product(hours, level("service", "x")), 2.0),
+        summand(product(hours, level("service", "y")), 3.0),
+        summand(column("unused"), 0.0),
+        summand(product(column("qty"), column("price")), 1.0),
+    )
+    X = np.array([[1.0, 0, 4, 0, 9, 6], [0, 1, 0, 4, 9, 8]])
+    parts = parts_of(X, Formula("y", terms, summand(None, 10.0), IDENTITY, noisy=False))
+    assert parts.names == ("region", "hours * service", "qty * price", "constant")
+    np.testing.assert_array_equal(parts.contributions(np.array([1, 0])), [[7, 12, 8, 10], [5, 8, 6, 10]])
+    assert terms[0].label == "region = a"
+    assert INTERCEPT not in parts.names
+
+
+def test_a_term_that_is_forgotten_before_clipping_is_found() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 5_000, 800) / 100, rng.integers(0, 5_000, 800) / 100])
+    coef = np.array([3.0, -2.0])
+    implied = np.maximum(0.0, np.round(X @ coef, 2))
+    given = implied.copy()
+    given[:60] = np.maximum(0.0, np.round(X[:60, 0] * 3.0, 2))
+    terms = tuple(Summand(column(name), w, None, 0.0, True) for name, w in zip("ab", coef, strict=True))
+    formula = Formula("y", terms, None, RELU, noisy=False)
+    wrong = given != implied
+    labels = Labels(given, implied, wrong, np.zeros(800, dtype=bool))
+    found = kinds_of(X, formula, Agreement(Level.EXACT, relative=1e-14, unit=0.01), labels)
+    assert [(kind.label, kind.rows) for kind in found.kinds] == [("b forgotten", wrong.sum())]
+
+
+def test_values_next_to_a_frequent_one_tell_whether_it_stands_out() -> None:
+    alone = np.concatenate([np.full(50, 3.0), np.arange(100.0)])
+    assert crowd(alone, 1.0).max() < 0.02
+    lattice = np.repeat(np.arange(10.0), 50)
+    np.testing.assert_allclose(crowd(lattice, 1.0), 49 / 500)
+
+
+def test_an_audit_names_kinds_everywhere() -> None:
+    table = planter(0)
+    for kind in ("factor", "sign", "two_forgotten"):
+        table.make(kind, 60)
+    columns = {**table.rule.columns, "target": table.given}
+    found = audit_table(columns, "target")
+    np.testing.assert_array_equal(words(found.kinds), table.kinds)
+    rows = found.rows()
+    np.testing.assert_array_equal(rows["kind"], table.kinds[rows["row"] - 1])
+    listed = summary(found)["kinds"]
+    assert {entry["kind"]: entry["rows"] for entry in listed} == dict.fromkeys(set(table.kinds) - {""}, 60)
+    assert all(table.kinds[row - 1] == entry["kind"] for entry in listed for row in entry["examples"])
+    text = "\n".join(lines(found))
+    assert text.index("what happened") < text.index("coefficient")
+    assert all(entry["kind"] in text for entry in listed)
+    predicted = apply_model(found.model(), table_of(columns)).columns
+    np.testing.assert_array_equal(predicted["kind"], table.kinds)
+    fragment = found._repr_html_()
+    assert "kind" in fragment
+
+
+def test_rows_off_by_a_last_place_are_listed_last() -> None:
+    table = planter(1)
+    table.make("sign", 50)
+    free = np.flatnonzero(table.kinds == "")[:30]
+    table.given[free] = np.round(table.implied[free] + 0.01, 2)
+    found = named(table.planted)
+    assert [(kind.label, kind.explains) for kind in found.kinds] == [("sign", True), (LAST_PLACE, False)]
+
+
+@pytest.mark.slow
+def test_many_wrong_rows_take_seconds() -> None:
+    table = benchmark.plant(1, 300_000)
+    begun = time.perf_counter()
+    said = words(named(table))
+    assert time.perf_counter() - begun < 10
+    wrong = table.kinds != ""
+    assert np.mean(said[wrong] == table.kinds[wrong]) > 0.99
+
+
+def test_the_benchmark_of_kinds_reaches_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.main(["--tables", "5", "--seed", "3"]) == 0
+    assert "one digit wrong" in capsys.readouterr().out

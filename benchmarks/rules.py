@@ -423,7 +423,7 @@ def big(n: int, seed: int, repeats: int = 3) -> str:
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
                 return command(["fit", str(path), "--target", ledger.target])
 
-        times = harness.alternate(fit, lambda: read_table(path).num_rows, repeats=repeats, seconds=120, warm_up=False)
+        times = harness.alternate(fit, lambda: read_table(path).n_rows, repeats=repeats, seconds=120, warm_up=False)
     ratio = times.ours / times.peer
     return "\n".join(
         [

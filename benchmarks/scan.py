@@ -92,13 +92,14 @@ def compare(table: pd.DataFrame, real: RealTable, audits: tuple[Audit, ...]) -> 
         scale = np.where(scale > 0, scale, 1.0)
     found = [_direction(found_vector(columns, audit), scale) for audit in audits]
     basis = np.linalg.qr(np.column_stack(found))[0] if found else np.zeros((len(scale), 0))
+    varies = np.tile((values != values[0]).any(axis=0), 2)  # a column that is the same in every row is a constant
     answers = []
     for identity in real.identities:
         vector = expected_vector(table, identity)
         if vector is None:
             answers.append("missing")
             continue
-        wanted = _direction(vector, scale)
+        wanted = _direction(vector * varies, scale)
         if any(min(np.linalg.norm(wanted - own), np.linalg.norm(wanted + own)) <= _SAME for own in found):
             answers.append("shown")
         elif np.linalg.norm(wanted - basis @ (basis.T @ wanted)) <= _SAME:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement.decimals import LONG, count_decimals
-from massart.exact import sparser_formulas
+from massart.exact.sparsest import pursued_formulas
 from massart.l1 import l1_regression
 from massart.rows import BoolArray, FloatArray
 from massart.rules.terms import Term, column, power, product
@@ -34,7 +34,7 @@ _SAMPLE, _ROWS_A_COLUMN = 400, 12  # rows of an L1 regression
 _SMALL_SAMPLE = 80  # rows on which each pair of columns is tried
 _COMPLETE = 0.98  # share of the rows of a target that a column has to be tried with all others
 _LEAST_ROWS = 20
-_MOST_VIEWS = 6  # choices of rows and columns for a target, where columns have gaps
+_MOST_VIEWS = 4  # choices of rows and columns for a target, where columns have gaps
 _COMPUTED = 3e-7  # relative error of numbers that were computed in float32
 _LOOSE = 2e-3  # the same of a product of rounded numbers, when it is proposed
 _MOST_TO_SHORTEN = 20  # terms of a sum that is worth it
@@ -73,15 +73,15 @@ class Identity:
 
     @property
     def effort(self) -> tuple[float, ...]:
-        """How hard it is to read: columns, then logarithms and products, numbers other than one, minus signs."""
+        """How hard it is to read: columns, then logarithms and products, minus signs or ratios, numbers but one."""
         inner = [term for term in self.terms if not term.is_column]
         p = len(self.vector) // 2
         own = self.vector[:-1][self.vector[:-1] != 0] / np.abs(self.vector[:-1]).max()
         if inner:
-            return (self.n_columns, 1, _odd(own), sum(term.op == "/" for term in inner), -self.share)
+            return (self.n_columns, 1, -round(self.share, 2), sum(term.op == "/" for term in inner), _odd(own))
         others = np.delete(self.vector[:p], int(np.argmax(self.vector[:p] == -1)))
         others = others[others != 0]
-        return (self.n_columns, 0, _odd(others), float((others < 0).sum()), -self.share)
+        return (self.n_columns, 0, float((others < 0).sum()), _odd(others), -self.share)
 
     def solved(self, names: Sequence[str]) -> Identity:
         """Return a sum solved for the column that reads best: without minus signs, the total on the left."""
@@ -219,12 +219,15 @@ class _Rows:
 
     def enough(self, w: FloatArray, constant: float) -> bool:
         """Tell whether a sum says more than the most frequent value and than rounding, and in most rows."""
-        fits, rare, n_terms = self.fits(w, constant), not_most_frequent(self.y), int(np.count_nonzero(w))
-        share = SHARE if len(np.unique(self.y)) >= _FEW_VALUES else _FEW_SHARE
-        told = int((fits & rare).sum())
-        if not n_terms or fits.mean() < share or told < max(share * rare.sum(), 3 * n_terms + 5):
+        fits, n_terms = self.fits(w, constant), int(np.count_nonzero(w))
+        if not n_terms or not self._enough(fits, 3 * n_terms + 5):
             return False
         return bool(np.ptp(self.y[fits]) >= _IN_SPREAD * np.median(self.reach(w)))
+
+    def _enough(self, fits: BoolArray, least: int = 0) -> bool:
+        rare = not_most_frequent(self.y)
+        share = SHARE if len(np.unique(self.y)) >= _FEW_VALUES else _FEW_SHARE
+        return bool(fits.mean() >= share and (fits & rare).sum() >= max(share * rare.sum(), least))
 
     def regress(self, columns: NDArray[np.intp]) -> tuple[FloatArray, float]:
         """Return the L1 regression on some columns, as coefficients of all."""
@@ -267,24 +270,28 @@ class _Rows:
         w, constant = self.regress(np.arange(self.X.shape[1]))
         fits = self.fits(w, constant)
         n, d = self.X.shape
-        if fits.sum() - d < 0.4 * (n - d):
+        if fits.sum() - d < 0.4 * (n - d) or not self._enough(fits):
             return None
         best = (w, constant)
         least = fits.sum() - _LOST[0] - _LOST[1] * n
-        # Less their means, since a constant costs no column.
-        reach = self.reach(w)[fits]
-        reach = np.maximum(reach, 1e-3 * float(reach.max()) or 1.0)  # rows of zeros have none
-        A = (self.X[fits] - self.X[fits].mean(axis=0)) / reach[:, None]
-        for shorter in sparser_formulas(A, w)[:2]:
-            used = np.flatnonzero(shorter)
-            other = self.regress(used) if len(used) else None
-            if other is not None and self.fits(*other).sum() >= least:
+        for used in self._fewer(w, fits):
+            other = self.regress(used)
+            if self.fits(*other).sum() >= least:
                 best = other
                 break
         if np.count_nonzero(best[0]) > _MOST_TO_SHORTEN:
             return None
         best = self._without_needless(best, least)
         return best if self.enough(*best) else None
+
+    def _fewer(self, w: FloatArray, fits: BoolArray) -> list[NDArray[np.intp]]:
+        """Return columns that may do, the fewest first, where some are sums of others."""
+        reach = self.reach(w)[fits]
+        reach = np.maximum(reach, 1e-3 * float(reach.max()) or 1.0)  # rows of zeros have none
+        A = (self.X[fits] - self.X[fits].mean(axis=0)) / reach[:, None]  # a constant costs no column
+        present = np.flatnonzero(A.any(axis=0))
+        found = [present[formula != 0] for formula in pursued_formulas(A[:, present], w[present])]
+        return sorted((used for used in found if len(used)), key=len)[:2]
 
     def _without_needless(self, best: tuple[FloatArray, float], least: float) -> tuple[FloatArray, float]:
         """Leave out terms, the smallest first, while no more rows are lost."""
@@ -338,11 +345,18 @@ def _few(rows: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
 def _share_of_mode(rest: FloatArray, rare: BoolArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return for each column the share of rows at its median, of all rows or of the rare ones, whichever is less."""
     known = np.isfinite(rest)
-    centre = np.nanmedian(np.where(known.any(axis=0), rest, 0.0), axis=0)
+    centre = _medians(rest)
     at = np.abs(rest - centre) <= 1e-9 * size
     shares = at.sum(axis=0) / np.maximum(known.sum(axis=0), _LEAST_ROWS)
     of_rare = at[rare].sum(axis=0) / np.maximum(known[rare].sum(axis=0), _LEAST_ROWS / 2)
     return np.minimum(shares, of_rare), centre
+
+
+def _medians(values: FloatArray) -> FloatArray:
+    """Return one of the two values in the middle of each column, NaN where there is none; faster than numpy's."""
+    ordered = np.sort(values, axis=0)  # NaN is last
+    known = np.isfinite(values).sum(axis=0)
+    return np.asarray(np.take_along_axis(ordered, (known // 2 * (known > 0))[None, :], axis=0)[0])
 
 
 # --- products ---------------------------------------------------------------------------------------------------------
@@ -357,13 +371,16 @@ def products_of(numbers: Numbers, target: int, rng: np.random.Generator) -> list
     rare = rows[not_most_frequent(numbers.values[rows, target])]
     V = numbers.values[rng.permutation(np.union1d(_few(rows, rng), _few(rare, rng)))]
     label = _Label.of(V[:, target], numbers.half_units()[target])
-    names = [column(name) for name in numbers.names]
-    found: list[tuple[float, int, Term, dict[int, float], float]] = []
+    found: list[tuple[int, float, dict[int, float], float]] = []
 
-    def try_all(F: FloatArray, present: BoolArray, terms: list[Term], exponents: list[dict[int, float]]) -> None:
+    def try_all(F: FloatArray, present: BoolArray, i: int, exponent: float, own: float = 1.0) -> None:
+        """Try each column, to its own power, times column i to another."""
         for j, share, factor in zip(*label.shares(F, present), strict=True):
-            if target not in exponents[j] and share > max(single[k] for k in exponents[j]) + _GAIN:
-                found.append((float(share), len(exponents[j]), terms[j], exponents[j], float(factor)))
+            exponents = {int(j): own} | ({i: exponent} if exponent else {})
+            if target in exponents or (exponent and i == j) or (exponent == 1 and i < j):
+                continue
+            if share > max(single[k] for k in exponents) + _GAIN:
+                found.append((len(exponents), float(share), exponents, float(factor)))
 
     with np.errstate(all="ignore"):
         single = np.zeros(p)
@@ -378,20 +395,15 @@ def products_of(numbers: Numbers, target: int, rng: np.random.Generator) -> list
             ]
         places, shares, _ = label.shares(V, here)
         single[places] = shares
-        try_all(V**2, here, [power(name, 2) for name in names], [{j: 2.0} for j in range(p)])
+        try_all(V**2, here, 0, 0.0, own=2.0)
         for i in range(p):
-            if i == target:
-                continue
-            others = [j for j in range(p) if j != i]
-            later = [j for j in others if j > i]
-            by, own, both = V[:, [i]], names[i], here & here[:, [i]]
-            terms = [product(own, names[j]) for j in later]
-            try_all(V[:, later] * by, both[:, later], terms, [{i: 1.0, j: 1.0} for j in later])
-            for exponent in (1.0, 2.0):
-                terms = [Term("/", (names[j], power(own, exponent))) for j in others]
-                try_all(V[:, others] / by**exponent, both[:, others], terms, [{j: 1.0, i: -exponent} for j in others])
-    found.sort(key=lambda one: (one[1], -round(one[0], 2), str(one[2])))
-    return logged + [_product(numbers, target, *one) for one in found[:_KEPT]]
+            if i != target:
+                by, both = V[:, [i]], here & here[:, [i]]
+                try_all(V * by, both, i, 1.0)
+                try_all(V / by, both, i, -1.0)
+                try_all(V / by**2, both, i, -2.0)
+    found.sort(key=lambda one: (one[0], -round(one[1], 2), sorted(one[2].items())))
+    return logged + [_product(numbers, target, *one[1:]) for one in found[:_KEPT]]
 
 
 def _logarithm(numbers: Numbers, target: int, j: int, constant: float, share: float) -> Identity:
@@ -401,15 +413,17 @@ def _logarithm(numbers: Numbers, target: int, j: int, constant: float, share: fl
     return Identity(numbers.names[target], (Term("log", (column(numbers.names[j]),)),), vector, share)
 
 
-def _product(
-    numbers: Numbers, target: int, share: float, _: int, term: Term, exponents: dict[int, float], factor: float
-) -> Identity:
+def _product(numbers: Numbers, target: int, share: float, exponents: dict[int, float], factor: float) -> Identity:
     p = len(numbers.names)
     vector = np.zeros(2 * p + 1)
     vector[p + target], vector[-1] = -1.0, np.log(abs(factor))
+    above: list[Term] = []
+    below: list[Term] = []
     for j, exponent in exponents.items():
         vector[p + j] = exponent
-    return Identity(numbers.names[target], (term,), vector, share)
+        (above if exponent > 0 else below).append(power(column(numbers.names[j]), abs(exponent)))
+    term = product(*above)
+    return Identity(numbers.names[target], (Term("/", (term, product(*below))) if below else term,), vector, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,9 +462,8 @@ class _Label:
         y, rare, reach = self.y[rows, None], self.rare[rows, None], self.reach[rows, None]
         estimates = np.where(rare, y - F if shifted else y / F, np.nan)
         estimates[~np.isfinite(estimates) | (~np.bool_(shifted) & (estimates == 0))] = np.nan
-        empty = np.isnan(estimates).all(axis=0)
-        estimates[:, empty] = 0.0
-        c = np.nanmedian(estimates, axis=0)
+        c = _medians(estimates)
+        empty = np.isnan(c)
         fitted = F + c if shifted else c * F
         agree = np.abs(y - fitted) <= reach
         told = present & ~(agree & ~rare)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from math import comb
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,11 @@ BUDGET = 60.0
 
 _SAMPLE_ROWS = 3_000
 _PROPOSING = 0.6  # share of the time in which identities are looked for
-_FORMS = 2  # of one identity that are judged: solved for the column that reads best, and the next
+_FORMS = 3  # of one identity that are judged, solved for different columns, the one that reads best first
+_SINGLE = float(np.finfo(np.float32).eps)
 _MOST_LOOKS = 1e12  # beyond it a share of what may fail is too small for a float
 _FOLLOWS = 5e-3  # relative distance from what others imply
+_DIGITS, _FEW_WRONG, _ROUNDING = 6, 0.01, 0.05  # of coefficients; share of rows; share of the spread of a target
 _SHOWN = (Verdict.PROVEN, Verdict.CONFIRMED, Verdict.MAJORITY, Verdict.PLURALITY)
 
 
@@ -204,7 +206,7 @@ def scan_table(
     seen = _look_at(table, frozenset(exclude))
     clock = _Clock(started + _PROPOSING * budget, "looking for rules")
     proposals = _proposed(seen.numbers, most_terms, np.random.default_rng(seed), clock, callback)
-    judge = _Judge(table, seen.numbers, wrong_at_most, seed, _Clock(started + budget, "judging rules"))
+    judge = _Judge(table, seen.numbers, most_terms, wrong_at_most, seed, _Clock(started + budget, "judging rules"))
     audits = judge.basis(proposals, callback)
     trivial = [_is_copy(audit) for audit in audits]
     return Scan(
@@ -322,15 +324,18 @@ def _proposed(
     n, p = numbers.values.shape
     sample = numbers if n <= _SAMPLE_ROWS else numbers.take(np.sort(rng.choice(n, _SAMPLE_ROWS, replace=False)))
     found: list[Identity] = []
-    for target in range(p):
+    for step in range(2 * p):  # sums first, should time not suffice
+        target = step % p
         if clock.is_over:
-            clock.missed = p - target
+            clock.missed = 2 * p - step
             break
-        own = sums_of(sample, target, rng) or pairs_of(sample, target, rng)
-        found += [] if own is None else [own]
-        found += products_of(sample, target, rng)
-        callback(Progress("looking for rules", target + 1, float(p - target - 1), 0.0))
-    return [one.solved(numbers.names) for one in found if len(one.terms) <= most_terms]
+        if step < p:
+            own = sums_of(sample, target, rng) or pairs_of(sample, target, rng)
+            found += [] if own is None else [own]
+        else:
+            found += products_of(sample, target, rng)
+        callback(Progress("looking for rules", step + 1, float(2 * p - step - 1), 0.0))
+    return [form for one in found if len(one.terms) <= most_terms for form in (one.solved(numbers.names), one)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,6 +344,7 @@ class _Judge:
 
     table: Table
     numbers: Numbers
+    most_terms: int
     wrong_at_most: float
     seed: int
     clock: _Clock
@@ -347,13 +353,13 @@ class _Judge:
         """Return the rules that were found right, none of which follows from the others."""
         span = _Span(self.numbers)
         audits: list[Audit] = []
-        failed: list[FloatArray] = []
+        failed: dict[str, list[FloatArray]] = {}
         ordered = sorted(proposals, key=lambda one: one.effort)
         for done, one in enumerate(ordered):
             callback(Progress("judging rules", done + 1, float(len(ordered) - done - 1), 0.0))
             direction = span.direction(one.vector)
-            tries = sum(np.allclose(direction, other, atol=_FOLLOWS) for other in failed)
-            if span.holds(direction) or tries >= _FORMS:
+            alike = [name for name, others in failed.items() if span.is_among(direction, others)]
+            if span.holds(direction) or one.target in alike or len(alike) >= _FORMS:
                 continue
             try:
                 self.clock(Progress("", 0, 0.0, 0.0))
@@ -361,8 +367,8 @@ class _Judge:
             except _OutOfTime:
                 self.clock.missed += 1
                 continue
-            if audit is None or audit.certificate.verdict not in _SHOWN or _is_worse(audit, audits):
-                failed.append(direction)
+            if audit is None or not _is_worth_showing(audit) or _is_worse(audit, audits):
+                failed.setdefault(one.target, []).append(direction)
                 continue
             audits.append(audit)
             span.add(direction)
@@ -370,33 +376,59 @@ class _Judge:
 
     def _audit(self, one: Identity) -> Audit | None:
         """Have all rows judge the rule, with the columns that were proposed."""
+        p = len(self.numbers.names)
         looks = self._looks(one)
         features = [str(term.parts[0]) for term in one.terms if term.is_column]
         if looks > _MOST_LOOKS:
-            features, looks = [name for name in self.numbers.names if name != one.target], len(self.numbers.names)
+            features, looks = [name for name in self.numbers.names if name != one.target], 3.0 * p
         try:
-            return audit_table(
-                self.table,
-                one.target,
-                model="linear",
-                features=features,
-                wrong_at_most=self.wrong_at_most,
-                looks=looks,
-                seed=self.seed,
-                callback=self.clock,
-            )
+            audit = self._ask(one.target, features, looks, "auto")
+            if audit.certificate.verdict is Verdict.NOISY:  # perhaps no more than what float32 once left
+                coef = np.array([term.coef for term in audit.formula.terms])
+                sizes = np.abs(audit.design.X) @ np.abs(coef) + np.abs(audit.given)
+                audit = self._ask(one.target, features, looks, 2 * _SINGLE * float(sizes.max()))
         except TableError:  # such as no row that has all values
             return None
+        return audit
+
+    def _ask(self, target: str, features: Sequence[str], looks: float, tolerance: float | Literal["auto"]) -> Audit:
+        return audit_table(
+            self.table,
+            target,
+            model="linear",
+            features=features,
+            wrong_at_most=self.wrong_at_most,
+            looks=looks,
+            tolerance=tolerance,
+            seed=self.seed,
+            callback=self.clock,
+        )
 
     def _looks(self, one: Identity) -> float:
         """Return among how many possible proposals what may fail is shared.
 
-        Sums of k of the other columns, for each target and each k; and as many shares for products of two.
+        One third is for sums of k of the other columns, for each target and each k; one for logarithms, squares,
+        products and ratios; one for sums of all columns.
         """
         p = len(self.numbers.names)
         if all(term.is_column for term in one.terms):
-            return 2.0 * p * MOST_TERMS * comb(p - 1, len(one.terms))
-        return 2.0 * p * (3 * p * p + 2 * p)
+            return 3.0 * p * self.most_terms * comb(p - 1, len(one.terms))
+        return 3.0 * p * (3 * p * p + 2 * p)
+
+
+def _is_worth_showing(audit: Audit) -> bool:
+    """Tell whether a rule says more than rounding does, in numbers that people write.
+
+    Where columns nearly follow from others, some sum of many of them, with odd coefficients, fits rounded values.
+    """
+    if audit.certificate.verdict not in _SHOWN:
+        return False
+    used = [term for term in audit.formula.terms if term.coef]
+    odd = any(term.exact is None or len(term.number().strip("-").replace(".", "")) > _DIGITS for term in used)
+    if odd and (len(used) > 2 or audit.wrong_share > _FEW_WRONG):
+        return False
+    low, high = np.percentile(audit.given[audit.agree], [5, 95])
+    return bool(used) and audit.agreement.slack(audit.formula.coef) <= _ROUNDING * max(high - low, 1e-300)
 
 
 def _is_worse(audit: Audit, others: Sequence[Audit]) -> bool:
@@ -425,6 +457,10 @@ class _Span:
         """Tell whether an identity follows from those that were added."""
         rest = direction - self._basis @ (self._basis.T @ direction)
         return bool(np.linalg.norm(rest) <= _FOLLOWS)
+
+    def is_among(self, direction: FloatArray, others: Sequence[FloatArray]) -> bool:
+        """Tell whether an identity is one of some others."""
+        return any(np.allclose(direction, other, atol=_FOLLOWS) for other in others)
 
     def add(self, direction: FloatArray) -> None:
         """Add an identity."""

@@ -113,6 +113,12 @@ def sparser_formulas(A: FloatArray, w: FloatArray, rank: NDArray[np.intp] | None
     return [found[key] * family.brevity.natural for key in sorted(found) if key < own]
 
 
+def pursued_formulas(A: FloatArray, w: FloatArray) -> list[FloatArray]:
+    """Return what basis pursuit makes of a formula, without exchanges; the same parameters, no column zero."""
+    family = _family(A, w, Brevity.of(A, w, np.arange(len(w))))
+    return [] if family is None else [formula * family.brevity.natural for formula in family.pursued()]
+
+
 def _spread(w: FloatArray, present: BoolArray) -> FloatArray:
     whole = np.zeros(len(present))
     whole[present] = w

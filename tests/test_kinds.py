@@ -307,3 +307,13 @@ def test_many_wrong_rows_take_seconds() -> None:
 def test_the_benchmark_of_kinds_reaches_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.main(["--tables", "5", "--seed", "3"]) == 0
     assert "one digit wrong" in capsys.readouterr().out
+
+
+def test_a_factor_multiplies_the_noise_of_a_row() -> None:
+    rng = np.random.default_rng(0)
+    implied = rng.normal(0, 1_000, 1_000)
+    given = implied + rng.uniform(-0.5, 0.5, 1_000)
+    given[:100] *= 10
+    wrong = np.abs(given - implied) > 0.5
+    found = find_kinds(Labels(given, implied, wrong, np.zeros(1_000, dtype=bool), half_widths=0.5))
+    assert [(kind.label, kind.rows) for kind in found.kinds] == [("factor 10", 100)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -123,10 +123,10 @@ class WrongRows:
         """The unit, where every digit of what is implied is known."""
         return self.unit if self.unit is not None and np.median(self.close) < self.unit else None
 
-    def are(self, value: FloatArray, chunk: slice = slice(None)) -> BoolArray:
+    def are(self, value: FloatArray, chunk: slice = slice(None), looser: FloatArray | float = 1.0) -> BoolArray:
         """Tell which rows were given this value, where it is not what is implied."""
         close, implied = self.close[chunk], self.implied[chunk]
-        return np.asarray((np.abs(self.given[chunk] - value) <= close) & (np.abs(value - implied) > close))
+        return np.asarray((np.abs(self.given[chunk] - value) <= looser * close) & (np.abs(value - implied) > close))
 
     @property
     def some(self) -> WrongRows:
@@ -144,8 +144,14 @@ class WrongRows:
 
     def times(self, factor: float) -> NDArray[np.intp]:
         """Return the rows that were given a multiple of what is implied, as written or before it is rounded."""
-        found = self.are(factor * self.implied) | self.are(factor * self.exact)
+        looser = self.looser(factor)
+        found = self.are(factor * self.implied, looser=looser) | self.are(factor * self.exact, looser=looser)
         return np.flatnonzero(found & (self.given != 0))
+
+    def looser(self, factor: float) -> FloatArray:
+        """Return how much more multiples may be off: a factor multiplies noise, but not a last rounding."""
+        rounding = np.minimum(self.close, (self.unit or 0.0) / 2 * (1 + EDGE))
+        return np.asarray((rounding + max(1.0, abs(factor)) * (self.close - rounding)) / self.close)
 
 
 def explanations(
@@ -154,7 +160,7 @@ def explanations(
     """Return all ways that explain a row, the simplest first."""
     ways = [
         *_placeholders(rows),
-        *(Explanation("factor", f"factor {f:g}", rows.times(f), parameter=f) for f in FACTORS),
+        *(_factor(rows, factor, f"{factor:g}") for factor in FACTORS),
         Explanation("sign", "sign", rows.times(-1.0)),
         *([] if parts is None else _terms(rows, parts)),
         *_neighbours(rows, labels, groups),
@@ -303,8 +309,12 @@ def _factors(rows: WrongRows) -> Iterator[Explanation]:
         near = 2 * float(np.median(width))
         around = crowd(ratio, near)[np.abs(ratio - value) <= near].max(initial=0.0)
         floor = float(around) * len(ratio) / len(rows.some.given)
-        kind = Explanation("factor", f"factor {label}", rows.times(value), parameter=value, floor=floor, found=True)
-        yield from _often(kind)
+        yield from _often(replace(_factor(rows, value, label), floor=floor, found=True))
+
+
+def _factor(rows: WrongRows, factor: float, label: str) -> Explanation:
+    members = rows.times(factor)
+    return Explanation("factor", f"factor {label}", members, rows.looser(factor)[members], parameter=factor)
 
 
 def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> float:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
 
 from massart.agreement import Agreement, Level
-from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, choice, load_model, summary
+from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, load_model, summary
 from massart.certificate import Verdict
 from massart.demo import CHARGES, GROUP, ID, PRICES, TARGET, make_ledger
 from massart.recover import recover
+from massart.rules import choice
 from massart.table import TableError, read_table, table_of, write_columns
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import Agreement
-from massart.audit import choice
-from massart.audit.choice import Kind
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, residuals
 from massart.audit.kinds import UNEXPLAINED, Kinds, kinds_of
@@ -23,10 +21,14 @@ from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.report import Findings, Group, JudgedRows, Report, RowKinds, Usage, called_wrong, usage_of
-from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray
+from massart.rules.choice import KINDS, Kind
+from massart.rules.columns import Columns
+from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
 from massart.rules.formula import Formula, compose
+from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term, column, level
+from massart.rules.terms import Term, TermError, column, level
 from massart.table import (
     Design,
     Encoding,
@@ -286,11 +288,14 @@ class Audit:
 
 def audit_table(
     source: object,
-    target: str,
+    target: str | None = None,
     *,
+    terms: str | Sequence[str] = "auto",
+    formula: str | None = None,
     model: Kind = "auto",
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
+    category: Sequence[str] = (),
     id_column: str | None = None,
     group_column: str | None = None,
     error_unit: str | None = None,
@@ -299,23 +304,33 @@ def audit_table(
     tolerance: float | Literal["auto"] = "auto",
     intercept: bool = True,
     strict: bool = False,
+    budget: float = 20.0,
     seed: int = 0,
+    announce: Callable[[Audit], None] | None = None,
     callback: Callback = silent,
 ) -> Audit:
-    """Find the formula behind a column of a table, and the rows that do not follow it.
+    """Find the rule behind a column of a table, and the rows that do not follow it.
 
     Parameters
     ----------
     source : str, Path, Table or data frame
         A file (CSV, TSV, Parquet, Arrow, JSON lines; also compressed), or a pandas, polars or pyarrow table.
-    target : str
-        The column that should follow a formula of the others.
+    target : str, optional
+        The column that should follow a rule of the others; a `formula` names it itself.
+    terms : "auto", "columns", str or sequence of str
+        What the rule may be made of. "columns": the columns as they stand. "auto": these first and, while many rows
+        disagree, products, ratios, rates by category, running sums, tiers and rules by group. Otherwise terms such as
+        ``"qty*price, max(0, kwh - 200)"``; see :mod:`massart.rules.language`.
+    formula : str, optional
+        The same as R and statsmodels write it: ``"total ~ qty:price + hours:C(service)"``.
     model : {"auto", "linear", "relu"}
         A sum of terms, or such a sum with 0 where it is negative; "auto" takes that of which the rows say more.
     features : sequence of str, optional
-        The columns that the formula may use; by default all that hold numbers, booleans or categories.
+        The columns that the rule may use; by default all that hold numbers, booleans, dates or categories.
     exclude : sequence of str
         Columns that it may not use.
+    category : sequence of str
+        Columns whose numbers are codes.
     id_column : str, optional
         The column that names the rows.
     group_column : str, optional
@@ -328,13 +343,17 @@ def audit_table(
     looks : float
         Where the answers of several calls are claimed together, among how many what may fail is shared.
     tolerance : "auto" or float
-        Largest residual of a row that follows the formula; see :class:`massart.MassartRegressor`.
+        Largest residual of a row that follows the rule; see :class:`massart.MassartRegressor`.
     intercept : bool
-        Whether the formula has a constant.
+        Whether the rule has a constant.
     strict : bool
         Refuse missing values instead of leaving out their rows.
+    budget : float
+        Seconds that the search beyond the plain columns may take.
     seed : int
         Of all random choices.
+    announce : callable, optional
+        Told of the answer of the plain columns before the search goes on.
     callback : callable
 
     Returns
@@ -345,11 +364,16 @@ def audit_table(
     ------
     TableError
         Naming the file, column or row at fault.
+    TermError
+        Naming the term at fault.
     """
-    if model not in ("auto", *choice.KINDS):
+    if model not in ("auto", *KINDS):
         raise ValueError(f'model must be "auto", "linear" or "relu", got {model!r}')
     if not 0 < wrong_at_most < 1:
         raise ValueError(f"wrong_at_most must be between 0 and 1, got {wrong_at_most}")
+    if not 0 <= budget < float("inf"):
+        raise ValueError(f"budget must be a number of seconds, got {budget}")
+    target = _target(target, formula)
     table = source if isinstance(source, Table) else table_of(source)
     if error_unit == target:
         raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
@@ -359,31 +383,124 @@ def audit_table(
         target,
         features=features,
         exclude=exclude,
+        category=category,
         id_column=id_column,
         group_column=group_column,
         intercept=intercept,
     )
     design = encode(table, plan.encoding, strict=strict)
     assert design.y is not None
-    terms = plain_terms(plan.encoding)
-    rows = ArrayRows(design.X, design.y, intercept=intercept, precision=precision_of_columns(table, plan.encoding))
-    found = choice.fit(
-        rows,
+    asked, matrix = None, None
+    if formula is not None or terms not in ("auto", "columns"):
+        asked, intercept = _asked(design, target, terms, formula, intercept)
+        check_order(design, asked)
+        matrix = TermMatrix(_with_target(design, target), asked)
+        design, matrix = _with_values(design, matrix)
+    assert design.y is not None
+    question = Question(
+        design.columns,
+        plain_terms(plan.encoding),
+        design.X,
+        design.y,
+        intercept,
+        precision_of_columns(table, plan.encoding),
+        None if units is None else units[design.kept],
+    )
+
+    def audit_of(answer: Answer) -> Audit:
+        recovery, (certificate,) = answer.recovery, answer.recovery.certificates
+        return Audit(
+            table,
+            plan,
+            design,
+            answer.X,
+            compose(
+                target,
+                answer.terms,
+                recovery.coef[:, 0],
+                recovery.fractions[0],
+                recovery.standard_errors[:, 0],
+                certificate,
+                answer.link,
+            ),
+            certificate,
+            recovery.agree[:, 0],
+            recovery.last_place[:, 0],
+            (*design.notices, *plan.notices, *answer.notices),
+        )
+
+    options = Options(
         model,
-        tolerance=tolerance,
-        seed=seed,
-        assumption=Assumption(wrong_at_most=wrong_at_most, looks=looks),
-        units=None if units is None else units[design.kept],
-        callback=callback,
+        tolerance,
+        seed,
+        Assumption(wrong_at_most=wrong_at_most, looks=looks),
+        budget if terms == "auto" else 0.0,
+        lambda answer: None if announce is None else announce(audit_of(answer)),
+        callback,
     )
-    answer, (certificate,) = found.recovery, found.recovery.certificates
-    formula = compose(
-        target, terms, answer.coef[:, 0], answer.fractions[0], answer.standard_errors[:, 0], certificate, found.link
+    if asked is not None and matrix is not None:
+        return audit_of(fit_terms(question, options, asked, matrix))
+    return audit_of(find_rule(question, options))
+
+
+def _target(target: str | None, formula: str | None) -> str:
+    named = None if formula is None else target_of(formula)
+    if target is None and named is None:
+        raise ValueError("target must name the column that should follow a rule")
+    if target is not None and named is not None and target != named:
+        raise ValueError(f"the target is {target!r}, but the formula is for {named!r}")
+    return str(target if named is None else named)
+
+
+def _asked(
+    design: Design, target: str, terms: str | Sequence[str], formula: str | None, intercept: bool
+) -> tuple[tuple[Term, ...], bool]:
+    """Return the terms that the user wrote, and whether there is a constant."""
+    columns = _with_target(design, target)
+    if formula is not None:
+        _, found, constant = parse_formula(formula, columns)
+        intercept = intercept and constant
+    else:
+        found = parse_terms(terms if isinstance(terms, str) else ", ".join(terms), columns)
+    alone = next((term for term in found if target in _read_here(term)), None)
+    if alone is not None:
+        raise TermError(f"the term {alone} uses the target {target!r} itself; only lag({target}) may")
+    return found, intercept
+
+
+def _read_here(term: Term) -> set[str]:
+    """Return the columns that a term reads in the row itself."""
+    if term.op == "lag":
+        return set()
+    if term.op in ("column", "level", "within", "cumsum"):
+        return {str(term.parts[0])}
+    return {name for part in term.parts if isinstance(part, Term) for name in _read_here(part)}
+
+
+def _with_target(design: Design, target: str) -> Columns:
+    """Return the columns with the target among them: a lag may look at it."""
+    assert design.y is not None
+    return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
+
+
+def _with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
+    """Leave out rows before which there is none, if a term looks back."""
+    there = matrix.has_values()
+    if there.all():
+        return design, matrix
+    kept = np.flatnonzero(there)
+    assert design.y is not None
+    n = len(there) - len(kept)
+    notice = f"{n:,} {'row' if n == 1 else 'rows'} left out: there is none before {'it' if n == 1 else 'them'}."
+    smaller = replace(
+        design,
+        X=design.X[kept],
+        y=design.y[kept],
+        columns=design.columns.take(kept),
+        kept=design.kept[kept],
+        notices=(*design.notices, notice),
     )
-    notices = (*design.notices, *plan.notices, *([found.reason] if found.reason else []))
-    return Audit(
-        table, plan, design, design.X, formula, certificate, answer.agree[:, 0], answer.last_place[:, 0], notices
-    )
+    return smaller, matrix.take(kept)
 
 
 def plain_terms(encoding: Encoding) -> tuple[Term, ...]:

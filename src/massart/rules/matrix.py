@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 from massart.rules.columns import Columns
 from massart.rules.terms import Term, TermError
 
@@ -20,10 +20,6 @@ class TermMatrix:
     columns : Columns
     terms : sequence of Term
 
-    Raises
-    ------
-    TermError
-        If a term that looks at other rows has no value somewhere; others are looked at when rows are read.
     """
 
     ndim = 2
@@ -58,6 +54,20 @@ class TermMatrix:
 
     def _values(self, term: Term, some: Columns, rows: Any) -> FloatArray:
         return self._ready[term][rows] if term in self._ready else term.evaluate(some)
+
+    def take(self, rows: Any) -> TermMatrix:
+        """Return some of the rows."""
+        some = TermMatrix(self._columns.take(rows), ())
+        some.terms, some.shape = self.terms, (some.shape[0], len(self.terms))
+        some._ready = {term: values[rows] for term, values in self._ready.items()}
+        return some
+
+    def has_values(self) -> BoolArray:
+        """Return the rows in which all terms that look at other rows have a value: a first row has none before it."""
+        found = np.ones(len(self), dtype=bool)
+        for values in self._ready.values():
+            found &= np.isfinite(values)
+        return found
 
     def check(self) -> None:
         """Raise TermError where a term has no finite value, naming the term and the row."""

@@ -141,8 +141,11 @@ def level(name: str, value: str) -> Term:
     return Term("level", (name, value))
 
 
-def within(name: str, low: float | None, high: float | None, closed: str = "right") -> Term:
-    """Return 1 where low < column <= high, or low <= column < high if it is closed on the left; None is no limit."""
+def within(name: str, low: float | str | None, high: float | str | None, closed: str = "right") -> Term:
+    """Return 1 where low < column <= high, or low <= column < high if it is closed on the left; None is no limit.
+
+    Limits of dates are texts such as 2024-05-01.
+    """
     return Term("within", (name, low, high, closed))
 
 
@@ -220,12 +223,21 @@ def _level(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
 def _within(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
     name, low, high, closed = parts
     values = _column(columns, (name,))
+    low, high = (_day(end) if isinstance(end, str) else end for end in (low, high))
     inside = np.ones(len(values), dtype=bool)
     if low is not None:
         inside &= values >= low if closed == "left" else values > low
     if high is not None:
         inside &= values < high if closed == "left" else values <= high
     return inside.astype(np.float64)
+
+
+def _day(text: str) -> float:
+    """Return a date as days since 1970-01-01."""
+    try:
+        return float(np.datetime64(text, "D").astype(np.int64))
+    except ValueError:
+        raise TermError(f"{text!r} is no date such as 2024-05-01") from None
 
 
 def _ordered(columns: Columns, parts: tuple[Any, ...], values_of: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -317,9 +329,10 @@ def _write_within(parts: tuple[Any, ...]) -> str:
     name, low, high, closed = parts
     above, below, under = (">=", "<", "<=") if closed == "left" else (">", "<=", "<")
     words = quoted(name)
+    least, most = (end if isinstance(end, str) else plain_number(end or 0) for end in (low, high))
     if low is not None and high is not None:
-        return f"({plain_number(low)} {under} {words} {below} {plain_number(high)})"
-    return f"({words} {above} {plain_number(low)})" if high is None else f"({words} {below} {plain_number(high)})"
+        return f"({least} {under} {words} {below} {most})"
+    return f"({words} {above} {least})" if high is None else f"({words} {below} {most})"
 
 
 def _write_ordered(word: str) -> Callable[[tuple[Any, ...]], str]:
@@ -335,7 +348,7 @@ def _write_ordered(word: str) -> Callable[[tuple[Any, ...]], str]:
 OPERATIONS: Mapping[str, Operation] = {
     "column": Operation(_column, lambda parts: quoted(parts[0]), "s"),
     "level": Operation(_level, lambda parts: f"({quoted(parts[0])} = {quoted(parts[1])})", "ss"),
-    "within": Operation(_within, _write_within, "snns"),
+    "within": Operation(_within, _write_within, "s[sn][sn]s"),
     "=": Operation(_folded(np.equal), lambda parts: f"({parts[0]} = {parts[1]})", "tt"),
     "number": Operation(
         lambda columns, parts: np.full(columns.n_rows, parts[0]), lambda parts: plain_number(parts[0]), "n"

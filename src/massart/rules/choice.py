@@ -6,6 +6,7 @@ where labels at zero leave room for a ReLU, and the better verdict is taken; of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -49,12 +50,15 @@ class Choice:
 
 def fit(
     rows: Rows,
-    kind: Kind,
+    kind: Kind | Link,
     *,
     tolerance: float | Literal["auto"],
     seed: int,
     assumption: Assumption,
-    units: NDArray[np.intp] | None,
+    units: NDArray[np.intp] | None = None,
+    seen: NDArray[np.intp] | None = None,
+    parts: Sequence[NDArray[np.intp]] = (),
+    inliers: Literal["auto", "exact"] = "auto",
     callback: Callback = silent,
 ) -> Choice:
     """Fit the formula of the kind asked for, or of the kind of which the rows say more.
@@ -63,14 +67,14 @@ def fit(
     ----------
     rows : Rows
         With one label column.
-    kind : {"auto", "linear", "relu"}
+    kind : {"auto", "linear", "relu"} or Link
     tolerance : "auto" or float
     seed : int
         Of all random choices.
     assumption : Assumption
         What CONFIRMED takes for granted.
-    units : (n,) array of int or None
-        Rows of one unit are wrong together.
+    units, seen, parts, inliers
+        See :func:`massart.recover.recover`.
     callback : callable
     """
 
@@ -82,11 +86,15 @@ def fit(
             link=link,
             assumption=replace(assumption, looks=assumption.looks / share),
             units=units,
+            seen=seen,
+            parts=parts,
+            inliers=inliers,
             callback=callback,
         )
 
     if kind != "auto":
-        return Choice(KINDS[kind], attempt(KINDS[kind]), "")
+        link = kind if isinstance(kind, Link) else KINDS[kind]
+        return Choice(link, attempt(link), "")
     linear = attempt(IDENTITY, LINEAR_SHARE)
     if not _may_be_clipped(linear, rows):
         return Choice(IDENTITY, linear, "")

@@ -1,0 +1,225 @@
+"""The rule behind a column: the plain columns first, then what else explains more rows, each recovered and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.certificate import Verdict
+from massart.link import Link
+from massart.progress import Callback, silent
+from massart.recover import Assumption, Recovery
+from massart.rows import ArrayRows, FloatArray
+from massart.rules import choice
+from massart.rules.choice import Choice, Kind
+from massart.rules.columns import Columns
+from massart.rules.libraries import categories
+from massart.rules.matrix import TermMatrix
+from massart.rules.search import FEWEST, MARGIN, Found, search
+from massart.rules.terms import Term
+
+ENOUGH = 0.98
+"""Share of the rows that a rule of plain columns explains if nothing more is looked for."""
+
+WINDOWS = 8
+"""Parts of a column of numbers, of equal size, each of which a rule should explain."""
+
+PLAIN_SHARE = 0.5
+"""Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A column that should follow a rule of others.
+
+    Attributes
+    ----------
+    columns : Columns
+    plain : tuple of Term
+        The plain columns and levels.
+    X : (n, d) array
+        Their values.
+    y : (n,) array
+    intercept : bool
+    precision : float
+        Of the type that the numbers had.
+    units : (n,) array of int or None
+        Rows of one unit are wrong together.
+    """
+
+    columns: Columns
+    plain: tuple[Term, ...]
+    X: FloatArray
+    y: FloatArray
+    intercept: bool
+    precision: float
+    units: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to look for the answer.
+
+    Attributes
+    ----------
+    model : {"auto", "linear", "relu"}
+    tolerance : "auto" or float
+    seed : int
+    assumption : Assumption
+    seconds : float
+        Time for what is beyond the plain columns; 0 for the plain columns alone.
+    announce : callable
+        Told of the answer of the plain columns before the search goes on.
+    callback : callable
+    """
+
+    model: Kind
+    tolerance: float | Literal["auto"]
+    seed: int
+    assumption: Assumption
+    seconds: float
+    announce: Callable[[Answer], None] = lambda answer: None
+    callback: Callback = silent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A rule, verified on all rows.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+        The library in which it was found and judged.
+    X : (n, d) array or TermMatrix
+        Their values.
+    link : Link
+    recovery : Recovery
+    notices : tuple of str
+        Why it is of its kind, and what was searched.
+    """
+
+    terms: tuple[Term, ...]
+    X: FloatArray | TermMatrix
+    link: Link
+    recovery: Recovery
+    notices: tuple[str, ...] = ()
+
+    @property
+    def n_agree(self) -> int:
+        """Rows that agree."""
+        return int(np.count_nonzero(self.recovery.agree))
+
+    @property
+    def net(self) -> int:
+        """Rows that agree beyond those that so many coefficients explain anyway."""
+        return self.n_agree - int(np.count_nonzero(self.recovery.coef))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known about it."""
+        return self.recovery.certificates[0].verdict
+
+
+def find_rule(question: Question, options: Options) -> Answer:
+    """Return the rule of the plain columns, or one in other terms that explains clearly more rows."""
+    share = PLAIN_SHARE if options.seconds > 0 else 1.0
+    parts = parts_of(question.columns)
+    plain = _recovered(question, options, question.plain, question.X, options.model, looks=1 / share, parts=parts)
+    if options.seconds <= 0 or (plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y)):
+        return plain
+    options.announce(plain)
+    result = search(
+        question.columns,
+        question.plain,
+        question.y,
+        tolerance=options.tolerance,
+        rng=np.random.default_rng(options.seed),
+        seconds=options.seconds,
+        known=None if plain.verdict in (Verdict.NONE, Verdict.NOISY) else _with_constant(plain.recovery, question),
+        callback=options.callback,
+    )
+    searched = f"Looked beyond the plain columns for {', '.join(result.searched)}."
+    if not result.complete:
+        searched += f" The time of {options.seconds:g} s ended before all was tried."
+    best = plain
+    if result.found is not None:
+        best = _beyond(question, options, result.found, plain, parts)
+    return replace(best, notices=(*best.notices, searched))
+
+
+def fit_terms(question: Question, options: Options, terms: tuple[Term, ...], matrix: TermMatrix) -> Answer:
+    """Return the rule in terms that were given, with their values."""
+    matrix.check()
+    return _recovered(question, options, terms, matrix, options.model, parts=parts_of(question.columns))
+
+
+def parts_of(columns: Columns) -> tuple[NDArray[np.intp], ...]:
+    """Return parts of the rows by X alone: levels, and windows of each column of numbers."""
+    found = [known.codes.astype(np.intp) for known in columns.levels.values()]
+    codes = [str(levels[0].parts[0]) for levels in categories(columns) if levels[0].parts[0] in columns.numbers]
+    found += [np.unique(columns.numbers[name], return_inverse=True)[1].astype(np.intp) for name in codes]
+    for values in columns.numbers.values():
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, WINDOWS + 1)[1:-1]))
+        found.append(np.searchsorted(edges, values, side="left").astype(np.intp))
+    return tuple(found)
+
+
+def _beyond(
+    question: Question, options: Options, found: Found, plain: Answer, parts: Sequence[NDArray[np.intp]]
+) -> Answer:
+    """Return what the library that was found says of all rows, or the plain answer if that is no more."""
+    looks = found.tried / (1 - PLAIN_SHARE)
+    tries = [(found.terms, found.seen)]
+    if found.short != found.terms:
+        tries.append((found.short, np.arange(len(question.y))))
+    best = plain
+    for terms, seen in tries:
+        matrix = TermMatrix(question.columns, terms)
+        answer = _recovered(question, options, terms, matrix, found.link, looks=looks, seen=seen, parts=parts)
+        if answer.verdict in (Verdict.NONE, Verdict.NOISY):
+            continue
+        if answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)) or _is_worth(best) < _is_worth(answer):
+            best = replace(answer, notices=(*answer.notices, f"The rule has {found.name}."))
+        if answer.n_agree >= (found.share - MARGIN / 2) * len(question.y):
+            break
+    return best
+
+
+def _is_worth(answer: Answer) -> int:
+    return 0 if answer.verdict in (Verdict.NONE, Verdict.NOISY) else 1
+
+
+def _recovered(
+    question: Question,
+    options: Options,
+    terms: tuple[Term, ...],
+    X: FloatArray | TermMatrix,
+    kind: Kind | Link,
+    *,
+    looks: float = 1.0,
+    seen: NDArray[np.intp] | None = None,
+    parts: Sequence[NDArray[np.intp]] = (),
+) -> Answer:
+    rows = ArrayRows(X, question.y, intercept=question.intercept, precision=question.precision)
+    found: Choice = choice.fit(
+        rows,
+        kind,
+        tolerance=options.tolerance,
+        seed=options.seed,
+        assumption=replace(options.assumption, looks=options.assumption.looks * looks),
+        units=question.units,
+        seen=seen,
+        parts=parts,
+        inliers="auto" if X is question.X else "exact",
+        callback=options.callback,
+    )
+    return Answer(terms, X, found.link, found.recovery, (found.reason,) if found.reason else ())
+
+
+def _with_constant(recovery: Recovery, question: Question) -> FloatArray:
+    coef = recovery.coef[:, 0]
+    return coef if question.intercept else np.append(coef, 0.0)

@@ -1,0 +1,368 @@
+"""Rules that hold on parts of the rows: tiers, brackets, jumps, rules by group, rules that changed on a date.
+
+The rows are sorted by a column and cut into overlapping windows; in each the plain rule of its terms is looked for, and
+a window that straddles a threshold gives the rule of its larger side, or nothing. Then each row is given to one of the
+rules found: the most rows agree, with as few changes along the column as that takes (Viterbi's dynamic programme).
+Levels of a category are windows of another kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows import BoolArray, FloatArray
+from massart.rules import terms as t
+from massart.rules.sheet import NEAR, Fit, Sheet
+from massart.rules.terms import Term
+
+WINDOWS = 8
+"""Windows of a column, of equal size; as many lie across their borders."""
+
+ROWS_A_TERM = 5
+"""Rows of a window for each coefficient, at least."""
+
+CHANGE = 6.0
+"""Rows that a change of rule has to gain, at least."""
+
+MOST_RULES = 6
+MOST_PARTS = 8
+
+_SAME = 0.9  # share of rows in common from which two rules are the same
+_PATIENCE = 2  # rounds of refitting
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """A rule on a part of the rows.
+
+    Attributes
+    ----------
+    condition : Term
+    fit : Fit
+        In the fewest terms.
+    part : (n,) boolean array
+    """
+
+    condition: Term
+    fit: Fit
+    part: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parted:
+    """A rule in branches.
+
+    Attributes
+    ----------
+    by : str
+        The column that tells which branch holds.
+    branches : tuple of Branch
+    net : float
+        Rows that agree with their branch, beyond what chance and so many coefficients explain.
+    """
+
+    by: str
+    branches: tuple[Branch, ...]
+    net: float
+
+    @property
+    def agree(self) -> BoolArray:
+        """Rows that agree with their branch."""
+        found = np.zeros(len(self.branches[0].part), dtype=bool)
+        for branch in self.branches:
+            found |= branch.part & branch.fit.agree
+        return found
+
+    def terms(self, sheet: Sheet) -> tuple[Term, ...]:
+        """Return the terms in which it is one formula: hinges where branches meet, conditions elsewhere."""
+        hinges = self._hinges(sheet)
+        if hinges is not None:
+            return hinges
+        used = dict.fromkeys(term for branch in self.branches for term in branch.fit.terms)
+        found: list[Term] = []
+        for term in used:
+            values = [_coef(branch.fit, term) for branch in self.branches]
+            if _equal(sheet, term, values, self.branches):
+                found.append(term)
+            else:
+                found += [
+                    t.product(branch.condition, term)
+                    for branch, value in zip(self.branches, values, strict=True)
+                    if value
+                ]
+        constants = [float(branch.fit.coef[-1]) for branch in self.branches]
+        if not _equal(sheet, None, constants, self.branches):
+            found += [branch.condition for branch in self.branches[1:]]
+        return tuple(found)
+
+    def _hinges(self, sheet: Sheet) -> tuple[Term, ...] | None:
+        """Return one slope and its changes, if the branches differ in nothing else and meet where they change."""
+        if any(branch.condition.op != "within" for branch in self.branches) or len(self.branches) < 2:
+            return None
+        by = t.column(self.by)
+        used = dict.fromkeys(term for branch in self.branches for term in branch.fit.terms)
+        others = [term for term in used if term != by]
+        if not all(_equal(sheet, term, [_coef(b.fit, term) for b in self.branches], self.branches) for term in others):
+            return None
+        found = [by, *others]
+        for left, right in zip(self.branches, self.branches[1:], strict=False):
+            meeting = _meeting(sheet, by, left, right)
+            if meeting is None:
+                return None
+            found.append(t.hinge(self.by, meeting))
+        return tuple(found)
+
+
+def parted(sheet: Sheet, terms: Sequence[Term], by: Term | Sequence[Term], known: Sequence[Fit] = ()) -> Parted | None:
+    """Return the rule in branches by a column, or by the levels of one, if there is any.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    terms : sequence of Term
+        That a branch may have.
+    by : Term or sequence of Term
+        A column of numbers, or levels.
+    known : sequence of Fit
+        Rules that may be those of a branch.
+    """
+    if isinstance(by, Term):
+        return _by_windows(sheet, terms, by, known)
+    return _by_levels(sheet, terms, by, known)
+
+
+def _by_windows(sheet: Sheet, terms: Sequence[Term], by: Term, known: Sequence[Fit]) -> Parted | None:
+    """Return the rule in branches by a column; fewer terms, once they are known, leave room for smaller windows."""
+    found = _in_windows(sheet, terms, by, known)
+    while found is not None:
+        fits = [branch.fit for branch in found.branches]
+        used = tuple(dict.fromkeys(term for fit in fits for term in fit.terms))
+        again = _in_windows(sheet, used, by, [*known, *fits]) if len(used) < len(terms) else None
+        if again is None or again.net <= found.net:
+            break
+        found, terms = again, used
+    return found
+
+
+def _in_windows(sheet: Sheet, terms: Sequence[Term], by: Term, known: Sequence[Fit]) -> Parted | None:
+    z = sheet.values(by)
+    order = np.argsort(z, kind="stable")
+    kept = sheet.independent(terms)
+    rules = list(known)
+    for part in _windows(order, len(kept) + 1):
+        fit = sheet.fit(kept, part)
+        if fit is not None and fit.net > CHANGE:
+            rules.append(fit)
+    rules = _distinct([*rules, *_constant(sheet)])
+    best: Parted | None = None
+    for _ in range(_PATIENCE):
+        if len(rules) < 2:
+            return best
+        parts = _segments(z, order, np.array([rule.agree for rule in rules]))
+        if not 2 <= len(parts) <= MOST_PARTS:
+            return best
+        masks = [part for part, _ in parts]
+        fits = [_refitted(sheet, kept, part, rules[rule]) for part, rule in parts]
+        _merge(sheet, kept, masks, fits)
+        found = _of_segments(sheet, by, z, masks, fits) if len(masks) > 1 else None
+        if found is None or (best is not None and found.net <= best.net):
+            return best
+        best, rules = found, _distinct([branch.fit for branch in found.branches])
+    return best
+
+
+def _windows(order: NDArray[np.intp], n_coefficients: int) -> Iterator[BoolArray]:
+    n = len(order)
+    size = max(n // WINDOWS, ROWS_A_TERM * n_coefficients)
+    if 2 * size > n:
+        return
+    for start in range(0, n - size + 1, max(size // 2, 1)):
+        part = np.zeros(n, dtype=bool)
+        part[order[start : start + size]] = True
+        yield part
+
+
+def _constant(sheet: Sheet) -> list[Fit]:
+    """Return the most frequent label as a rule."""
+    values, counts = np.unique(sheet.y, return_counts=True)
+    if counts.max() <= CHANGE:
+        return []
+    return [sheet.counted((), np.array([values[np.argmax(counts)]]), np.ones(len(sheet.y), dtype=bool))]
+
+
+def _distinct(rules: Sequence[Fit]) -> list[Fit]:
+    """Return rules of which no two agree with nearly the same rows, the best first."""
+    found: list[Fit] = []
+    for rule in sorted(rules, key=lambda rule: -rule.net):
+        shares = (
+            int(np.sum(rule.agree & other.agree)) / max(int(np.sum(rule.agree | other.agree)), 1)
+            for other in found
+        )
+        if all(share < _SAME for share in shares):
+            found.append(rule)
+    return found[:MOST_RULES]
+
+
+def _segments(z: FloatArray, order: NDArray[np.intp], agree: BoolArray) -> list[tuple[BoolArray, int]]:
+    """Return the parts of the rows along a column, and the rule of each."""
+    k, n = agree.shape
+    gains = agree[:, order].astype(np.float64)
+    score, came = gains[:, 0].copy(), np.zeros((n, k), dtype=np.intp)
+    places = np.arange(k)
+    for i in range(1, n):
+        best = int(np.argmax(score))
+        stay = score >= score[best] - CHANGE
+        if z[order[i]] == z[order[i - 1]]:  # rows that are alike in the column have one rule
+            stay[:] = True
+        came[i] = np.where(stay, places, best)
+        score = np.where(stay, score, score[best] - CHANGE) + gains[:, i]
+    path = np.empty(n, dtype=np.intp)
+    path[-1] = int(np.argmax(score))
+    for i in range(n - 1, 0, -1):
+        path[i - 1] = came[i, path[i]]
+    cuts = np.flatnonzero(path[1:] != path[:-1]) + 1
+    found = []
+    for start, end in zip(np.r_[0, cuts], np.r_[cuts, n], strict=True):
+        part = np.zeros(n, dtype=bool)
+        part[order[start:end]] = True
+        found.append((part, int(path[start])))
+    return found
+
+
+def _refitted(sheet: Sheet, terms: Sequence[Term], part: BoolArray, rule: Fit) -> Fit:
+    """Return the best rule of a part, in the fewest terms."""
+    fits = [sheet.counted(rule.terms, rule.coef, part)]
+    again = sheet.fit(terms, part)
+    if again is not None:
+        fits.append(again)
+    return sheet.shortened(max(fits, key=lambda fit: fit.net), part)
+
+
+def _merge(sheet: Sheet, terms: Sequence[Term], parts: list[BoolArray], fits: list[Fit]) -> None:
+    """Join neighbours that one rule serves about as well."""
+    place = 0
+    while place + 1 < len(parts):
+        both = parts[place] | parts[place + 1]
+        tried = (sheet.counted(fit.terms, fit.coef, both) for fit in fits[place : place + 2])
+        best = max(tried, key=lambda fit: fit.net)
+        if best.net >= fits[place].net + fits[place + 1].net - CHANGE:
+            parts[place : place + 2] = [both]
+            fits[place : place + 2] = [_refitted(sheet, terms, both, best)]
+        else:
+            place += 1
+
+
+def _of_segments(
+    sheet: Sheet, by: Term, z: FloatArray, parts: Sequence[BoolArray], fits: Sequence[Fit]
+) -> Parted | None:
+    if any(fit.net <= 0 for fit in fits):
+        return None
+    borders: list[tuple[float, str]] = []
+    for place in range(len(parts) - 1):
+        last = z[parts[place] & fits[place].agree].max()
+        first = z[parts[place + 1] & fits[place + 1].agree].min()
+        if last >= first:
+            last, first = z[parts[place]].max(), z[parts[place + 1]].min()
+        borders.append(border(float(last), float(first)))
+    name = str(by.parts[0])
+    branches = []
+    for place, (part, fit) in enumerate(zip(parts, fits, strict=True)):
+        low_end = borders[place - 1] if place else None
+        high_end = borders[place] if place < len(borders) else None
+        closed = "left" if "left" in {end[1] for end in (low_end, high_end) if end is not None} else "right"
+        low, high = (None if end is None else _as_written(sheet, name, end[0]) for end in (low_end, high_end))
+        condition = t.within(name, low, high, closed)
+        inside = sheet.values(condition) > 0 if low_end or high_end else part
+        branches.append(Branch(condition, fit, inside))
+    net = sum(fit.net for fit in fits) - CHANGE * len(borders)
+    return Parted(name, tuple(branches), net)
+
+
+def _as_written(sheet: Sheet, name: str, value: float) -> float | str:
+    """Return a limit as people write it: that of a date is a date."""
+    return str(np.datetime64(round(value), "D")) if name in sheet.columns.dates else value
+
+
+def border(low: float, high: float) -> tuple[float, str]:
+    """Return the simplest number at which a rule changes between two rows, and the side to which it belongs.
+
+    Examples
+    --------
+    >>> border(19_712.3, 20_444.0), border(99.0, 100.0), border(0.21, 0.34)
+    ((20000.0, 'left'), (100.0, 'left'), (0.3, 'left'))
+    """
+    for exponent in range(18, -12, -1):
+        step = 10.0**exponent
+        multiple = ceil(low / step) if ceil(low / step) * step > low else floor(low / step) + 1
+        value = float(f"{multiple * step:.12g}")
+        if low < value <= high:
+            return value, "left"
+    return high, "left"
+
+
+def _coef(fit: Fit, term: Term) -> float:
+    return float(fit.coef[fit.terms.index(term)]) if term in fit.terms else 0.0
+
+
+def _equal(sheet: Sheet, term: Term | None, values: Sequence[float], branches: Sequence[Branch]) -> bool:
+    """Tell whether coefficients are the same up to what rounded labels leave open."""
+    spread = max(values) - min(values)
+    if spread == 0:
+        return True
+    size = 1.0 if term is None else float(np.abs(sheet.values(term)).max())
+    fewest = int(min(np.count_nonzero(branch.part & branch.fit.agree) for branch in branches))
+    return bool(spread * size <= 8 * (sheet.half_width + 1e-9 * np.abs(sheet.y).max()) / np.sqrt(max(fewest, 1)))
+
+
+def _meeting(sheet: Sheet, by: Term, left: Branch, right: Branch) -> float | None:
+    """Return where two branches have the same value, if that is where one follows on the other."""
+    slope = _coef(right.fit, by) - _coef(left.fit, by)
+    if slope == 0:
+        return None
+    z = sheet.values(by)
+    low, high = z[left.part & left.fit.agree].max(), z[right.part & right.fit.agree].min()
+    meeting = -float(right.fit.coef[-1] - left.fit.coef[-1]) / slope
+    slack = 4 * sheet.half_width / abs(slope) + 1e-9 * abs(meeting)
+    if not min(low, high) - slack <= meeting <= max(low, high) + slack:
+        return None
+    # The simpler a threshold the wider it lies off: the rows near it tell how far it may.
+    near = (left.part & left.fit.agree) | (right.part & right.fit.agree)
+    n = min(np.count_nonzero(branch.part & branch.fit.agree) for branch in (left, right))
+    before = sheet.matrix(left.fit.terms) @ left.fit.coef
+    best, most = meeting, -1
+    for widths in (4.0, 2.0, 1.0, 0.5, 0.25):
+        error = widths * slack / np.sqrt(n) + 1e-12 * abs(meeting)
+        value = border(meeting - error, meeting + error)[0]
+        shifted = np.where(z <= value, before, before + slope * (z - value))
+        rows = int(np.count_nonzero(near & (np.abs(sheet.y - shifted) <= NEAR * sheet.half_widths())))
+        if rows > most:
+            best, most = value, rows
+    return best
+
+
+def _by_levels(sheet: Sheet, terms: Sequence[Term], levels: Sequence[Term], known: Sequence[Fit]) -> Parted | None:
+    kept = sheet.independent(terms)
+    parts = [sheet.values(level) > 0 for level in levels]
+    rules = list(known)
+    for part in parts:
+        fit = sheet.fit(kept, part)
+        if fit is not None and fit.net > CHANGE:
+            rules.append(fit)
+    rules = _distinct([*rules, *_constant(sheet)])
+    if len(rules) < 2:
+        return None
+    branches = []
+    for level, part in zip(levels, parts, strict=True):
+        if not part.any():
+            continue
+        rule = max(rules, key=lambda rule: np.count_nonzero(rule.agree & part))
+        branches.append(Branch(level, _refitted(sheet, kept, part, rule), part))
+    if not 2 <= len(branches) or len(_distinct([branch.fit for branch in branches])) < 2:
+        return None
+    net = sum(branch.fit.net for branch in branches)
+    return Parted(str(levels[0].parts[0]), tuple(branches), net)

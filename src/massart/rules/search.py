@@ -1,0 +1,276 @@
+"""The search beyond the plain columns: libraries, the simplest first; limits; then rules on parts of the rows.
+
+All is tried on some of the rows, in milliseconds each (:mod:`massart.rules.sheet`), and what explains clearly more rows
+than anything simpler is kept. Libraries are made of X alone; thresholds and parts are chosen by labels, so that only
+rows that took no part in the search can confirm them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.link import IDENTITY, Link
+from massart.progress import Callback, Progress, silent
+from massart.rows import BoolArray, FloatArray
+from massart.rules import terms as t
+from massart.rules.columns import Columns
+from massart.rules.libraries import Library, categories, libraries
+from massart.rules.parts import Parted, parted
+from massart.rules.powers import power_law
+from massart.rules.sheet import NEAR, Fit, Sheet, label_half_width
+from massart.rules.terms import Term
+
+MOST_ROWS, SHARE, WHOLE = 1_000, 0.5, 600
+"""Rows that are looked at: this share of them, at most so many, and all of a smaller table."""
+
+ENOUGH = 0.97
+"""Share of the rows from which on nothing more is looked for."""
+
+MARGIN, FEWEST = 0.03, 5.0
+"""What explains more has to explain so many more rows: a share of them, and a number."""
+
+PILE = 0.05
+"""Share of labels that are alike from which a limit may be behind them."""
+
+TASK = "looking for a rule"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A library of terms that explains more than the plain columns.
+
+    Attributes
+    ----------
+    name : str
+        What it has, in words: "products of two".
+    terms : tuple of Term
+    link : Link
+    share : float
+        Of the rows that were looked at, how many agree.
+    tried : int
+        Libraries that were tried: what may fail is shared among them.
+    seen : (m,) array of int or None
+        Rows whose labels helped to choose the terms; None for a library made of X alone.
+    short : tuple of Term
+        The terms that the rule seems to have.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    link: Link
+    share: float
+    tried: int
+    seen: NDArray[np.intp] | None
+    short: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What was looked for, and what was found.
+
+    Attributes
+    ----------
+    found : Found or None
+    searched : tuple of str
+        The names of the libraries that were tried.
+    complete : bool
+        Whether all were, within the time that was given.
+    """
+
+    found: Found | None
+    searched: tuple[str, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Best:
+    """What explains most so far."""
+
+    name: str
+    terms: tuple[Term, ...]
+    short: tuple[Term, ...]
+    link: Link
+    agree: BoolArray
+    net: float
+    by_labels: bool
+
+
+def search(
+    columns: Columns,
+    plain: Sequence[Term],
+    y: FloatArray,
+    *,
+    tolerance: float | Literal["auto"],
+    rng: np.random.Generator,
+    seconds: float,
+    known: FloatArray | None = None,
+    callback: Callback = silent,
+) -> Search:
+    """Look for terms in which a rule explains more rows than in the plain columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    plain : sequence of Term
+        The plain columns and levels.
+    y : (n,) array
+    tolerance : "auto" or float
+    rng : numpy.random.Generator
+        Chooses the rows that are looked at.
+    seconds : float
+        Time that it may take.
+    known : (d,) array, optional
+        Coefficients of the plain terms that were found before, that of the constant last.
+    callback : callable
+    """
+    n = len(y)
+    size = n if n < WHOLE else min(MOST_ROWS, max(WHOLE // 2, round(SHARE * n)))
+    rows = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
+    some = columns.take(rows)
+    values = np.column_stack([*(term.evaluate(some) for term in plain), np.ones(size)])
+    sheet = Sheet(columns, rows, y[rows], label_half_width(values, y[rows], tolerance))
+    return _Searching(sheet, tuple(plain), known, seconds, callback).run()
+
+
+class _Searching:
+    """One search: the best so far, the clock, what was tried."""
+
+    def __init__(
+        self, sheet: Sheet, plain: tuple[Term, ...], known: FloatArray | None, seconds: float, callback: Callback
+    ) -> None:
+        self.sheet, self.plain, self.callback = sheet, plain, callback
+        self.end = time.monotonic() + seconds
+        self.names: dict[str, None] = {}
+        self.tried, self.late = 0, False
+        every = np.ones(len(sheet.rows), dtype=bool)
+        fits = [fit for fit in (sheet.fit(plain),) if fit is not None]
+        if known is not None:
+            fits.append(sheet.counted(plain, known, every))
+        nothing = _Best("", plain, plain, IDENTITY, ~every, 0.0, False)
+        self.first = max((self._of_fit("", fit) for fit in fits), key=lambda best: best.net, default=nothing)
+        self.best = self.first
+
+    def run(self) -> Search:
+        steps = [self._limits(self.best), self._libraries(), self._powers(), self._parts(), self._groups()]
+        for place, step in enumerate(steps):
+            for candidate in step:
+                self.callback(Progress(TASK, place + 1, float(len(steps) - place), 0.0))
+                if candidate is not None and candidate.net > self.best.net + self._margin(candidate):
+                    self.best = candidate
+                if time.monotonic() > self.end:
+                    self.late = True
+                    break
+            if self.late or self._is_enough():
+                break
+        return Search(self._found(), tuple(self.names), not self.late)
+
+    def _margin(self, candidate: _Best) -> float:
+        """Return how many more rows something has to explain: more where it is less simple by far."""
+        return max(FEWEST, MARGIN * len(self.sheet.rows)) if candidate.by_labels or not self.best.name else FEWEST
+
+    def _is_enough(self) -> bool:
+        return float(self.best.agree.mean()) >= ENOUGH
+
+    def _found(self) -> Found | None:
+        best = self.best
+        if not best.name:
+            return None
+        seen = self.sheet.rows if best.by_labels else None
+        return Found(best.name, best.terms, best.link, float(best.agree.mean()), max(self.tried, 1), seen, best.short)
+
+    def _of_fit(self, name: str, fit: Fit, *, by_labels: bool = False) -> _Best:
+        return _Best(name, fit.terms, fit.terms, IDENTITY, fit.agree, fit.net, by_labels)
+
+    def _libraries(self) -> Iterator[_Best | None]:
+        """Yield what each library explains, and limits of that."""
+        for library in libraries(self.sheet.columns, self.plain):
+            yield self._try(library)
+            if self._is_enough():
+                return
+        if self.best is not self.first:
+            yield from self._limits(self.best)
+
+    def _try(self, library: Library) -> _Best | None:
+        self.tried += 1
+        self.names[library.name] = None
+        fit = self.sheet.fit(library.terms)
+        return None if fit is None else self._of_fit(library.name, fit)
+
+    def _powers(self) -> Iterator[_Best | None]:
+        self.names["products of powers"] = None
+        fit = power_law(self.sheet)
+        yield None if fit is None else self._of_fit("products of powers", fit, by_labels=True)
+
+    def _limits(self, best: _Best) -> Iterator[_Best | None]:
+        """Yield the best rule with a cap or a floor where many labels are alike."""
+        sheet, every = self.sheet, np.ones(len(self.sheet.rows), dtype=bool)
+        self.names["caps and floors"] = None
+        labels, counts = np.unique(sheet.y, return_counts=True)
+        for place in np.argsort(-counts, kind="stable")[:3]:
+            if counts[place] < PILE * len(sheet.y):
+                return
+            value = float(labels[place])
+            free = sheet.y != value
+            fits = [sheet.fit(best.terms, free)]
+            for fit in fits:
+                if fit is None or fit.net <= FEWEST:
+                    continue
+                short = sheet.shortened(fit, free)
+                products = sheet.matrix(short.terms) @ short.coef
+                for link in (Link(-math.inf, value), Link(value, math.inf)):
+                    off = np.abs(sheet.y - link(products)) / sheet.half_widths()
+                    agree = off <= NEAR
+                    chance = np.count_nonzero((off > NEAR) & (off <= 3 * NEAR)) / 2
+                    at = agree & ~free & (products != value)
+                    if np.count_nonzero(at) > FEWEST:
+                        net = float(np.count_nonzero(agree & every)) - chance - len(short.coef) - 1
+                        words = "cap" if link.upper == value else "floor"
+                        yield _Best(f"a {words}", short.terms, short.terms, link, agree, net, True)
+
+    def _parts(self) -> Iterator[_Best | None]:
+        """Yield rules in branches: by dates, by categories, by numbers."""
+        self.names["tiers, brackets and groups"] = None
+        columns = self.sheet.columns
+        by: list[Term | Sequence[Term]] = [t.column(name) for name in sorted(columns.dates)]
+        by += categories(columns)
+        by += [t.column(name) for name in columns.numbers if name not in columns.dates]
+        bases = [self.plain]
+        if self.best.short != self.plain and self.best.link is IDENTITY:
+            bases.append(self.best.short)
+        for base in bases:
+            for one in by:
+                yield self._parted(base, one)
+
+    def _groups(self) -> Iterator[_Best | None]:
+        """Yield rules in branches whose terms are products of two columns."""
+        self.names["tiers and groups of products"] = None
+        columns = self.sheet.columns
+        for library in libraries(columns, self.plain):
+            if library.name != "products of two":
+                continue
+            pair = library.terms[-7].factors
+            base = (*self.plain, t.product(*pair))
+            for name in dict.fromkeys(name for one in pair for name in one.columns()):
+                if name in columns.numbers:
+                    yield self._parted(base, t.column(name))
+            for levels in categories(columns):
+                yield self._parted(base, levels)
+            for name in sorted(columns.dates):
+                yield self._parted(base, t.column(name))
+
+    def _parted(self, base: tuple[Term, ...], by: Term | Sequence[Term]) -> _Best | None:
+        sheet, every = self.sheet, np.ones(len(self.sheet.rows), dtype=bool)
+        known = [fit for fit in (sheet.fit(base),) if fit is not None and fit.net > FEWEST]
+        found: Parted | None = parted(sheet, base, by, [sheet.shortened(fit, every) for fit in known])
+        if found is None:
+            return None
+        name = f"another rule by {found.by}"
+        terms = found.terms(sheet)
+        return _Best(name, terms, terms, IDENTITY, found.agree, found.net, True)

@@ -306,7 +306,7 @@ def audit_table(
     strict: bool = False,
     budget: float = 20.0,
     seed: int = 0,
-    announce: Callable[[Audit], None] | None = None,
+    announce: Callable[[Audit | None], None] | None = None,
     callback: Callback = silent,
 ) -> Audit:
     """Find the rule behind a column of a table, and the rows that do not follow it.
@@ -353,7 +353,7 @@ def audit_table(
     seed : int
         Of all random choices.
     announce : callable, optional
-        Told of the answer of the plain columns before the search goes on.
+        Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
     callback : callable
 
     Returns
@@ -435,7 +435,7 @@ def audit_table(
         seed,
         Assumption(wrong_at_most=wrong_at_most, looks=looks),
         budget if terms == "auto" else 0.0,
-        lambda answer: None if announce is None else announce(audit_of(answer)),
+        lambda answer: None if announce is None else announce(None if answer is None else audit_of(answer)),
         callback,
     )
     if asked is not None and matrix is not None:

@@ -59,6 +59,7 @@ def fit(
     seen: NDArray[np.intp] | None = None,
     parts: Sequence[NDArray[np.intp]] = (),
     inliers: Literal["auto", "exact"] = "auto",
+    patience: bool | int = True,
     callback: Callback = silent,
 ) -> Choice:
     """Fit the formula of the kind asked for, or of the kind of which the rows say more.
@@ -75,6 +76,8 @@ def fit(
         What CONFIRMED takes for granted.
     units, seen, parts, inliers
         See :func:`massart.recover.recover`.
+    patience : bool or int
+        Rounds of search; all by default.
     callback : callable
     """
 
@@ -89,6 +92,7 @@ def fit(
             seen=seen,
             parts=parts,
             inliers=inliers,
+            search=patience,
             callback=callback,
         )
 

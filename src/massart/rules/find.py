@@ -19,7 +19,7 @@ from massart.rules.choice import Choice, Kind
 from massart.rules.columns import Columns
 from massart.rules.libraries import categories
 from massart.rules.matrix import TermMatrix
-from massart.rules.search import FEWEST, MARGIN, Found, search
+from massart.rules.search import FEWEST, MARGIN, Found, draw_sheet, search
 from massart.rules.terms import Term
 
 ENOUGH = 0.98
@@ -27,6 +27,12 @@ ENOUGH = 0.98
 
 WINDOWS = 8
 """Parts of a column of numbers, of equal size, each of which a rule should explain."""
+
+HOPE = 0.1
+"""Share of the rows that a first glance at the plain columns explains if it is worth to look closely before all else."""
+
+PATIENCE = 1
+"""Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
 
 PLAIN_SHARE = 0.5
 """Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
@@ -73,7 +79,7 @@ class Options:
     seconds : float
         Time for what is beyond the plain columns; 0 for the plain columns alone.
     announce : callable
-        Told of the answer of the plain columns before the search goes on.
+        Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
     callback : callable
     """
 
@@ -82,7 +88,7 @@ class Options:
     seed: int
     assumption: Assumption
     seconds: float
-    announce: Callable[[Answer], None] = lambda answer: None
+    announce: Callable[[Answer | None], None] = lambda answer: None
     callback: Callback = silent
 
 
@@ -125,29 +131,39 @@ class Answer:
 
 
 def find_rule(question: Question, options: Options) -> Answer:
-    """Return the rule of the plain columns, or one in other terms that explains clearly more rows."""
-    share = PLAIN_SHARE if options.seconds > 0 else 1.0
+    """Return the rule of the plain columns, or one in other terms that explains clearly more rows.
+
+    A first glance tells whether the plain columns have a rule. If it sees none, other terms are looked at before the
+    thorough search for one, which takes long where there is nothing to find.
+    """
     parts = parts_of(question.columns)
-    plain = _recovered(question, options, question.plain, question.X, options.model, looks=1 / share, parts=parts)
-    if options.seconds <= 0 or (plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y)):
-        return plain
+
+    def of_columns(patience: bool | int) -> Answer:
+        looks = 1.0 if options.seconds <= 0 else 1 / PLAIN_SHARE
+        given = question.plain, question.X, options.model
+        return _recovered(question, options, *given, looks=looks, parts=parts, patience=patience)
+
+    if options.seconds <= 0:
+        return of_columns(patience=True)
+    rng = np.random.default_rng(options.seed)
+    sheet = draw_sheet(question.columns, question.plain, question.y, options.tolerance, rng)
+    known = [fit for fit in (sheet.fit(question.plain),) if fit is not None]
+    plain: Answer | None = None
+    if any(fit.net > HOPE * len(sheet.rows) for fit in known):
+        plain = of_columns(patience=True)
+        if plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y):
+            return plain
+        if plain.verdict not in (Verdict.NONE, Verdict.NOISY):
+            every = np.ones(len(sheet.rows), dtype=bool)
+            known.append(sheet.counted(question.plain, _with_constant(plain.recovery, question), every))
     options.announce(plain)
-    result = search(
-        question.columns,
-        question.plain,
-        question.y,
-        tolerance=options.tolerance,
-        rng=np.random.default_rng(options.seed),
-        seconds=options.seconds,
-        known=None if plain.verdict in (Verdict.NONE, Verdict.NOISY) else _with_constant(plain.recovery, question),
-        callback=options.callback,
-    )
+    result = search(sheet, question.plain, known, options.seconds, options.callback)
     searched = f"Looked beyond the plain columns for {', '.join(result.searched)}."
     if not result.complete:
         searched += f" The time of {options.seconds:g} s ended before all was tried."
-    best = plain
-    if result.found is not None:
-        best = _beyond(question, options, result.found, plain, parts)
+    best = None if result.found is None else _beyond(question, options, result.found, plain, parts)
+    if best is None:
+        best = of_columns(patience=PATIENCE) if plain is None else plain
     return replace(best, notices=(*best.notices, searched))
 
 
@@ -169,28 +185,24 @@ def parts_of(columns: Columns) -> tuple[NDArray[np.intp], ...]:
 
 
 def _beyond(
-    question: Question, options: Options, found: Found, plain: Answer, parts: Sequence[NDArray[np.intp]]
-) -> Answer:
+    question: Question, options: Options, found: Found, plain: Answer | None, parts: Sequence[NDArray[np.intp]]
+) -> Answer | None:
     """Return what the library that was found says of all rows, or the plain answer if that is no more."""
     looks = found.tried / (1 - PLAIN_SHARE)
     tries = [(found.terms, found.seen)]
     if found.short != found.terms:
         tries.append((found.short, np.arange(len(question.y))))
-    best = plain
+    best = None if plain is None or plain.verdict in (Verdict.NONE, Verdict.NOISY) else plain
     for terms, seen in tries:
         matrix = TermMatrix(question.columns, terms)
         answer = _recovered(question, options, terms, matrix, found.link, looks=looks, seen=seen, parts=parts)
-        if answer.verdict in (Verdict.NONE, Verdict.NOISY):
+        if answer.verdict is Verdict.NONE:
             continue
-        if answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)) or _is_worth(best) < _is_worth(answer):
+        if best is None or answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)):
             best = replace(answer, notices=(*answer.notices, f"The rule has {found.name}."))
         if answer.n_agree >= (found.share - MARGIN / 2) * len(question.y):
             break
     return best
-
-
-def _is_worth(answer: Answer) -> int:
-    return 0 if answer.verdict in (Verdict.NONE, Verdict.NOISY) else 1
 
 
 def _recovered(
@@ -203,6 +215,7 @@ def _recovered(
     looks: float = 1.0,
     seen: NDArray[np.intp] | None = None,
     parts: Sequence[NDArray[np.intp]] = (),
+    patience: bool | int = True,
 ) -> Answer:
     rows = ArrayRows(X, question.y, intercept=question.intercept, precision=question.precision)
     found: Choice = choice.fit(
@@ -215,6 +228,7 @@ def _recovered(
         seen=seen,
         parts=parts,
         inliers="auto" if X is question.X else "exact",
+        patience=patience,
         callback=options.callback,
     )
     return Answer(terms, X, found.link, found.recovery, (found.reason,) if found.reason else ())

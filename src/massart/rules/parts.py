@@ -200,8 +200,7 @@ def _distinct(rules: Sequence[Fit]) -> list[Fit]:
     found: list[Fit] = []
     for rule in sorted(rules, key=lambda rule: -rule.net):
         shares = (
-            int(np.sum(rule.agree & other.agree)) / max(int(np.sum(rule.agree | other.agree)), 1)
-            for other in found
+            int(np.sum(rule.agree & other.agree)) / max(int(np.sum(rule.agree | other.agree)), 1) for other in found
         )
         if all(share < _SAME for share in shares):
             found.append(rule)

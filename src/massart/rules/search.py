@@ -102,40 +102,38 @@ class _Best:
     by_labels: bool
 
 
-def search(
+def draw_sheet(
     columns: Columns,
     plain: Sequence[Term],
     y: FloatArray,
-    *,
     tolerance: float | Literal["auto"],
     rng: np.random.Generator,
-    seconds: float,
-    known: FloatArray | None = None,
-    callback: Callback = silent,
-) -> Search:
-    """Look for terms in which a rule explains more rows than in the plain columns.
-
-    Parameters
-    ----------
-    columns : Columns
-    plain : sequence of Term
-        The plain columns and levels.
-    y : (n,) array
-    tolerance : "auto" or float
-    rng : numpy.random.Generator
-        Chooses the rows that are looked at.
-    seconds : float
-        Time that it may take.
-    known : (d,) array, optional
-        Coefficients of the plain terms that were found before, that of the constant last.
-    callback : callable
-    """
+) -> Sheet:
+    """Return the rows that are looked at."""
     n = len(y)
     size = n if n < WHOLE else min(MOST_ROWS, max(WHOLE // 2, round(SHARE * n)))
     rows = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
     some = columns.take(rows)
     values = np.column_stack([*(term.evaluate(some) for term in plain), np.ones(size)])
-    sheet = Sheet(columns, rows, y[rows], label_half_width(values, y[rows], tolerance))
+    return Sheet(columns, rows, y[rows], label_half_width(values, y[rows], tolerance))
+
+
+def search(
+    sheet: Sheet, plain: Sequence[Term], known: Sequence[Fit], seconds: float, callback: Callback = silent
+) -> Search:
+    """Look for terms in which a rule explains more rows than in the plain columns.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    plain : sequence of Term
+        The plain columns and levels.
+    known : sequence of Fit
+        Rules of the plain columns.
+    seconds : float
+        Time that it may take.
+    callback : callable
+    """
     return _Searching(sheet, tuple(plain), known, seconds, callback).run()
 
 
@@ -143,18 +141,15 @@ class _Searching:
     """One search: the best so far, the clock, what was tried."""
 
     def __init__(
-        self, sheet: Sheet, plain: tuple[Term, ...], known: FloatArray | None, seconds: float, callback: Callback
+        self, sheet: Sheet, plain: tuple[Term, ...], known: Sequence[Fit], seconds: float, callback: Callback
     ) -> None:
         self.sheet, self.plain, self.callback = sheet, plain, callback
         self.end = time.monotonic() + seconds
         self.names: dict[str, None] = {}
         self.tried, self.late = 0, False
         every = np.ones(len(sheet.rows), dtype=bool)
-        fits = [fit for fit in (sheet.fit(plain),) if fit is not None]
-        if known is not None:
-            fits.append(sheet.counted(plain, known, every))
         nothing = _Best("", plain, plain, IDENTITY, ~every, 0.0, False)
-        self.first = max((self._of_fit("", fit) for fit in fits), key=lambda best: best.net, default=nothing)
+        self.first = max((self._of_fit("", fit) for fit in known), key=lambda best: best.net, default=nothing)
         self.best = self.first
 
     def run(self) -> Search:

@@ -63,6 +63,8 @@ def found_vector(columns: list[str], audit: Audit) -> np.ndarray:
             vector[place[inner.parts[0]] + (p if term.term.op == "log" else 0)] = term.coef
         return vector
     vector[p + target] = -1.0
+    if len(used) != 1 or used[0].term.op not in ("*", "/", "^"):  # no product: it is none of the identities
+        return vector
     ones = dict.fromkeys(columns, 1.0)
     for term in used:
         for name in term.term.columns():

@@ -40,7 +40,7 @@ _LOOSE = 2e-3  # the same of a product of rounded numbers, when it is proposed
 _MOST_TO_SHORTEN = 20  # terms of a sum that is worth it
 _LOST = (2, 1e-3)  # rows, and share of the rows, that a shorter sum may fit less
 _FIRST_ROWS, _FIRST_SHARE = 24, 0.4  # rows that rule out most products
-_GAIN = 0.1  # share of rows by which a product is better than its factors
+_LEFT = 0.5  # share of the rows that a factor alone does not explain, which a product leaves over at most
 _KEPT = 3  # products that are proposed for one target
 _IN_SPREAD = 20  # units in the spread of a column that may be rounded
 _FEW_VALUES, _FEW_SHARE = 5, 0.95  # with so few values columns agree by chance, if not in nearly all rows
@@ -66,10 +66,19 @@ class Identity:
     share: float
 
     @property
+    def is_sum(self) -> bool:
+        """Whether its terms are columns as they stand."""
+        return all(term.is_column for term in self.terms)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The target, and the columns that its terms read."""
+        return (self.target, *dict.fromkeys(name for term in self.terms for name in term.columns()))
+
+    @property
     def n_columns(self) -> int:
         """Columns in all."""
-        p = len(self.vector) // 2
-        return int(np.count_nonzero(np.abs(self.vector[:p]) + np.abs(self.vector[p : 2 * p])))
+        return len(self.columns)
 
     @property
     def effort(self) -> tuple[float, ...]:
@@ -85,7 +94,7 @@ class Identity:
 
     def solved(self, names: Sequence[str]) -> Identity:
         """Return a sum solved for the column that reads best: without minus signs, the total on the left."""
-        if not all(term.is_column for term in self.terms):
+        if not self.is_sum:
             return self
         forms = [self]
         for j in np.flatnonzero(self.vector[: len(names)]).tolist():
@@ -332,9 +341,11 @@ def pairs_of(numbers: Numbers, target: int, rng: np.random.Generator) -> Identit
                 best = (float(shares[j]), i, j, sign, float(constants[j]))
     if best is None:
         return None
-    share, i, j, sign, constant = best
+    _, i, j, sign, constant = best
     vector = np.zeros(2 * p + 1)
     vector[[target, i, j]], vector[-1] = (-1.0, 1.0, sign), constant
+    off = values[:, i] + sign * values[:, j] + constant - values[:, target]
+    share = float((np.abs(off) <= 1e-9 * np.abs(values[:, [target, i, j]]).sum(axis=1))[np.isfinite(off)].mean())
     return Identity(numbers.names[target], (column(numbers.names[i]), column(numbers.names[j])), vector, share)
 
 
@@ -369,8 +380,9 @@ def products_of(numbers: Numbers, target: int, rng: np.random.Generator) -> list
     if len(rows) < _LEAST_ROWS:
         return []
     rare = rows[not_most_frequent(numbers.values[rows, target])]
-    V = numbers.values[rng.permutation(np.union1d(_few(rows, rng), _few(rare, rng)))]
-    label = _Label.of(V[:, target], numbers.half_units()[target])
+    some = rng.permutation(np.union1d(_few(rows, rng), _few(rare, rng)))
+    V = numbers.values[some]
+    label = _Label.of(V[:, target], numbers.half_units()[target], np.isin(some, rare))
     found: list[tuple[int, float, dict[int, float], float]] = []
 
     def try_all(F: FloatArray, present: BoolArray, i: int, exponent: float, own: float = 1.0) -> None:
@@ -379,7 +391,8 @@ def products_of(numbers: Numbers, target: int, rng: np.random.Generator) -> list
             exponents = {int(j): own} | ({i: exponent} if exponent else {})
             if target in exponents or (exponent and i == j) or (exponent == 1 and i < j):
                 continue
-            if share > max(single[k] for k in exponents) + _GAIN:
+            alone = max(single[k] for k in exponents)
+            if share > alone and 1 - share <= _LEFT * (1 - alone):
                 found.append((len(exponents), float(share), exponents, float(factor)))
 
     with np.errstate(all="ignore"):
@@ -440,9 +453,9 @@ class _Label:
         return len(np.unique(self.y))
 
     @classmethod
-    def of(cls, y: FloatArray, half: float) -> _Label:
+    def of(cls, y: FloatArray, half: float, rare: BoolArray) -> _Label:
         spread = float(np.subtract(*np.percentile(y, [90, 10]))) or float(np.ptp(y))
-        return cls(y, not_most_frequent(y), 1.05 * half + np.minimum(_LOOSE * np.abs(y), 0.01 * spread))
+        return cls(y, rare, 1.05 * half + np.minimum(_LOOSE * np.abs(y), 0.01 * spread))
 
     def shares(
         self, F: FloatArray, present: BoolArray, *, shifted: bool = False
@@ -469,7 +482,7 @@ class _Label:
         told = present & ~(agree & ~rare)
         agree &= rare
         shares = agree.sum(axis=0) / np.maximum(told.sum(axis=0), 5)
-        spread = np.where(agree, fitted, -np.inf).max(axis=0) - np.where(agree, fitted, np.inf).min(axis=0)
-        flat = (spread < _IN_SPREAD * np.median(reach)) & (self.n_values > 2)  # of two values only one is rare
-        shares[empty | flat] = 0.0
+        met = agree if self.n_values > 2 else np.isfinite(fitted)  # of two values only one is rare
+        spread = np.where(met, fitted, -np.inf).max(axis=0) - np.where(met, fitted, np.inf).min(axis=0)
+        shares[empty | ~(spread >= _IN_SPREAD * np.median(reach))] = 0.0
         return shares, c

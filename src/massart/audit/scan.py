@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from math import comb
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from massart.certificate import Verdict
 from massart.progress import Callback, Progress, silent
 from massart.report.scan_page import Rule, ScanFindings, render_scan
 from massart.rows import FloatArray
+from massart.rules.terms import TermError, column
 from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, table_of
 from massart.table.errors import quote
 from massart.table.roles import role_of
@@ -36,7 +37,9 @@ _FORMS = 3  # of one identity that are judged, solved for different columns, the
 _SINGLE = float(np.finfo(np.float32).eps)
 _MOST_LOOKS = 1e12  # beyond it a share of what may fail is too small for a float
 _FOLLOWS = 5e-3  # relative distance from what others imply
-_DIGITS, _FEW_WRONG, _ROUNDING = 6, 0.01, 0.05  # of coefficients; share of rows; share of the spread of a target
+_DIGITS, _FEW_WRONG = 6, 0.01  # of coefficients that people write; share of rows that break a rule with others
+_ROUNDING, _TIGHT = 0.05, 1e-4  # of the spread of a target: what rounding may explain, and with other coefficients
+_SURPLUS = 0.01  # share of rows by which a longer sum is better than a part of it
 _SHOWN = (Verdict.PROVEN, Verdict.CONFIRMED, Verdict.MAJORITY, Verdict.PLURALITY)
 
 
@@ -330,12 +333,18 @@ def _proposed(
             clock.missed = 2 * p - step
             break
         if step < p:
-            own = sums_of(sample, target, rng) or pairs_of(sample, target, rng)
-            found += [] if own is None else [own]
+            found += [one for one in (sums_of(sample, target, rng), pairs_of(sample, target, rng)) if one is not None]
         else:
             found += products_of(sample, target, rng)
         callback(Progress("looking for rules", step + 1, float(2 * p - step - 1), 0.0))
-    return [form for one in found if len(one.terms) <= most_terms for form in (one.solved(numbers.names), one)]
+    found = [one for one in found if len(one.terms) <= most_terms and not _is_part(one, found)]
+    return [form for one in found for form in (one.solved(numbers.names), one)]
+
+
+def _is_part(one: Identity, others: Sequence[Identity]) -> bool:
+    """Tell whether a sum is what another one is in the rows where some of its columns are zero."""
+    own = set(one.columns)
+    return any(own < set(other.columns) and other.share > one.share + _SURPLUS for other in others if other.is_sum)
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,33 +379,50 @@ class _Judge:
             if audit is None or not _is_worth_showing(audit) or _is_worse(audit, audits):
                 failed.setdefault(one.target, []).append(direction)
                 continue
-            audits.append(audit)
-            span.add(direction)
-        return audits
+            direction = span.direction(self._vector(audit, one))
+            if not span.holds(direction):
+                audits.append(audit)
+                span.add(direction)
+        return [audit for audit in audits if not _is_outdone(audit, audits)]
+
+    def _vector(self, audit: Audit, one: Identity) -> FloatArray:
+        """Return the vector of what was found: a sum of the columns that were proposed, or of some."""
+        if not one.is_sum:
+            return one.vector
+        place = {name: j for j, name in enumerate(self.numbers.names)}
+        vector = np.zeros_like(one.vector)
+        vector[place[one.target]] = -1.0
+        for name, term in zip(audit.formula.names, audit.formula.terms, strict=True):
+            vector[place[name]] = term.coef
+        return vector
 
     def _audit(self, one: Identity) -> Audit | None:
         """Have all rows judge the rule, with the columns that were proposed."""
-        p = len(self.numbers.names)
         looks = self._looks(one)
-        features = [str(term.parts[0]) for term in one.terms if term.is_column]
         if looks > _MOST_LOOKS:
-            features, looks = [name for name in self.numbers.names if name != one.target], 3.0 * p
+            names = [name for name in self.numbers.names if name != one.target]
+            one = replace(one, terms=tuple(map(column, names)))
+            looks = 3.0 * len(self.numbers.names)
         try:
-            audit = self._ask(one.target, features, looks, "auto")
-            if audit.certificate.verdict is Verdict.NOISY:  # perhaps no more than what float32 once left
+            audit = self._ask(one, looks, "auto")
+            if not audit.agree.all():
                 coef = np.array([term.coef for term in audit.formula.terms])
-                sizes = np.abs(audit.design.X) @ np.abs(coef) + np.abs(audit.given)
-                audit = self._ask(one.target, features, looks, 2 * _SINGLE * float(sizes.max()))
-        except TableError:  # such as no row that has all values
+                reach = 2 * _SINGLE * float((np.abs(audit.X[:]) @ np.abs(coef) + np.abs(audit.given)).max())
+                off = np.abs(audit.given - audit.formula.predict(audit.X))[~audit.agree]
+                if 2 * np.count_nonzero(off <= reach) > len(off):  # no more than what float32 once left
+                    audit = self._ask(one, looks, reach)
+        except (TableError, TermError):  # such as no row that has all values
             return None
         return audit
 
-    def _ask(self, target: str, features: Sequence[str], looks: float, tolerance: float | Literal["auto"]) -> Audit:
+    def _ask(self, one: Identity, looks: float, tolerance: float | Literal["auto"]) -> Audit:
+        plain = one.is_sum
         return audit_table(
             self.table,
-            target,
+            one.target,
+            terms="columns" if plain else [str(term) for term in one.terms],
             model="linear",
-            features=features,
+            features=list(dict.fromkeys(name for term in one.terms for name in term.columns())),
             wrong_at_most=self.wrong_at_most,
             looks=looks,
             tolerance=tolerance,
@@ -411,7 +437,7 @@ class _Judge:
         products and ratios; one for sums of all columns.
         """
         p = len(self.numbers.names)
-        if all(term.is_column for term in one.terms):
+        if one.is_sum:
             return 3.0 * p * self.most_terms * comb(p - 1, len(one.terms))
         return 3.0 * p * (3 * p * p + 2 * p)
 
@@ -421,20 +447,31 @@ def _is_worth_showing(audit: Audit) -> bool:
 
     Where columns nearly follow from others, some sum of many of them, with odd coefficients, fits rounded values.
     """
-    if audit.certificate.verdict not in _SHOWN:
+    if audit.certificate.verdict not in _SHOWN or 2 * int(audit.agree.sum()) <= len(audit.agree):
         return False
     used = [term for term in audit.formula.terms if term.coef]
-    odd = any(term.exact is None or len(term.number().strip("-").replace(".", "")) > _DIGITS for term in used)
-    if odd and (len(used) > 2 or audit.wrong_share > _FEW_WRONG):
+    labels = audit.given[audit.agree]
+    low, high = np.percentile(labels, [5, 95])
+    slack = audit.agreement.slack(audit.formula.coef) / max(high - low, 1e-300)
+    if not used or slack > _ROUNDING:
         return False
-    low, high = np.percentile(audit.given[audit.agree], [5, 95])
-    return bool(used) and audit.agreement.slack(audit.formula.coef) <= _ROUNDING * max(high - low, 1e-300)
+    odd = any(term.exact is None or len(term.number().strip("-").replace(".", "")) > _DIGITS for term in used)
+    if odd and (len(used) > 2 or audit.wrong_share > _FEW_WRONG or slack > _TIGHT):
+        return False
+    counts = np.sort(np.unique(labels, return_counts=True)[1])
+    return audit.is_certain or bool(2 * counts[-2:].sum() <= counts.sum())  # zeros and ones agree by chance
 
 
 def _is_worse(audit: Audit, others: Sequence[Audit]) -> bool:
     """Tell whether a rule that is not certain has a target for which a certain one is known."""
     certain = {one.formula.target for one in others if one.is_certain and one.wrong_share <= audit.wrong_share}
     return not audit.is_certain and audit.formula.target in certain
+
+
+def _is_outdone(audit: Audit, others: Sequence[Audit]) -> bool:
+    """Tell whether a rule is part of a longer one that explains more rows."""
+    own = set(columns_of(audit))
+    return any(own < set(columns_of(other)) and other.n_wrong < audit.n_wrong for other in others)
 
 
 class _Span:

@@ -43,8 +43,8 @@ def spinner(what: str) -> Iterator[Callback]:
     It is gone when the work is done, and never there where nobody watches.
     """
     from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -53,13 +53,17 @@ def spinner(what: str) -> Iterator[Callback]:
     with Bars(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
+        BarColumn(),
         TimeElapsedColumn(),
         console=console,
         transient=True,
     ) as shown:
-        task = shown.add_task(what)
+        task = shown.add_task(what, total=None)
 
         def draw(step: Progress) -> None:
-            shown.update(task, description=f"{what}: {step.task}, step {step.step}")
+            if step.goal == 0 and float(step.residual).is_integer():  # it counts down
+                shown.update(task, description=step.task, completed=step.step, total=step.step + step.residual)
+            else:
+                shown.update(task, description=f"{what}: {step.task}, step {step.step}")
 
         yield draw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from enum import StrEnum
@@ -39,7 +40,20 @@ class Requirement(StrEnum):
 def fit(
     context: typer.Context,
     file: File,
-    target: Annotated[str, typer.Option(help="The column that should follow a formula of the others.")],
+    target: Annotated[
+        list[str] | None, typer.Option(help="The column that should follow a rule of the others; again for another.")
+    ] = None,
+    terms: Annotated[
+        str,
+        typer.Option(
+            help='What the rule is made of: auto looks beyond the columns, "columns" does not, or terms such as '
+            '"qty*price, hours:service, max(0, kwh-200)".'
+        ),
+    ] = "auto",
+    formula: Annotated[
+        str | None, typer.Option(help='The same in the words of R: "total ~ qty:price + hours:C(service)".')
+    ] = None,
+    budget: Annotated[float, typer.Option(min=0, help="Seconds that the search beyond the columns may take.")] = 20.0,
     model: Annotated[
         Kind, typer.Option(help="A sum of terms, or one that is 0 where it is negative; auto takes what is surer.")
     ] = Kind.auto,
@@ -47,6 +61,7 @@ def fit(
         list[str] | None, typer.Option(help="Columns that the formula may use, a,b,c or one by one; all by default.")
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Columns that it may not use.")] = None,
+    category: Annotated[list[str] | None, typer.Option(help="Columns whose numbers are codes.")] = None,
     id_column: IdColumn = None,
     group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
     error_unit: Annotated[
@@ -81,47 +96,97 @@ def fit(
     encoding: Encoding = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
 ) -> None:
-    """Find the formula behind a column of a table, and list the rows that do not follow it.
+    """Find the rule behind a column of a table, and list the rows that do not follow it.
+
+    With several targets each has outputs of its own, named after it, and the worst exit status counts.
 
     Exit status 0 if the verdict is PROVEN, CONFIRMED or MAJORITY (or what --require asks for), 1 if it is less, 2 for
     bad input, and 3 if more rows are wrong than --max-wrong.
     """
     from massart.audit import audit_table
-    from massart.certificate import Verdict
     from massart.table import read_table
 
     level = _tolerance(tolerance)
+    targets: list[str | None] = [*(target or [])] or [None]
+    if targets == [None] and formula is None:
+        raise ValueError("--target must name the column that should follow a rule (or --formula)")
     outputs = {"--report": report, "--audit": audit, "--fixed": fixed, "--save": save}
-    check_outputs([file], outputs)
+    named = {one: _outputs(outputs, one if len(targets) > 1 else None) for one in targets}
+    for paths in named.values():
+        check_outputs([file], paths)
     with bars(in_bytes=True) as draw:
         table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
-    with spinner("Fitting") as draw:
-        found = audit_table(
-            table,
-            target,
-            model=model.value,
-            features=None if features is None else _names(features, table),
-            exclude=_names(exclude or [], table),
-            id_column=id_column,
-            group_column=group,
-            error_unit=error_unit,
-            wrong_at_most=wrong_at_most,
-            tolerance=level,
-            intercept=intercept,
-            strict=strict,
-            seed=seed,
-            callback=draw,
-        )
-    tell_notices(found)
-    command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", target])])
-    write_outputs(found, command, file, report=report, audit=audit, fixed=fixed, save=save)
-    tell(found, as_json)
+    statuses, results = [0], []
+    for one, paths in named.items():
+        with spinner("Fitting") as draw:
+            found = audit_table(
+                table,
+                one,
+                terms=terms,
+                formula=formula,
+                model=model.value,
+                features=None if features is None else _names(features, table),
+                exclude=_names(exclude or [], table),
+                category=_names(category or [], table),
+                id_column=id_column,
+                group_column=group,
+                error_unit=error_unit,
+                wrong_at_most=wrong_at_most,
+                looks=len(targets),
+                tolerance=level,
+                intercept=intercept,
+                strict=strict,
+                budget=budget,
+                seed=seed,
+                announce=None if as_json else _announce,
+                callback=draw,
+            )
+        tell_notices(found)
+        command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", found.formula.target])])
+        write_outputs(found, command, file, **{option[2:]: path for option, path in paths.items()})
+        results.append(found)
+        if not as_json:
+            if len(results) > 1:
+                typer.echo("")
+            tell(found)
+        statuses.append(_status(found, max_wrong, require))
+    if as_json:
+        tell_json(results)
+    if max(statuses):
+        raise typer.Exit(max(statuses))
+
+
+def _outputs(paths: dict[str, Path | None], target: str | None) -> dict[str, Path | None]:
+    """Return the outputs of one target of several: report.html becomes report-total.html."""
+    if target is None:
+        return paths
+    name = re.sub(r"\W+", "-", target).strip("-") or "target"
+    return {
+        option: None if path is None else path.with_name(f"{path.stem}-{name}{path.suffix}")
+        for option, path in paths.items()
+    }
+
+
+def _announce(plain: Audit | None) -> None:
+    """Say what the plain columns give, before other terms are looked at."""
+    if plain is None:
+        typer.echo("No rule of the plain columns at first sight; looking for products, rates, tiers ...", err=True)
+        return
+    from massart.cli.text import one_line
+
+    n, agree = len(plain.agree), int(plain.agree.sum())
+    text = one_line(plain.formula.text(10))
+    typer.echo(f"Plain columns: {text} ({agree:,} of {n:,} rows). Looking for more ...", err=True)
+
+
+def _status(found: Audit, max_wrong: float | None, require: Requirement) -> int:
+    from massart.certificate import Verdict
+
     if max_wrong is not None and found.wrong_share > max_wrong:
         typer.echo(f"massart: {found.wrong_share:.2%} of the rows are wrong, more than {max_wrong:.2%}", err=True)
-        raise typer.Exit(3)
+        return 3
     order = list(Verdict)
-    if order.index(found.certificate.verdict) > order.index(Verdict[require.name.upper()]):
-        raise typer.Exit(1)
+    return int(order.index(found.certificate.verdict) > order.index(Verdict[require.name.upper()]))
 
 
 def tell_notices(found: Audit) -> None:
@@ -130,17 +195,20 @@ def tell_notices(found: Audit) -> None:
         typer.echo(notice, err=True)
 
 
-def tell(found: Audit, as_json: bool = False) -> None:
+def tell(found: Audit) -> None:
     """Print the result."""
-    if as_json:
-        from massart.audit import summary
-
-        typer.echo(json.dumps(summary(found), indent=1, ensure_ascii=False, allow_nan=False))
-        return
     from massart.cli.layout import lines
 
     for line in lines(found):
         typer.echo(line)
+
+
+def tell_json(results: Sequence[Audit]) -> None:
+    """Print the result as JSON, several in a list."""
+    from massart.audit import summary
+
+    found = [summary(one) for one in results]
+    typer.echo(json.dumps(found[0] if len(found) == 1 else found, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def _tolerance(text: str) -> float | Literal["auto"]:

@@ -29,7 +29,7 @@ WINDOWS = 8
 """Parts of a column of numbers, of equal size, each of which a rule should explain."""
 
 HOPE = 0.1
-"""Share of the rows that a first glance at the plain columns explains if it is worth to look closely before all else."""
+"""Share of the rows that a first glance at the plain columns explains if they are looked at closely before all else."""
 
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""

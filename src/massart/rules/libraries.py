@@ -20,6 +20,7 @@ from massart.rules.terms import Term
 MOST_LIBRARIES = 600
 """Libraries that are made; simpler ones come first."""
 
+PAIRS = "products of two"
 MOST_LEVELS = 12
 """Different values of a column of whole numbers that may be codes, and levels of a category that has rates."""
 
@@ -70,7 +71,7 @@ def _libraries(columns: Columns, plain: tuple[Term, ...]) -> Iterator[Library]:
     for levels in groups:
         yield from _rates(basic, levels, [one for one in numbers if _differ(one, levels[0])])
     for pair in combinations(numbers, 2):
-        yield Library("products of two", (*basic, *_of_two(*pair)))
+        yield Library(PAIRS, (*basic, *_of_two(*pair)))
     for pair in combinations(numbers, 2):
         for levels in groups:
             if all(_differ(one, levels[0]) for one in pair):

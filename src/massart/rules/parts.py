@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
-from massart.rules.sheet import NEAR, Fit, Sheet
+from massart.rules.sheet import Fit, Sheet
 from massart.rules.terms import Term
 
 WINDOWS = 8
@@ -109,13 +109,25 @@ class Parted:
         others = [term for term in used if term != by]
         if not all(_equal(sheet, term, [_coef(b.fit, term) for b in self.branches], self.branches) for term in others):
             return None
-        found = [by, *others]
-        for left, right in zip(self.branches, self.branches[1:], strict=False):
-            meeting = _meeting(sheet, by, left, right)
-            if meeting is None:
-                return None
-            found.append(t.hinge(self.by, meeting))
-        return tuple(found)
+        choices = [_meetings(sheet, by, *pair) for pair in zip(self.branches, self.branches[1:], strict=False)]
+        if not all(choices):
+            return None
+        # Simple thresholds first, as long as no more than a row is lost to the finest.
+        chosen = [values[-1] for values in choices]
+        most = self._fitting(sheet, by, others, chosen)
+        for place, values in enumerate(choices):
+            for value in values:
+                tried = [*chosen[:place], value, *chosen[place + 1 :]]
+                rows = self._fitting(sheet, by, others, tried)
+                if rows >= most - 1:
+                    chosen, most = tried, max(most, rows)
+                    break
+        return (by, *others, *(t.hinge(self.by, value) for value in chosen))
+
+    def _fitting(self, sheet: Sheet, by: Term, others: Sequence[Term], thresholds: Sequence[float]) -> int:
+        """Return how many rows follow the slopes between these thresholds."""
+        terms = (by, *others, *(t.hinge(self.by, value) for value in thresholds))
+        return int(np.count_nonzero(sheet.refitted(terms, self.agree).agree))
 
 
 def parted(sheet: Sheet, terms: Sequence[Term], by: Term | Sequence[Term], known: Sequence[Fit] = ()) -> Parted | None:
@@ -318,30 +330,19 @@ def _equal(sheet: Sheet, term: Term | None, values: Sequence[float], branches: S
     return bool(spread * size <= 8 * (sheet.half_width + 1e-9 * np.abs(sheet.y).max()) / np.sqrt(max(fewest, 1)))
 
 
-def _meeting(sheet: Sheet, by: Term, left: Branch, right: Branch) -> float | None:
-    """Return where two branches have the same value, if that is where one follows on the other."""
+def _meetings(sheet: Sheet, by: Term, left: Branch, right: Branch) -> list[float]:
+    """Return where two branches may have the same value, simple numbers first, if one follows on the other there."""
     slope = _coef(right.fit, by) - _coef(left.fit, by)
     if slope == 0:
-        return None
+        return []
     z = sheet.values(by)
     low, high = z[left.part & left.fit.agree].max(), z[right.part & right.fit.agree].min()
     meeting = -float(right.fit.coef[-1] - left.fit.coef[-1]) / slope
     slack = 4 * sheet.half_width / abs(slope) + 1e-9 * abs(meeting)
     if not min(low, high) - slack <= meeting <= max(low, high) + slack:
-        return None
-    # The simpler a threshold the wider it lies off: the rows near it tell how far it may.
-    near = (left.part & left.fit.agree) | (right.part & right.fit.agree)
-    n = min(np.count_nonzero(branch.part & branch.fit.agree) for branch in (left, right))
-    before = sheet.matrix(left.fit.terms) @ left.fit.coef
-    best, most = meeting, -1
-    for widths in (4.0, 2.0, 1.0, 0.5, 0.25):
-        error = widths * slack / np.sqrt(n) + 1e-12 * abs(meeting)
-        value = border(meeting - error, meeting + error)[0]
-        shifted = np.where(z <= value, before, before + slope * (z - value))
-        rows = int(np.count_nonzero(near & (np.abs(sheet.y - shifted) <= NEAR * sheet.half_widths())))
-        if rows > most:
-            best, most = value, rows
-    return best
+        return []
+    errors = [width * slack + 1e-12 * abs(meeting) for width in (2.0, 0.5, 0.1, 0.02, 0.004)]
+    return [*dict.fromkeys(border(meeting - error, meeting + error)[0] for error in errors), meeting]
 
 
 def _by_levels(sheet: Sheet, terms: Sequence[Term], levels: Sequence[Term], known: Sequence[Fit]) -> Parted | None:

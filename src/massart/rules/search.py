@@ -21,7 +21,7 @@ from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
 from massart.rules.columns import Columns
-from massart.rules.libraries import Library, categories, libraries
+from massart.rules.libraries import PAIRS, Library, categories, libraries
 from massart.rules.parts import Parted, parted
 from massart.rules.powers import power_law
 from massart.rules.sheet import NEAR, Fit, Sheet, label_half_width
@@ -153,10 +153,13 @@ class _Searching:
         self.best = self.first
 
     def run(self) -> Search:
-        steps = [self._limits(self.best), self._libraries(), self._powers(), self._parts(), self._groups()]
-        for place, step in enumerate(steps):
+        """Try one thing after the other, until the rows are explained or the time is over."""
+        made = libraries(self.sheet.columns, self.plain)
+        total, done = len(made) + self._n_parts(made), 0
+        for step in (self._limits(self.best), self._libraries(made), self._powers(), self._parts(), self._groups(made)):
             for candidate in step:
-                self.callback(Progress(TASK, place + 1, float(len(steps) - place), 0.0))
+                done += 1
+                self.callback(Progress(TASK, done, max(total - done, 0), 0.0))
                 if candidate is not None and candidate.net > self.best.net + self._margin(candidate):
                     self.best = candidate
                 if time.monotonic() > self.end:
@@ -165,6 +168,12 @@ class _Searching:
             if self.late or self._is_enough():
                 break
         return Search(self._found(), tuple(self.names), not self.late)
+
+    def _n_parts(self, made: Sequence[Library]) -> int:
+        columns = self.sheet.columns
+        by = len(columns.numbers) + len(categories(columns))
+        pairs = sum(library.name == PAIRS for library in made)
+        return 2 * by + pairs * (2 + len(categories(columns)) + len(columns.dates))
 
     def _margin(self, candidate: _Best) -> float:
         """Return how many more rows something has to explain: more where it is less simple by far."""
@@ -183,9 +192,9 @@ class _Searching:
     def _of_fit(self, name: str, fit: Fit, *, by_labels: bool = False) -> _Best:
         return _Best(name, fit.terms, fit.terms, IDENTITY, fit.agree, fit.net, by_labels)
 
-    def _libraries(self) -> Iterator[_Best | None]:
+    def _libraries(self, made: Sequence[Library]) -> Iterator[_Best | None]:
         """Yield what each library explains, and limits of that."""
-        for library in libraries(self.sheet.columns, self.plain):
+        for library in made:
             yield self._try(library)
             if self._is_enough():
                 return
@@ -243,12 +252,12 @@ class _Searching:
             for one in by:
                 yield self._parted(base, one)
 
-    def _groups(self) -> Iterator[_Best | None]:
+    def _groups(self, made: Sequence[Library]) -> Iterator[_Best | None]:
         """Yield rules in branches whose terms are products of two columns."""
         self.names["tiers and groups of products"] = None
         columns = self.sheet.columns
-        for library in libraries(columns, self.plain):
-            if library.name != "products of two":
+        for library in made:
+            if library.name != PAIRS:
                 continue
             pair = library.terms[-7].factors
             base = (*self.plain, t.product(*pair))

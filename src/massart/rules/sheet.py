@@ -142,13 +142,17 @@ class Sheet:
         order = np.argsort(sizes)
         for term in [terms[j] for j in order]:
             others = tuple(one for one in best.terms if one != term)
-            X, chosen = self.matrix(others), part & best.agree
-            scale = np.maximum(np.abs(X[chosen]).max(axis=0), _TINY)
-            w = np.linalg.lstsq(X[chosen] / scale, self.y[chosen], rcond=_RANK)[0] / scale
-            found = self.counted(others, w, part)
+            found = self.refitted(others, part & best.agree, part)
             if found.net >= best.net:
                 best = found
         return best
+
+    def refitted(self, terms: tuple[Term, ...], chosen: BoolArray, part: BoolArray | None = None) -> Fit:
+        """Return the least squares of some rows, counted on a part."""
+        X = self.matrix(terms)
+        scale = np.maximum(np.abs(X[chosen]).max(axis=0), _TINY)
+        w = np.linalg.lstsq(X[chosen] / scale, self.y[chosen], rcond=_RANK)[0] / scale
+        return self.counted(terms, w, chosen if part is None else part)
 
     def counted(self, terms: tuple[Term, ...], coef: FloatArray, part: BoolArray) -> Fit:
         """Return a rule with the rows that agree with it; what counts is those of a part."""

@@ -4,13 +4,14 @@
 
 An identity is *shown* if a rule of the scan is the identity itself, whatever column it is solved for, and *implied* if
 it follows from those that are shown. Both compare vectors over the columns and their logarithms: ``y = a / b`` is
-``log y - log a + log b``.
+``log y - log a + log b``. What is neither a sum nor a product is told by its target and its columns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 import warnings
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from massart.audit import Audit, scan_table
+from massart.audit.scan import columns_of
 from scan_identities import TABLES, Identity, RealTable
 
 _SAME = 5e-3
@@ -98,8 +100,10 @@ def compare(table: pd.DataFrame, real: RealTable, audits: tuple[Audit, ...]) -> 
     answers = []
     for identity in real.identities:
         vector = expected_vector(table, identity)
-        if vector is None:
-            answers.append("missing")
+        if vector is None:  # told by its columns
+            read = {name for name in columns if re.search(rf"\b{re.escape(name)}\b", identity.right)}
+            same = any(columns_of(audit)[0] == identity.left and set(columns_of(audit)[1:]) == read for audit in audits)
+            answers.append("shown" if same else "missing")
             continue
         wanted = _direction(vector * varies, scale)
         if any(min(np.linalg.norm(wanted - own), np.linalg.norm(wanted + own)) <= _SAME for own in found):

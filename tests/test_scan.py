@@ -65,6 +65,48 @@ def test_a_difference_that_two_fifths_of_the_rows_break_is_found() -> None:
     assert columns(scan) == {frozenset({"start", "end", "length"})}
 
 
+def test_products_ratios_squares_and_logarithms_are_found() -> None:
+    rng = np.random.default_rng(8)
+    n = 500
+    quantity, price = rng.integers(1, 60, n), rng.integers(100, 9_999, n) / 100
+    height, weight = np.round(rng.uniform(1.4, 2.0, n), 2), np.round(rng.uniform(45, 120, n), 1)
+    amount = np.round(quantity * price, 2)
+    amount[::4] += 11.0
+    table = {
+        "quantity": quantity,
+        "price": price,
+        "amount": amount,
+        "height": height,
+        "weight": weight,
+        "bmi": np.round(weight / height**2, 2),
+        "log_price": np.log(price),
+        "quantity_squared": quantity**2,
+    }
+    scan = scan_table(table)
+    assert rules(scan) == {
+        "amount = quantity * price",
+        "bmi = weight / height^2",
+        "log_price = log(price)",
+        "quantity_squared = quantity^2",
+    }
+    assert {audit.formula.target: audit.n_wrong for audit in scan.identities}["amount"] == n // 4
+
+
+def test_a_rate_is_judged_where_its_denominator_is_not_zero() -> None:
+    rng = np.random.default_rng(9)
+    n = 600
+    games = rng.integers(0, 80, n) * (rng.random(n) < 0.9)
+    singles, doubles, runs = (rng.binomial(games, share) for share in (0.4, 0.2, 0.1))
+    with np.errstate(all="ignore"):
+        points = np.round((singles + 2 * doubles + 4 * runs) / games, 3)
+    points[games == 0] = 0.0
+    table = {"games": games, "singles": singles, "doubles": doubles, "runs": runs, "points": points}
+    (audit,) = scan_table(table).identities
+    assert set(columns_of(audit)) == set(table)
+    assert audit.n_wrong == 0
+    assert audit.design.kept.tolist() == np.flatnonzero(games).tolist()
+
+
 def test_a_rare_term_is_no_error() -> None:
     rng = np.random.default_rng(4)
     n = 20_000

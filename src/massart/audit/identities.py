@@ -5,8 +5,8 @@ misleads. Where it meets most rows to rounding, terms are exchanged and left out
 *circuit* is left: columns that no longer follow a rule if one is taken away. Sums of two columns are also tried one by
 one, whatever other columns do.
 
-*Products.* ``y = c f`` and ``y = f + c`` for squares, roots, logarithms, products and ratios f of two columns are tried
-one by one.
+*Products.* ``y = c f`` and ``y = f + c`` for logarithms, squares, products and ratios f of two columns are tried one by
+one, ``a / (a + b)`` among them. *Rates* are sums of counts over another count, by the regressions above.
 
 All of them are vectors over the columns, their logarithms and the constant, ``y = 2 a b`` as
 :math:`\log y - \log a - \log b = \log 2`; so one notion of independence tells which identity follows from others. A
@@ -41,6 +41,7 @@ _MOST_TO_SHORTEN = 20  # terms of a sum that is worth it
 _LOST = (2, 1e-3)  # rows, and share of the rows, that a shorter sum may fit less
 _FIRST_ROWS, _FIRST_SHARE = 24, 0.4  # rows that rule out most products
 _LEFT = 0.5  # share of the rows that a factor alone does not explain, which a product leaves over at most
+_PART = -0.5  # stands for a / (a + b) among the powers of b
 _KEPT = 3  # products that are proposed for one target
 _IN_SPREAD = 20  # units in the spread of a column that may be rounded
 _FEW_VALUES, _FEW_SHARE = 5, 0.95  # with so few values columns agree by chance, if not in nearly all rows
@@ -58,12 +59,15 @@ class Identity:
         Coefficients of the columns, of their logarithms, and the constant; the sum is zero.
     share : float
         Of the rows that have all the values, how many it fits.
+    coarse : bool
+        Whether it is a ratio with whole numbers as target, in which small errors vanish.
     """
 
     target: str
     terms: tuple[Term, ...]
     vector: FloatArray
     share: float
+    coarse: bool = False
 
     @property
     def is_sum(self) -> bool:
@@ -87,7 +91,14 @@ class Identity:
         p = len(self.vector) // 2
         own = self.vector[:-1][self.vector[:-1] != 0] / np.abs(self.vector[:-1]).max()
         if inner:
-            return (self.n_columns, 1, -round(self.share, 2), sum(term.op == "/" for term in inner), _odd(own))
+            return (
+                self.n_columns,
+                1,
+                self.coarse,
+                -round(self.share, 2),
+                sum(term.op == "/" for term in inner),
+                _odd(own),
+            )
         others = np.delete(self.vector[:p], int(np.argmax(self.vector[:p] == -1)))
         others = others[others != 0]
         return (self.n_columns, 0, float((others < 0).sum()), _odd(others), -self.share)
@@ -415,6 +426,7 @@ def products_of(numbers: Numbers, target: int, rng: np.random.Generator) -> list
                 try_all(V * by, both, i, 1.0)
                 try_all(V / by, both, i, -1.0)
                 try_all(V / by**2, both, i, -2.0)
+                try_all(V / (V + by), both, i, _PART)
     found.sort(key=lambda one: (one[0], -round(one[1], 2), sorted(one[2].items())))
     return logged + [_product(numbers, target, *one[1:]) for one in found[:_KEPT]]
 
@@ -434,9 +446,45 @@ def _product(numbers: Numbers, target: int, share: float, exponents: dict[int, f
     below: list[Term] = []
     for j, exponent in exponents.items():
         vector[p + j] = exponent
-        (above if exponent > 0 else below).append(power(column(numbers.names[j]), abs(exponent)))
+        own = column(numbers.names[j])
+        if exponent == _PART:
+            below.append(Term("+", (*above, own)))
+        else:
+            (above if exponent > 0 else below).append(power(own, abs(exponent)))
     term = product(*above)
-    return Identity(numbers.names[target], (Term("/", (term, product(*below))) if below else term,), vector, share)
+    coarse = bool(below) and numbers.half_units()[target] >= 0.5
+    terms = (Term("/", (term, product(*below))) if below else term,)
+    return Identity(numbers.names[target], terms, vector, share, coarse)
+
+
+def rates_of(numbers: Numbers, target: int, rng: np.random.Generator) -> Identity | None:
+    """Propose a sum of several columns over another one, such as a rate of counts, for a target with decimals."""
+    values, p = numbers.values, len(numbers.names)
+    half = numbers.half_units()[target]
+    if not 0 < half < 0.5:
+        return None
+    for below in range(p):
+        by = values[:, below]
+        rows = np.flatnonzero(np.isfinite(values[:, target]) & (by > 0))
+        if below == target or len(rows) < _LEAST_ROWS or (by[rows] % 1).any() or len(np.unique(by[rows])) < _IN_SPREAD:
+            continue
+        whole = np.isfinite(values[rows]).all(axis=0) & (np.nan_to_num(values[rows]) % 1 == 0).all(axis=0)
+        whole[[target, below]] = False
+        features = np.flatnonzero(whole)
+        X = values[np.ix_(rows, features)] / by[rows, None]
+        found = (
+            _Rows(X, values[rows, target], np.zeros(len(features)), half).circuit(rng) if len(features) > 1 else None
+        )
+        if found is None or np.count_nonzero(found[0]) < 2:
+            continue
+        w, constant = found
+        vector = np.zeros(2 * p + 1)
+        vector[p + target], vector[p + below], vector[p + features] = -1.0, -1.0, w / np.abs(w).max()
+        over = column(numbers.names[below])
+        terms = tuple(Term("/", (column(numbers.names[j]), over)) for j, c in zip(features, w, strict=True) if c)
+        share = float(np.mean(np.abs(values[rows, target] - X @ w - constant) <= 2 * half))
+        return Identity(numbers.names[target], terms, vector, share)
+    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.identities import Identity, Numbers, pairs_of, products_of, sums_of
+from massart.audit.identities import Identity, Numbers, pairs_of, products_of, rates_of, sums_of
 from massart.audit.table_audit import Audit, audit_table, versions
 from massart.certificate import Verdict
 from massart.progress import Callback, Progress, silent
 from massart.report.scan_page import Rule, ScanFindings, render_scan
 from massart.rows import FloatArray
+from massart.rules.columns import Columns
 from massart.rules.terms import TermError, column
 from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, table_of
 from massart.table.errors import quote
@@ -327,16 +328,21 @@ def _proposed(
     n, p = numbers.values.shape
     sample = numbers if n <= _SAMPLE_ROWS else numbers.take(np.sort(rng.choice(n, _SAMPLE_ROWS, replace=False)))
     found: list[Identity] = []
-    for step in range(2 * p):  # sums first, should time not suffice
+    proposals: list[Identity | None]
+    for step in range(3 * p):  # sums first, should time not suffice
         target = step % p
         if clock.is_over:
-            clock.missed = 2 * p - step
+            clock.missed = 3 * p - step
             break
         if step < p:
-            found += [one for one in (sums_of(sample, target, rng), pairs_of(sample, target, rng)) if one is not None]
+            proposals = [sums_of(sample, target, rng), pairs_of(sample, target, rng)]
+        elif step < 2 * p:
+            proposals = [*products_of(sample, target, rng)]
         else:
-            found += products_of(sample, target, rng)
-        callback(Progress("looking for rules", step + 1, float(2 * p - step - 1), 0.0))
+            known = any(one.target == numbers.names[target] and not one.is_sum for one in found)
+            proposals = [] if known else [rates_of(sample, target, rng)]
+        found += [one for one in proposals if one is not None]
+        callback(Progress("looking for rules", step + 1, float(3 * p - step - 1), 0.0))
     found = [one for one in found if len(one.terms) <= most_terms and not _is_part(one, found)]
     return [form for one in found for form in (one.solved(numbers.names), one)]
 
@@ -402,7 +408,7 @@ class _Judge:
         if looks > _MOST_LOOKS:
             names = [name for name in self.numbers.names if name != one.target]
             one = replace(one, terms=tuple(map(column, names)))
-            looks = 3.0 * len(self.numbers.names)
+            looks = 4.0 * len(self.numbers.names)
         try:
             audit = self._ask(one, looks, "auto")
             if not audit.agree.all():
@@ -415,31 +421,49 @@ class _Judge:
             return None
         return audit
 
+    def _rows(self, one: Identity) -> NDArray[np.intp] | None:
+        """Return the rows in which its terms have values, where some divide by zero; None for all rows."""
+        columns = dict(zip(self.numbers.names, self.numbers.values.T, strict=True))
+        known = np.column_stack([columns[name] for name in one.columns]).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            values = np.column_stack([term.evaluate(Columns(columns)) for term in one.terms]).sum(axis=1)
+        there = np.asarray(np.isfinite(values))
+        return None if one.is_sum or there[np.isfinite(known)].all() else np.flatnonzero(there)
+
     def _ask(self, one: Identity, looks: float, tolerance: float | Literal["auto"]) -> Audit:
-        plain = one.is_sum
-        return audit_table(
-            self.table,
+        rows = self._rows(one)
+        table = self.table
+        if rows is not None:
+            table = replace(table, arrow=table.arrow.take(rows))
+        audit = audit_table(
+            table,
             one.target,
-            terms="columns" if plain else [str(term) for term in one.terms],
+            terms="columns" if one.is_sum else [str(term) for term in one.terms],
             model="linear",
-            features=list(dict.fromkeys(name for term in one.terms for name in term.columns())),
+            features=one.columns[1:],
             wrong_at_most=self.wrong_at_most,
             looks=looks,
             tolerance=tolerance,
             seed=self.seed,
             callback=self.clock,
         )
+        if rows is None:
+            return audit
+        design = replace(audit.design, kept=rows[audit.design.kept], n_total=self.table.n_rows)
+        n = self.table.n_rows - len(rows)
+        notices = (f"{n:,} {'row' if n == 1 else 'rows'} left out: no value of a term.", *audit.notices)
+        return replace(audit, table=self.table, design=design, notices=notices)
 
     def _looks(self, one: Identity) -> float:
         """Return among how many possible proposals what may fail is shared.
 
-        One third is for sums of k of the other columns, for each target and each k; one for logarithms, squares,
-        products and ratios; one for sums of all columns.
+        One quarter is for sums of k of the other columns, for each target and each k; one for logarithms, squares,
+        products and ratios of two columns; one for such sums over another column; one for sums of all columns.
         """
-        p = len(self.numbers.names)
+        p, k = len(self.numbers.names), len(one.terms)
         if one.is_sum:
-            return 3.0 * p * self.most_terms * comb(p - 1, len(one.terms))
-        return 3.0 * p * (3 * p * p + 2 * p)
+            return 4.0 * p * self.most_terms * comb(p - 1, k)
+        return 4.0 * p * p * (4 * p + 2 if k == 1 else self.most_terms * comb(p - 1, k))
 
 
 def _is_worth_showing(audit: Audit) -> bool:
@@ -458,8 +482,10 @@ def _is_worth_showing(audit: Audit) -> bool:
     odd = any(term.exact is None or len(term.number().strip("-").replace(".", "")) > _DIGITS for term in used)
     if odd and (len(used) > 2 or audit.wrong_share > _FEW_WRONG or slack > _TIGHT):
         return False
+    if audit.is_certain or audit.wrong_share <= _FEW_WRONG:
+        return True
     counts = np.sort(np.unique(labels, return_counts=True)[1])
-    return audit.is_certain or bool(2 * counts[-2:].sum() <= counts.sum())  # zeros and ones agree by chance
+    return bool(2 * counts[-2:].sum() <= counts.sum())  # zeros and ones agree by chance
 
 
 def _is_worse(audit: Audit, others: Sequence[Audit]) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
@@ -24,7 +25,7 @@ COLUMNS, ROWS_PER_COLUMN = 128, 8
 NEAR_ISOTROPIC = 1.1
 """Largest leverage, in units of k / n, that counts as equal leverage: units of the general way are as large."""
 
-_CONDITION = 1e4  # of the covariance of unit rows
+_CONDITION = 1e5  # of the covariance of unit rows
 _STEPS = 2
 _ROUNDING = 1e-3  # of lengths and sums in float32, by far
 _LARGEST = 1e15
@@ -47,7 +48,7 @@ class WideRows:
     M : (d, d) array
         The sum of c x x', of columns of size 1.
     root : (d, d) array
-        (B'MB)^(-1/2).
+        One with root' B'MB root = I.
     leverage : float
         L: at least c z'(B'MB)^(-1)z for every row.
     """
@@ -92,16 +93,20 @@ def wide_rows(X: FloatArray, exponents: NDArray[np.intp]) -> WideRows | None:
     lengths = _lengths(X, factors, None)
     if not lengths.min() > 1 / _LARGEST:
         return None
-    values, axes = np.linalg.eigh(_rough_gram(X, factors, lengths))
-    if not values[0] * _CONDITION > values[-1]:
+    gram = _rough_gram(X, factors, lengths)
+    factor, failed = sla.lapack.dpotrf(gram)
+    if failed or sla.lapack.dpocon(factor, np.linalg.norm(gram, 1))[0] * _CONDITION < 1:
         return None
-    basis = axes / np.sqrt(values)
+    basis = np.triu(sla.lapack.dtrtri(factor)[0])
     for _ in range(_STEPS):
         lengths = _lengths(X, factors, basis)
         M = _weighted_gram(X, factors, lengths, everything)
-        values, axes = np.linalg.eigh(basis.T @ M @ basis)
-        root = axes / np.sqrt(values)
-        leverage = (1 + _ROUNDING) / float(values[0])
+        M_z = basis.T @ M @ basis
+        factor, failed = sla.lapack.dpotrf(M_z)
+        if failed:
+            return None
+        root = np.triu(sla.lapack.dtrtri(factor)[0])
+        leverage = (1 + _ROUNDING) / float(np.linalg.eigvalsh(M_z)[0])
         if leverage * n <= NEAR_ISOTROPIC * d:
             return WideRows(X, factors, basis, lengths, M, root, leverage)
         basis = basis @ root

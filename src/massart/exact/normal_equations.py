@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg as sla
 
 from massart.agreement import Agreement, verify
 from massart.agreement.decimals import DOUBLE
@@ -29,6 +30,7 @@ _ROUNDED_ERROR = 3.0**-0.5  # standard deviation of a label rounded to +-1
 _FLOAT_ERROR = 1 / 4  # the same where float arithmetic is the only error: four epsilons of sixteen
 _RANK = 1e-14
 _DETERMINED = 1e-20
+_MANY, _WELL_CONDITIONED = 100, 1e6  # columns; and a condition number at which all directions are determined
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ class NormalEquations:
     agree : (n,) boolean array
         Rows that agree with it.
     R, z : (d, d) and (d,) arrays
+    best : (d,) array
+        Their solution.
+    inverse : (d, d) array or None
+        Of R, where there are many well-conditioned columns: values are then given by updates.
     exponents : (d,) array
         Column j of the triangle is that of the rows times ``2**-exponents[j]``.
     natural : (d,) array
@@ -63,6 +69,8 @@ class NormalEquations:
     agree: BoolArray
     R: FloatArray
     z: FloatArray
+    best: FloatArray
+    inverse: FloatArray | None
     exponents: FloatArray
     natural: FloatArray
     error: float
@@ -81,15 +89,26 @@ class NormalEquations:
         """Return how far each coefficient may be from the best formula; infinite where rows do not determine it."""
         free = self._free(fixed)
         spread = np.zeros(len(self.start))
+        if self.inverse is not None and len(free) >= _MANY:
+            known = sorted(fixed)
+            own = self.inverse[known]
+            left = self.inverse - self.inverse @ np.linalg.pinv(own) @ own if known else self.inverse
+            lengths = np.linalg.norm(left, axis=1)[free]
+            spread[free] = lengths * self._doubt(sigmas)
+            return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
         _, s, Vt = np.linalg.svd(self.R[:, free], full_matrices=True)
         kept = s > _RANK * len(self.start) * max(s.max(initial=0.0), DOUBLE)
         lengths = np.sqrt(((Vt[: len(s)][kept] / s[kept, np.newaxis]) ** 2).sum(axis=0))
         lost = np.ones(len(free), dtype=bool)
         lost[: len(s)] = ~kept
         lengths[(Vt[lost] ** 2).sum(axis=0) > _DETERMINED] = np.inf
-        # Rounding may point the same way in every row, so that more rows do not average it out.
-        spread[free] = lengths * (sigmas * self.error + np.sqrt(len(self.y)) * self.floor)
+        spread[free] = lengths * self._doubt(sigmas)
         return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
+
+    def _doubt(self, sigmas: float) -> float:
+        """Return what a direction of unit length leaves open."""
+        # Rounding may point the same way in every row, so that more rows do not average it out.
+        return float(sigmas * self.error + np.sqrt(len(self.y)) * self.floor)
 
     def fits(self, fixed: Mapping[int, float]) -> bool:
         """Tell whether the rows support these values: all agree as before, and the fit is worse by rounding at most."""
@@ -111,6 +130,12 @@ class NormalEquations:
         for j, value in fixed.items():
             v[j] = np.ldexp(value - self.start[j], self.exponents[j])
         free = self._free(fixed)
+        if len(free) == len(v):
+            return self.best
+        if self.inverse is not None and len(free) >= _MANY:
+            known = sorted(fixed)
+            own = self.inverse[known]
+            return np.asarray(self.best + self.inverse @ (np.linalg.pinv(own) @ (v - self.best)[known]))
         if free:
             left = self.z - self.R @ v
             v[free] = np.linalg.lstsq(self.R[:, free], left, rcond=_RANK * len(self.start))[0]
@@ -138,7 +163,8 @@ def reduce_rows(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreemen
     reduced = np.linalg.qr(np.column_stack([scaled, deviation]), mode="r")
     table[: len(reduced)] = reduced
     R, z = table[:d, :d], table[:d, d]
-    best, _, rank, _ = np.linalg.lstsq(R, z, rcond=_RANK * d)
+    inverse = _inverse(R)
+    best, _, rank, _ = np.linalg.lstsq(R, z, rcond=_RANK * d) if inverse is None else (inverse @ z, None, d, None)
     rest = float(table[d, d] ** 2 + np.sum((z - R @ best) ** 2))
     surplus = max(n - int(rank), 0)
     if surplus < _FEW_ROWS:
@@ -148,7 +174,19 @@ def reduce_rows(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreemen
     arithmetic = _root_mean_square(np.ldexp((half_widths - agreement.slack(w))[told], -units))
     error = max(float(np.sqrt(rest / surplus)), floor)
     rounded = error > max(arithmetic, floor)
-    return NormalEquations(X, y, agreement, w, found.agree, R, z, columns, natural, error, floor, rounded)
+    return NormalEquations(
+        X, y, agreement, w, found.agree, R, z, best, inverse, columns, natural, error, floor, rounded
+    )
+
+
+def _inverse(R: FloatArray) -> FloatArray | None:
+    """Return the inverse of a triangle of many well-conditioned columns; None for others."""
+    if len(R) < _MANY:
+        return None
+    inverse, failed = sla.lapack.dtrtri(R)
+    if failed or not np.linalg.norm(R) * np.linalg.norm(np.triu(inverse)) < _WELL_CONDITIONED * len(R):
+        return None
+    return np.asarray(np.triu(inverse))
 
 
 def _root_mean_square(values: FloatArray) -> float:

@@ -34,7 +34,6 @@ from massart.recover.shorten import shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample
 from massart.search import reweighted
-from massart.search.reweighting import ROWS_PER_COLUMN as ROWS_PER_STEP
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
 """Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position, and twice as much where a
@@ -59,9 +58,11 @@ WORTH_SAMPLING = 4
 EARLY_ROUNDS, SHUFFLED_ROUNDS = 2, 1
 """Rounds of search in a sample that can still grow: more rows help more than more search; and on shuffled labels."""
 
-QUICK_ROWS_PER_COLUMN, QUICK_NUMBERS, QUICK_SAMPLE = 16, 500_000, 2_000
-"""With so many rows a column, and so many numbers, reweighted least squares looks first; and the rows that polish what
-it finds, at least."""
+QUICK_ROWS_PER_COLUMN, QUICK_NUMBERS = 16, 500_000
+"""With so many rows a column, and so many numbers, reweighted least squares looks first."""
+
+QUICK_SAMPLE_PER_COLUMN, QUICK_SAMPLE = 6, 2_000
+"""Rows that polish what it finds: with 40 % wrong, more than half of them and one a column agree."""
 
 LOOKS, SMALL_LOOKS = 6, 3
 """Most times that rows are looked at where support is weak, and where the whole table was looked at."""
@@ -71,6 +72,9 @@ MOST_EXACT_ROWS, MOST_NOISY_ROWS = 5_000, 20_000
 
 MOST_EXACT_NUMBERS, EXACT_ROWS_PER_COLUMN = 1_000_000, 5
 """The first are fewer where there are many columns: so many numbers, or rows a column."""
+
+KEPT = 0.98
+"""Share of the rows that a tighter level keeps at least, of those that follow a known formula at a looser one."""
 
 SHUFFLES, PLENTY = 2, 10
 """How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
@@ -119,11 +123,13 @@ def recover(
     inliers: Literal["auto", "exact", "noisy"] = "auto",
     rng: np.random.Generator,
     link: Link = IDENTITY,
-    search: bool = True,
+    search: bool | int = True,
     assumption: Assumption = PLAIN,
     units: NDArray[np.integer] | None = None,
     seen: NDArray[np.intp] | None = None,
     parts: Sequence[NDArray[np.intp]] = (),
+    start: Start | None = None,
+    inputs: bool = True,
     callback: Callback = silent,
 ) -> Recovery:
     """Recover the formula of each label column of a table.
@@ -139,10 +145,14 @@ def recover(
     rng : numpy.random.Generator
     link : Link
         f of y = f(w.x).
-    search : bool
-        False for the published algorithm alone.
+    search : bool or int
+        False for the published algorithm alone; a number for so many rounds of search at most.
     assumption : Assumption
         What CONFIRMED takes for granted.
+    start : Start, optional
+        Coefficients that are known from elsewhere.
+    inputs : bool
+        Whether columns may have been rounded; those of products were not.
     seen : (m,) array of int, optional
         Rows whose labels helped to choose the columns: only others can confirm.
     parts : sequence of (n,) arrays of int
@@ -153,7 +163,9 @@ def recover(
     """
     if inliers not in ("auto", "exact", "noisy"):
         raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
-    driver = _Driver(rows, link, tolerance, assumption, units, Options(rng, None if search else 0, callback))
+    options = Options(rng, None if search is True else int(search), callback)
+    driver = _Driver(rows, link, tolerance, assumption, units, options)
+    driver.start, driver.inputs = start, inputs
     driver.judges = replace(driver.judges, seen=seen, parts=tuple(codes[driver.judges.rows.index] for codes in parts))
     outcomes = [driver.outcome(j, inliers) for j in range(rows.n_outputs)]
     return Recovery(
@@ -167,6 +179,28 @@ def recover(
         standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
         agreements=tuple(outcome.certificate.agreement for outcome in outcomes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Coefficients that are known from elsewhere.
+
+    Attributes
+    ----------
+    coef : (d,) array
+        Near the right ones: nothing else is looked for.
+    half_width : float
+        Within which they are: a looser level is not considered.
+    fractions : tuple of d Fraction or None, optional
+        With these the coefficients are final: they are judged as they stand.
+    agreement : Agreement, optional
+        When a row agrees with final coefficients.
+    """
+
+    coef: FloatArray
+    half_width: float = 0.0
+    fractions: tuple[Fraction | None, ...] | None = None
+    agreement: Agreement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +239,8 @@ class _Driver:
         options: Options,
     ) -> None:
         self.rows, self.link, self.tolerance, self.options = rows, link, tolerance, options
+        self.start: Start | None = None
+        self.inputs = True
         self.weights: FloatArray | None = rows.weights
         n, d = rows.n_rows, rows.n_columns
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
@@ -246,6 +282,8 @@ class _Driver:
 
     def outcome(self, j: int, inliers: Literal["auto", "exact", "noisy"]) -> _Outcome:
         """Return the formula of one label column."""
+        if self.start is not None and self.start.agreement is not None and self.start.fractions is not None:
+            return self._judged(j, Formula(self.start.coef, self.start.agreement, self.link), self.start.fractions)
         found = self._find(j, patient=inliers == "exact", rounds=1 if inliers == "noisy" else self.options.rounds)
         answer = self._final(j, found)
         if inliers == "exact":
@@ -273,6 +311,10 @@ class _Driver:
         n, size = len(finding.index), self.first_size
         is_whole = size * WORTH_SAMPLING > n
         early = EARLY_ROUNDS if rounds is None else min(rounds, EARLY_ROUNDS)
+        if self.start is not None:
+            found = self._started(finding, self.start)
+            if not self._is_barren(found):
+                return found
         best = self._quick(finding, early)
         if best is None:
             sample = finding if is_whole else self._drawn(finding, size, None)
@@ -345,6 +387,18 @@ class _Driver:
         proposal = propose(sample, self._levels(sample), self.link, options, pieces)
         return self._counted(finding, proposal)
 
+    def _started(self, finding: Sample, start: Start) -> _Found:
+        """Return the formula that is known, at the tightest level at which hardly a row is lost."""
+        rows = self._some(finding, MOST_EXACT_ROWS)
+        known = self._levels(rows)
+        found = []
+        for level in [level for level in known if level.label <= 1.001 * start.half_width] or known[:1]:
+            w, seen = polish(rows.X, rows.y, rows.counts, start.coef, level.uncapped, self.link)
+            found.append(Proposal(w, level, seen, float(rows.counts[seen.agree].sum())))
+        most = max(proposal.weight for proposal in found)
+        tightest = next(proposal for proposal in found if proposal.weight >= KEPT * most)
+        return self._counted(finding, tightest)
+
     def _quick(self, finding: Sample, rounds: int) -> _Found | None:
         """Return the formula of many rows that a majority follows, if it is found at little cost."""
         n, d = finding.X.shape
@@ -352,8 +406,8 @@ class _Driver:
             return None
         if n < QUICK_ROWS_PER_COLUMN * d or n * d < QUICK_NUMBERS:
             return None
-        w = reweighted(finding.X, finding.y, self.options.rng)
-        sample = self._drawn(finding, max(ROWS_PER_STEP * d, QUICK_SAMPLE), None)
+        w = reweighted(finding.X, finding.y)
+        sample = self._drawn(finding, max(QUICK_SAMPLE_PER_COLUMN * d, QUICK_SAMPLE), None)
         proposal = propose(sample, self._levels(sample), self.link, self.options, first=w)
         if 2 * proposal.weight <= len(sample.index):
             return None
@@ -385,7 +439,17 @@ class _Driver:
         coef, fractions = snap(rows.X, rows.y, agree, short.coef, formula.agreement, self.link)
         coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, found.if_exact, self.link)
         agreement = self._tightest(rows, coef, found.if_exact if exact else formula.agreement, exact)
-        formula = replace(formula, coef=coef, agreement=agreement)
+        return self._judged(j, replace(formula, coef=coef, agreement=agreement), fractions, short.thin)
+
+    def _judged(
+        self,
+        j: int,
+        formula: Formula,
+        fractions: tuple[Fraction | None, ...],
+        thin: tuple[tuple[int, float], ...] = (),
+    ) -> _Outcome:
+        """Mark all rows, and judge."""
+        finding, coef = self.finding.column(j), formula.coef
         marks = self._marks(formula, j)
         certificate = judge(
             formula,
@@ -395,7 +459,7 @@ class _Driver:
                 held_out=None if self.judges.held_out is None else self.judges.held_out.column(j),
             ),
             tally(marks, self.weights),
-            thin=short.thin,
+            thin=thin,
             shuffled=lambda: self._shuffled(finding, formula),
         )
         errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
@@ -403,7 +467,8 @@ class _Driver:
 
     def _levels(self, sample: Sample) -> tuple[Agreement, ...]:
         x_precision, y_precision = self.rows.precision
-        return levels(self.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
+        found = levels(self.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
+        return found if self.inputs else tuple(level for level in found if level.level is not Level.INPUTS)
 
     def _tightest(self, rows: Sample, coef: FloatArray, agreement: Agreement, exact: bool) -> Agreement:
         """Return the tightest level at which no fewer rows agree: a shorter formula may not need a loose one."""
@@ -420,16 +485,21 @@ class _Driver:
         """Return the largest share of rows that some formula fits when labels are shuffled over the rows.
 
         Labels of which hardly two are alike agree by chance on no more rows than there are columns: then, and where far
-        more rows agree than labels are alike, that is told without a search.
+        more rows agree than labels are alike, that is told without a search. The most frequent one is not counted.
         """
         total = float(finding.counts.sum())
         found, _ = formula.marks(finding)
         width = 2 * float(np.median(found.half_widths))
-        labels = np.sort(finding.y)
-        alike = int((np.searchsorted(labels, labels + width, side="right") - np.arange(len(labels))).max())
+        n = len(finding.y)
+        values, counts = np.unique(finding.y, return_counts=True)
+        if counts.max() > 1:
+            counts[counts.argmax()] = 0
+        labels = np.repeat(values, counts)
+        reached = np.searchsorted(labels, labels + width, side="right") - np.arange(len(labels))
+        alike = int(reached.max(initial=0))
         weight = beyond_mode(finding, found, self.link)
-        free = self.rows.n_columns / len(labels)
-        if weight - free * total > PLENTY * total * alike / len(labels):
+        free = self.rows.n_columns / n
+        if weight - free * total > PLENTY * total * alike / n:
             return free
         sample = finding
         if self.first_size * WORTH_SAMPLING <= len(finding.index):

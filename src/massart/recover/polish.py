@@ -18,7 +18,7 @@ NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
 
 _STEPS = 3
-_MANY, _WELL_CONDITIONED = 100, 1e-6  # columns; ratio of squared singular values at which a step gains nine digits
+_MANY, _WELL_CONDITIONED = 100, 1e-6  # columns; inverse of the condition number at which a step gains nine digits
 _CROWDED = 0.2  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
 _ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
 _NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
@@ -127,11 +127,10 @@ def _normal_equations(X: FloatArray) -> Callable[[FloatArray], FloatArray] | Non
     if d < _MANY or n < d:
         return None
     gram = X.T @ X
-    values = np.linalg.eigvalsh(gram)
-    if not values[0] > _WELL_CONDITIONED * values[-1]:
+    factor, failed = sla.lapack.dpotrf(gram)
+    if failed or sla.lapack.dpocon(factor, np.linalg.norm(gram, 1))[0] < _WELL_CONDITIONED:
         return None
-    factor = sla.cho_factor(gram, check_finite=False)
-    return lambda rest: np.asarray(sla.cho_solve(factor, X.T @ rest, check_finite=False))
+    return lambda rest: np.asarray(sla.cho_solve((factor, False), X.T @ rest, check_finite=False))
 
 
 def _into_intervals(

@@ -36,6 +36,7 @@ MOST_LOST = 2.0
 _MOST_WORK = 6e9  # rows times columns squared: about a second
 _ATTEMPTS = 6  # formulas that are fitted and counted in one step
 _NEARLY, _MOST_POLISHED = 0.02, 2e5  # share of the rows, and numbers, for which intervals are worth a linear program
+_FIRST_ROWS = 100
 _ALONE, _NEARLY_ALONE = 1e-7, 1e-2  # what other rows say in a direction that some alone determine; if rounded
 _WITHIN = 2.0  # half-widths by which a product may change if its row is to stay
 _ROW_SHARE = 0.5  # of two rows that alone determine a direction, one has at least this leverage
@@ -224,6 +225,16 @@ class _Step:
         return self.weight - len(self.columns)
 
 
+def _is_regular(R: FloatArray) -> bool:
+    """Tell whether columns are independent but for rounding."""
+    try:
+        if np.linalg.norm(R) * np.linalg.norm(np.linalg.inv(R)) <= 1 / _RANK:  # more than the condition number
+            return True
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.linalg.cond(R) <= 1 / _RANK)
+
+
 @dataclass(slots=True)
 class _Directions:
     """What the rows that tell a product say about each term in use, and each other."""
@@ -277,8 +288,8 @@ class _Directions:
         norms = np.linalg.norm(A, axis=0)
         if not np.isfinite(norms).all():
             return None
-        R = np.linalg.qr(A / norms, mode="r")
-        if np.linalg.cond(R) > 1 / _RANK:
+        R = np.asarray(np.linalg.qr(A / norms, mode="r"))
+        if not _is_regular(R):
             return None
         inverse = np.linalg.inv(R * norms)
         return A, A @ inverse, inverse
@@ -286,10 +297,17 @@ class _Directions:
     def _slight(self, Q: FloatArray, inverse: FloatArray) -> list[tuple[int, float]]:
         """Return columns without which few products, if any, change by much, and the weight of these."""
         rest = self.now.rows.residuals[self.now.told] / self.now.rows.half_widths[self.now.told]
-        change = (Q @ inverse.T) * (self.now.coef[self.used] / (inverse**2).sum(axis=1))
-        lost = self.counts @ (np.abs(rest[:, None] + change) > _WITHIN)
-        order = np.lexsort((self.used, lost))
-        return [(int(self.used[i]), float(lost[i])) for i in order if lost[i] <= MOST_LOST]
+        factors = (inverse * (self.now.coef[self.used] / (inverse**2).sum(axis=1))[:, None]).T
+
+        def lost_of(rows: slice, columns: NDArray[np.intp]) -> FloatArray:
+            change = Q[rows] @ factors[:, columns]
+            return np.asarray(self.counts[rows] @ (np.abs(rest[rows, None] + change) > _WITHIN))
+
+        # Some rows tell of most columns already that more would be lost.
+        columns = np.flatnonzero(lost_of(slice(_FIRST_ROWS), np.arange(len(self.used))) <= MOST_LOST)
+        lost = lost_of(slice(None), columns)
+        order = np.lexsort((columns, lost))
+        return [(int(self.used[columns[i]]), float(lost[i])) for i in order if lost[i] <= MOST_LOST]
 
     def _thin(self, A: FloatArray, Q: FloatArray, inverse: FloatArray) -> Iterator[_Step]:
         """Yield the terms that vanish along a direction that one row alone determines, or two."""

@@ -36,45 +36,35 @@ CLOSE = 1e-9
 _RIDGE = 1e-6  # relative to the mean eigenvalue: what float32 leaves in doubt
 
 
-def reweighted(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+def reweighted(X: FloatArray, y: FloatArray) -> FloatArray:
     """Return a formula that comes near to half of the rows or more, if there is one.
 
     Parameters
     ----------
     X, y : (n, d) and (n,) arrays
-        Sixteen rows a column, or more.
-    rng : numpy.random.Generator
-        Decides which rows come first.
+        Sixteen rows a column, or more. Each step takes rows at equal distances.
     """
     n, d = X.shape
-    size = min(max(ROWS_PER_COLUMN * d, FEWEST_ROWS), n)
-    order = rng.permutation(n)
-    scales: FloatArray | None = None
-    w, start = np.zeros(d), 0
+    every = max(1, n // max(ROWS_PER_COLUMN * d, FEWEST_ROWS))
+    largest = np.abs(X[::every]).max(axis=0)
+    scales = 1 / np.where(largest > 0, largest, 1.0)
+    w = np.zeros(d)
     for step in range(STEPS):
-        if start + size > n:
-            start = 0
-        chosen = np.sort(order[start : start + size])
-        start += size
+        chosen = slice(step % every, None, every)
         rows, labels = X[chosen], y[chosen]
-        if scales is None:
-            largest = np.abs(rows).max(axis=0)
-            scales = np.where(largest > 0, largest, 1.0)
-        rows = rows / scales
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        lengths[lengths == 0] = 1.0
-        rows /= lengths[:, None]
-        labels = labels / lengths
-        residuals = labels - rows @ w
+        # Half of the digits for the matrix: later steps make up for what it lacks.
+        rough = (rows * scales).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rough, rough)).astype(np.float64)
+        units = 1 / np.where(lengths > 0, lengths, 1.0)
+        residuals = (labels - rows @ w) * units
         sizes = np.abs(residuals)
         middle = float(np.median(sizes))
-        if middle <= CLOSE * float(np.median(np.abs(labels))):
+        if middle <= CLOSE * float(np.median(np.abs(labels) * units)):
             break
-        weights = np.ones(size) if step == 0 else (np.maximum(sizes, FLOOR * middle) / middle) ** -POWER
-        # Half of the digits for the matrix: later steps make up for what it lacks.
-        rough = (rows * np.sqrt(weights)[:, None]).astype(np.float32)
+        weights = np.ones(len(labels)) if step == 0 else (np.maximum(sizes, FLOOR * middle) / middle) ** -POWER
+        rough *= (np.sqrt(weights) * units).astype(np.float32)[:, None]
         gram = (rough.T @ rough).astype(np.float64)
         gram[np.diag_indices(d)] += _RIDGE * np.trace(gram) / d
-        w = w + sla.solve(gram, rows.T @ (weights * residuals), assume_a="pos", check_finite=False)
-    assert scales is not None  # there is at least one step
-    return np.asarray(w / scales)
+        moments = ((weights * units * residuals) @ rows) * scales
+        w = w + scales * sla.solve(gram, moments, assume_a="pos", check_finite=False)
+    return w

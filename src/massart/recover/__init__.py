@@ -1,7 +1,7 @@
 """From rows to a judged formula: the driver, and the steps it takes."""
 
 from massart.recover.arrays import ArrayRecovery, recover_arrays
-from massart.recover.driver import Recovery, recover
+from massart.recover.driver import Recovery, Start, recover
 from massart.recover.judge import Assumption, Formula, Judges, judge
 from massart.recover.polish import polish
 from massart.recover.propose import Options, Proposal, propose
@@ -14,6 +14,7 @@ __all__ = [
     "Options",
     "Proposal",
     "Recovery",
+    "Start",
     "judge",
     "polish",
     "propose",

@@ -17,7 +17,7 @@ from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, Mark
 from massart.certificate import Verdict
 from massart.link import IDENTITY, RELU, Link
 from massart.progress import Callback, silent
-from massart.recover import Assumption, Recovery, recover
+from massart.recover import Assumption, Recovery, Start, recover
 from massart.rows import Rows
 
 Kind: TypeAlias = Literal["auto", "linear", "relu"]
@@ -60,6 +60,8 @@ def fit(
     parts: Sequence[NDArray[np.intp]] = (),
     inliers: Literal["auto", "exact"] = "auto",
     patience: bool | int = True,
+    start: Start | None = None,
+    inputs: bool = True,
     callback: Callback = silent,
 ) -> Choice:
     """Fit the formula of the kind asked for, or of the kind of which the rows say more.
@@ -74,7 +76,7 @@ def fit(
         Of all random choices.
     assumption : Assumption
         What CONFIRMED takes for granted.
-    units, seen, parts, inliers
+    units, seen, parts, inliers, start, inputs
         See :func:`massart.recover.recover`.
     patience : bool or int
         Rounds of search; all by default.
@@ -93,6 +95,8 @@ def fit(
             parts=parts,
             inliers=inliers,
             search=patience,
+            start=start,
+            inputs=inputs,
             callback=callback,
         )
 

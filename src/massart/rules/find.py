@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from massart.certificate import Verdict
 from massart.link import Link
 from massart.progress import Callback, silent
-from massart.recover import Assumption, Recovery
+from massart.recover import Assumption, Recovery, Start
 from massart.rows import ArrayRows, FloatArray
 from massart.rules import choice
 from massart.rules.choice import Choice, Kind
@@ -187,21 +188,43 @@ def parts_of(columns: Columns) -> tuple[NDArray[np.intp], ...]:
 def _beyond(
     question: Question, options: Options, found: Found, plain: Answer | None, parts: Sequence[NDArray[np.intp]]
 ) -> Answer | None:
-    """Return what the library that was found says of all rows, or the plain answer if that is no more."""
+    """Return what the terms that were found say of all rows, or the plain answer if that is no more."""
     looks = found.tried / (1 - PLAIN_SHARE)
-    tries = [(found.terms, found.seen)]
-    if found.short != found.terms:
-        tries.append((found.short, np.arange(len(question.y))))
+    constant = [True] if question.intercept else []
+    used = np.append(found.coef[:-1] != 0, constant).astype(bool)
+    start = found.coef if question.intercept else found.coef[:-1]
+    answer = _recovered(
+        question,
+        options,
+        found.short,
+        TermMatrix(question.columns, found.short),
+        found.link,
+        looks=looks,
+        seen=found.rows,
+        parts=parts,
+        start=Start(start[used], found.half_width),
+    )
     best = None if plain is None or plain.verdict in (Verdict.NONE, Verdict.NOISY) else plain
-    for terms, seen in tries:
-        matrix = TermMatrix(question.columns, terms)
-        answer = _recovered(question, options, terms, matrix, found.link, looks=looks, seen=seen, parts=parts)
-        if answer.verdict is Verdict.NONE:
-            continue
-        if best is None or answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)):
-            best = replace(answer, notices=(*answer.notices, f"The rule has {found.name}."))
-        if answer.n_agree >= (found.share - MARGIN / 2) * len(question.y):
-            break
+    if answer.verdict is Verdict.NONE:
+        return best
+    if not answer.verdict.certain and found.by_x:
+        # The library was made of X alone: the same formula may be judged among all its terms, by all rows.
+        coef, exact = np.zeros(len(start)), np.full(len(start), Fraction(0), dtype=object)
+        coef[used], exact[used] = answer.recovery.coef[:, 0], np.array(answer.recovery.fractions[0], dtype=object)
+        agreement = answer.recovery.certificates[0].agreement
+        judged = _recovered(
+            question,
+            options,
+            found.terms,
+            TermMatrix(question.columns, found.terms),
+            found.link,
+            looks=looks,
+            parts=parts,
+            start=Start(coef, fractions=tuple(exact), agreement=agreement),
+        )
+        answer = judged if judged.verdict.certain else answer
+    if best is None or answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)):
+        return replace(answer, notices=(*answer.notices, f"The rule has {found.name}."))
     return best
 
 
@@ -216,6 +239,7 @@ def _recovered(
     seen: NDArray[np.intp] | None = None,
     parts: Sequence[NDArray[np.intp]] = (),
     patience: bool | int = True,
+    start: Start | None = None,
 ) -> Answer:
     rows = ArrayRows(X, question.y, intercept=question.intercept, precision=question.precision)
     found: Choice = choice.fit(
@@ -229,6 +253,8 @@ def _recovered(
         parts=parts,
         inliers="auto" if X is question.X else "exact",
         patience=patience,
+        start=start,
+        inputs=X is question.X,
         callback=options.callback,
     )
     return Answer(terms, X, found.link, found.recovery, (found.reason,) if found.reason else ())

@@ -56,10 +56,14 @@ class Found:
         Of the rows that were looked at, how many agree.
     tried : int
         Libraries that were tried: what may fail is shared among them.
-    seen : (m,) array of int or None
-        Rows whose labels helped to choose the terms; None for a library made of X alone.
-    short : tuple of Term
-        The terms that the rule seems to have.
+    rows : (m,) array of int
+        Rows whose labels were looked at.
+    by_x : bool
+        Whether the terms are a library that was made of X alone.
+    coef : (d,) array
+        Coefficients of the terms that the rule seems to have; zero for others; that of the constant last.
+    half_width : float
+        Of the interval that a label stands for.
     """
 
     name: str
@@ -67,8 +71,15 @@ class Found:
     link: Link
     share: float
     tried: int
-    seen: NDArray[np.intp] | None
-    short: tuple[Term, ...]
+    rows: NDArray[np.intp]
+    by_x: bool
+    coef: FloatArray
+    half_width: float
+
+    @property
+    def short(self) -> tuple[Term, ...]:
+        """The terms that the rule seems to have."""
+        return tuple(term for term, value in zip(self.terms, self.coef, strict=False) if value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +106,7 @@ class _Best:
 
     name: str
     terms: tuple[Term, ...]
-    short: tuple[Term, ...]
+    coef: FloatArray
     link: Link
     agree: BoolArray
     net: float
@@ -148,7 +159,7 @@ class _Searching:
         self.names: dict[str, None] = {}
         self.tried, self.late = 0, False
         every = np.ones(len(sheet.rows), dtype=bool)
-        nothing = _Best("", plain, plain, IDENTITY, ~every, 0.0, False)
+        nothing = _Best("", plain, np.zeros(len(plain) + 1), IDENTITY, ~every, 0.0, False)
         self.first = max((self._of_fit("", fit) for fit in known), key=lambda best: best.net, default=nothing)
         self.best = self.first
 
@@ -186,11 +197,26 @@ class _Searching:
         best = self.best
         if not best.name:
             return None
-        seen = self.sheet.rows if best.by_labels else None
-        return Found(best.name, best.terms, best.link, float(best.agree.mean()), max(self.tried, 1), seen, best.short)
+        coef = best.coef
+        if not best.by_labels:
+            every = np.ones(len(best.agree), dtype=bool)
+            short = self.sheet.shortened(Fit(best.terms, best.coef, best.agree, best.net), every)
+            values = dict(zip(short.terms, short.coef, strict=False))
+            coef = np.array([*(values.get(term, 0.0) for term in best.terms), short.coef[-1]])
+        return Found(
+            best.name,
+            best.terms,
+            best.link,
+            float(best.agree.mean()),
+            max(self.tried, 1),
+            self.sheet.rows,
+            not best.by_labels,
+            coef,
+            self.sheet.half_width,
+        )
 
     def _of_fit(self, name: str, fit: Fit, *, by_labels: bool = False) -> _Best:
-        return _Best(name, fit.terms, fit.terms, IDENTITY, fit.agree, fit.net, by_labels)
+        return _Best(name, fit.terms, fit.coef, IDENTITY, fit.agree, fit.net, by_labels)
 
     def _libraries(self, made: Sequence[Library]) -> Iterator[_Best | None]:
         """Yield what each library explains, and limits of that."""
@@ -236,7 +262,7 @@ class _Searching:
                     if np.count_nonzero(at) > FEWEST:
                         net = float(np.count_nonzero(agree & every)) - chance - len(short.coef) - 1
                         words = "cap" if link.upper == value else "floor"
-                        yield _Best(f"a {words}", short.terms, short.terms, link, agree, net, True)
+                        yield _Best(f"a {words}", short.terms, short.coef, link, agree, net, True)
 
     def _parts(self) -> Iterator[_Best | None]:
         """Yield rules in branches: by dates, by categories, by numbers."""
@@ -246,8 +272,10 @@ class _Searching:
         by += categories(columns)
         by += [t.column(name) for name in columns.numbers if name not in columns.dates]
         bases = [self.plain]
-        if self.best.short != self.plain and self.best.link is IDENTITY:
-            bases.append(self.best.short)
+        if self.best.name and self.best.link is IDENTITY and not self.best.by_labels:
+            found = self._found()
+            assert found is not None
+            bases.append(found.short)
         for base in bases:
             for one in by:
                 yield self._parted(base, one)
@@ -277,4 +305,4 @@ class _Searching:
             return None
         name = f"another rule by {found.by}"
         terms = found.terms(sheet)
-        return _Best(name, terms, terms, IDENTITY, found.agree, found.net, True)
+        return _Best(name, terms, sheet.refitted(terms, found.agree).coef, IDENTITY, found.agree, found.net, True)

@@ -119,7 +119,10 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
     encoding = Encoding.from_json(found["encoding"])
     terms = tuple(_term_from_json(term) for term in _of(list, found["terms"], "terms"))
     read = {entry.column for entry in encoding.inputs}
-    unread = next((name for term in terms if term.term for name in term.term.columns() if name not in read), None)
+    used = [term.term for term in terms if term.term is not None]
+    here = {name for term in used for name in term.columns_here()}
+    back = {name for term in used for name in term.columns()} - here - {encoding.target.column}  # a lag of the target
+    unread = next(iter(sorted((here | back) - read)), None)
     if unread is not None or any(term.term is None for term in terms):
         raise ValueError(f"the terms of the formula use {unread!r}, a column that is not read")
     intercept = found["intercept"]

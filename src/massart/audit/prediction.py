@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from massart.audit.implied import implied_values, residuals
 from massart.audit.kinds import kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW, check_order
-from massart.rows import ArrayRows
+from massart.rows import ArrayRows, BoolArray
+from massart.rules.columns import Columns
 from massart.rules.matrix import TermMatrix
-from massart.table import Table, column_values, encode, free_name
+from massart.rules.terms import Term
+from massart.table import Design, Table, column_values, encode, free_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,17 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
     """
     formula, agreement = model.formula, model.agreement
     design = encode(table, model.encoding, with_target=False)
-    known = np.zeros(table.n_rows, dtype=bool)
-    known[design.kept] = True
-    implied = np.zeros(table.n_rows)
     terms = [term.term for term in formula.terms if term.term is not None]
     check_order(design, terms)
-    implied[design.kept] = implied_values(TermMatrix(design.columns, terms), formula, agreement)
+    X = _values(model, table, design, terms)
+    complete, kept, notices = _has_values(X), design.kept, design.notices
+    if not complete.all():
+        X, kept = X.take(np.flatnonzero(complete)), kept[complete]
+        notices = (*notices, _without(int(np.count_nonzero(~complete))))
+    known = np.zeros(table.n_rows, dtype=bool)
+    known[kept] = True
+    implied = np.zeros(table.n_rows)
+    implied[kept] = implied_values(X, formula, agreement)
     every = np.arange(table.n_rows)
     columns: dict[str, Any] = {ROW: every + 1} if id_column is None else table.cells([id_column], every)
     values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}
@@ -58,7 +66,7 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
         there = np.where(np.isnan(given), 0.0, given)
         wrong, kind = np.zeros(table.n_rows, dtype=bool), np.full(table.n_rows, "", dtype=object)
         if both.any():
-            there_too = TermMatrix(design.columns, terms)[both[design.kept]]
+            there_too = X[both[kept]]
             rows = ArrayRows(there_too, given[both], intercept=formula.intercept is not None)
             marks = rows.map(Mark(formula.coef, agreement, formula.link))
             last_place = marks & LAST_PLACE > 0
@@ -69,4 +77,26 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
         judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
         values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
-    return Prediction(columns | {free_name(name, columns): value for name, value in values.items()}, design.notices)
+    return Prediction(columns | {free_name(name, columns): value for name, value in values.items()}, notices)
+
+
+def _values(model: SavedModel, table: Table, design: Design, terms: Sequence[Term]) -> TermMatrix:
+    """Return the values of the terms; those before a first row, and after a target that is missing, are NaN."""
+    columns, target = design.columns, model.encoding.target
+    if not columns.n_rows:  # a rule that is a constant reads no column
+        columns = Columns({"": np.zeros(len(design.kept))})
+    if any(target.column in term.columns() for term in terms):
+        given = column_values(table, target)[design.kept]
+        columns = replace(columns, numbers={**columns.numbers, target.column: given})
+    return TermMatrix(columns, terms)
+
+
+def _has_values(X: TermMatrix) -> BoolArray:
+    found = np.ones(len(X), dtype=bool)
+    for j in range(X.shape[1]):
+        found &= np.isfinite(X[:, j])
+    return found
+
+
+def _without(n: int) -> str:
+    return f"{n:,} {'row has' if n == 1 else 'rows have'} no implied value: a term has none there."

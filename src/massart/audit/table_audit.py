@@ -462,19 +462,10 @@ def _asked(
         intercept = intercept and constant
     else:
         found = parse_terms(terms if isinstance(terms, str) else ", ".join(terms), columns)
-    alone = next((term for term in found if target in _read_here(term)), None)
+    alone = next((term for term in found if target in term.columns_here()), None)
     if alone is not None:
         raise TermError(f"the term {alone} uses the target {target!r} itself; only lag({target}) may")
     return found, intercept
-
-
-def _read_here(term: Term) -> set[str]:
-    """Return the columns that a term reads in the row itself."""
-    if term.op == "lag":
-        return set()
-    if term.op in ("column", "level", "within", "cumsum"):
-        return {str(term.parts[0])}
-    return {name for part in term.parts if isinstance(part, Term) for name in _read_here(part)}
 
 
 def _with_target(design: Design, target: str) -> Columns:

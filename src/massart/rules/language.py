@@ -2,14 +2,16 @@ r"""Terms from text: ``qty*price, max(0, kwh-200)`` and ``total ~ qty:price + ho
 
 The text is parsed by Python's own grammar into a tree of which only arithmetic, comparisons and our own functions are
 accepted; nothing of it is run. A name is a column, in backquotes if it is no plain word. A colon is R's product, a
-column of text in a product stands for all its levels, and ``C(plan)`` takes numbers as levels.
+column of text in a product stands for all its levels, and ``C(plan)`` takes numbers as levels. What ``str`` writes of a
+term is read as that term.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,16 +26,20 @@ MOST_TERMS = 2_000
 
 MOST_LEVELS = 200
 _LONGEST = 20_000
-_LARGEST_POWER, _MOST_STARS = 6, 8  # a * b stands for three terms, and eight stars for 511
+_LONGEST_NAME, _MOST_NAMES = 60, 12  # of a name that near ones are looked for, and names that a message lists
+_DATE = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b"
 _TOKEN = re.compile(
-    r"`(?P<quoted>[^`]*)`|(?P<text>'[^']*'|\"[^\"]*\")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+    rf"(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'[^']*'|\"[^\"]*\"|{_DATE})"
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|<=|>=|==|[-+*/^:<>=(),])|(?P<space>\s+)|(?P<other>.)",
     re.DOTALL,
 )
-_FUNCTIONS = {"min": (2, 9), "max": (2, 9), "log": (1, 1), "sqrt": (1, 1), "abs": (1, 1)}
+_FUNCTIONS = {"min": (2, 9), "max": (2, 9), "log": (1, 1), "sqrt": (1, 1), "abs": (1, 1), "C": (1, 1), "I": (1, 1)}
 _OF_DATES = ("month", "weekday")
 _ORDERED = ("lag", "cumsum")
 _SIGNS = {"^": "**", ":": "@", "=": "=="}
+_COMPARISON = "a comparison has one column and numbers: kwh <= 200, or 200 < kwh <= 500"
+_LEVEL = "a level is written (region = north)"
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
@@ -54,7 +60,11 @@ def parse_terms(text: str, columns: Columns) -> tuple[Term, ...]:
     """
     tree = _Reader(text, columns)
     parts = tree.body.elts if isinstance(tree.body, ast.Tuple) else [tree.body]
-    return _distinct([term for part in parts for term in tree.expanded(part)], text)
+    found: list[Term] = []
+    for part in parts:
+        found += tree.expanded(part)
+        _check_number(len(found))
+    return _distinct(found, text)
 
 
 def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], bool]:
@@ -73,27 +83,50 @@ def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], b
     if len(text) > _LONGEST:
         raise TermError(f"the formula has {len(text):,} characters, more than {_LONGEST:,}")
     if "~" not in text:
-        raise TermError(f"the formula {text[:60]!r} has no ~ between its target and its terms")
-    outside = re.sub(r"`[^`]*`", "x", text)
-    powers = [int(found) for found in re.findall(r"(?:\*\*|\^)\s*(\d{1,9})", outside)]
-    if max(powers, default=0) > _LARGEST_POWER or re.sub(r"\*\*", "", outside).count("*") > _MOST_STARS:
-        raise TermError(f"the formula {text[:60]!r} asks for too many products: use : for a single one")
+        raise TermError(f"the formula {t.shown(text)} has no ~ between its target and its terms")
+    parser = DefaultFormulaParser()
     try:
-        parsed = DefaultFormulaParser().get_terms(text)
+        source = re.sub(rf"`[^`]*`|{_DATE}", lambda found: f"`{found.group().strip('`')}`", text)
+        _most_terms(parser.get_ast(source))
+        parsed = parser.get_terms(source)
         target, right = list(parsed.lhs), list(parsed.rhs)
+        if len(target) != 1 or len(target[0].factors) != 1:
+            raise TermError(f"the formula {t.shown(text)} needs one column on the left of ~")
+        sources = [[_source(factor) for factor in entry.factors if str(factor.expr) != "1"] for entry in right]
+    except TermError:
+        raise
     except Exception as error:  # whatever its parser stumbles over is in the text
-        raise TermError(f"the formula {text!r} cannot be read: {str(error).splitlines()[0]}") from None
-    if len(target) != 1 or len(target[0].factors) != 1:
-        raise TermError(f"the formula {text!r} needs one column on the left of ~")
+        known = type(error).__module__.startswith("formulaic") or isinstance(error, SyntaxError)
+        why = str(error).splitlines()[0] if known else "it is no formula such as total ~ qty:price + hours"
+        raise TermError(f"the formula {t.shown(text)} cannot be read: {why[:200]}") from None
     found: list[Term] = []
-    for entry in right:
-        factors = [_source(factor) for factor in entry.factors if str(factor.expr) != "1"]
-        if not factors:
-            continue
+    for factors in filter(None, sources):
         reader = _Reader(":".join(f"({factor})" for factor in factors), columns)
         found += reader.expanded(reader.body)
+        _check_number(len(found))
     constant = any(str(entry) == "1" for entry in right)
     return str(target[0].factors[0].expr).strip("`"), _distinct(found, text), constant
+
+
+def _most_terms(node: Any) -> int:
+    """Return a bound on the terms that a formula stands for, before they are made: (a + b)^6 has many."""
+    waiting, total = [node], 0
+    while waiting:  # sums may be long, and all else is deep only to do harm
+        part = waiting.pop()
+        arguments = list(getattr(part, "args", ()))
+        sign = str(part.operator.symbol) if arguments else ""
+        if sign in ("**", "^"):
+            exponent = str(arguments[1])
+            total += (_most_terms(arguments[0]) + 1) ** (int(exponent) if exponent in "123456789" else 99)
+        elif sign in (":", "*", "/", "%in%"):
+            with_themselves = sign != ":"
+            left, right = (_most_terms(argument) + with_themselves for argument in arguments)
+            total += left * right
+        else:
+            waiting += arguments
+            total += not arguments
+        _check_number(total)
+    return total
 
 
 def _source(factor: Any) -> str:
@@ -104,16 +137,30 @@ def _source(factor: Any) -> str:
 
 def target_of(text: str) -> str:
     """Return the column on the left of ~."""
-    return text.partition("~")[0].strip().strip("`")
+    quoted = re.match(r"\s*`([^`]*)`\s*~", text)
+    return quoted.group(1) if quoted else text.partition("~")[0].strip()
+
+
+def _check_number(n_terms: int) -> None:
+    if n_terms > MOST_TERMS:
+        raise TermError(f"more than {MOST_TERMS:,} terms are asked for, the most that can be fitted at once")
 
 
 def _distinct(found: Sequence[Term], text: str) -> tuple[Term, ...]:
-    distinct = tuple(dict.fromkeys(found))
-    if not distinct:
-        raise TermError(f"there are no terms in {text[:60]!r}")
-    if len(distinct) > MOST_TERMS:
-        raise TermError(f"{len(distinct):,} terms are asked for; at most {MOST_TERMS:,} can be fitted at once")
-    return distinct
+    if not found:
+        raise TermError(f"there are no terms in {t.shown(text)}")
+    for term in found:
+        t.check_size(term)
+    return tuple(dict.fromkeys(found))
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    """Return a hint for a name that is not among others."""
+    some = [other for other in names if len(other) <= _LONGEST_NAME]
+    close = difflib.get_close_matches(name, some, n=3) if len(name) <= _LONGEST_NAME else []
+    if close:
+        return f"did you mean {' or '.join(map(t.quoted, close))}?"
+    return f"there are {', '.join(map(t.quoted, some[:_MOST_NAMES]))}" if some else "there are none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +171,10 @@ class _Levels:
 
 
 class _Reader:
-    """The tree of a text, and what its names stand for."""
+    """The tree of a text, and what its names stand for.
+
+    In it ``n_3`` is a name, ``s_3`` a text or a date, ``f_max`` a function and ``k_by`` a keyword.
+    """
 
     def __init__(self, text: str, columns: Columns) -> None:
         if len(text) > _LONGEST:
@@ -137,36 +187,36 @@ class _Reader:
             raise self._error("it is no list of terms such as qty*price, max(0, kwh - 200)") from None
 
     def _error(self, why: str) -> TermError:
-        shown = self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
-        return TermError(f"{shown!r} cannot be read: {why}")
+        return TermError(f"{t.shown(self.text)} cannot be read: {why}")
 
     def _tokens(self, text: str) -> str:
         """Return the text with every name as a number of our own, so that none has a meaning in Python."""
-        source = []
+        source, before = [], ""
         for token in _TOKEN.finditer(text):
             kind, word = token.lastgroup, token.group()
-            following = text[token.end() :].lstrip()
+            following = text[token.end() : token.end() + 100].lstrip()
             if kind == "other":
                 raise self._error(f"{word!r} has no meaning in a term")
             if kind == "quoted":
-                source.append(self._named(word[1:-1]))
+                source.append(self._named("n", word[1:-1].replace("``", "`")))
+            elif kind == "text":
+                source.append(self._named("s", word.strip("'\"")))
             elif kind == "word" and following.startswith("("):
-                source.append(f"f_{word}")
-            elif kind == "word" and word in ("by", "order") and re.match(r"=[^=]", following):
-                source.append(f"k_{word}")
+                source.append(f" f_{word}")
+            elif kind == "word" and word in ("by", "order") and before == "," and re.match(r"=[^=]", following):
+                source.append(f" k_{word}")
             elif kind == "word":
-                source.append(self._named(word))
-            elif kind == "sign" and word == "=" and source and source[-1].startswith("k_"):
+                source.append(self._named("n", word))
+            elif word == "=" and before in ("by", "order") and source[-1].startswith(" k_"):
                 source.append("=")
-            elif kind == "space":
-                source.append(" ")
-            else:
-                source.append(_SIGNS.get(word, word) if kind == "sign" else word)
+            elif kind != "space":
+                source.append(_SIGNS.get(word, word) if kind == "sign" else f" {word}")
+            before = before if kind == "space" else word
         return "".join(source)
 
-    def _named(self, name: str) -> str:
+    def _named(self, kind: str, name: str) -> str:
         self.names.append(name)
-        return f"n_{len(self.names) - 1}"
+        return f" {kind}_{len(self.names) - 1} "
 
     def expanded(self, node: ast.expr) -> list[Term]:
         """Return the terms that an expression stands for: one, or one for each combination of levels."""
@@ -174,31 +224,36 @@ class _Reader:
         for part in self._factors(node):
             value = self._value(part, 0)
             levels = value.levels if isinstance(value, _Levels) else (value,)
+            _check_number(len(found) * len(levels))
             found = [[*chosen, level] for chosen in found for level in levels]
-            if len(found) > MOST_TERMS:
-                raise TermError(f"more than {MOST_TERMS:,} terms are asked for by {self.text[:60]!r}")
         return [t.product(*chosen) for chosen in found]
 
     def _factors(self, node: ast.expr) -> list[ast.expr]:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.MatMult):
-            return [*self._factors(node.left), *self._factors(node.right)]
-        return [node]
+        waiting, found = [node], list[ast.expr]()
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.MatMult):
+                waiting += [part.right, part.left]
+            else:
+                found.append(part)
+        if len(found) > t.MOST_OPERATIONS:
+            raise self._error(f"a product in it has {len(found):,} factors, more than {t.MOST_OPERATIONS}")
+        return found
 
     def _value(self, node: ast.expr, depth: int) -> Term | _Levels:
         if depth > t.MOST_DEPTH:
             raise self._error("it is nested too deeply")
         if isinstance(node, ast.Name) and node.id.startswith("n_"):
-            return self._name(self.names[int(node.id[2:])])
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-            if not np.isfinite(float(node.value)):
-                raise self._error("a number in it is too large")
-            return t.number(node.value)
+            return self._name(self._text(node))
+        if isinstance(node, ast.Constant):
+            return t.number(self._number(node))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("f_"):
             return self._call(node.func.id[2:], node, depth)
         if isinstance(node, ast.Compare):
-            return self._condition(node)
+            return self._condition(node, depth)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return Term("*", (t.number(-1), self._term(node.operand, depth)))
+            term = self._term(node.operand, depth)
+            return t.number(-float(str(term.parts[0]))) if term.op == "number" else t.product(t.number(-1), term)
         if isinstance(node, ast.BinOp):
             return self._binary(node, depth)
         raise self._error("only columns, numbers, + - * / ^, comparisons and functions of terms can be in a term")
@@ -209,43 +264,63 @@ class _Reader:
             raise self._error("the levels of a category can only be multiplied")
         return value
 
+    def _text(self, node: ast.Name) -> str:
+        """Return what a name or a text of ours stands for."""
+        return self.names[int(node.id[2:])]
+
+    def _number(self, node: ast.Constant) -> float:
+        try:
+            value = float(node.value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            value = np.nan
+        if not np.isfinite(value):
+            raise self._error("a number in it is too large")
+        return value
+
+    def _constant(self, node: ast.expr, depth: int, why: str) -> float:
+        """Return the value of numbers such as 1/3; an error says why nothing else can stand there."""
+        term = self._term(node, depth)
+        if next(term.columns(), None) is not None:
+            raise self._error(why)
+        value = float(term.evaluate(Columns({"": np.zeros(1)}))[0])
+        if not np.isfinite(value):
+            raise self._error("a number in it is too large, or none")
+        return value
+
     def _name(self, name: str) -> Term | _Levels:
         if name in self.columns.numbers:
             return t.column(name)
         if name in self.columns.levels:
             return _Levels(tuple(t.level(name, level) for level in self.columns.levels[name].names))
-        known = [*self.columns.numbers, *self.columns.levels]
-        raise self._error(f"there is no column {t.quoted(name)} to use; there are {', '.join(known[:12])}")
+        hint = _near(name, [*self.columns.numbers, *self.columns.levels])
+        raise self._error(f"there is no column {t.shown(name)} to use; {hint}")
 
     def _binary(self, node: ast.BinOp, depth: int) -> Term:
         left = self._term(node.left, depth)
         if isinstance(node.op, ast.Pow):
-            right = self._term(node.right, depth)
-            if right.op == "*" and all(isinstance(p, Term) and p.op == "number" for p in right.parts):
-                right = t.number(float(right.evaluate(Columns({"": np.zeros(1)}))[0]))
-            if right.op != "number":
-                raise self._error("an exponent must be a number")
-            return t.power(left, float(right.parts[0]))  # type: ignore[arg-type]
+            return t.power(left, self._constant(node.right, depth, "an exponent must be a number"))
+        right = self._term(node.right, depth)
         sign = "*" if isinstance(node.op, ast.MatMult) else _BINARY.get(type(node.op))
         if sign is None:
             raise self._error("only + - * / ^ and : join terms")
-        right = self._term(node.right, depth)
-        return t.product(left, right) if sign == "*" else Term(sign, (left, right))
+        if sign in "+*":
+            return t.product(left, right) if sign == "*" else t.total(left, right)
+        return Term(sign, (left, right))
 
     def _call(self, name: str, node: ast.Call, depth: int) -> Term | _Levels:
-        if name == "I" and len(node.args) == 1 and not node.keywords:
-            return self._term(node.args[0], depth)
-        if name == "C" and len(node.args) == 1 and not node.keywords:
-            return self._category(node.args[0], depth)
         if name in _ORDERED:
             return self._ordered(name, node)
         least, most = _FUNCTIONS.get(name, (1, 1) if name in _OF_DATES else (0, -1))
         if most < 0:
-            known = ", ".join([*_FUNCTIONS, *_OF_DATES, *_ORDERED, "C"])
-            raise self._error(f"there is no function {name}; there are {known}")
+            hint = _near(name, [*_FUNCTIONS, *_OF_DATES, *_ORDERED])
+            raise self._error(f"there is no function {t.shown(name)}; {hint}")
         if node.keywords or not least <= len(node.args) <= most:
             raise self._error(f"{name} takes {least} argument{'s or more' if most > 1 else ''}")
+        if name == "C":
+            return self._category(node.args[0], depth)
         parts = tuple(self._term(argument, depth) for argument in node.args)
+        if name == "I":
+            return parts[0]
         if name in _OF_DATES and (parts[0].op != "column" or parts[0].parts[0] not in self.columns.dates):
             raise self._error(f"{name} takes a column of dates")
         return Term(name, parts)
@@ -257,55 +332,75 @@ class _Reader:
         values = np.unique(value.evaluate(self.columns))
         if len(values) > MOST_LEVELS:
             raise self._error(f"{value} has {len(values):,} different values, more levels than {MOST_LEVELS}")
+        if not np.isfinite(values).all():
+            raise self._error(f"{value} has no value in some rows")
         if value.op == "column":
             name = str(value.parts[0])
-            return _Levels(tuple(t.level(name, t.plain_number(one)) for one in values))
+            days = name in self.columns.dates and bool((values == np.round(values)).all())
+            texts = [str(np.datetime64(int(one), "D")) if days else t.plain_number(one) for one in values]
+            return _Levels(tuple(t.level(name, text) for text in texts))
         return _Levels(tuple(Term("=", (value, t.number(one))) for one in values))
 
     def _ordered(self, name: str, node: ast.Call) -> Term:
         options: dict[str, str | None] = {"k_by": None, "k_order": None}
         for keyword in node.keywords:
-            if keyword.arg not in options or not isinstance(keyword.value, ast.Name):
+            if keyword.arg not in options:
                 raise self._error(f"{name} takes a column, by=column and order=column")
-            options[keyword.arg] = self._known(keyword.value)
-        if len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
+            options[keyword.arg] = self._known(keyword.value, numbers=keyword.arg == "k_order")
+        if len(node.args) != 1:
             raise self._error(f"{name} takes one column")
         return Term(name, (self._known(node.args[0]), options["k_by"], options["k_order"]))
 
-    def _known(self, node: ast.Name) -> str:
-        name = self.names[int(node.id[2:])]
+    def _known(self, node: ast.expr, *, numbers: bool = True) -> str:
+        """Return the name of a column, of numbers where others have no meaning."""
+        if not isinstance(node, ast.Name) or not node.id.startswith("n_"):
+            raise self._error("a column is expected, and something else is there")
+        name = self._text(node)
         self._name(name)
+        if numbers and name not in self.columns.numbers:
+            raise self._error(f"column {t.shown(name)} holds text, not numbers")
         return name
 
-    def _condition(self, node: ast.Compare) -> Term:
-        """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``region = north``."""
+    def _condition(self, node: ast.Compare, depth: int) -> Term:
+        """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``region = north``, ``date < 2024-05-01``."""
         sides = [node.left, *node.comparators]
         if len(sides) == 2 and isinstance(node.ops[0], ast.Eq):
-            return self._equality(*sides)
-        names = [side for side in sides if isinstance(side, ast.Name)]
-        if len(names) != 1 or len(sides) > 3 or (len(sides) == 3 and sides[1] is not names[0]):
-            raise self._error("a comparison has one column and numbers: kwh <= 200, or 200 < kwh <= 500")
+            return self._equality(sides[0], sides[1], depth)
+        names = [side for side in sides if isinstance(side, ast.Name) and not t.is_day(self._text(side))]
+        order = all(isinstance(operator, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for operator in node.ops)
+        if len(names) != 1 or not order or len(sides) > 3 or (len(sides) == 3 and sides[1] is not names[0]):
+            raise self._error(_COMPARISON)
         name, found = self._known(names[0]), list[Term]()
         for operator, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            bound = self._term(right if left is names[0] else left, 0)
-            if bound.op != "number" or not isinstance(operator, ast.Gt | ast.GtE | ast.Lt | ast.LtE):
-                raise self._error("a comparison has one column and numbers: kwh <= 200, or 200 < kwh <= 500")
-            value = float(bound.parts[0])  # type: ignore[arg-type]
+            value = self._limit(name, right if left is names[0] else left, depth)
             above = isinstance(operator, ast.Gt | ast.GtE) == (left is names[0])
             strict = isinstance(operator, ast.Gt | ast.Lt)
             low, high = (value, None) if above else (None, value)
             found.append(t.within(name, low, high, "right" if above == strict else "left"))
-        if len(found) == 2 and found[0].parts[3] == found[1].parts[3]:
-            ends = [next((one.parts[k] for one in found if one.parts[k] is not None), None) for k in (1, 2)]
-            return Term("within", (name, *ends, found[0].parts[3]))
+        lows, highs = ([one.parts[k] for one in found if one.parts[k] is not None] for k in (1, 2))
+        if len(lows) == len(highs) == 1 and found[0].parts[3] == found[1].parts[3]:
+            return Term("within", (name, *lows, *highs, found[0].parts[3]))
         return t.product(*found)
 
-    def _equality(self, left: ast.expr, right: ast.expr) -> Term:
+    def _limit(self, name: str, node: ast.expr, depth: int) -> float | str:
+        if isinstance(node, ast.Name):
+            if name not in self.columns.dates:
+                raise self._error(f"column {t.shown(name)} holds no dates to compare with")
+            t.day_of(self._text(node))
+            return self._text(node)
+        return self._constant(node, depth, _COMPARISON)
+
+    def _equality(self, left: ast.expr, right: ast.expr, depth: int) -> Term:
         if not isinstance(left, ast.Name):
-            raise self._error("a level is written (region = north)")
-        name = self._known(left)
-        if isinstance(right, ast.Name):
-            return t.level(name, self.names[int(right.id[2:])])
-        if isinstance(right, ast.Constant) and isinstance(right.value, str | int | float):
-            return t.level(name, right.value if isinstance(right.value, str) else t.plain_number(right.value))
-        raise self._error("a level is written (region = north)")
+            return Term("=", (self._term(left, depth), t.number(self._constant(right, depth, _LEVEL))))
+        name = self._known(left, numbers=False)
+        value = (
+            self._text(right) if isinstance(right, ast.Name) else t.plain_number(self._constant(right, depth, _LEVEL))
+        )
+        if name in self.columns.levels:
+            names = self.columns.levels[name].names
+            if value not in names:
+                raise self._error(f"column {t.shown(name)} has no level {t.shown(value)}; {_near(value, names)}")
+        else:
+            t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is no number and no date
+        return t.level(name, value)

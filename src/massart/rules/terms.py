@@ -6,10 +6,11 @@ else can be run. :func:`massart.rules.language.parse` reads terms from text, ``s
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,15 +21,19 @@ from massart.rules.columns import Columns
 
 Part: TypeAlias = "Term | str | float | None"
 
-MOST_DEPTH = 20
-"""Operations inside each other that a term may have."""
+MOST_DEPTH, MOST_OPERATIONS = 20, 500
+"""Operations inside each other that a term may have, and all of them."""
 
 CONDITIONS = ("level", "within", "=")
 """Operations that are 1 or 0."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_PLAIN_LEVEL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_EPOCH = date(1970, 1, 1).toordinal()
+_LARGEST = sys.float_info.max
 _LONGEST_TEXT = 10_000
-_MOST_PARTS = 100
+_LONGEST_SHOWN = 60
 
 
 class TermError(ValueError):
@@ -99,36 +104,76 @@ class Term:
                 if isinstance(part, Term):
                     yield from part.columns()
 
+    def columns_here(self) -> Iterator[str]:
+        """Yield those of them that it reads in the row itself: of a lag, what tells which row is before it."""
+        if self.op == "lag":
+            yield from (str(part) for part in self.parts[1:] if part is not None)
+        elif any(isinstance(part, Term) for part in self.parts):
+            for part in self.parts:
+                if isinstance(part, Term):
+                    yield from part.columns_here()
+        else:
+            yield from self.columns()
+
     def to_json(self) -> list[object]:
         """Return it as nested lists."""
         return [self.op, *(part.to_json() if isinstance(part, Term) else part for part in self.parts)]
 
     @classmethod
-    def from_json(cls, content: object, depth: int = 0) -> Term:
-        """Return the term that `to_json` wrote; ValueError where that is none."""
-        if not isinstance(content, list) or not content or content[0] not in OPERATIONS:
-            raise ValueError(f"a term must be a list that begins with an operation, got {str(content)[:60]!r}")
-        if depth > MOST_DEPTH or len(content) > _MOST_PARTS:
-            raise ValueError("a term is too large")
-        op = str(content[0])
-        shape = OPERATIONS[op].shape
-        parts = tuple(_part(part, depth) for part in content[1:])
-        kinds = "".join("t" if isinstance(p, Term) else "s" if isinstance(p, str) else "n" for p in parts)
-        if not re.fullmatch(shape, kinds):
-            raise ValueError(f"{op} has wrong parts")
-        return cls(op, parts)
+    def from_json(cls, content: object) -> Term:
+        """Return the term that `to_json` wrote; TermError where that is none."""
+        check_size(content)
+        return _read(content)
 
 
-def _part(part: object, depth: int) -> Part:
-    if isinstance(part, list):
-        return Term.from_json(part, depth + 1)
+def check_size(content: object) -> None:
+    """Raise TermError for a term, as nested lists or as itself, that is too large to be worked with."""
+    waiting, seen = [(content, 0)], 0
+    while waiting:
+        part, depth = waiting.pop()
+        parts = part.parts if isinstance(part, Term) else part
+        if not isinstance(parts, list | tuple):
+            continue
+        seen += 1
+        if depth > MOST_DEPTH or seen + len(waiting) + len(parts) > MOST_OPERATIONS:
+            raise TermError(f"a term is too large: it has more than {MOST_OPERATIONS} parts, or {MOST_DEPTH} levels")
+        waiting += [(inner, depth + 1) for inner in parts]
+
+
+def _read(content: object) -> Term:
+    if not isinstance(content, list) or not content or not isinstance(content[0], str) or content[0] not in OPERATIONS:
+        raise TermError(f"a term must be a list that begins with an operation, got {shown(content)}")
+    op = content[0]
+    parts = tuple(_read(part) if isinstance(part, list) else _leaf(part) for part in content[1:])
+    kinds = "".join(
+        "t" if isinstance(p, Term) else "s" if isinstance(p, str) else "_" if p is None else "n" for p in parts
+    )
+    if not re.fullmatch(OPERATIONS[op].shape, kinds):
+        raise TermError(f"{op} has wrong parts")
+    if op == "within" and (parts[3] not in ("left", "right") or parts[1] is parts[2] is None):
+        raise TermError("a condition has a limit, and is closed on its left or right")
+    for end in parts[1:3] if op == "within" else ():
+        if isinstance(end, str):
+            day_of(end)
+    return Term(op, parts)
+
+
+def _leaf(part: object) -> Part:
     if part is None:
         return None
     if isinstance(part, str) and len(part) <= _LONGEST_TEXT:
         return part
-    if isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part):
+    if isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= _LARGEST:
         return float(part)
-    raise ValueError(f"a term cannot hold {str(part)[:60]!r}")
+    raise TermError(f"a term cannot hold {shown(part)}")
+
+
+def shown(content: object) -> str:
+    """Return something that is wrong on one line that is not longer than a line should be."""
+    if not isinstance(content, str | int | float | None):
+        return f"a {type(content).__name__}"
+    text = content if isinstance(content, str) else str(content)
+    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
 
 
 def column(name: str) -> Term:
@@ -160,6 +205,11 @@ def product(*factors: Term) -> Term:
     return flat[0] if len(flat) == 1 else Term("*", flat)
 
 
+def total(*parts: Term) -> Term:
+    """Return a sum; sums in it are taken apart."""
+    return Term("+", tuple(inner for part in parts for inner in (part.parts if part.op == "+" else (part,))))
+
+
 def power(base: Term, exponent: float) -> Term:
     """Return a power."""
     return base if exponent == 1 else Term("^", (base, float(exponent)))
@@ -172,12 +222,28 @@ def hinge(name: str, threshold: float) -> Term:
 
 def quoted(name: str) -> str:
     """Return a name as it stands in a formula: in backquotes unless it is a plain word."""
-    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name.replace('`', '``')}`"
 
 
 def plain_number(value: float) -> str:
-    """Return a number as people write it: 200, 0.5, 1e-07."""
-    return f"{value:.15g}"
+    """Return a number as people write it, with as many digits as it needs: 200, 0.5, 1e-07."""
+    text = f"{value:.15g}"
+    return text if float(text) == value else repr(float(value))
+
+
+def is_day(text: str) -> bool:
+    """Whether a text looks like 2024-05-01."""
+    return _DATE.fullmatch(text) is not None
+
+
+def day_of(text: str) -> float:
+    """Return a date such as 2024-05-01 as days since 1970-01-01."""
+    try:
+        if is_day(text):
+            return float(date.fromisoformat(text).toordinal() - _EPOCH)
+    except ValueError:
+        pass
+    raise TermError(f"{shown(text)} is no date such as 2024-05-01")
 
 
 # --- what the operations do -------------------------------------------------------------------------------------------
@@ -194,7 +260,7 @@ class Operation:
     write : callable
         Of the parts.
     shape : str
-        A pattern that its parts match: t for a term, s for a text, n for a number or nothing.
+        A pattern that its parts match: t for a term, s for a text, n for a number, _ for nothing.
     """
 
     evaluate: Callable[[Columns, tuple[Any, ...]], Any]
@@ -207,8 +273,8 @@ def _column(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
     if name in columns.numbers:
         return columns.numbers[name]
     if name in columns.levels:
-        raise TermError(f"column {quoted(name)} holds text, and a term needs numbers; C({quoted(name)}) has its levels")
-    raise TermError(f"no column {quoted(name)} that holds numbers")
+        raise TermError(f"column {shown(name)} holds text, and a term needs numbers")
+    raise TermError(f"no column {shown(name)} that holds numbers")
 
 
 def _level(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
@@ -217,13 +283,17 @@ def _level(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
         found = columns.levels[name]
         place = found.names.index(value) if value in found.names else -1
         return np.asarray(found.codes == place, dtype=np.float64)
-    return np.asarray(_column(columns, (name,)) == float(value), dtype=np.float64)
+    try:
+        wanted = day_of(value) if name in columns.dates and is_day(value) else float(value)
+    except ValueError:
+        raise TermError(f"column {shown(name)} holds numbers, not {shown(value)}") from None
+    return np.asarray(_column(columns, (name,)) == wanted, dtype=np.float64)
 
 
 def _within(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
     name, low, high, closed = parts
     values = _column(columns, (name,))
-    low, high = (_day(end) if isinstance(end, str) else end for end in (low, high))
+    low, high = (day_of(end) if isinstance(end, str) else end for end in (low, high))
     inside = np.ones(len(values), dtype=bool)
     if low is not None:
         inside &= values >= low if closed == "left" else values > low
@@ -232,16 +302,10 @@ def _within(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:
     return inside.astype(np.float64)
 
 
-def _day(text: str) -> float:
-    """Return a date as days since 1970-01-01."""
-    try:
-        return float(np.datetime64(text, "D").astype(np.int64))
-    except ValueError:
-        raise TermError(f"{text!r} is no date such as 2024-05-01") from None
-
-
-def _ordered(columns: Columns, parts: tuple[Any, ...], values_of: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Apply something to the values of a column in order, within groups."""
+def _ordered(
+    columns: Columns, parts: tuple[Any, ...], values_of: Callable[[FloatArray, NDArray[np.intp]], FloatArray]
+) -> FloatArray:
+    """Apply something to the values of a column in order, and to where groups start in it."""
     name, by, order = parts
     values = _column(columns, (name,))
     keys: list[NDArray[Any]] = [np.arange(len(values))]
@@ -251,28 +315,31 @@ def _ordered(columns: Columns, parts: tuple[Any, ...], values_of: Callable[[Floa
         keys.append(columns.levels[by].codes if by in columns.levels else _column(columns, (by,)))
     places = np.lexsort(keys)
     group = keys[-1][places] if by is not None else np.zeros(len(values))
-    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(values)])
     found = np.empty(len(values))
-    for start, end in zip(starts, np.r_[starts[1:], len(values)], strict=True):
-        found[places[start:end]] = values_of(values[places[start:end]])
+    found[places] = values_of(values[places], starts)
     return found
 
 
-def _lagged(values: FloatArray) -> FloatArray:
-    return np.concatenate([[np.nan], values[:-1]])
+def _lagged(values: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    found = np.roll(values, 1)
+    found[starts] = np.nan
+    return found
 
 
-def _running(values: FloatArray) -> FloatArray:
+def _running(values: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     """Return running sums; those of cents are sums of whole numbers, which floats hold exactly."""
     for scale in (1.0, 100.0, 10_000.0):
         whole = np.round(values * scale)
         if np.allclose(values * scale, whole, rtol=0, atol=1e-6) and np.abs(whole).sum() < 2**53:
-            return np.asarray(np.cumsum(whole) / scale)
-    return np.cumsum(values)
+            total = np.cumsum(whole)
+            before = np.repeat(total[starts] - whole[starts], np.diff(starts, append=len(values)))
+            return np.asarray((total - before) / scale)
+    return np.concatenate([np.cumsum(part) for part in np.split(values, starts[1:])])
 
 
 def _month(days: FloatArray) -> FloatArray:
-    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    months = np.floor(days).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     return np.asarray(months % 12 + 1, dtype=np.float64)
 
 
@@ -315,7 +382,7 @@ def _infix(sign: str, tight: tuple[str, ...]) -> Callable[[tuple[Any, ...]], str
     return write
 
 
-_SAME = {" / ": ("*", "/"), " - ": ("+", "-")}
+_SAME = {" * ": ("/",), " / ": ("*", "/"), " + ": ("-",), " - ": ("+", "-")}
 _SUMS, _PRODUCTS = ("+", "-"), ("+", "-", "*", "/")
 
 
@@ -323,6 +390,12 @@ def _write_power(parts: tuple[Any, ...]) -> str:
     base, exponent = parts
     text = str(base) if base.op in ("column", "log", "sqrt", "abs", "max", "min") else f"({base})"
     return f"{text}^{plain_number(exponent)}" if exponent >= 0 else f"{text}^({plain_number(exponent)})"
+
+
+def _write_level(parts: tuple[Any, ...]) -> str:
+    name, value = parts
+    plain = is_day(value) or (_PLAIN_LEVEL.fullmatch(value) and plain_number(float(value)) == value)
+    return f"({quoted(name)} = {value if plain else quoted(value)})"
 
 
 def _write_within(parts: tuple[Any, ...]) -> str:
@@ -347,8 +420,8 @@ def _write_ordered(word: str) -> Callable[[tuple[Any, ...]], str]:
 
 OPERATIONS: Mapping[str, Operation] = {
     "column": Operation(_column, lambda parts: quoted(parts[0]), "s"),
-    "level": Operation(_level, lambda parts: f"({quoted(parts[0])} = {quoted(parts[1])})", "ss"),
-    "within": Operation(_within, _write_within, "s[sn][sn]s"),
+    "level": Operation(_level, _write_level, "ss"),
+    "within": Operation(_within, _write_within, "s[sn_][sn_]s"),
     "=": Operation(_folded(np.equal), lambda parts: f"({parts[0]} = {parts[1]})", "tt"),
     "number": Operation(
         lambda columns, parts: np.full(columns.n_rows, parts[0]), lambda parts: plain_number(parts[0]), "n"
@@ -367,9 +440,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "abs": Operation(_of_one(np.abs), _called("abs"), "t"),
     "month": Operation(_of_one(_month), _called("month"), "t"),
     "weekday": Operation(_of_one(_weekday), _called("weekday"), "t"),
-    "lag": Operation(lambda columns, parts: _ordered(columns, parts, _lagged), _write_ordered("lag"), "s[sn][sn]"),
+    "lag": Operation(lambda columns, parts: _ordered(columns, parts, _lagged), _write_ordered("lag"), "s[s_][s_]"),
     "cumsum": Operation(
-        lambda columns, parts: _ordered(columns, parts, _running), _write_ordered("cumsum"), "s[sn][sn]"
+        lambda columns, parts: _ordered(columns, parts, _running), _write_ordered("cumsum"), "s[s_][s_]"
     ),
 }
 """All that terms can do."""

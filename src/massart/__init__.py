@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from massart.audit import Scan as Scan
     from massart.audit import audit_table as audit_table
     from massart.audit import scan_table as scan_table
-    from massart.estimators import MassartPACRegressor, MassartRegressor, MassartReLURegressor
+    from massart.estimators import MassartPACRegressor, MassartRegressor, MassartReLURegressor, TermFeatures
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
 
@@ -24,6 +24,7 @@ __all__ = [
     "MassartReLURegressor",
     "MassartRegressor",
     "RadialIsotropy",
+    "TermFeatures",
     "__version__",
     "decompose",
     "l1_regression",
@@ -38,6 +39,7 @@ _HOME = {
     "MassartRegressor": "massart.estimators",
     "RadialIsotropy": "massart.isotropy",
     "Scan": "massart.audit",
+    "TermFeatures": "massart.estimators",
     "audit_table": "massart.audit",
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",

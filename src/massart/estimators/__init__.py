@@ -3,5 +3,6 @@
 from massart.estimators.linear import MassartRegressor
 from massart.estimators.pac import MassartPACRegressor
 from massart.estimators.relu import MassartReLURegressor
+from massart.estimators.terms import TermFeatures
 
-__all__ = ["MassartPACRegressor", "MassartReLURegressor", "MassartRegressor"]
+__all__ = ["MassartPACRegressor", "MassartReLURegressor", "MassartRegressor", "TermFeatures"]

@@ -86,7 +86,7 @@ def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], b
         raise TermError(f"the formula {t.shown(text)} has no ~ between its target and its terms")
     parser = DefaultFormulaParser()
     try:
-        source = re.sub(rf"`[^`]*`|{_DATE}", lambda found: f"`{found.group().strip('`')}`", text)
+        source = re.sub(rf"(`[^`]*`|'[^']*'|\"[^\"]*\")|({_DATE})", lambda found: found[1] or f"'{found[2]}'", text)
         _most_terms(parser.get_ast(source))
         parsed = parser.get_terms(source)
         target, right = list(parsed.lhs), list(parsed.rhs)
@@ -98,7 +98,7 @@ def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], b
     except Exception as error:  # whatever its parser stumbles over is in the text
         known = type(error).__module__.startswith("formulaic") or isinstance(error, SyntaxError)
         why = str(error).splitlines()[0] if known else "it is no formula such as total ~ qty:price + hours"
-        raise TermError(f"the formula {t.shown(text)} cannot be read: {why[:200]}") from None
+        raise TermError(f"the formula {t.shown(text)} cannot be read: {t.shown(why)}") from None
     found: list[Term] = []
     for factors in filter(None, sources):
         reader = _Reader(":".join(f"({factor})" for factor in factors), columns)
@@ -156,7 +156,7 @@ def _distinct(found: Sequence[Term], text: str) -> tuple[Term, ...]:
 
 def _near(name: str, names: Iterable[str]) -> str:
     """Return a hint for a name that is not among others."""
-    some = [other for other in names if len(other) <= _LONGEST_NAME]
+    some = [other for other in names if len(other) <= _LONGEST_NAME and other.isprintable()]
     close = difflib.get_close_matches(name, some, n=3) if len(name) <= _LONGEST_NAME else []
     if close:
         return f"did you mean {' or '.join(map(t.quoted, close))}?"
@@ -344,7 +344,7 @@ class _Reader:
     def _ordered(self, name: str, node: ast.Call) -> Term:
         options: dict[str, str | None] = {"k_by": None, "k_order": None}
         for keyword in node.keywords:
-            if keyword.arg not in options:
+            if keyword.arg not in options or options[keyword.arg] is not None:
                 raise self._error(f"{name} takes a column, by=column and order=column")
             options[keyword.arg] = self._known(keyword.value, numbers=keyword.arg == "k_order")
         if len(node.args) != 1:
@@ -366,7 +366,7 @@ class _Reader:
         sides = [node.left, *node.comparators]
         if len(sides) == 2 and isinstance(node.ops[0], ast.Eq):
             return self._equality(sides[0], sides[1], depth)
-        names = [side for side in sides if isinstance(side, ast.Name) and not t.is_day(self._text(side))]
+        names = [side for side in sides if isinstance(side, ast.Name) and side.id.startswith("n_")]
         order = all(isinstance(operator, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for operator in node.ops)
         if len(names) != 1 or not order or len(sides) > 3 or (len(sides) == 3 and sides[1] is not names[0]):
             raise self._error(_COMPARISON)

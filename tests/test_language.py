@@ -1,0 +1,353 @@
+"""What str writes of a term is read as that term, and whatever else is written is a term or one line."""
+
+from __future__ import annotations
+
+import string
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from massart.rules import terms as t
+from massart.rules.columns import Columns, Levels
+from massart.rules.language import MOST_TERMS, parse_formula, parse_terms, target_of
+from massart.rules.terms import Term, TermError
+
+NAMES = [
+    "qty",
+    "unit price",
+    "in",
+    "lambda",
+    "by",
+    "order",
+    "max",
+    "größe",
+    "2nd",
+    "a`b",
+    "n_0",
+    "x.y",
+    "",
+    "価格",
+    "if\nelse",
+]
+DATES = ["day", "date of sale", "2024-05-01"]
+TEXTS = {"region": ("north", "c d", "3", "05", "by", "2024-05-01", "-1.5"), "class": ("in", "é`è", "")}
+COLUMNS = Columns(
+    {name: np.array([1.0, 2.0, 3.0]) for name in NAMES} | {name: np.array([0.0, 9_000.0, 20_000.0]) for name in DATES},
+    {name: Levels(np.array([0, 1, 2], dtype=np.int32), levels) for name, levels in TEXTS.items()},
+    frozenset(DATES),
+)
+
+
+# --- what is written is read ------------------------------------------------------------------------------------------
+
+numbers = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False) | st.integers(-999, 999).map(float)
+days = st.dates().map(str)
+closed = st.sampled_from(["left", "right"])
+every = [*NAMES, *DATES]
+optional = st.none() | st.sampled_from([*every, *TEXTS])
+
+
+def conditions() -> st.SearchStrategy[Term]:
+    """Draw levels, and conditions on numbers and dates with one limit or two."""
+
+    def limits(ends: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, Any]]:
+        return st.tuples(ends, ends) | st.tuples(ends, st.none()) | st.tuples(st.none(), ends)
+
+    levels = [t.level(name, value) for name, values in TEXTS.items() for value in values]
+    of_numbers = st.builds(
+        lambda name, ends, side: t.within(name, *ends, side), st.sampled_from(every), limits(numbers), closed
+    )
+    of_dates = st.builds(
+        lambda name, ends, side: t.within(name, *ends, side), st.sampled_from(DATES), limits(days), closed
+    )
+    codes = st.builds(lambda name, value: t.level(name, t.plain_number(value)), st.sampled_from(NAMES), numbers)
+    one_day = st.builds(t.level, st.sampled_from(DATES), days)
+    return st.sampled_from(levels) | of_numbers | of_dates | codes | one_day
+
+
+def leaves() -> st.SearchStrategy[Term]:
+    ordered = st.builds(
+        lambda op, name, by, order: Term(op, (name, by, order)),
+        st.sampled_from(["lag", "cumsum"]),
+        st.sampled_from(every),
+        optional,
+        st.none() | st.sampled_from(every),
+    )
+    calendar = st.builds(
+        lambda op, name: Term(op, (t.column(name),)), st.sampled_from(["month", "weekday"]), st.sampled_from(DATES)
+    )
+    return st.sampled_from(every).map(t.column) | numbers.map(t.number) | conditions() | ordered | calendar
+
+
+def larger(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
+    two = st.tuples(inner, inner)
+    several = st.lists(inner, min_size=2, max_size=4)
+    return st.one_of(
+        several.map(lambda parts: t.product(*parts)),
+        several.map(lambda parts: t.total(*parts)),
+        two.map(lambda parts: Term("/", parts)),
+        two.map(lambda parts: Term("-", parts)),
+        st.builds(t.power, inner, numbers.filter(lambda value: value != 1)),
+        st.builds(lambda op, parts: Term(op, tuple(parts)), st.sampled_from(["min", "max"]), several),
+        st.builds(lambda op, part: Term(op, (part,)), st.sampled_from(["log", "sqrt", "abs"]), inner),
+        st.builds(lambda part, value: Term("=", (part, t.number(value))), inner, numbers).filter(
+            lambda term: term.parts[0].op != "column"  # type: ignore[union-attr]  # which is a level
+        ),
+    )
+
+
+@st.composite
+def some_terms(draw: st.DrawFn, depth: int = 3) -> Term:
+    """Draw a term with so many operations inside each other, or fewer."""
+    return draw(larger(some_terms(depth - 1)) if depth and draw(st.integers(0, 3)) else leaves())
+
+
+@settings(max_examples=200, deadline=None)
+@given(some_terms())
+def test_what_is_written_is_read(term: Term) -> None:
+    assert parse_terms(str(term), COLUMNS) == (term,)
+    assert Term.from_json(term.to_json()) == term
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers)
+def test_numbers_are_written_with_all_their_digits(value: float) -> None:
+    assert float(t.plain_number(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("qty*in", "qty * in"),
+        ("qty:in", "qty * in"),
+        ("-qty", "-1 * qty"),
+        ("qty^-2", "qty^(-2)"),
+        ("qty**2", "qty^2"),
+        ("qty^(1/2)", "qty^0.5"),
+        ("qty / (in / by)", "qty / (in / by)"),
+        ("qty - (in + by)", "qty - (in + by)"),
+        ("qty * (in / by)", "qty * (in / by)"),
+        ("max(0, qty-200)", "max(0, qty - 200)"),
+        ("I(qty^2)", "qty^2"),
+        ("qty <= 200", "(qty <= 200)"),
+        ("500 >= qty > 2e2", "(200 < qty <= 500)"),
+        ("200 <= qty <= 500", "(qty >= 200) * (qty <= 500)"),
+        ("1 < qty > 0", "(qty > 1) * (qty > 0)"),
+        ("day < 2024-05-01", "(day < 2024-05-01)"),
+        ("2024-01-01 <= day < 2024-05-01", "(2024-01-01 <= day < 2024-05-01)"),
+        ("(day = 2024-05-01)", "(day = 2024-05-01)"),
+        ("(region = 'c d')", "(region = `c d`)"),
+        ("(region = 3)", "(region = 3)"),
+        ("(region = `05`)", "(region = `05`)"),
+        ("(qty = 3.0)", "(qty = 3)"),
+        ("(weekday(day) = 6)", "(weekday(day) = 6)"),
+        ("(by = 3)", "(by = 3)"),
+        ("lag(qty, by = region, order=day)", "lag(qty, by=region, order=day)"),
+    ],
+)
+def test_people_write_terms_in_several_ways(text: str, written: str) -> None:
+    (term,) = parse_terms(text, COLUMNS)
+    assert str(term) == written
+
+
+def test_a_category_stands_for_its_levels() -> None:
+    levels = len(TEXTS["region"])
+    assert len(parse_terms("qty:region", COLUMNS)) == levels
+    assert len(parse_terms("qty:region:class", COLUMNS)) == levels * 3
+    assert parse_terms("qty:(region:class)", COLUMNS) == parse_terms("qty:region:class", COLUMNS)
+    assert [str(term) for term in parse_terms("C(qty)", COLUMNS)] == ["(qty = 1)", "(qty = 2)", "(qty = 3)"]
+    assert str(parse_terms("C(month(day))", COLUMNS)[0]) == "(month(day) = 1)"
+    assert str(parse_terms("C(day)", COLUMNS)[0]) == "(day = 1970-01-01)"
+    assert parse_terms("qty, qty, `qty`", COLUMNS) == (t.column("qty"),)
+
+
+# --- what is no term is one line, soon --------------------------------------------------------------------------------
+
+HOSTILE = {
+    "__import__('os').system('true')": "'.' has no meaning",
+    "exec('1')": "no function 'exec'",
+    "[x for x in qty]": "no meaning",
+    "lambda: qty": None,
+    "(qty := 3)": "no list of terms",
+    "qty if in else by": "no list of terms",
+    "f'{qty}'": "no list of terms",
+    "qty.real": "no meaning",
+    "": "no list of terms",
+    "   ": "no list of terms",
+    ",": "no list of terms",
+    "\0": "no meaning",
+    "`a\0\nb`": "no column",
+    "`qty": "no meaning",
+    "qty in": "no list of terms",
+    "qty`in`": "no list of terms",
+    "2qty": "no list of terms",
+    "(" * 5_000: "no list of terms",
+    "(" * 150 + "qty" + ")" * 150: None,
+    "-" * 3_000 + "qty": "no list of terms|too deeply",
+    "-" * 60 + "qty": "too deeply",
+    "log(" * 60 + "qty" + ")" * 60: "too deeply",
+    "qty" + "*qty" * 4_000: "no list of terms|factors",
+    "qty" + "*qty" * 600: "factors",
+    "qty" + "+qty" * 600: "too deeply",
+    "qty" + "/qty" * 30: "too deeply",
+    "x" * 19_999: "no column",
+    "x" * 20_001: "20,001 characters",
+    "qty^qty": "exponent must be a number",
+    "9^9^9^9^9^9": "too large",
+    "qty^(1/0)": "too large, or none",
+    "1e999": "too large",
+    "9" * 400: "too large",
+    "9" * 9_000: "no list of terms",
+    "(qty = 1e999)": "too large",
+    "(qty > 1e999)": "too large",
+    "foo(qty)": "no function 'foo'; there are min, max",
+    "mx(qty, 2)": "did you mean max",
+    "quantity": "no column 'quantity'",
+    "qtz": "did you mean qty",
+    "(region = nowhere)": "no level 'nowhere'; there are north",
+    "(region = nort)": "did you mean north",
+    "(qty = abc)": "holds numbers, not 'abc'",
+    "(qty = in)": "holds numbers, not 'in'",
+    "(region > 3)": "holds text",
+    "(qty > 2024-05-01)": "holds no dates",
+    "(day > 2024-02-30)": "no date such as",
+    "(day > qty)": "one column and numbers",
+    "(qty > 1 > 0)": "one column and numbers",
+    "(1 < 2)": "one column and numbers",
+    "qty < in": "one column and numbers",
+    "qty = in = by": "one column and numbers",
+    "(3 = qty)": "a level is written",
+    "region^2": "levels of a category can only be multiplied",
+    "max(region, 2)": "levels of a category can only be multiplied",
+    "lag(region)": "holds text",
+    "lag(qty*in)": "a column is expected",
+    "lag('qty')": "a column is expected",
+    "lag(qty, 2)": "takes one column",
+    "lag(qty, by=3)": "a column is expected",
+    "lag(qty, n=3)": "lag takes one column",
+    "lag(qty, by=region, by=class)": "takes a column, by=column and order=column",
+    "max(*qty, 2)": "only columns",
+    "min(qty)": "min takes 2 arguments or more",
+    "log(qty, in)": "log takes 1 argument",
+    "C(qty, in)": "C takes 1 argument",
+    "month(qty)": "takes a column of dates",
+    "C(log(0 * qty))": "no value in some rows",
+    "'qty'": "only columns",
+    "((qty, in), by)": "only columns",
+    ":".join(["region"] * 12): "more than 2,000 terms",
+    ",".join(["region:class"] * 500): "more than 2,000 terms",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:30]))
+def test_hostile_terms_are_one_line(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _one_line(lambda: parse_terms(text, COLUMNS), HOSTILE[text])
+
+
+def _one_line(read: Any, match: str | None) -> None:
+    start = time.perf_counter()
+    if match is None:
+        assert read()
+    else:
+        with pytest.raises(TermError, match=match) as caught:
+            read()
+        message = str(caught.value)
+        assert message.isprintable()
+        assert len(message) < 400
+    assert time.perf_counter() - start < 3
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([*"qty in by -+*/^:<>=(),`'1.e9", "max(", "lag(", "C(", "region", "day", "2024-05-01", "é"])
+    )
+)
+def test_any_text_is_terms_or_one_line(words: list[str]) -> None:
+    assert _terms_or_line("".join(words))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet=string.printable + "é\0²５"))
+def test_any_characters_are_terms_or_one_line(text: str) -> None:
+    assert _terms_or_line(text)
+
+
+def _terms_or_line(text: str) -> bool:
+    try:
+        return bool(parse_terms(text, COLUMNS))
+    except TermError as error:
+        return str(error).isprintable()
+
+
+def test_as_many_terms_as_can_be_fitted_are_read() -> None:
+    columns = Columns({f"c{j}": np.ones(2) for j in range(MOST_TERMS + 1)})
+    names = list(columns.numbers)
+    assert len(parse_terms(",".join(names[:-1]), columns)) == MOST_TERMS
+    with pytest.raises(TermError, match="more than 2,000 terms"):
+        parse_terms(",".join(names), columns)
+
+
+# --- formulas ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "terms", "constant"),
+    [
+        ("total ~ qty:in + qty:C(region)", "total", "qty*in, qty:region", True),
+        ("total ~ qty*in - 1", "total", "qty, in, qty*in", False),
+        ("total ~ 0 + (qty + in)^2", "total", "qty, in, qty*in", False),
+        ("total ~ I(qty^2) + max(0, qty - 200)", "total", "qty^2, max(0, qty - 200)", True),
+        ("total ~ I(day >= 2024-05-01):qty", "total", "(day >= 2024-05-01)*qty", True),
+        ("total ~ I(region = north) + I(200 < qty)", "total", "(region = north), (qty > 200)", True),
+        ("`the total~` ~ `unit price`:qty + lag(`unit price`, by=region)", "the total~", "`unit price`*qty, "
+         "lag(`unit price`, by=region)", True),
+    ],
+)  # fmt: skip
+def test_formulas_are_terms_in_other_words(text: str, target: str, terms: str, constant: bool) -> None:
+    pytest.importorskip("formulaic", reason="formulaic is not installed: formulas are optional")
+    found = parse_formula(text, COLUMNS)
+    assert (found[0], set(found[1]), found[2]) == (target, set(parse_terms(terms, COLUMNS)), constant)
+    assert target_of(text) == target
+
+
+HOSTILE_FORMULAS = {
+    "qty*in": "has no ~",
+    "": "has no ~",
+    "~ qty": "no formula such as",
+    "y ~": "no terms",
+    "y ~ 1": "no terms",
+    "y + x ~ qty": "needs one column on the left",
+    "y ~ qty ~ in": "cannot be read",
+    "y ~ qty | in": "no formula such as",
+    "y ~ .": "cannot be read",
+    "y ~ [qty ~ in]": "cannot be read",
+    "y ~ {__import__('os').system('true')}": "'.' has no meaning",
+    "y ~ exec('1')": "no function 'exec'",
+    "y ~ qty.__class__": "cannot be read",
+    "y ~ \0": "cannot be read",
+    "y ~ quantity": "no column 'quantity'",
+    "y ~ C(region, Treatment)": "C takes 1 argument",
+    "y ~ 1e999:qty": "cannot be read",
+    "y ~ (qty + in + by)^99999999999": "more than 2,000 terms",
+    "y ~ qty" + "^9" * 3_000: "more than 2,000 terms|no formula",
+    "y ~ " + ":".join(f"(a{j} + b{j})" for j in range(900)): "more than 2,000 terms|no formula",
+    "y ~ " + "*".join(f"a{j}" for j in range(40)): "more than 2,000 terms",
+    "y ~ (" + "+".join(f"a{j}" for j in range(1_500)) + ")^3": "more than 2,000 terms",
+    "y ~ " + "+".join(f"a{j}" for j in range(2_500)): "more than 2,000 terms",
+    "y ~ " + "(" * 5_000: "cannot be read",
+    "y ~ " + "x" * 20_001: "characters",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_FORMULAS, ids=lambda text: ascii(text[:30]))
+def test_hostile_formulas_are_one_line(text: str) -> None:
+    pytest.importorskip("formulaic", reason="formulaic is not installed: formulas are optional")
+    _one_line(lambda: parse_formula(text, COLUMNS), HOSTILE_FORMULAS[text])

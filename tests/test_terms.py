@@ -157,11 +157,11 @@ def test_terms_without_a_coefficient_are_not_looked_at() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("1 / x", "too large in row 2"),
-        ("x^400", "too large in row 1"),
+        ("1 / x", "infinite in row 2"),
+        ("x^400", "infinite in row 1"),
         ("0 / x", "no value in row 2"),
         ("log(x - 1)", "no value in row 2"),
-        ("log(x)", "too large in row 2"),
+        ("log(x)", "infinite in row 2"),
         ("sqrt(-x)", "no value in row 1"),
         ("(1 - x)^0.5", "no value in row 1"),
         ("lag(x)", "no value in row 1"),

@@ -82,8 +82,7 @@ def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], b
         raise TermError("formulas need the package formulaic: pip install 'massart[formula]'; or use --terms") from None
     if len(text) > _LONGEST:
         raise TermError(f"the formula has {len(text):,} characters, more than {_LONGEST:,}")
-    if "~" not in text:
-        raise TermError(f"the formula {t.shown(text)} has no ~ between its target and its terms")
+    target_of(text)
     parser = DefaultFormulaParser()
     try:
         source = re.sub(rf"(`[^`]*`|'[^']*'|\"[^\"]*\")|({_DATE})", lambda found: found[1] or f"'{found[2]}'", text)
@@ -137,6 +136,8 @@ def _source(factor: Any) -> str:
 
 def target_of(text: str) -> str:
     """Return the column on the left of ~."""
+    if "~" not in text:
+        raise TermError(f"the formula {t.shown(text)} has no ~ between its target and its terms")
     quoted = re.match(r"\s*`([^`]*)`\s*~", text)
     return quoted.group(1) if quoted else text.partition("~")[0].strip()
 

@@ -76,5 +76,5 @@ class TermMatrix:
             finite = np.isfinite(values)
             if not finite.all():
                 row = int(np.argmin(finite))
-                what = "is too large" if np.isinf(values[row]) else "has no value"
+                what = "is infinite" if np.isinf(values[row]) else "has no value"
                 raise TermError(f"the term {term} {what} in row {row + 1:,} of those that are judged")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from massart import MassartRegressor
-from massart.agreement import levels
+from massart.agreement import Level, levels
 from massart.certificate import geometry_of, wide
 from massart.certificate.support import is_weak_by_chance, measure_support
 from massart.exact import normal_equations
+from massart.link import IDENTITY
+from massart.recover import Options, propose
 from massart.recover.polish import least_squares
+from massart.rows import Sample
 from massart.search import reweighted
 
 N, D = 4_000, 150
@@ -131,3 +136,16 @@ def test_given_values_by_updates_are_those_of_least_squares(rng, monkeypatch):
             plain = equations.formula(fixed), equations.uncertainty(fixed, 3.0)
         np.testing.assert_allclose(quick[0], plain[0], rtol=1e-13, atol=1e-15)
         np.testing.assert_allclose(quick[1], plain[1], rtol=1e-9)
+
+
+def test_no_search_where_a_majority_follows_l1_regression_within_rounding(rng, monkeypatch):
+    X = np.round(rng.lognormal(2, 1, (600, 6)), 2)
+    y = np.round(X @ rng.standard_normal(6), 2)
+    y[:150] = rng.permutation(y[:150])
+    sample = Sample(X, y, None, np.arange(len(y)))
+    monkeypatch.setattr(
+        sys.modules["massart.recover.propose"], "search_rows", lambda *_: pytest.fail("there is nothing to search for")
+    )
+    found = propose(sample, levels("auto", X, y), IDENTITY, Options(rng))
+    assert found.agreement.level is Level.LABEL
+    assert found.rows.agree[150:].all()

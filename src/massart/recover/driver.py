@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, DECISIVE, LAST_PLACE, Agreement, Level, Mark, Marks, levels, tally
+from massart.agreement import AGREES, DECISIVE, LAST_PLACE, Agreement, Level, Mark, Marks, levels, tally, verify
 from massart.certificate import Certificate, Support, geometry_of, noisy_certificate
 from massart.certificate.support import is_weak_by_chance, weak_row_weights
 from massart.isotropy import decompose
@@ -29,8 +29,8 @@ from massart.progress import Callback, silent
 from massart.recover.judge import PLAIN, PLURALITY, Assumption, Formula, Judges, beyond_mode, judge, measure_support_of
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
-from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
-from massart.recover.shorten import shorten
+from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, is_between, propose
+from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample
 from massart.search import reweighted
@@ -66,6 +66,10 @@ QUICK_SAMPLE_PER_COLUMN, QUICK_SAMPLE = 6, 2_000
 
 LOOKS, SMALL_LOOKS = 6, 3
 """Most times that rows are looked at where support is weak, and where the whole table was looked at."""
+
+MANY_COLUMNS = 64
+"""Of so many columns some direction is weak by chance: a majority is not worth a search for another formula, which
+takes the longest there, but only L1 regression."""
 
 MOST_EXACT_ROWS, MOST_NOISY_ROWS = 5_000, 20_000
 """Rows that tell exact numbers and the shortest form of a formula, and those that an estimate from noisy rows takes."""
@@ -330,6 +334,8 @@ class _Driver:
                 if self._is_barren(best) or look >= most or size >= n or rounds == 0:
                     break
                 sample, is_last = self._drawn(finding, size, best), False
+                if finding.X.shape[1] >= MANY_COLUMNS and 2 * best.weight > float(finding.counts.sum()):
+                    early = 0
             else:
                 size = min(2 * size, n)
                 is_last = hopeless or size * WORTH_SAMPLING > n
@@ -393,8 +399,11 @@ class _Driver:
         known = self._levels(rows)
         found = []
         for level in [level for level in known if level.label <= 1.001 * start.half_width] or known[:1]:
-            w, seen = polish(rows.X, rows.y, rows.counts, start.coef, level.uncapped, self.link)
+            w, seen = start.coef, verify(rows.X, rows.y, start.coef, level.uncapped, self.link)
+            if not level.rounded:  # known within rounding only
+                w, seen = polish(rows.X, rows.y, rows.counts, w, level.uncapped, self.link)
             found.append(Proposal(w, level, seen, float(rows.counts[seen.agree].sum())))
+        found = [proposal for proposal in found if not is_between(proposal, rows.counts)] or found
         most = max(proposal.weight for proposal in found)
         tightest = next(proposal for proposal in found if proposal.weight >= KEPT * most)
         return self._counted(finding, tightest)
@@ -408,7 +417,7 @@ class _Driver:
             return None
         w = reweighted(finding.X, finding.y)
         sample = self._drawn(finding, max(QUICK_SAMPLE_PER_COLUMN * d, QUICK_SAMPLE), None)
-        proposal = propose(sample, self._levels(sample), self.link, self.options, first=w)
+        proposal = propose(sample, self._levels(sample), self.link, replace(self.options, rounds=0), first=w)
         if 2 * proposal.weight <= len(sample.index):
             return None
         answer = self._counted(finding, proposal)
@@ -434,7 +443,9 @@ class _Driver:
         if formula.agreement.rounded and formula.agreement.level is not Level.NOISE:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
             coef, _ = polish(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
-        short = shorten(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
+        short = Shortened(coef)
+        if found.decided > min(self.rows.n_columns + 1, PLURALITY * float(finding.counts.sum())):  # else there is none
+            short = shorten(rows.X, rows.y, rows.counts, coef, formula.agreement, self.link)
         agree = formula.agreement.agree(rows.X, rows.y, short.coef, self.link)
         coef, fractions = snap(rows.X, rows.y, agree, short.coef, formula.agreement, self.link)
         coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, found.if_exact, self.link)

@@ -14,7 +14,7 @@ chance gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -43,6 +43,9 @@ exceed it if labels were computed in many steps. And no more than half lie in th
 
 HIDDEN = 100.0
 """Half-widths that every term has at least, where labels are taken to be computed in many steps."""
+
+FINE = 1_000.0
+"""Half units of rounding in the spread of labels, at which few agree by chance."""
 
 NEARLY_ALL = 0.8
 """Share of the rows that are little off a majority at a tighter level, which a looser one explains at least."""
@@ -123,6 +126,8 @@ def propose(
     unit = float(np.exp2(np.frexp(np.abs(y).max())[1]))
     inner = Link(link.lower / unit, link.upper / unit, link.slope)
     problem = _Task(X, y / unit, counts, inner, pieces or (), options, None if first is None else first / unit)
+    if first is None and len(levels) > 1 and link.invertible:
+        problem = problem.begun(levels, unit)
     best: Proposal | None = None
     for level in levels:
         if best is not None and not _crowded(best, y, level, counts):
@@ -200,6 +205,13 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
     return bool(few and UNITS_IN_SPREAD * float(np.median(t)) <= high - low)
 
 
+def is_between(answer: Proposal, counts: FloatArray) -> bool:
+    """Tell whether a formula lies between two others: most rows are on the edges of their intervals."""
+    rows = answer.rows
+    edges = rows.agree & (np.abs(rows.residuals) > PILED * rows.half_widths)
+    return answer.agreement.rounded and float(counts[edges].sum()) > EDGE * answer.weight
+
+
 def _is_more(gain: float, chance: float) -> bool:
     return bool(gain > chance + CLEAR * np.sqrt(chance) + _FEW)
 
@@ -226,20 +238,41 @@ class _Task:
     pieces: Sequence[RadialIsotropy]
     options: Options
     first: FloatArray | None = None
+    columns_too: bool = True  # whether nothing else is looked for even where columns are rounded
 
     def solve(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
         """Return the polished formula that fits the most weight of rows at this level."""
-        w = self._by_pieces(agreement, start) if self.first is None else self.first
+        known = self.first is not None and (self.columns_too or not agreement.inputs)
+        w = self.first if known and self.first is not None else self._by_pieces(agreement, start)
         w, found = polish(self.X, self.y, self.counts, w, agreement, self.link)
         if start is not None and agreement.level is not Level.EXACT:  # the tighter answer may lie in every interval
             other, its = polish(self.X, self.y, self.counts, start, agreement, self.link)
             if self._weight(its.agree) > self._weight(found.agree):
                 w, found = other, its
-        if self.options.rounds != 0 and self.first is None:
+        if self.options.rounds != 0:
             w, found = self._improve(w, found, agreement)
         if not self.link.invertible:
             w = self._or_nothing(w, found, agreement)
         return w
+
+    def begun(self, levels: Sequence[Agreement], unit: float) -> _Task:
+        """Return the task with an answer to begin with, where one serves several levels.
+
+        L1 regression gives the same at all of them: where a majority follows it at one, a search at another finds
+        nothing, at the highest cost. And where labels are rounded so little that hardly any agrees by chance, what
+        agrees exactly is found within rounding, too: one search serves both.
+        """
+        scaled = [level.uncapped.scaled(unit) for level in levels]
+        w = replace(self, options=replace(self.options, rounds=0))._by_pieces(scaled[0], None)
+        for level in scaled:
+            _, found = polish(self.X, self.y, self.counts, w, level, self.link)
+            if 2 * self._weight(found.agree) > self.counts.sum() + len(w):
+                return replace(self, first=w)
+        low, high = np.percentile(self.y, [25, 75])
+        fine = [one for one in scaled if one.level is Level.LABEL and one.label * FINE <= high - low]
+        if not fine or self.options.rounds == 0:
+            return self
+        return replace(self, first=self._by_pieces(fine[-1], None), columns_too=False)
 
     def _weight(self, agree: BoolArray) -> float:
         return float(self.counts[agree].sum())

@@ -29,7 +29,7 @@ from massart.progress import Callback, silent
 from massart.recover.judge import PLAIN, PLURALITY, Assumption, Formula, Judges, beyond_mode, judge, measure_support_of
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
-from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, is_between, propose
+from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample
@@ -77,8 +77,9 @@ MOST_EXACT_ROWS, MOST_NOISY_ROWS = 5_000, 20_000
 MOST_EXACT_NUMBERS, EXACT_ROWS_PER_COLUMN = 1_000_000, 5
 """The first are fewer where there are many columns: so many numbers, or rows a column."""
 
-KEPT = 0.98
-"""Share of the rows that a tighter level keeps at least, of those that follow a known formula at a looser one."""
+KEPT, ROUNDED = 0.98, 1.1
+"""Share of the rows that an exact formula keeps at least, of those that a rounded one explains; and half-widths that
+rows are off it at most, if rounding is behind it."""
 
 SHUFFLES, PLENTY = 2, 10
 """How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
@@ -400,13 +401,23 @@ class _Driver:
         found = []
         for level in [level for level in known if level.label <= 1.001 * start.half_width] or known[:1]:
             w, seen = start.coef, verify(rows.X, rows.y, start.coef, level.uncapped, self.link)
-            if not level.rounded:  # known within rounding only
-                w, seen = polish(rows.X, rows.y, rows.counts, w, level.uncapped, self.link)
-            found.append(Proposal(w, level, seen, float(rows.counts[seen.agree].sum())))
-        found = [proposal for proposal in found if not is_between(proposal, rows.counts)] or found
-        most = max(proposal.weight for proposal in found)
-        tightest = next(proposal for proposal in found if proposal.weight >= KEPT * most)
-        return self._counted(finding, tightest)
+            tries = [Proposal(w, level, seen, float(rows.counts[seen.agree].sum()))]
+            if not level.rounded:  # known within rounding only, and so is a constant
+                shifts = (-start.half_width, 0.0, start.half_width) if (rows.X[:, -1] == 1).all() else (0.0,)
+                for shift in shifts:
+                    shifted = np.append(w[:-1], w[-1] + shift)
+                    v, seen = polish(rows.X, rows.y, rows.counts, shifted, level.uncapped, self.link)
+                    tries.append(Proposal(v, level, seen, float(rows.counts[seen.agree].sum())))
+            found.append(max(tries, key=lambda proposal: proposal.weight))
+        exact, *looser = found
+        for proposal in looser:
+            # Rows that are more than a half-width off an exact formula of a majority are wrong, and not rounded.
+            gained = proposal.rows.agree & ~exact.rows.agree
+            rounded = gained & (np.abs(exact.rows.residuals) <= ROUNDED * proposal.rows.half_widths)
+            majority = 2 * exact.weight > rows.counts.sum()
+            if exact.weight < KEPT * proposal.weight and (not majority or 2 * rounded.sum() > gained.sum()):
+                return self._counted(finding, proposal)
+        return self._counted(finding, exact)
 
     def _quick(self, finding: Sample, rounds: int) -> _Found | None:
         """Return the formula of many rows that a majority follows, if it is found at little cost."""

@@ -205,13 +205,6 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
     return bool(few and UNITS_IN_SPREAD * float(np.median(t)) <= high - low)
 
 
-def is_between(answer: Proposal, counts: FloatArray) -> bool:
-    """Tell whether a formula lies between two others: most rows are on the edges of their intervals."""
-    rows = answer.rows
-    edges = rows.agree & (np.abs(rows.residuals) > PILED * rows.half_widths)
-    return answer.agreement.rounded and float(counts[edges].sum()) > EDGE * answer.weight
-
-
 def _is_more(gain: float, chance: float) -> bool:
     return bool(gain > chance + CLEAR * np.sqrt(chance) + _FEW)
 

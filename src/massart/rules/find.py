@@ -21,7 +21,7 @@ from massart.rules.columns import Columns
 from massart.rules.libraries import categories
 from massart.rules.matrix import TermMatrix
 from massart.rules.search import FEWEST, MARGIN, Found, draw_sheet, search
-from massart.rules.terms import Term
+from massart.rules.terms import CONDITIONS, Term
 
 ENOUGH = 0.98
 """Share of the rows that a rule of plain columns explains if nothing more is looked for."""
@@ -34,6 +34,9 @@ HOPE = 0.1
 
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
+
+LOST = 0.005
+"""Share of the rows that shorter numbers may lose."""
 
 PLAIN_SHARE = 0.5
 """Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
@@ -193,20 +196,25 @@ def _beyond(
     constant = [True] if question.intercept else []
     used = np.append(found.coef[:-1] != 0, constant).astype(bool)
     start = found.coef if question.intercept else found.coef[:-1]
-    answer = _recovered(
-        question,
-        options,
-        found.short,
-        TermMatrix(question.columns, found.short),
-        found.link,
-        looks=looks,
-        seen=found.rows,
-        parts=parts,
-        start=Start(start[used], found.half_width),
+    answer = (
+        None
+        if not found.short
+        else _recovered(
+            question,
+            options,
+            found.short,
+            TermMatrix(question.columns, found.short),
+            found.link,
+            looks=looks,
+            seen=found.rows,
+            parts=parts,
+            start=Start(start[used], found.half_width),
+        )
     )
     best = None if plain is None or plain.verdict in (Verdict.NONE, Verdict.NOISY) else plain
-    if answer.verdict is Verdict.NONE:
+    if answer is None or answer.verdict is Verdict.NONE:
         return best
+    answer = _in_short_numbers(question, options, answer, looks=looks, seen=found.rows, parts=parts)
     if not answer.verdict.certain and found.by_x:
         # The library was made of X alone: the same formula may be judged among all its terms, by all rows.
         coef, exact = np.zeros(len(start)), np.full(len(start), Fraction(0), dtype=object)
@@ -226,6 +234,67 @@ def _beyond(
     if best is None or answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)):
         return replace(answer, notices=(*answer.notices, f"The rule has {found.name}."))
     return best
+
+
+def _in_short_numbers(
+    question: Question,
+    options: Options,
+    answer: Answer,
+    *,
+    looks: float,
+    seen: NDArray[np.intp],
+    parts: Sequence[NDArray[np.intp]],
+) -> Answer:
+    """Return the same rule in shorter numbers, if hardly a row is lost.
+
+    Where many values lie in the middle of two roundings, as quarters of an hour at 29.50 do, a formula with half a cent
+    added fits as well.
+    """
+    (certificate,), (exact,) = answer.recovery.certificates, answer.recovery.fractions
+    unit, coef = certificate.agreement.unit, answer.recovery.coef[:, 0]
+    terms = [*answer.terms, *([None] if question.intercept else [])]
+    sums = [term is None or all(factor.op in CONDITIONS for factor in term.factors) for term in terms]
+    if not unit or all(
+        value is not None and (not whole or (value / Fraction(str(unit))).denominator == 1)
+        for value, whole in zip(exact, sums, strict=True)
+    ):
+        return answer
+    best = answer
+    for rounded in (np.floor, np.trunc, np.round):
+        numbers = []
+        for j, (value, known, whole) in enumerate(zip(coef, exact, sums, strict=True)):
+            if whole:
+                numbers.append(Fraction(int(rounded(value / unit + 1e-6 * np.sign(value)))) * Fraction(str(unit)))
+            elif known is not None:
+                numbers.append(known)
+            else:
+                sizes = np.abs(answer.X[:, j])
+                numbers.append(_shortest(value, 4 * unit / max(float(np.median(sizes[sizes > 0])), 1e-300)))
+        tried = _recovered(
+            question,
+            options,
+            answer.terms,
+            answer.X,
+            answer.link,
+            looks=looks,
+            seen=seen,
+            parts=parts,
+            start=Start(np.array(numbers, dtype=np.float64), fractions=tuple(numbers), agreement=certificate.agreement),
+        )
+        if tried.n_agree >= answer.n_agree - max(2, LOST * len(question.y)) and (
+            best is answer or tried.n_agree > best.n_agree
+        ):
+            best = tried
+    return best
+
+
+def _shortest(value: float, error: float) -> Fraction:
+    """Return the decimal with the fewest digits that is no farther off."""
+    for digits in range(-6, 13):
+        short = round(value, digits)
+        if abs(short - value) <= error:
+            return Fraction(f"{short:.{max(digits, 0)}f}")
+    return Fraction(value)
 
 
 def _recovered(

@@ -15,9 +15,10 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.link import Link
 from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
-from massart.rules.sheet import Fit, Sheet
+from massart.rules.sheet import Fit, Sheet, is_clear
 from massart.rules.terms import Term
 
 WINDOWS = 8
@@ -28,6 +29,9 @@ ROWS_A_TERM = 5
 
 CHANGE = 6.0
 """Rows that a change of rule has to gain, at least."""
+
+CHANCE = 1e-6
+"""How improbable it has to be that a window, chosen among many, speaks for its own rule by chance."""
 
 MOST_RULES = 6
 MOST_PARTS = 8
@@ -64,11 +68,14 @@ class Parted:
     branches : tuple of Branch
     net : float
         Rows that agree with their branch, beyond what chance and so many coefficients explain.
+    choices : int
+        Among how many borders those were chosen with rows that took no other part in the search.
     """
 
     by: str
     branches: tuple[Branch, ...]
     net: float
+    choices: int = 1
 
     @property
     def agree(self) -> BoolArray:
@@ -99,6 +106,19 @@ class Parted:
         if not _equal(sheet, None, constants, self.branches):
             found += [branch.condition for branch in self.branches[1:]]
         return tuple(found)
+
+    def limit(self, sheet: Sheet) -> tuple[Fit, Link] | None:
+        """Return the rule and its cap or floor, if one of two branches is a constant that the other one meets."""
+        if len(self.branches) != 2 or self._hinges(sheet) is None:
+            return None
+        flat, steep = sorted((branch.fit for branch in self.branches), key=lambda fit: len(fit.terms))
+        if flat.terms or len(steep.terms) == 0:
+            return None
+        value = float(flat.coef[-1])
+        labels, counts = np.unique(sheet.y[np.abs(sheet.y - value) <= sheet.half_width], return_counts=True)
+        value = float(labels[np.argmax(counts)]) if len(labels) else value
+        free = self.agree & (np.abs(sheet.y - value) > sheet.half_width)
+        return steep, Link(-np.inf, value) if np.median(sheet.y[free]) < value else Link(value, np.inf)
 
     def _hinges(self, sheet: Sheet) -> tuple[Term, ...] | None:
         """Return one slope and its changes, if the branches differ in nothing else and meet where they change."""
@@ -261,25 +281,48 @@ def _merge(sheet: Sheet, terms: Sequence[Term], parts: list[BoolArray], fits: li
         both = parts[place] | parts[place + 1]
         tried = (sheet.counted(fit.terms, fit.coef, both) for fit in fits[place : place + 2])
         best = max(tried, key=lambda fit: fit.net)
-        if best.net >= fits[place].net + fits[place + 1].net - CHANGE:
+        left, right = fits[place], fits[place + 1]
+        apart = is_clear(left, right, parts[place], CHANCE) and is_clear(right, left, parts[place + 1], CHANCE)
+        if not apart or best.net >= left.net + right.net - CHANGE:
             parts[place : place + 2] = [both]
             fits[place : place + 2] = [_refitted(sheet, terms, both, best)]
         else:
             place += 1
 
 
+def _narrowed(sheet: Sheet, by: Term, fits: tuple[Fit, Fit], last: float, first: float) -> tuple[float, float, int]:
+    """Return the two rows of the whole table between which one rule follows on another, and how many lay between."""
+    if sheet.labels is None:
+        return last, first, 0
+    z = by.evaluate(sheet.columns)
+    rows = np.flatnonzero((z > last) & (z < first))
+    if not len(rows):
+        return last, first, 0
+    rows = rows[np.argsort(z[rows], kind="stable")]
+    left, right = (sheet.agrees(fit, rows) for fit in fits)
+    gains = np.concatenate([[0], np.cumsum(left & ~right)]) - np.concatenate([[0], np.cumsum(right & ~left)])
+    z = z[rows]
+    gains[1:-1][z[1:] == z[:-1]] = gains.min() - 1
+    cut = int(np.argmax(gains))
+    below, above = z[:cut][left[:cut]], z[cut:][right[cut:]]
+    return max([last, *below.tolist()]), min([first, *above.tolist()]), len(rows)
+
+
 def _of_segments(
     sheet: Sheet, by: Term, z: FloatArray, parts: Sequence[BoolArray], fits: Sequence[Fit]
 ) -> Parted | None:
-    if any(fit.net <= 0 for fit in fits):
+    if any(fit.net <= 0 or not (part & fit.agree).any() for part, fit in zip(parts, fits, strict=True)):
         return None
     borders: list[tuple[float, str]] = []
+    choices = 1
     for place in range(len(parts) - 1):
         last = z[parts[place] & fits[place].agree].max()
         first = z[parts[place + 1] & fits[place + 1].agree].min()
         if last >= first:
             last, first = z[parts[place]].max(), z[parts[place + 1]].min()
-        borders.append(border(float(last), float(first)))
+        last, first, between = _narrowed(sheet, by, (fits[place], fits[place + 1]), float(last), float(first))
+        choices *= between + 1
+        borders.append(border(last, first, whole=str(by.parts[0]) in sheet.columns.dates))
     name = str(by.parts[0])
     branches = []
     for place, (part, fit) in enumerate(zip(parts, fits, strict=True)):
@@ -291,7 +334,7 @@ def _of_segments(
         inside = sheet.values(condition) > 0 if low_end or high_end else part
         branches.append(Branch(condition, fit, inside))
     net = sum(fit.net for fit in fits) - CHANGE * len(borders)
-    return Parted(name, tuple(branches), net)
+    return Parted(name, tuple(branches), net, choices)
 
 
 def _as_written(sheet: Sheet, name: str, value: float) -> float | str:
@@ -299,14 +342,18 @@ def _as_written(sheet: Sheet, name: str, value: float) -> float | str:
     return str(np.datetime64(round(value), "D")) if name in sheet.columns.dates else value
 
 
-def border(low: float, high: float) -> tuple[float, str]:
+def border(low: float, high: float, *, whole: bool = False) -> tuple[float, str]:
     """Return the simplest number at which a rule changes between two rows, and the side to which it belongs.
+
+    Dates are whole days, of which none is simpler than another: the first row of the new rule tells.
 
     Examples
     --------
     >>> border(19_712.3, 20_444.0), border(99.0, 100.0), border(0.21, 0.34)
     ((20000.0, 'left'), (100.0, 'left'), (0.3, 'left'))
     """
+    if whole:
+        return high, "left"
     for exponent in range(18, -12, -1):
         step = 10.0**exponent
         multiple = ceil(low / step) if ceil(low / step) * step > low else floor(low / step) + 1
@@ -360,8 +407,10 @@ def _by_levels(sheet: Sheet, terms: Sequence[Term], levels: Sequence[Term], know
     for level, part in zip(levels, parts, strict=True):
         if not part.any():
             continue
-        rule = max(rules, key=lambda rule: np.count_nonzero(rule.agree & part))
-        branches.append(Branch(level, _refitted(sheet, kept, part, rule), part))
+        own = _refitted(sheet, kept, part, max(rules, key=lambda rule: np.count_nonzero(rule.agree & part)))
+        if not is_clear(own, rules[0], part):
+            own = sheet.shortened(sheet.counted(rules[0].terms, rules[0].coef, part), part)
+        branches.append(Branch(level, own, part))
     if not 2 <= len(branches) or len(_distinct([branch.fit for branch in branches])) < 2:
         return None
     net = sum(branch.fit.net for branch in branches)

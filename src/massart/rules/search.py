@@ -111,6 +111,7 @@ class _Best:
     agree: BoolArray
     net: float
     by_labels: bool
+    choices: int = 1
 
 
 def draw_sheet(
@@ -126,7 +127,7 @@ def draw_sheet(
     rows = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
     some = columns.take(rows)
     values = np.column_stack([*(term.evaluate(some) for term in plain), np.ones(size)])
-    return Sheet(columns, rows, y[rows], label_half_width(values, y[rows], tolerance))
+    return Sheet(columns, rows, y[rows], label_half_width(values, y[rows], tolerance), y)
 
 
 def search(
@@ -208,7 +209,7 @@ class _Searching:
             best.terms,
             best.link,
             float(best.agree.mean()),
-            max(self.tried, 1),
+            max(self.tried, 1) * best.choices,
             self.sheet.rows,
             not best.by_labels,
             coef,
@@ -304,5 +305,11 @@ class _Searching:
         if found is None:
             return None
         name = f"another rule by {found.by}"
+        limit = found.limit(sheet)
+        if limit is not None:
+            fit, link = limit
+            words = "a cap" if link.lower == -math.inf else "a floor"
+            return _Best(words, fit.terms, fit.coef, link, found.agree, found.net, True)
         terms = found.terms(sheet)
-        return _Best(name, terms, sheet.refitted(terms, found.agree).coef, IDENTITY, found.agree, found.net, True)
+        coef = sheet.refitted(terms, found.agree).coef
+        return _Best(name, terms, coef, IDENTITY, found.agree, found.net, True, found.choices)

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr
 
 from massart.agreement import Level, levels
 from massart.l1 import l1_regression
@@ -21,6 +22,9 @@ from massart.rules.terms import Term
 
 NEAR = 1.25
 """Half-widths within which a row agrees with coefficients that are not exact numbers yet."""
+
+LIKELY = 1e-4
+"""How improbable it has to be that given rows speak for one rule against another by chance."""
 
 _FEWEST = 4  # rows in which a term is not zero
 _DEPENDENT = 1e-8
@@ -69,6 +73,8 @@ class Sheet:
         Their labels.
     half_width : float
         Of the interval that a label stands for.
+    labels : (N,) array, optional
+        Of all rows of the table.
     widths : (n,) array, optional
         The same for each row, where labels are transformed.
     """
@@ -77,6 +83,7 @@ class Sheet:
     rows: NDArray[np.intp]
     y: FloatArray
     half_width: float
+    labels: FloatArray | None = None
     widths: FloatArray | None = None
     _some: Columns = field(init=False, repr=False)
     _values: dict[Term, FloatArray] = field(init=False, repr=False, default_factory=dict)
@@ -134,6 +141,12 @@ class Sheet:
         ]
         return max(fits, key=lambda fit: fit.net)
 
+    def agrees(self, fit: Fit, rows: NDArray[np.intp]) -> BoolArray:
+        """Return which rows of the whole table agree with a rule."""
+        assert self.labels is not None
+        there = Sheet(self.columns, rows, self.labels[rows], self.half_width)
+        return there.counted(fit.terms, fit.coef, np.ones(len(rows), dtype=bool)).agree
+
     def shortened(self, fit: Fit, part: BoolArray) -> Fit:
         """Return the rule without the terms that hardly a row of a part needs."""
         terms, coef = list(fit.terms), fit.coef
@@ -142,16 +155,19 @@ class Sheet:
         order = np.argsort(sizes)
         for term in [terms[j] for j in order]:
             others = tuple(one for one in best.terms if one != term)
-            found = self.refitted(others, part & best.agree, part)
-            if found.net >= best.net:
+            chosen = part & best.agree
+            without = chosen & (self.values(term) == 0)  # where it says nothing the other terms stand by themselves
+            if np.count_nonzero(without) > 3 * len(best.coef):
+                chosen = without
+            found = self.refitted(others, chosen, part)
+            if found.net >= best.net or not is_clear(best, found, part):
                 best = found
         return best
 
     def refitted(self, terms: tuple[Term, ...], chosen: BoolArray, part: BoolArray | None = None) -> Fit:
         """Return the least squares of some rows, counted on a part."""
         X = self.matrix(terms)
-        scale = np.maximum(np.abs(X[chosen]).max(axis=0), _TINY)
-        w = np.linalg.lstsq(X[chosen] / scale, self.y[chosen], rcond=_RANK)[0] / scale
+        w = _least_squares(X[chosen], self.y[chosen]) if chosen.any() else np.zeros(X.shape[1])
         return self.counted(terms, w, chosen if part is None else part)
 
     def counted(self, terms: tuple[Term, ...], coef: FloatArray, part: BoolArray) -> Fit:
@@ -160,6 +176,16 @@ class Sheet:
         agree = off <= NEAR
         chance = np.count_nonzero(part & (off > NEAR) & (off <= NEAR * _SHELL)) / 2
         return Fit(terms, coef, agree, np.count_nonzero(agree & part) - chance - len(coef))
+
+
+def is_clear(own: Fit, other: Fit, part: BoolArray, chance: float = LIKELY) -> bool:
+    """Tell whether a part of the rows speaks for its own rule against another one, and not by chance.
+
+    A wrong value that many rows share is a rule, too, and somewhere it has more rows than the right one.
+    """
+    for_it = int(np.count_nonzero(part & own.agree & ~other.agree))
+    against = int(np.count_nonzero(part & other.agree & ~own.agree))
+    return bool(bdtr(against, for_it + against, 0.5) < chance)
 
 
 def _proposals(X: FloatArray, y: FloatArray, chosen: BoolArray) -> Iterator[FloatArray]:
@@ -195,9 +221,14 @@ def _polished(X: FloatArray, y: FloatArray, half_widths: FloatArray, w: FloatArr
         near = chosen & (np.abs(y - X @ w) <= widths * half_widths)
         if near.sum() <= X.shape[1]:
             break
-        scale = np.maximum(np.abs(X[near]).max(axis=0), _TINY)
-        w = np.linalg.lstsq(X[near] / scale, y[near], rcond=_RANK)[0] / scale
+        w = _least_squares(X[near], y[near])
     return w
+
+
+def _least_squares(X: FloatArray, y: FloatArray) -> FloatArray:
+    scale = np.abs(X).max(axis=0)
+    scale[scale == 0] = 1.0
+    return np.asarray(np.linalg.lstsq(X / scale, y, rcond=_RANK)[0] / scale)
 
 
 def label_half_width(X: FloatArray, y: FloatArray, tolerance: float | Literal["auto"]) -> float:

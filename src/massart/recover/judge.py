@@ -250,21 +250,27 @@ def judge(
         bound=sharing.bound,
         n_seen=None if judges.seen is None else len(judges.seen),
     )
-    if _strangers(judges, marks & AGREES > 0):
-        return replace(draft, reason=Reason.PART)
-    if sharing.proven and judges.seen is None and not _seen(rows.X, span):
+    strange = _strangers(judges, marks & AGREES > 0)
+    if sharing.proven and judges.seen is None and not strange and not _seen(rows.X, span):
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
-    if eta_max >= bound and support.alpha > 0 and resolution < np.inf:
+    if eta_max >= bound and support.alpha > 0 and resolution < np.inf and not strange:
         return replace(draft, verdict=Verdict.CONFIRMED, resolution=resolution)
     chance = shuffled() * counts.rows if shuffled is not None else 0.0
     draft = replace(draft, chance=whole(round(chance)))
     if beyond <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
         return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE)
-    if support.alpha > 0.5 and 2 * counts.agree > counts.rows:
+    if support.alpha > 0.5 and 2 * counts.agree > counts.rows and not strange:
         return replace(draft, verdict=Verdict.MAJORITY)
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
-    return replace(draft, reason=Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF)
+    return replace(draft, reason=_doubt(strange, support))
+
+
+def _doubt(strange: bool, support: Support) -> Reason:
+    """Say why a plurality is no more."""
+    if strange:
+        return Reason.PART
+    return Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF
 
 
 def _excluded(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,10 +36,14 @@ ENOUGH = 0.97
 MARGIN, FEWEST = 0.03, 5.0
 """What explains more has to explain so many more rows: a share of them, and a number."""
 
+SHUFFLES, CLEARLY = 2, 1.5
+"""How often labels are shuffled, and how many times more rows a rule has to explain than it does then."""
+
 PILE = 0.05
 """Share of labels that are alike from which a limit may be behind them."""
 
 TASK = "looking for a rule"
+_SHUFFLE_SEED = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +116,7 @@ class _Best:
     net: float
     by_labels: bool
     choices: int = 1
+    again: Callable[[Sheet], float] = lambda sheet: 0.0
 
 
 def draw_sheet(
@@ -196,7 +201,7 @@ class _Searching:
 
     def _found(self) -> Found | None:
         best = self.best
-        if not best.name:
+        if not best.name or not self._is_more_than_chance(best):
             return None
         coef = best.coef
         if not best.by_labels:
@@ -216,6 +221,18 @@ class _Searching:
             self.sheet.half_width,
         )
 
+    def _is_more_than_chance(self, best: _Best) -> bool:
+        """Tell whether far fewer rows are explained in the same way when labels are shuffled over the rows."""
+        rng = np.random.default_rng(_SHUFFLE_SEED)
+        for _ in range(SHUFFLES):
+            shuffled = replace(self.sheet, y=rng.permutation(self.sheet.y), labels=None)
+            if best.net <= CLEARLY * best.again(shuffled) + self._margin(best):
+                return False
+        return True
+
+    def _as_well(self, terms: tuple[Term, ...]) -> Callable[[Sheet], float]:
+        return lambda sheet: _net(sheet.fit(terms))
+
     def _of_fit(self, name: str, fit: Fit, *, by_labels: bool = False) -> _Best:
         return _Best(name, fit.terms, fit.coef, IDENTITY, fit.agree, fit.net, by_labels)
 
@@ -232,7 +249,9 @@ class _Searching:
         self.tried += 1
         self.names[library.name] = None
         fit = self.sheet.fit(library.terms)
-        return None if fit is None else self._of_fit(library.name, fit)
+        if fit is None:
+            return None
+        return replace(self._of_fit(library.name, fit), again=self._as_well(library.terms))
 
     def _powers(self) -> Iterator[_Best | None]:
         self.names["products of powers"] = None
@@ -263,7 +282,8 @@ class _Searching:
                     if np.count_nonzero(at) > FEWEST:
                         net = float(np.count_nonzero(agree & every)) - chance - len(short.coef) - 1
                         words = "cap" if link.upper == value else "floor"
-                        yield _Best(f"a {words}", short.terms, short.coef, link, agree, net, True)
+                        found = _Best(f"a {words}", short.terms, short.coef, link, agree, net, True)
+                        yield replace(found, again=self._as_well(best.terms))
 
     def _parts(self) -> Iterator[_Best | None]:
         """Yield rules in branches: by dates, by categories, by numbers."""
@@ -275,8 +295,7 @@ class _Searching:
         bases = [self.plain]
         if self.best.name and self.best.link is IDENTITY and not self.best.by_labels:
             found = self._found()
-            assert found is not None
-            bases.append(found.short)
+            bases += [] if found is None else [found.short]
         for base in bases:
             for one in by:
                 yield self._parted(base, one)
@@ -301,15 +320,23 @@ class _Searching:
     def _parted(self, base: tuple[Term, ...], by: Term | Sequence[Term]) -> _Best | None:
         sheet, every = self.sheet, np.ones(len(self.sheet.rows), dtype=bool)
         known = [fit for fit in (sheet.fit(base),) if fit is not None and fit.net > FEWEST]
-        found: Parted | None = parted(sheet, base, by, [sheet.shortened(fit, every) for fit in known])
+        found = parted(sheet, base, by, [sheet.shortened(fit, every) for fit in known])
         if found is None:
             return None
+
+        def again(shuffled: Sheet) -> float:
+            return max(_net(parted(shuffled, base, by)), _net(shuffled.fit(base)))
+
         name = f"another rule by {found.by}"
         limit = found.limit(sheet)
         if limit is not None:
             fit, link = limit
             words = "a cap" if link.lower == -math.inf else "a floor"
-            return _Best(words, fit.terms, fit.coef, link, found.agree, found.net, True)
+            return _Best(words, fit.terms, fit.coef, link, found.agree, found.net, True, again=again)
         terms = found.terms(sheet)
         coef = sheet.refitted(terms, found.agree).coef
-        return _Best(name, terms, coef, IDENTITY, found.agree, found.net, True, found.choices)
+        return _Best(name, terms, coef, IDENTITY, found.agree, found.net, True, found.choices, again)
+
+
+def _net(found: Fit | Parted | None) -> float:
+    return 0.0 if found is None else found.net

@@ -20,8 +20,8 @@ from massart.rows import BoolArray, FloatArray
 from massart.rules.columns import Columns
 from massart.rules.terms import Term
 
-NEAR = 1.25
-"""Half-widths within which a row agrees with coefficients that are not exact numbers yet."""
+NEAR = 0.98
+"""Half-widths within which a row agrees: less than one, so that no formula between two others has the rows of both."""
 
 LIKELY = 1e-4
 """How improbable it has to be that given rows speak for one rule against another by chance."""
@@ -33,7 +33,7 @@ _ARITHMETIC = 1e-10  # relative: what floats lose in the products of a proposal
 _SHELL = 3.0
 _TYLER_STEPS = 3  # towards radially isotropic position
 _CONCAVE_STEPS, _POWER = 12, 0.7
-_POLISH = (4.0, 2.0, NEAR, NEAR)  # half-widths within which rows are fitted again
+_POLISH = (4.0, 2.0, 1.2, 1.1)  # half-widths within which rows are fitted again
 _RANK, _TINY = 1e-12, 1e-300
 
 

@@ -31,7 +31,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from massart.demo import CHARGES, GROUP, ID, MOST_WRONG, PRICES, TARGET, make_ledger
+from plain_ledger import CHARGES, GROUP, ID, MOST_WRONG, PRICES, TARGET, make_ledger
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -23,15 +23,13 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import statistics
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import combinations, groupby, islice
@@ -46,6 +44,7 @@ from numpy.typing import NDArray
 
 import claim_families
 from claim_families import EXACT, BoolArray, Family, FloatArray, Table
+from journal import Journal, watch
 
 CLAIMS = ("PROVEN", "CONFIRMED", "MAJORITY")
 
@@ -404,7 +403,7 @@ def run(tasks: Sequence[Task], processes: int = 1) -> Iterator[list[Record]]:
         return
     waiting = iter(list(_batches(tasks)))
     context = multiprocessing.get_context("spawn")  # fresh interpreters read the number of BLAS threads
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_watch) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=watch) as pool:
         running: set[Future[list[Record]]] = set()
         while True:
             running |= {pool.submit(_attempts, batch) for batch in islice(waiting, 2 * processes - len(running))}
@@ -429,18 +428,6 @@ def _attempts(batch: Sequence[Task]) -> list[Record]:
     return [attempt(task) for task in batch]
 
 
-def _watch() -> None:
-    """End this worker when its parent is gone, however that ended."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow() -> None:
-            parent.join()
-            os._exit(1)
-
-        threading.Thread(target=follow, daemon=True).start()
-
-
 # Keep.
 
 
@@ -456,30 +443,6 @@ def read_journal(path: Path) -> dict[Task, Record]:
                     continue
                 found[record.key] = record
     return found
-
-
-class Journal:
-    """A file to which records are added; a torn last line is ended first. Without a path it keeps nothing."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._file = None if path is None else path.open("ab+")
-        if self._file is not None and self._file.tell():
-            self._file.seek(-1, os.SEEK_END)
-            if self._file.read(1) != b"\n":
-                self._file.write(b"\n")
-
-    def append(self, records: Iterable[Record]) -> None:
-        """Write records; when this returns, a kill of this process does not lose them."""
-        if self._file is not None:
-            self._file.write(b"".join(json.dumps(asdict(record)).encode() + b"\n" for record in records))
-            self._file.flush()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
 
 
 # Report.

@@ -41,8 +41,8 @@ import harness  # isort: skip
 import numpy as np
 
 import rule_families
-from claims import Journal, _watch
 from harness import MissingPeer
+from journal import Journal, watch
 from rule_families import NO_RULES, RATES, RULES, FloatArray, Table
 
 CERTAIN = ("PROVEN", "CONFIRMED")
@@ -234,7 +234,7 @@ def run(tasks: Sequence[Task], processes: int = 1, seconds: float = math.inf) ->
         yield from map(attempt, waiting)
         return
     context = multiprocessing.get_context("spawn")  # fresh interpreters read the number of BLAS threads
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_watch) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=watch) as pool:
         running: set[Future[list[Record]]] = set()
         while True:
             running |= {pool.submit(attempt, task) for task in itertools.islice(waiting, processes - len(running))}

@@ -14,7 +14,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are opti
 from massart.agreement import Agreement, Level
 from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, load_model, summary
 from massart.certificate import Verdict
-from massart.demo import CHARGES, GROUP, ID, PRICES, TARGET, make_ledger
 from massart.recover import recover
 from massart.rules import choice
 from massart.table import TableError, read_table, table_of, write_columns
@@ -451,24 +450,6 @@ def test_rows_that_cannot_be_predicted_are_empty_and_counted() -> None:
     found = apply_model(model, table_of(new))
     assert found.columns["implied"].tolist() == [pytest.approx(54.1 + 7.9 + 25 + 35), None, None]
     assert found.notices
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_price_list_of_the_demo_is_recovered(seed: int) -> None:
-    columns = make_ledger(np.random.default_rng(seed))
-    found = audit_table(columns, TARGET, id_column=ID, group_column=GROUP)
-    values = coefficients(found)
-    assert {name: values[name, None] for name in PRICES} == PRICES
-    constant = found.formula.intercept
-    assert constant is not None
-    base = constant.coef
-    assert base == CHARGES["repair"]
-    assert {n: base + values["service", n] for n in CHARGES if n != "repair"} == {
-        n: c for n, c in CHARGES.items() if n != "repair"
-    }
-    assert all(value == 0 for (column, _), value in values.items() if column == GROUP)
-    assert found.certificate.verdict.stands
-    assert 0.3 < found.wrong_share < 0.4
 
 
 DAMAGE: dict[str, Any] = {

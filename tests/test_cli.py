@@ -25,7 +25,7 @@ def test_the_demo_recovers_the_price_list_and_writes_its_files(
     monkeypatch.chdir(tmp_path)
     assert run(["demo"]) == 0
     out, err = capsys.readouterr()
-    assert "54 * hours + 7.9 * items + 0.42 * km + 25 * weekend + 35" in " ".join(out.split())
+    assert "+ 25 * weekend + hours * rate - 1.4 * max(0, items - 10) + 35 CONFIRMED" in " ".join(out.split())
     assert "worst of" in out
     assert "least squares" in out
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AUDIT, LEDGER, REPORT])

@@ -18,9 +18,9 @@ LEDGER, REPORT, AUDIT = "massart-ledger.csv", "massart-report.html", "massart-au
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the ledger, the report and the audit.")] = Path(),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random ledger.")] = 0,
-    rows: Annotated[int, typer.Option(min=50, help="Number of rows of the ledger.")] = 3000,
+    rows: Annotated[int, typer.Option(min=50, help="Number of rows of the ledger.")] = 8000,
 ) -> None:
-    """Make a ledger in which about a third of the totals are wrong, recover its price list, and list the wrong rows."""
+    """Make a ledger in which about a fifth of the totals are wrong, recover its price list, and list the wrong rows."""
     import numpy as np
 
     from massart.audit import audit_table
@@ -35,7 +35,7 @@ def demo(
     write_columns(ledger, make_ledger(np.random.default_rng(seed), rows))
     options = ["--target", TARGET, "--id", ID, "--group", GROUP, "--report", str(report), "--audit", str(audit)]
     command = shlex.join(["massart", "fit", str(ledger), *options])
-    typer.echo(f"A ledger of {rows:,} jobs, about a third of its totals wrong: {harmless(ledger)}", err=True)
+    typer.echo(f"A ledger of {rows:,} jobs, about a fifth of its totals wrong: {harmless(ledger)}", err=True)
     typer.echo(f"$ {harmless(command)}", err=True)
     found = audit_table(ledger, TARGET, id_column=ID, group_column=GROUP)
     tell_notices(found)
@@ -53,9 +53,12 @@ def _comparison(found: Audit) -> Iterator[str]:
 
     from massart.cli.text import table
 
-    X, formula = found.design.X, found.formula
-    squares = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), found.given, rcond=None)[0]
+    formula = found.formula
+    shown = [j for j, term in enumerate(formula.terms) if term.is_shown]
+    values = [found.X[:, j] for j in shown] + [np.ones(len(found.given))]
+    squares = np.linalg.lstsq(np.column_stack(values), found.given, rcond=None)[0]
+    terms = [formula.all_terms[j] for j in [*shown, -1]]
     yield ""
-    yield "What least squares makes of the same rows:"
-    rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(formula.all_terms, squares, strict=True)]
+    yield "What least squares makes of the same rows and terms:"
+    rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(terms, squares, strict=True)]
     yield from table([("term", "recovered", "least squares"), *rows])

@@ -15,7 +15,7 @@ from massart.cli import run
 from massart.cli.demo import REPORT
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 1000, 1440
+WIDTH, HEIGHT = 1000, 1690
 SECTIONS = "section:has(#coefficients), section:has(#groups), section:has(#about)"
 
 

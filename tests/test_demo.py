@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -50,3 +53,14 @@ def test_ids_are_distinct_and_the_same_seed_gives_the_same_ledger() -> None:
     first, again, other = (make_ledger(np.random.default_rng(seed), 300) for seed in (0, 0, 1))
     assert len(set(first[ID])) == 300
     assert first[TARGET] == again[TARGET] != other[TARGET]
+
+
+def test_the_readme_shows_what_is_printed() -> None:
+    pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+    from massart.cli.layout import lines
+
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```\n(total = .*?)```", readme, re.DOTALL)
+    found = audit_table(make_ledger(np.random.default_rng(0)), TARGET, id_column=ID, budget=600)
+    printed = list(lines(found))
+    assert [line for line in shown.splitlines() if line not in printed] == ["..."]

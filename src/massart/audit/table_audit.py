@@ -373,6 +373,8 @@ def audit_table(
         raise ValueError(f"wrong_at_most must be between 0 and 1, got {wrong_at_most}")
     if not 0 <= budget < float("inf"):
         raise ValueError(f"budget must be a number of seconds, got {budget}")
+    if tolerance != "auto" and not 0 <= tolerance < float("inf"):
+        raise ValueError(f"tolerance must be finite and not negative, got {tolerance}")
     target = _target(target, formula)
     table = source if isinstance(source, Table) else table_of(source)
     if error_unit == target:

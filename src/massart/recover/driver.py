@@ -78,8 +78,8 @@ MOST_EXACT_NUMBERS, EXACT_ROWS_PER_COLUMN = 1_000_000, 5
 """The first are fewer where there are many columns: so many numbers, or rows a column."""
 
 KEPT, ROUNDED = 0.98, 1.1
-"""Share of the rows that an exact formula keeps at least, of those that a rounded one explains; and half-widths that
-rows are off it at most, if rounding is behind it."""
+"""Share of the rows that an exact formula keeps at least, of those that a rounded one explains; and half-widths beyond
+which no rounding is behind it."""
 
 SHUFFLES, PLENTY = 2, 10
 """How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
@@ -411,11 +411,12 @@ class _Driver:
             found.append(max(tries, key=lambda proposal: proposal.weight))
         exact, *looser = found
         for proposal in looser:
-            # Rows that are more than a half-width off an exact formula of a majority are wrong, and not rounded.
+            # Rows a unit off an exact formula of a majority are wrong: the other formula lies between two.
             gained = proposal.rows.agree & ~exact.rows.agree
-            rounded = gained & (np.abs(exact.rows.residuals) <= ROUNDED * proposal.rows.half_widths)
+            off = np.abs(exact.rows.residuals) / np.maximum(proposal.rows.half_widths, 1e-300)
+            wrong = gained & (off > ROUNDED) & (off <= 2 * ROUNDED)
             majority = 2 * exact.weight > rows.counts.sum()
-            if exact.weight < KEPT * proposal.weight and (not majority or 2 * rounded.sum() > gained.sum()):
+            if exact.weight < KEPT * proposal.weight and not (majority and 2 * wrong.sum() > gained.sum()):
                 return self._counted(finding, proposal)
         return self._counted(finding, exact)
 

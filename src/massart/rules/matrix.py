@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, row_blocks
 from massart.rules.columns import Columns
 from massart.rules.terms import Term, TermError
 
@@ -46,11 +46,8 @@ class TermMatrix:
         return found
 
     def __matmul__(self, w: FloatArray) -> FloatArray:
-        """Return the products with coefficients; terms whose coefficient is zero are not looked at."""
-        total = np.zeros(len(self))
-        for j in np.flatnonzero(w):
-            total += self[:, int(j)] * w[j]
-        return total
+        """Return the products with coefficients, the same as those of the whole matrix."""
+        return np.concatenate([np.zeros(0), *(self[rows] @ w for rows in row_blocks(*self.shape))])
 
     def _values(self, term: Term, some: Columns, rows: Any) -> FloatArray:
         return self._ready[term][rows] if term in self._ready else term.evaluate(some)

@@ -33,6 +33,9 @@ CHANGE = 6.0
 CHANCE = 1e-6
 """How improbable it has to be that a window, chosen among many, speaks for its own rule by chance."""
 
+SIMPLE = 0.98
+"""Share of the rows that simple thresholds keep."""
+
 MOST_RULES = 6
 MOST_PARTS = 8
 
@@ -132,14 +135,14 @@ class Parted:
         choices = [_meetings(sheet, by, *pair) for pair in zip(self.branches, self.branches[1:], strict=False)]
         if not all(choices):
             return None
-        # Simple thresholds first, as long as no more than a row is lost to the finest.
+        # Simple thresholds first, as long as hardly a row is lost to the finest.
         chosen = [values[-1] for values in choices]
         most = self._fitting(sheet, by, others, chosen)
         for place, values in enumerate(choices):
             for value in values:
                 tried = [*chosen[:place], value, *chosen[place + 1 :]]
                 rows = self._fitting(sheet, by, others, tried)
-                if rows >= most - 1:
+                if rows >= SIMPLE * most:
                     chosen, most = tried, max(most, rows)
                     break
         return (by, *others, *(t.hinge(self.by, value) for value in chosen))

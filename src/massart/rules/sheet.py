@@ -131,20 +131,25 @@ class Sheet:
 
         None where there are too few rows for so many terms.
         """
+        chosen = np.ones(len(self.rows), dtype=bool) if part is None else part
+        if not chosen.any():
+            return None
         kept = self.independent(terms, part)
         X, widths = self.matrix(kept), self.half_widths()
-        chosen = np.ones(len(X), dtype=bool) if part is None else part
         if chosen.sum() < 2 * X.shape[1]:
             return None
-        fits = [
-            self.counted(kept, _polished(X, self.y, widths, w, chosen), chosen) for w in _proposals(X, self.y, chosen)
-        ]
-        return max(fits, key=lambda fit: fit.net)
+        with np.errstate(all="ignore"):  # numbers near the end of what floats hold have no quick answer
+            try:
+                found = [_polished(X, self.y, widths, w, chosen) for w in _proposals(X, self.y, chosen)]
+            except (np.linalg.LinAlgError, ValueError):
+                return None
+        fits = [self.counted(kept, w, chosen) for w in found if np.isfinite(w).all()]
+        return max(fits, key=lambda fit: fit.net, default=None)
 
     def agrees(self, fit: Fit, rows: NDArray[np.intp]) -> BoolArray:
-        """Return which rows of the whole table agree with a rule."""
+        """Return which rows of the whole table agree with a rule whose coefficients are not exact numbers yet."""
         assert self.labels is not None
-        there = Sheet(self.columns, rows, self.labels[rows], self.half_width)
+        there = Sheet(self.columns, rows, self.labels[rows], 2 * self.half_width)
         return there.counted(fit.terms, fit.coef, np.ones(len(rows), dtype=bool)).agree
 
     def shortened(self, fit: Fit, part: BoolArray) -> Fit:
@@ -172,7 +177,8 @@ class Sheet:
 
     def counted(self, terms: tuple[Term, ...], coef: FloatArray, part: BoolArray) -> Fit:
         """Return a rule with the rows that agree with it; what counts is those of a part."""
-        off = np.abs(self.y - self.matrix(terms) @ coef) / self.half_widths()
+        with np.errstate(all="ignore"):
+            off = np.abs(self.y - self.matrix(terms) @ coef) / np.maximum(self.half_widths(), _TINY)
         agree = off <= NEAR
         chance = np.count_nonzero(part & (off > NEAR) & (off <= NEAR * _SHELL)) / 2
         return Fit(terms, coef, agree, np.count_nonzero(agree & part) - chance - len(coef))

@@ -49,7 +49,7 @@ before = peak()
 printed = io.StringIO()
 start = time.perf_counter()
 with contextlib.redirect_stdout(printed):
-    status = run(["fit", sys.argv[1], "--target", "y", "--json", *sys.argv[2:]])
+    status = run(["fit", sys.argv[1], "--target", "y", "--terms", "columns", "--json", *sys.argv[2:]])
 seconds = time.perf_counter() - start
 found = json.loads(printed.getvalue())
 print(json.dumps({"seconds": seconds, "peak": peak(), "before": before, "status": status, "found": found}))

@@ -165,7 +165,7 @@ def test_auto_takes_the_relu_where_the_rows_certify_it(seed: int) -> None:
     assert found.certificate.verdict.stands
     assert any("taken as 0" in notice for notice in found.notices)
     assert str(audit_table(relu_columns(seed), "y", model="relu").formula) == str(found.formula)
-    linear = audit_table(relu_columns(seed), "y", model="linear")
+    linear = audit_table(relu_columns(seed), "y", model="linear", terms="columns")
     order = list(Verdict)
     assert order.index(found.certificate.verdict) < order.index(linear.certificate.verdict)
     assert not linear.formula.clipping
@@ -228,7 +228,7 @@ def test_a_relu_is_fitted_only_where_it_can_help(labels: Any, kinds: list[str], 
         return recover(*arguments, link=link, **options)
 
     monkeypatch.setattr(choice, "recover", spy)
-    audit_table({"x": x, "y": labels(x, rng).astype(float)}, "y")
+    audit_table({"x": x, "y": labels(x, rng).astype(float)}, "y", terms="columns")
     assert asked == kinds
 
 

@@ -521,7 +521,7 @@ BROKEN_MODELS: dict[str, tuple[Callable[[str], str | bytes], list[str]]] = {
     "a list": (lambda _: "[1, 2]", ["m.json", "no model"]),
     "other JSON": (lambda _: '{"hours": 3}', ["m.json", "no model"]),
     "nested without end": (lambda _: "[" * 100_000, ["m.json", "no model"]),
-    "of the future": (lambda saved: saved.replace('"version": 2', '"version": 3'), ["m.json", "version 3"]),
+    "of the future": (lambda saved: saved.replace('"version": 3', '"version": 4'), ["m.json", "version 4"]),
     "without terms": (lambda saved: saved.replace('"terms"', '"words"'), ["m.json", "damaged", "terms"]),
     "a coefficient of text": (lambda saved: saved.replace('"coef": 3.0', '"coef": "3"'), ["m.json", "coef"]),
     "an infinite coefficient": (lambda saved: saved.replace('"coef": 3.0', '"coef": 1e999'), ["m.json", "coef"]),

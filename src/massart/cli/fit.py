@@ -116,6 +116,8 @@ def fit(
         check_outputs([file], paths)
     with bars(in_bytes=True) as draw:
         table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+    for name in target or []:
+        table.column(name)  # a wrong name is told before any work
     statuses, results = [0], []
     for one, paths in named.items():
         with spinner("Fitting") as draw:

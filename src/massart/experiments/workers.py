@@ -59,7 +59,7 @@ def run_tasks(experiment: Experiment[Any], seed: int, tasks: Sequence[Task], job
 
 def _prepare() -> None:
     """Set up a worker: one thread, no warnings of peers, no complaint at Ctrl-C, and no life after its parent's."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # for libraries that are loaded from now on
     threadpool_limits(1)  # for those that are loaded already

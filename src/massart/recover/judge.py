@@ -294,12 +294,12 @@ def _excluded(
 def _strangers(judges: Judges, agree: BoolArray) -> bool:
     """Tell whether there is a part of the rows, by X alone, of which clearly most break the rule.
 
-    There some label is wrong with a probability above what is assumed, or another rule holds.
+    There some label is wrong with a probability above one half, or another rule holds.
     """
     for codes in judges.parts:
         rows = np.bincount(codes)
         right = np.bincount(codes, agree, minlength=len(rows))
-        chance = bdtr(right, rows, 1 - judges.assumption.wrong_at_most)
+        chance = bdtr(right, rows, 0.5)
         if np.any((rows >= FEWEST_STRANGERS) & (chance < STRANGE / max(len(rows) * len(judges.parts), 1))):
             return True
     return False

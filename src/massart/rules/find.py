@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import Verdict
-from massart.link import Link
+from massart.link import RELU, Link
 from massart.progress import Callback, silent
 from massart.recover import Assumption, Recovery, Start
 from massart.rows import ArrayRows, FloatArray
@@ -31,6 +31,9 @@ WINDOWS = 8
 
 HOPE = 0.1
 """Share of the rows that a first glance at the plain columns explains if they are looked at closely before all else."""
+
+CLEAR = 0.4
+"""Share of the rows from which on a first glance has seen the rule, and a thorough look does not take long."""
 
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
@@ -143,29 +146,41 @@ def find_rule(question: Question, options: Options) -> Answer:
     parts = parts_of(question.columns)
 
     def of_columns(patience: bool | int) -> Answer:
-        looks = 1.0 if options.seconds <= 0 else 1 / PLAIN_SHARE
+        looks = 1.0 if options.seconds <= 0 or options.model == "relu" else 1 / PLAIN_SHARE
         given = question.plain, question.X, options.model
         return _recovered(question, options, *given, looks=looks, parts=parts, patience=patience)
 
-    if options.seconds <= 0:
+    if options.seconds <= 0 or options.model == "relu":
         return of_columns(patience=True)
     rng = np.random.default_rng(options.seed)
     sheet = draw_sheet(question.columns, question.plain, question.y, options.tolerance, rng)
     known = [fit for fit in (sheet.fit(question.plain),) if fit is not None]
     plain: Answer | None = None
     if any(fit.net > HOPE * len(sheet.rows) for fit in known):
-        plain = of_columns(patience=True)
+        plain = of_columns(patience=max(fit.net for fit in known) > CLEAR * len(sheet.rows) or PATIENCE)
         if plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y):
             return plain
         if plain.verdict not in (Verdict.NONE, Verdict.NOISY):
             every = np.ones(len(sheet.rows), dtype=bool)
             known.append(sheet.counted(question.plain, _with_constant(plain.recovery, question), every))
     options.announce(plain)
-    result = search(sheet, question.plain, known, options.seconds, options.callback)
+    result = search(
+        sheet,
+        question.plain,
+        known,
+        options.seconds,
+        brief=plain is not None and plain.verdict.certain,
+        linear=options.model == "linear",
+        callback=options.callback,
+    )
     searched = f"Looked beyond the plain columns for {', '.join(result.searched)}."
     if not result.complete:
         searched += f" The time of {options.seconds:g} s ended before all was tried."
-    best = None if result.found is None else _beyond(question, options, result.found, plain, parts)
+    best = None
+    if result.found is not None and result.found.link == RELU and set(result.found.short) <= set(question.plain):
+        best = plain if plain is not None and plain.link == RELU else of_columns(patience=True)
+    elif result.found is not None:
+        best = _beyond(question, options, result.found, plain, parts)
     if best is None:
         best = of_columns(patience=PATIENCE) if plain is None else plain
     return replace(best, notices=(*best.notices, searched))
@@ -232,7 +247,8 @@ def _beyond(
         )
         answer = judged if judged.verdict.certain else answer
     if best is None or answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)):
-        return replace(answer, notices=(*answer.notices, f"The rule has {found.name}."))
+        what = "Values below zero are taken as 0." if found.link == RELU else f"The rule has {found.name}."
+        return replace(answer, notices=(*answer.notices, what))
     return best
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, Progress, silent
@@ -32,6 +33,9 @@ MOST_ROWS, SHARE, WHOLE = 1_000, 0.5, 600
 
 ENOUGH = 0.97
 """Share of the rows from which on nothing more is looked for."""
+
+BRIEF = 150
+"""Libraries that are tried where the plain columns have a certain rule, which other rows break."""
 
 MARGIN, FEWEST = 0.03, 5.0
 """What explains more has to explain so many more rows: a share of them, and a number."""
@@ -136,7 +140,14 @@ def draw_sheet(
 
 
 def search(
-    sheet: Sheet, plain: Sequence[Term], known: Sequence[Fit], seconds: float, callback: Callback = silent
+    sheet: Sheet,
+    plain: Sequence[Term],
+    known: Sequence[Fit],
+    seconds: float,
+    *,
+    brief: bool = False,
+    linear: bool = False,
+    callback: Callback = silent,
 ) -> Search:
     """Look for terms in which a rule explains more rows than in the plain columns.
 
@@ -149,18 +160,31 @@ def search(
         Rules of the plain columns.
     seconds : float
         Time that it may take.
+    brief : bool
+        Whether the plain columns have a rule already, and only simple terms are tried beside it.
+    linear : bool
+        Whether caps and floors are out of the question.
     callback : callable
     """
-    return _Searching(sheet, tuple(plain), known, seconds, callback).run()
+    with threadpool_limits(1, user_api="blas"):  # the matrices are small
+        return _Searching(sheet, tuple(plain), known, seconds, brief, linear, callback).run()
 
 
 class _Searching:
     """One search: the best so far, the clock, what was tried."""
 
     def __init__(
-        self, sheet: Sheet, plain: tuple[Term, ...], known: Sequence[Fit], seconds: float, callback: Callback
+        self,
+        sheet: Sheet,
+        plain: tuple[Term, ...],
+        known: Sequence[Fit],
+        seconds: float,
+        brief: bool,
+        linear: bool,
+        callback: Callback,
     ) -> None:
         self.sheet, self.plain, self.callback = sheet, plain, callback
+        self.brief, self.linear = brief, linear
         self.end = time.monotonic() + seconds
         self.names: dict[str, None] = {}
         self.tried, self.late = 0, False
@@ -171,9 +195,10 @@ class _Searching:
 
     def run(self) -> Search:
         """Try one thing after the other, until the rows are explained or the time is over."""
-        made = libraries(self.sheet.columns, self.plain)
+        made = libraries(self.sheet.columns, self.plain)[: BRIEF if self.brief else None]
         total, done = len(made) + self._n_parts(made), 0
-        for step in (self._limits(self.best), self._libraries(made), self._powers(), self._parts(), self._groups(made)):
+        steps = [self._limits(self.best), self._libraries(made), self._powers(), self._parts()]
+        for step in steps if self.brief else [*steps, self._groups(made)]:
             for candidate in step:
                 done += 1
                 self.callback(Progress(TASK, done, max(total - done, 0), 0.0))
@@ -189,7 +214,7 @@ class _Searching:
     def _n_parts(self, made: Sequence[Library]) -> int:
         columns = self.sheet.columns
         by = len(columns.numbers) + len(categories(columns))
-        pairs = sum(library.name == PAIRS for library in made)
+        pairs = 0 if self.brief else sum(library.name == PAIRS for library in made)
         return 2 * by + pairs * (2 + len(categories(columns)) + len(columns.dates))
 
     def _margin(self, candidate: _Best) -> float:
@@ -261,6 +286,8 @@ class _Searching:
     def _limits(self, best: _Best) -> Iterator[_Best | None]:
         """Yield the best rule with a cap or a floor where many labels are alike."""
         sheet, every = self.sheet, np.ones(len(self.sheet.rows), dtype=bool)
+        if self.linear:
+            return
         self.names["caps and floors"] = None
         labels, counts = np.unique(sheet.y, return_counts=True)
         for place in np.argsort(-counts, kind="stable")[:3]:
@@ -298,7 +325,8 @@ class _Searching:
             bases += [] if found is None else [found.short]
         for base in bases:
             for one in by:
-                yield self._parted(base, one)
+                also = (one,) if isinstance(one, Term) and one not in base and one.parts[0] not in columns.dates else ()
+                yield self._parted((*base, *also), one)
 
     def _groups(self, made: Sequence[Library]) -> Iterator[_Best | None]:
         """Yield rules in branches whose terms are products of two columns."""
@@ -328,7 +356,7 @@ class _Searching:
             return max(_net(parted(shuffled, base, by)), _net(shuffled.fit(base)))
 
         name = f"another rule by {found.by}"
-        limit = found.limit(sheet)
+        limit = None if self.linear else found.limit(sheet)
         if limit is not None:
             fit, link = limit
             words = "a cap" if link.lower == -math.inf else "a floor"

@@ -124,7 +124,8 @@ class Sheet:
 
     def half_widths(self) -> FloatArray:
         """Return the half-width of each label, floats included."""
-        return self.half_width + _ARITHMETIC * np.abs(self.y) if self.widths is None else self.widths
+        widths = self.half_width + _ARITHMETIC * np.abs(self.y) if self.widths is None else self.widths
+        return np.maximum(widths, _TINY)
 
     def fit(self, terms: Sequence[Term], part: BoolArray | None = None) -> Fit | None:
         """Return the rule in these terms that many rows follow, found on a part of the rows and counted there.
@@ -178,7 +179,7 @@ class Sheet:
     def counted(self, terms: tuple[Term, ...], coef: FloatArray, part: BoolArray) -> Fit:
         """Return a rule with the rows that agree with it; what counts is those of a part."""
         with np.errstate(all="ignore"):
-            off = np.abs(self.y - self.matrix(terms) @ coef) / np.maximum(self.half_widths(), _TINY)
+            off = np.abs(self.y - self.matrix(terms) @ coef) / self.half_widths()
         agree = off <= NEAR
         chance = np.count_nonzero(part & (off > NEAR) & (off <= NEAR * _SHELL)) / 2
         return Fit(terms, coef, agree, np.count_nonzero(agree & part) - chance - len(coef))

@@ -195,7 +195,8 @@ def plates() -> dict[str, Any]:
 @pytest.mark.slow
 def test_the_better_verdict_decides_and_no_verdict_is_edited() -> None:
     columns = plates()
-    found, relu, linear = (audit_table(columns, "y", model=kind) for kind in ("auto", "relu", "linear"))
+    kinds = ("auto", "relu", "linear")
+    found, relu, linear = (audit_table(columns, "y", model=kind, terms="columns") for kind in kinds)
     order = list(Verdict)
     assert order.index(relu.certificate.verdict) < order.index(linear.certificate.verdict)
     assert found.formula == relu.formula

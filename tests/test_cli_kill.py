@@ -108,7 +108,7 @@ def make_table(path: Path, n_rows: int = N_ROWS) -> None:
 
 def arguments() -> list[str]:
     outputs = ["--audit", AUDIT, "--fixed", FIXED, "--save", MODEL, "--report", REPORT]
-    return ["fit", "t.csv", "--target", "total", *outputs]
+    return ["fit", "t.csv", "--target", "total", "--terms", "columns", *outputs]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import massart
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "statsmodels", "matplotlib")
 _ONLY_SHOWS = (
-    *("audit/", "cli/", "demo.py", "estimators/", "formula.py", "report/", "table/", "certificate/words.py"),
+    *("audit/", "cli/", "demo.py", "estimators/", "rules/", "report/", "table/", "certificate/words.py"),
     *("experiments/drawing.py", "experiments/page.py"),
 )
 """Packages and modules that cannot change a trial."""

@@ -20,7 +20,7 @@ from massart.rules.choice import Choice, Kind
 from massart.rules.columns import Columns
 from massart.rules.libraries import categories
 from massart.rules.matrix import TermMatrix
-from massart.rules.search import FEWEST, MARGIN, Found, draw_sheet, search
+from massart.rules.search import FEWEST, MARGIN, PILE, Found, draw_sheet, search
 from massart.rules.terms import CONDITIONS, Term
 
 ENOUGH = 0.98
@@ -156,8 +156,10 @@ def find_rule(question: Question, options: Options) -> Answer:
     sheet = draw_sheet(question.columns, question.plain, question.y, options.tolerance, rng)
     known = [fit for fit in (sheet.fit(question.plain),) if fit is not None]
     plain: Answer | None = None
-    if any(fit.net > HOPE * len(sheet.rows) for fit in known):
-        plain = of_columns(patience=max(fit.net for fit in known) > CLEAR * len(sheet.rows) or PATIENCE)
+    piled = options.model == "auto" and np.mean(sheet.y == 0) >= PILE  # a limit at zero may be behind these
+    if piled or any(fit.net > HOPE * len(sheet.rows) for fit in known):
+        seen = max((fit.net for fit in known), default=0.0) > CLEAR * len(sheet.rows)
+        plain = of_columns(patience=seen or PATIENCE)
         if plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y):
             return plain
         if plain.verdict not in (Verdict.NONE, Verdict.NOISY):

@@ -46,8 +46,18 @@ class TermMatrix:
         return found
 
     def __matmul__(self, w: FloatArray) -> FloatArray:
-        """Return the products with coefficients, the same as those of the whole matrix."""
-        return np.concatenate([np.zeros(0), *(self[rows] @ w for rows in row_blocks(*self.shape))])
+        """Return the products with coefficients; beyond plain columns, terms without one are not looked at."""
+        chosen, used = self, np.asarray(w)
+        if not all(term.is_column for term in self.terms):
+            places = np.flatnonzero(w)
+            chosen, used = self.only([self.terms[j] for j in places]), used[places]
+        return np.concatenate([np.zeros(0), *(chosen[rows] @ used for rows in row_blocks(*self.shape))])
+
+    def only(self, terms: Sequence[Term]) -> TermMatrix:
+        """Return the columns of some of the terms."""
+        found = TermMatrix(self._columns, ())
+        found.terms, found.shape, found._ready = tuple(terms), (self.shape[0], len(terms)), self._ready
+        return found
 
     def _values(self, term: Term, some: Columns, rows: Any) -> FloatArray:
         return self._ready[term][rows] if term in self._ready else term.evaluate(some)

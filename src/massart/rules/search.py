@@ -198,7 +198,10 @@ class _Searching:
         made = libraries(self.sheet.columns, self.plain)[: BRIEF if self.brief else None]
         total, done = len(made) + self._n_parts(made), 0
         steps = [self._limits(self.best), self._libraries(made), self._powers(), self._parts()]
-        for step in steps if self.brief else [*steps, self._groups(made)]:
+        steps += [] if self.brief else [self._groups(made)]
+        for step in steps:
+            if step is steps[-1] and not self.brief and self.best.name and 2 * self.best.agree.mean() > 1:
+                break  # rules on parts of the rows were looked for already
             for candidate in step:
                 done += 1
                 self.callback(Progress(TASK, done, max(total - done, 0), 0.0))

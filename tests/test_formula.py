@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import recover
 from massart.rows import ArrayRows
+from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand, compose, pieces, write_number
-from massart.rules.terms import column, level, quoted
+from massart.rules.language import parse_terms
+from massart.rules.matrix import TermMatrix
+from massart.rules.terms import column, level, product, quoted
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=12)
 
@@ -124,3 +127,36 @@ def test_the_pieces_of_a_formula_make_the_formula(text: str) -> None:
 
 def test_a_formula_breaks_before_each_sign() -> None:
     assert pieces("y = 2 * `a + b` - 3 * c + 1") == ["y = 2 * `a + b`", "- 3 * c", "+ 1"]
+
+
+FACTORS = ["qty", "price", "discount", "vat"]
+
+
+@given(st.lists(st.sampled_from(FACTORS), min_size=1, max_size=4, unique=True), st.data())
+def test_factors_that_are_taken_out_leave_the_formula_as_it_is(names: list[str], data: st.DataObject) -> None:
+    def summand(factors: tuple[str, ...], value: Fraction) -> Summand:
+        return Summand(product(*map(column, factors)), float(value), value, 0.0, True)
+
+    first, *others = names
+    terms = {(first,): Fraction(data.draw(st.integers(1, 9)))}
+    for other in others:  # (1 + ratio * other) on all that is there
+        ratio = data.draw(st.sampled_from([Fraction(1), Fraction(-1), Fraction(-1, 100), Fraction(1, 3)]))
+        terms |= {(*factors, other): ratio * value for factors, value in terms.items()}
+    formula = Formula("y", tuple(summand(*pair) for pair in terms.items()), None, IDENTITY, noisy=False)
+    rng = np.random.default_rng(0)
+    columns = Columns({name: rng.uniform(1, 9, 5) for name in FACTORS})
+    (read,) = parse_terms(str(formula).removeprefix("y = "), columns)
+    np.testing.assert_allclose(
+        read.evaluate(columns), formula.predict(TermMatrix(columns, [s.term for s in formula.terms]))
+    )
+
+
+def test_a_discount_is_written_as_people_write_it() -> None:
+    pay = (column("qty"), column("price"))
+    terms = (
+        Summand(product(*pay), 1.0, Fraction(1), 0.0, True),
+        Summand(product(*pay, column("discount")), -1.0, Fraction(-1), 0.0, True),
+        term("weight", "0.35"),
+    )
+    formula = Formula("amount", terms, Summand(None, 12.0, Fraction(12), 0.0, True), IDENTITY, noisy=False)
+    assert str(formula) == "amount = qty * price * (1 - discount) + 0.35 * weight + 12"

@@ -38,7 +38,7 @@ CLEAR = 0.4
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
 
-LOST = 0.005
+LOST = 0.01
 """Share of the rows that shorter numbers may lose."""
 
 PLAIN_SHARE = 0.5

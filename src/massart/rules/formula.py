@@ -20,7 +20,7 @@ from massart.certificate.words import INTERCEPT
 from massart.link import Link
 from massart.rows import FloatArray
 from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term, quoted
+from massart.rules.terms import CONDITIONS, Term, quoted
 
 SHOWN_DIGITS = 10
 ESTIMATE_DIGITS = 5
@@ -29,6 +29,7 @@ _PIECES = re.compile(r"`[^`]*`|[^`]+|`")
 _BETWEEN_TERMS = re.compile(r" (?=[+-] )")
 _MOST_PLACES = 12
 _LARGEST_IN_FULL = 10**15
+_RATIOS = (Fraction(1), Fraction(1, 100))  # of a factor 1 + ratio * term: rates and percentages
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +165,33 @@ class Formula:
             yield "at most", self.link.upper
 
     def _sum(self, most_terms: int | None) -> Iterator[str]:
-        digits = ESTIMATE_DIGITS if self.noisy else SHOWN_DIGITS
         written = [term for term in self.all_terms if term.coef != 0]
         if not written:
             yield "0"
-        for place, term in enumerate(written[:most_terms]):
+        groups = factored(written)
+        for place, group in enumerate(groups[:most_terms]):
+            first = group.terms[0]
+            minus = len(group.terms) == 1 and first.coef < 0
+            yield (" - " if minus else " + ") if place else "-" * minus
+            text = "".join(self._plain(group.terms)) if len(group.terms) > 1 else "".join(self._sized(first))
+            yield f"({text})" if len(group.terms) > 1 else text
+            for term, ratio in group.factors:
+                sign, size = ("-" if ratio < 0 else "+"), write_number(abs(float(ratio)), abs(ratio))
+                yield f" * (1 {sign} {'' if size == '1' else f'{size} * '}{term})"
+        if most_terms is not None and len(groups) > most_terms:
+            yield f" + {len(groups) - most_terms} more terms"
+
+    def _plain(self, terms: Sequence[Summand]) -> Iterator[str]:
+        for place, term in enumerate(terms):
             sign = "-" if term.coef < 0 else "+"
             yield f" {sign} " if place else "-" * (sign == "-")
-            exact = None if term.exact is None else abs(term.exact)
-            yield from self._product(term, write_number(abs(term.coef), exact, digits, term.standard_error))
-        if most_terms is not None and len(written) > most_terms:
-            yield f" + {len(written) - most_terms} more terms"
+            yield from self._sized(term)
+
+    def _sized(self, term: Summand) -> Iterator[str]:
+        """Write a summand without its sign."""
+        exact = None if term.exact is None else abs(term.exact)
+        digits = ESTIMATE_DIGITS if self.noisy else SHOWN_DIGITS
+        yield from self._product(term, write_number(abs(term.coef), exact, digits, term.standard_error))
 
     def _product(self, term: Summand, size: str) -> Iterator[str]:
         if term is self.intercept:
@@ -184,6 +201,62 @@ class Formula:
             yield f"{size} * "
         text = str(term.term)
         yield f"({text})" if term.term is not None and term.term.op in ("+", "-") else text
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of a formula: a sum of terms times factors ``1 + ratio * term``."""
+
+    terms: tuple[Summand, ...]
+    factors: tuple[tuple[Term, Fraction], ...] = ()
+
+
+def factored(written: Sequence[Summand]) -> list[Group]:
+    """Take out factors such as 1 - discount, where that is exact and shortens the formula.
+
+    Examples
+    --------
+    >>> from massart.rules.terms import column, product
+    >>> pay, less = product(column("qty"), column("price")), column("discount")
+    >>> sum_ = [Summand(pay, 1.0, Fraction(1), 0, True), Summand(product(pay, less), -1.0, Fraction(-1), 0, True)]
+    >>> [(group.terms[0].label, [str(ratio) for _, ratio in group.factors]) for group in factored(sum_)]
+    [('qty * price', ['-1'])]
+    """
+    known = {_factors(term): term for term in written if term.exact is not None}
+    for candidate in dict.fromkeys(factor for factors in known for factor in factors):
+        if candidate.op in CONDITIONS:
+            continue
+        whole = [factors for factors in known if candidate in factors]
+        parts = [_without(factors, candidate) for factors in whole]
+        if not all(part in known for part in parts) or (len(parts) == 1 and not parts[0]):
+            continue
+        ratios = {_ratio(known[whole[k]], known[parts[k]]) for k in range(len(whole))}
+        ratio = ratios.pop()
+        if ratios or abs(ratio) not in _RATIOS:
+            continue
+        taken = {*whole, *parts}
+        inner = factored([known[part] for part in sorted(parts, key=list(known).index)])
+        others = factored([term for term in written if _factors(term) not in taken or term.exact is None])
+        if len(inner) == 1:
+            return [Group(inner[0].terms, (*inner[0].factors, (candidate, ratio))), *others]
+        if not any(group.factors for group in inner):
+            return [Group(tuple(known[part] for part in parts), ((candidate, ratio),)), *others]
+    return [Group((term,)) for term in written]
+
+
+def _factors(term: Summand) -> tuple[Term, ...]:
+    return () if term.term is None else tuple(sorted(term.term.factors, key=str))
+
+
+def _without(factors: tuple[Term, ...], one: Term) -> tuple[Term, ...]:
+    place = factors.index(one)
+    return factors[:place] + factors[place + 1 :]
+
+
+def _ratio(whole: Summand, part: Summand) -> Fraction:
+    assert whole.exact is not None
+    assert part.exact is not None
+    return whole.exact / part.exact
 
 
 def compose(

@@ -1,0 +1,108 @@
+"""Rules beyond plain columns, from tables of benchmarks/rule_families.py on seeds of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rule_families
+from massart import audit_table
+from massart.certificate import Verdict
+from massart.rules.columns import Columns
+from massart.rules.parts import border
+from massart.rules.search import draw_sheet, search
+from massart.rules.terms import column
+
+pytest.importorskip("pandas")
+
+
+def audited(family: str, rate: float, seed: int) -> tuple[Any, Any]:
+    table = rule_families.table(family, rate, seed, 900)
+    return table, audit_table(dict(table.frame), table.ledger.target, budget=600)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "product",
+        "rate-by-service",
+        "bmi",
+        "power-law",
+        "brackets-3",
+        "cap",
+        "free-above",
+        "balance",
+        "days",
+        pytest.param("groups-60-40", marks=pytest.mark.slow),
+        pytest.param("product-vat", marks=pytest.mark.slow),
+        pytest.param("by-weekday", marks=pytest.mark.slow),
+    ],
+)
+def test_the_rule_and_all_wrong_rows_are_found(family: str) -> None:
+    table, found = audited(family, 0.25, 77)
+    free = ~table.ledger.is_tied[found.design.kept]
+    off = np.abs(np.asarray(found.implied) - table.ledger.clean[found.design.kept])
+    assert (off[free] <= 0.5 * 10.0**-table.ledger.places + 1e-9).all(), str(found.formula)
+    np.testing.assert_array_equal((found.wrong | found.last_place)[free], table.wrong[found.design.kept][free])
+
+
+@pytest.mark.parametrize("family", ["noise", "counts"])
+def test_tables_without_a_rule_have_none(family: str) -> None:
+    _, found = audited(family, 0.0, 77)
+    assert found.certificate.verdict is Verdict.NONE
+    assert any("Looked beyond the plain columns" in notice for notice in found.notices)
+
+
+def test_one_branch_of_a_tariff_is_not_certain() -> None:
+    """A table whose second rule cannot be found: most rows of one level break the first, and that is said."""
+    rng = np.random.default_rng(0)
+    n = 900
+    hours, plan = rng.integers(1, 40, n) / 4, rng.choice(["a", "b"], n, p=[0.7, 0.3])
+    total = np.where(plan == "a", 54 * hours, rng.integers(10, 99_999, n) / 100)
+    found = audit_table({"hours": hours, "plan": plan.tolist(), "total": total}, "total", budget=600)
+    assert not found.certificate.verdict.certain
+    assert "another rule may hold there" in found.explanation
+
+
+def test_terms_that_labels_chose_are_confirmed_by_other_rows_only() -> None:
+    _, found = audited("brackets-3", 0.1, 5)
+    certificate = found.certificate
+    assert certificate.n_seen == 450
+    assert certificate.verdict in (Verdict.CONFIRMED, Verdict.MAJORITY)  # never PROVEN
+    assert "were chosen with the labels of 450 rows" in found.explanation
+
+
+def test_the_search_is_the_same_for_the_same_seed() -> None:
+    table = rule_families.table("tiers", 0.25, 3, 600)
+    first, again = (audit_table(dict(table.frame), table.ledger.target, budget=600) for _ in range(2))
+    assert str(first.formula) == str(again.formula)
+    np.testing.assert_array_equal(first.wrong, again.wrong)
+
+
+def test_without_time_nothing_is_found_and_that_is_said() -> None:
+    table = rule_families.table("product", 0.25, 3, 600)
+    found = audit_table(dict(table.frame), table.ledger.target, budget=1e-9)
+    assert any("ended before all was tried" in notice for notice in found.notices)
+
+
+def test_shuffled_labels_have_no_rule() -> None:
+    rng = np.random.default_rng(1)
+    numbers = {name: np.round(rng.uniform(1, 99, 500), 1) for name in "abcd"}
+    columns, plain = Columns(numbers), [column(name) for name in "abcd"]
+    y = rng.permutation(np.round(numbers["a"] * numbers["b"], 2))
+    sheet = draw_sheet(columns, plain, y, "auto", rng)
+    assert search(sheet, plain, [], 600.0).found is None
+    right = draw_sheet(columns, plain, np.round(numbers["a"] * numbers["b"], 2), "auto", rng)
+    found = search(right, plain, [], 600.0).found
+    assert found is not None
+    assert [str(term) for term in found.short] == ["a * b"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(99.0, 100.0), (19_712.3, 20_444.0), (0.211, 0.219), (-7.5, -3.2), (0.0, 5.0)]
+)
+def test_a_border_lies_between_its_rows(low: float, high: float) -> None:
+    value, _ = border(low, high)
+    assert low < value <= high

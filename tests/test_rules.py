@@ -64,6 +64,7 @@ def test_one_branch_of_a_tariff_is_not_certain() -> None:
     found = audit_table({"hours": hours, "plan": plan.tolist(), "total": total}, "total", budget=600)
     assert not found.certificate.verdict.certain
     assert "another rule may hold there" in found.explanation
+    assert any("rows with plan = b" in notice for notice in found.notices)
 
 
 def test_terms_that_labels_chose_are_confirmed_by_other_rows_only() -> None:

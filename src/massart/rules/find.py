@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -14,10 +14,11 @@ from massart.certificate import Verdict
 from massart.link import RELU, Link
 from massart.progress import Callback, silent
 from massart.recover import Assumption, Recovery, Start
-from massart.rows import ArrayRows, FloatArray
+from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules import choice
 from massart.rules.choice import Choice, Kind
 from massart.rules.columns import Columns
+from massart.rules.formula import label_of
 from massart.rules.libraries import categories
 from massart.rules.matrix import TermMatrix
 from massart.rules.search import FEWEST, MARGIN, PILE, Found, draw_sheet, search
@@ -37,6 +38,9 @@ CLEAR = 0.4
 
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
+
+FEWEST_SHARED, STRANGE_SHARE = 12, 0.8
+"""Wrong rows, at least, and the share of them that has one value in common, or of its rows that is wrong."""
 
 LOST = 0.01
 """Share of the rows that shorter numbers may lose."""
@@ -122,9 +126,15 @@ class Answer:
     notices: tuple[str, ...] = ()
 
     @property
-    def n_agree(self) -> int:
+    def agree(self) -> BoolArray:
         """Rows that agree."""
-        return int(np.count_nonzero(self.recovery.agree))
+        found: BoolArray = self.recovery.agree[:, 0]
+        return found
+
+    @property
+    def n_agree(self) -> int:
+        """How many rows agree."""
+        return int(np.count_nonzero(self.agree))
 
     @property
     def net(self) -> int:
@@ -185,7 +195,21 @@ def find_rule(question: Question, options: Options) -> Answer:
         best = _beyond(question, options, result.found, plain, parts)
     if best is None:
         best = of_columns(patience=PATIENCE) if plain is None else plain
-    return replace(best, notices=(*best.notices, searched))
+    shared = () if best.verdict in (Verdict.NONE, Verdict.NOISY) else shared_values(question.columns, best.agree)
+    return replace(best, notices=(*best.notices, *shared, searched))
+
+
+def shared_values(columns: Columns, agree: BoolArray) -> Iterator[str]:
+    """Say which values of a column most wrong rows share, or hardly a right row has."""
+    wrong = int(np.count_nonzero(~agree))
+    for levels in categories(columns):
+        for level in levels:
+            there = level.evaluate(columns) > 0
+            n, off = int(np.count_nonzero(there)), int(np.count_nonzero(there & ~agree))
+            if off >= FEWEST_SHARED and off > STRANGE_SHARE * n:
+                yield f"Of {n:,} rows with {label_of(level)}, {off:,} do not agree: another rule may hold there."
+            elif wrong >= FEWEST_SHARED and off > STRANGE_SHARE * wrong and 2 * n < len(agree):
+                yield f"Of {wrong:,} rows that do not agree, {off:,} have {label_of(level)}."
 
 
 def fit_terms(question: Question, options: Options, terms: tuple[Term, ...], matrix: TermMatrix) -> Answer:

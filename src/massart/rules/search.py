@@ -325,7 +325,7 @@ class _Searching:
         bases = [self.plain]
         if self.best.name and self.best.link is IDENTITY and not self.best.by_labels:
             found = self._found()
-            bases += [] if found is None else [found.short]
+            bases += [] if found is None else [found.short, tuple(dict.fromkeys((*self.plain, *found.short)))]
         for base in bases:
             for one in by:
                 also = (one,) if isinstance(one, Term) and one not in base and one.parts[0] not in columns.dates else ()

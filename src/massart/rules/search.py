@@ -358,7 +358,7 @@ class _Searching:
         def again(shuffled: Sheet) -> float:
             return max(_net(parted(shuffled, base, by)), _net(shuffled.fit(base)))
 
-        name = f"another rule by {found.by}"
+        name = f"tiers by {found.by}" if isinstance(by, Term) else f"a branch for each {found.by}"
         limit = None if self.linear else found.limit(sheet)
         if limit is not None:
             fit, link = limit

@@ -291,7 +291,8 @@ def _look_at(table: Table, exclude: frozenset[str]) -> _Seen:
             elif isinstance(role.entry, Category):
                 labels[name] = groups_of(table, name)[0]
             else:
-                notices.append(f"Left out {quote(name)}: {role.why or role.doubt or "scan looks at numbers"}.")
+                why = role.why or role.doubt or "scan looks at numbers and categories"
+                notices.append(f"Left out {quote(name)}: {why}.")
         except TableError as error:
             notices.append(f"Left out {quote(name)}: {error}.")
     if len(columns) < 2:

@@ -270,9 +270,9 @@ def test_a_large_table_is_recovered_from_a_sample_of_it(monkeypatch: pytest.Monk
     asked: list[int] = []
     sample = ArrayRows.sample
 
-    def spy(self: ArrayRows, size: int, rng: np.random.Generator) -> Any:
+    def spy(self: ArrayRows, size: int, rng: np.random.Generator, weights: Any = None) -> Any:
         asked.append(size)
-        return sample(self, size, rng)
+        return sample(self, size, rng, weights)
 
     monkeypatch.setattr(ArrayRows, "sample", spy)
     reg = MassartReLURegressor(random_state=0).fit(X, y)

@@ -2,7 +2,19 @@
 
 from massart.agreement.agreement import Agreement, Level, Verified, verify
 from massart.agreement.levels import levels
-from massart.agreement.marks import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Mark, Marks, speaks, tally
+from massart.agreement.marks import (
+    ACTIVE,
+    AGREES,
+    DECISIVE,
+    IMPOSSIBLE,
+    KINDS,
+    LAST_PLACE,
+    Mark,
+    Marks,
+    speaks,
+    tally,
+    tally_of,
+)
 
 __all__ = [
     "ACTIVE",
@@ -10,6 +22,7 @@ __all__ = [
     "Agreement",
     "DECISIVE",
     "IMPOSSIBLE",
+    "KINDS",
     "LAST_PLACE",
     "Level",
     "Mark",
@@ -18,5 +31,6 @@ __all__ = [
     "levels",
     "speaks",
     "tally",
+    "tally_of",
     "verify",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from massart.agreement.agreement import Agreement, Level, Verified, compare, doubt_of
 from massart.link import Link
-from massart.rows import Block, BoolArray, FloatArray
+from massart.rows import Block, BoolArray, FloatArray, Values
 
 Marks: TypeAlias = NDArray[np.uint8]
 
@@ -79,8 +79,13 @@ class Mark:
         return np.asarray(~rows.agree & (np.abs(rows.residuals) <= unit + rows.half_widths))
 
 
-def tally(marks: Marks, weights: FloatArray | None) -> FloatArray:
+def tally(marks: Values, weights: Values | None) -> FloatArray:
     """Return the weight of the rows with each combination of marks."""
+    return marks.reduce(tally_of) if weights is None else marks.reduce(tally_of, weights)
+
+
+def tally_of(marks: Marks, weights: FloatArray | None = None) -> FloatArray:
+    """Return the same for marks in memory."""
     return np.bincount(marks, weights, KINDS).astype(np.float64)
 
 

@@ -68,7 +68,7 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
         if both.any():
             there_too = X[both[kept]]
             rows = ArrayRows(there_too, given[both], intercept=formula.intercept is not None)
-            marks = rows.map(Mark(formula.coef, agreement, formula.link))
+            marks = rows.map(Mark(formula.coef, agreement, formula.link)).to_numpy()
             last_place = marks & LAST_PLACE > 0
             wrong[both] = (marks & AGREES == 0) & ~last_place
             labels = Labels(given[both], implied[both], wrong[both], last_place)

@@ -161,7 +161,9 @@ class MassartPACRegressor(Recoverer):
         self.epsilon_: Any = np.array([formula.achieved for formula in found])
         self.certificate_: Any = tuple(formula.certificate for formula in found)
         self.formula_: Any = tuple(found)
-        marks = [rows.map(Mark(formula.coef, formula.agreement, IDENTITY, j)) for j, formula in enumerate(found)]
+        marks = [
+            rows.map(Mark(formula.coef, formula.agreement, IDENTITY, j)).to_numpy() for j, formula in enumerate(found)
+        ]
         self.last_place_mask_ = np.stack(marks, axis=1) & LAST_PLACE > 0
         d, m = coef.shape[1], len(found)
         self._keep_formulas(coef.T, [(None,) * d] * m, np.full((d, m), np.nan), self.certificate_)

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.agreement import Agreement, Level, levels, tally
+from massart.agreement import Agreement, Level, levels, tally_of
 from massart.certificate import (
     EXACT_REACH,
     SLAB_REACH,
@@ -214,7 +214,7 @@ def learn_pac(
     table = Sample(rows, labels, None, np.arange(len(rows)))
     verified, marks = formula.marks(table)
     judges = Judges(table, geometry_of(rows), None, None, Assumption(), rng)
-    certificate = judge(formula, judges, tally(marks, None))
+    certificate = judge(formula, judges, tally_of(marks))
     half = np.zeros(len(rows), dtype=bool)
     half[rng.permutation(len(rows))[: len(rows) // 2]] = True
     flag = _flag(scaled[half], epsilon / 2, tol, callback)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.agreement import Agreement, levels, tally
+from massart.agreement import Agreement, levels, tally_of
 from massart.certificate import Certificate, geometry_of
 from massart.link import Link
 from massart.recover.judge import Assumption, Formula, Judges, judge
@@ -68,4 +68,4 @@ def recover_arrays(
     formula = Formula(coef, agreement, link)
     judges = Judges(sample, geometry_of(rows, sample_weight=sample.weights), None, None, Assumption(), options.rng)
     found, marks = formula.marks(sample)
-    return ArrayRecovery(coef, found.agree, agreement, judge(formula, judges, tally(marks, sample.weights)))
+    return ArrayRecovery(coef, found.agree, agreement, judge(formula, judges, tally_of(marks, sample.weights)))

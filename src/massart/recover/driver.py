@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, DECISIVE, LAST_PLACE, Agreement, Level, Mark, Marks, levels, tally, verify
+from massart.agreement import AGREES, DECISIVE, KINDS, LAST_PLACE, Agreement, Level, Mark, levels, tally, verify
 from massart.certificate import Certificate, Support, geometry_of, noisy_certificate
 from massart.certificate.support import is_weak_by_chance, weak_row_weights
 from massart.isotropy import decompose
@@ -32,7 +32,7 @@ from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
-from massart.rows import BoolArray, FloatArray, Rows, Sample
+from massart.rows import BoolArray, FloatArray, Rows, Sample, Values
 from massart.search import reweighted
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
@@ -84,6 +84,8 @@ which no rounding is behind it."""
 SHUFFLES, PLENTY = 2, 10
 """How often labels are shuffled; and how many times more rows than labels that are alike make that needless."""
 
+_FOLLOWS = np.arange(KINDS) & AGREES > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
@@ -93,12 +95,10 @@ class Recovery:
     ----------
     coef : (d, m) array
         One column for each label column; the last row is the intercept where the table has one.
-    agree : (n, m) boolean array
-        Rows that follow the formula.
-    last_place : (n, m) boolean array
-        Rows that do not, by one unit of the last place.
-    noise_rate : (m,) array
-        Share of the rows (by weight) that do not follow.
+    marks : tuple of m Values
+        What all rows are marked with, where the rows are; see :mod:`massart.agreement.marks`.
+    tallies : tuple of m (32,) arrays
+        The weight of all rows by their marks.
     certificates : tuple of m Certificate
     fractions : tuple of m tuples
         The exact value of each coefficient, a Fraction, or None where there is none.
@@ -111,14 +111,36 @@ class Recovery:
     """
 
     coef: FloatArray
-    agree: BoolArray
-    last_place: BoolArray
-    noise_rate: FloatArray
+    marks: tuple[Values, ...]
+    tallies: tuple[FloatArray, ...]
     certificates: tuple[Certificate, ...]
     fractions: tuple[tuple[Fraction | None, ...], ...]
     scale: FloatArray
     standard_errors: FloatArray
     agreements: tuple[Agreement, ...]
+
+    @property
+    def agree(self) -> BoolArray:
+        """Rows that follow the formulas, in memory: (n, m)."""
+        return self._marked(AGREES)
+
+    @property
+    def last_place(self) -> BoolArray:
+        """Rows that do not, by one unit of the last place: (n, m)."""
+        return self._marked(LAST_PLACE)
+
+    @property
+    def n_agree(self) -> FloatArray:
+        """The weight of the rows that follow: (m,)."""
+        return np.array([tally[_FOLLOWS].sum() for tally in self.tallies])
+
+    @property
+    def noise_rate(self) -> FloatArray:
+        """Share of the rows (by weight) that do not follow: (m,)."""
+        return np.array([tally[~_FOLLOWS].sum() / tally.sum() for tally in self.tallies])
+
+    def _marked(self, mark: int) -> BoolArray:
+        return np.stack([marks.to_numpy() & mark > 0 for marks in self.marks], axis=1)
 
 
 def recover(
@@ -175,9 +197,8 @@ def recover(
     outcomes = [driver.outcome(j, inliers) for j in range(rows.n_outputs)]
     return Recovery(
         coef=np.stack([outcome.coef for outcome in outcomes], axis=1),
-        agree=np.stack([outcome.marks & AGREES > 0 for outcome in outcomes], axis=1),
-        last_place=np.stack([outcome.marks & LAST_PLACE > 0 for outcome in outcomes], axis=1),
-        noise_rate=np.array([driver.noise_rate(outcome.marks) for outcome in outcomes]),
+        marks=tuple(outcome.marks for outcome in outcomes),
+        tallies=tuple(outcome.tally for outcome in outcomes),
         certificates=tuple(outcome.certificate for outcome in outcomes),
         fractions=tuple(outcome.fractions for outcome in outcomes),
         scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
@@ -214,7 +235,8 @@ class _Outcome:
 
     coef: FloatArray
     fractions: tuple[Fraction | None, ...]
-    marks: Marks
+    marks: Values
+    tally: FloatArray
     certificate: Certificate
     standard_errors: FloatArray
 
@@ -246,16 +268,15 @@ class _Driver:
         self.rows, self.link, self.tolerance, self.options = rows, link, tolerance, options
         self.start: Start | None = None
         self.inputs = True
-        self.weights: FloatArray | None = rows.weights
-        n, d = rows.n_rows, rows.n_columns
+        d = rows.n_columns
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
-        size = min(n, size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
+        size = min(size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
         judging = rows.sample(size, options.rng)
         repeated = judging.weights is not None and _is_whole(judging.weights)
         if repeated:  # as if the table had each row so often, but for what is independent
             times = np.asarray(judging.weights, dtype=np.intp)
             judging = replace(judging.take(np.repeat(np.arange(len(times)), times)), weights=None)
-        if size == n:  # by X alone, where a part of the rows holds its labels back
+        if size >= rows.n_rows:  # by X alone, where a part of the rows holds its labels back
             judging = judging.in_canonical_order(labels=link.invertible)
         _check_size(judging)
         per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
@@ -279,11 +300,6 @@ class _Driver:
         elif held_out is not None:
             geometry = geometry_of(self.finding.X, sample_weight=self.finding.weights)
             self.scouts = replace(self.judges, rows=self.finding, geometry=geometry, held_out=None)
-
-    def noise_rate(self, marks: Marks) -> float:
-        """Return the share of the weight of rows that do not agree."""
-        wrong = marks & AGREES == 0
-        return float(wrong.mean() if self.weights is None else self.weights[wrong].sum() / self.weights.sum())
 
     def outcome(self, j: int, inliers: Literal["auto", "exact", "noisy"]) -> _Outcome:
         """Return the formula of one label column."""
@@ -474,6 +490,7 @@ class _Driver:
         """Mark all rows, and judge."""
         finding, coef = self.finding.column(j), formula.coef
         marks = self._marks(formula, j)
+        counts = tally(marks, self.rows.weights)
         certificate = judge(
             formula,
             replace(
@@ -481,12 +498,12 @@ class _Driver:
                 rows=self.judges.rows.column(j),
                 held_out=None if self.judges.held_out is None else self.judges.held_out.column(j),
             ),
-            tally(marks, self.weights),
+            counts,
             thin=thin,
             shuffled=lambda: self._shuffled(finding, formula),
         )
         errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
-        return _Outcome(coef, fractions, marks, certificate, errors)
+        return _Outcome(coef, fractions, marks, counts, certificate, errors)
 
     def _levels(self, sample: Sample) -> tuple[Agreement, ...]:
         x_precision, y_precision = self.rows.precision
@@ -542,19 +559,19 @@ class _Driver:
         """Return a formula with noisy inliers, with all rows marked."""
         agreement = Agreement(Level.NOISE, label=found.reach)
         marks = self._marks(Formula(found.coef, agreement, self.link), j)
-        weight = float((marks & AGREES > 0).sum() if self.weights is None else self.weights[marks & AGREES > 0].sum())
+        counts = tally(marks, self.rows.weights)
         certificate = noisy_certificate(
-            float(self.rows.n_rows if self.weights is None else self.weights.sum()),
-            weight,
+            float(counts.sum()),
+            float(counts[_FOLLOWS].sum()),
             found.scale,
             reach=found.reach,
             rank=found.span.rank,
             undetermined=found.span.undetermined,
             undetermined_columns=found.span.groups,
         )
-        return _Outcome(found.coef, (None,) * len(found.coef), marks, certificate, found.standard_errors)
+        return _Outcome(found.coef, (None,) * len(found.coef), marks, counts, certificate, found.standard_errors)
 
-    def _marks(self, formula: Formula, j: int) -> Marks:
+    def _marks(self, formula: Formula, j: int) -> Values:
         """Return the marks of all rows of the table: one read."""
         try:
             return self.rows.map(Mark(formula.coef, formula.agreement, self.link, j))

@@ -1,4 +1,4 @@
-"""Rows: the arrays that kernels accept, and tables of rows behind three verbs (sample, reduce, map)."""
+"""Rows: the arrays that kernels accept, and tables of rows behind a few verbs (sample, take, reduce, map)."""
 
 from massart.rows.arrays import (
     BLOCK_BYTES,
@@ -12,16 +12,23 @@ from massart.rows.arrays import (
     precision_of,
     row_blocks,
 )
-from massart.rows.table import ArrayRows, Block, Rows, Sample
+from massart.rows.block import Block, Sample
+from massart.rows.memory import ArrayRows, ArrayValues
+from massart.rows.rows import Kernel, Rows, Values, total_of
+from massart.rows.stream import StreamRows
 
 __all__ = [
     "ArrayRows",
+    "ArrayValues",
     "BLOCK_BYTES",
     "Block",
     "BoolArray",
     "FloatArray",
+    "Kernel",
     "Rows",
     "Sample",
+    "StreamRows",
+    "Values",
     "block_rows",
     "check_labels",
     "check_mask",
@@ -29,4 +36,5 @@ __all__ = [
     "check_weights",
     "precision_of",
     "row_blocks",
+    "total_of",
 ]

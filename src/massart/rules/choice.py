@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, Mark
+from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, Mark, tally_of
 from massart.certificate import Verdict
 from massart.link import IDENTITY, RELU, Link
 from massart.progress import Callback, silent
@@ -109,27 +109,27 @@ def fit(
     relu = attempt(RELU, 1 - LINEAR_SHARE)
     if _worth(relu) <= _worth(linear):
         return Choice(IDENTITY, linear, "")
-    gain = int(relu.agree.sum()) - int(linear.agree.sum())
+    gain = int(relu.n_agree[0]) - int(linear.n_agree[0])
     why = f": so {gain:,} more rows follow than with no limit" if gain > 0 else ""
     return Choice(RELU, relu, f"Values below zero are taken as 0{why}.")
 
 
 def _may_be_clipped(linear: Recovery, rows: Rows) -> bool:
     """Tell whether a ReLU could say more than the linear answer."""
-    n_agree = int(linear.agree.sum())
+    n_agree = int(linear.n_agree[0])
     if n_agree == rows.n_rows:
         return False
     certificate = linear.certificates[0]
-    marks = rows.map(Mark(linear.coef[:, 0], certificate.agreement, RELU))
+    counts = rows.map(Mark(linear.coef[:, 0], certificate.agreement, RELU)).reduce(tally_of)
+    marks = np.arange(len(counts))
     if certificate.verdict.stands:
-        return bool(np.count_nonzero(marks & AGREES) > n_agree)
-    at_zero = np.count_nonzero(marks & (DECISIVE | IMPOSSIBLE) == 0)
-    negative = np.count_nonzero(marks & IMPOSSIBLE)
-    return bool(at_zero >= _PILE * len(marks) and 2 * negative <= len(marks))
+        return bool(counts[marks & AGREES > 0].sum() > n_agree)
+    at_zero, negative = counts[marks & (DECISIVE | IMPOSSIBLE) == 0].sum(), counts[marks & IMPOSSIBLE > 0].sum()
+    return bool(at_zero >= _PILE * counts.sum() and 2 * negative <= counts.sum())
 
 
 def _worth(recovery: Recovery) -> tuple[int, float]:
     """Rank what is known about an answer: by verdict, then by rows; estimates by their scale, since rows follow it."""
     verdict = recovery.certificates[0].verdict
-    size = -float(recovery.scale[0]) if verdict is Verdict.NOISY else float(recovery.agree.sum())
+    size = -float(recovery.scale[0]) if verdict is Verdict.NOISY else float(recovery.n_agree[0])
     return _RANKS[verdict], size

@@ -1,0 +1,109 @@
+"""Blocks and samples: some rows of a table, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows.arrays import BoolArray, FloatArray
+
+_HASH_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some consecutive rows of a table, where the table has them: a kernel is called with one block after the other.
+
+    Attributes
+    ----------
+    rows : (b, d) array or sparse matrix
+        Without the constant column. The array may be of any namespace: numpy, CuPy, torch.
+    y : (b, m) array
+        Labels.
+    weights : (b,) array or None
+    intercept : bool
+        Whether a constant column 1 follows the columns of `rows`.
+    """
+
+    rows: Any
+    y: Any
+    weights: Any
+    intercept: bool
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def times(self, W: FloatArray) -> FloatArray:
+        """Return the rows, with their constant column, times `W`, (d, m)."""
+        if not self.intercept:
+            return np.asarray(self.rows @ W)
+        product = np.asarray(self.rows @ W[:-1])
+        product += W[-1]
+        return product
+
+    def largest(self) -> float:
+        """Return the largest magnitude of a number in the block, NaN included; that of the constant is 1."""
+        values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
+        largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+        return max(largest, 1.0) if self.intercept else largest
+
+    def dense(self, chosen: BoolArray | None = None) -> FloatArray:
+        """Return the rows, or the chosen ones, as an array with their constant column."""
+        rows = self.rows if chosen is None else self.rows[chosen]
+        array = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
+        return np.column_stack([array, np.ones(len(array))]) if self.intercept else array
+
+    def take(self, chosen: NDArray[Any]) -> Block:
+        """Return some of the rows, by a mask or by numbers."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Block(self.rows[chosen], self.y[chosen], weights, self.intercept)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A few rows in memory.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        With the constant column, if there is one.
+    y : (n, m) or (n,) array
+    weights : (n,) array or None
+    index : (n,) array of int
+        Row numbers in the table.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray | None
+    index: NDArray[np.intp]
+
+    @property
+    def counts(self) -> FloatArray:
+        """How often each row counts."""
+        return np.ones(len(self.X)) if self.weights is None else self.weights
+
+    def column(self, j: int) -> Sample:
+        """Return the same rows with one label column."""
+        return Sample(self.X, self.y[:, j], self.weights, self.index)
+
+    def take(self, chosen: NDArray[Any]) -> Sample:
+        """Return some of the rows, by a mask or by numbers."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Sample(self.X[chosen], self.y[chosen], weights, self.index[chosen])
+
+    def in_canonical_order(self, *, labels: bool = True) -> Sample:
+        """Return the rows in an order that their own numbers decide, so that answers do not depend on that of a table.
+
+        Without `labels` these have no say: rows that are alike but for them stay in the order of the table.
+        """
+        columns = [self.X, self.y, self.counts] if labels else [self.X, self.counts]
+        numbers = np.ascontiguousarray(np.column_stack(columns) + 0.0)  # no negative zero
+        factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=numbers.shape[1], dtype=np.uint64) * 2 + 1
+        bits = numbers.view(np.uint64)
+        bits = bits ^ (bits >> np.uint64(32))
+        hashes = (bits * factors).sum(axis=1, dtype=np.uint64)
+        return self.take(np.argsort(hashes ^ (hashes >> np.uint64(29)), kind="stable"))

@@ -273,7 +273,7 @@ def test_rows_get_the_memory_of_the_caller(kind: str, monkeypatch: pytest.Monkey
     def look(rows: Any, *_: Any, **__: Any) -> None:
         raise _Seen(rows)
 
-    monkeypatch.setattr(massart.estimators.base, "ArrayRows", look)
+    monkeypatch.setattr(massart.estimators.base, "rows_of", look)
     with pytest.raises(_Seen) as caught:
         MassartRegressor().fit(given, np.zeros(given.shape[0]))
     (seen,) = caught.value.args

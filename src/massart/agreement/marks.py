@@ -79,6 +79,17 @@ class Mark:
         return np.asarray(~rows.agree & (np.abs(rows.residuals) <= unit + rows.half_widths))
 
 
+@dataclass(frozen=True, slots=True)
+class Has:
+    """Which rows have a mark: a kernel for :meth:`massart.rows.Values.map`."""
+
+    mark: int
+
+    def __call__(self, marks: Marks) -> BoolArray:
+        """Return the rows that have it."""
+        return marks & self.mark > 0
+
+
 def tally(marks: Values, weights: Values | None) -> FloatArray:
     """Return the weight of the rows with each combination of marks."""
     return marks.reduce(tally_of) if weights is None else marks.reduce(tally_of, weights)

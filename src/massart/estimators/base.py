@@ -16,11 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from massart.agreement import AGREES, LAST_PLACE, Has
 from massart.certificate import Certificate, Verdict
 from massart.link import Link
 from massart.recover import Recovery, recover
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
-from massart.rows import ArrayRows, FloatArray
+from massart.rows import FloatArray, Values, is_elsewhere, like, matrix_of, namespace_of, rows_of
 from massart.rules.formula import Formula, compose
 from massart.rules.terms import column
 
@@ -52,7 +53,8 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         Parameters
         ----------
         X : (n, d) array, SciPy sparse matrix or data frame
-            Neither copied nor converted if it is an array of numbers.
+            Neither copied nor converted if it is an array of numbers. Arrays of CuPy and torch, and those and frames of
+            Dask, stay where they are.
         y : (n,) or (n, m) array
         sample_weight : (n,) array, optional
             A row of weight c counts c times; one of weight 0 not at all.
@@ -66,10 +68,12 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         ValueError
             Naming the argument that is wrong and, where there is one, the row and the column.
         """
-        X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
-        rows = ArrayRows(
-            numbers_of(X, getattr(self, "feature_names_in_", None)), y, sample_weight, intercept=self.fit_intercept
-        )
+        if is_elsewhere(X):
+            take_names(self, X)
+        else:
+            X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
+            X = numbers_of(X, getattr(self, "feature_names_in_", None))
+        rows = rows_of(X, y, sample_weight, intercept=self.fit_intercept)
         found = recover(
             rows,
             tolerance=self.tolerance,
@@ -81,9 +85,13 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         _warn_of_doubt(found.certificates, self._names)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Return what the formula gives for the rows of `X`: (n,), or (n, m) if y had m columns."""
+    def predict(self, X: Any) -> Any:
+        """Return what the formula gives for the rows of `X`, where these are: (n,), or (n, m) if y had m columns."""
         check_is_fitted(self)
+        if is_elsewhere(X):
+            take_names(self, X, reset=False)
+            X = matrix_of(X)
+            return self._link()(X @ like(self.coef_.T, X) + like(self.intercept_, X))
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         return self._link()(np.asarray(X @ self.coef_.T + self.intercept_))
 
@@ -135,10 +143,10 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         self.intercept_standard_error_ = each(errors[-1])
         self.exact_coef_ = each(tuple(values[:-1] for values in exact))
         self.exact_intercept_ = each(tuple(values[-1] for values in exact))
-        self.inlier_mask_ = np.ascontiguousarray(found.agree[:, 0]) if one_output else found.agree
+        self.inlier_mask_ = _masks(found.marks, AGREES, one_output)
         self.noise_rate_, self.scale_ = each(found.noise_rate), each(found.scale)
         self.certificate_ = each(found.certificates)
-        self.last_place_mask_ = np.ascontiguousarray(found.last_place[:, 0]) if one_output else found.last_place
+        self.last_place_mask_ = _masks(found.marks, LAST_PLACE, one_output)
         self._keep_formulas(found.coef, found.fractions, found.standard_errors, found.certificates)
 
     def _keep_formulas(
@@ -165,6 +173,33 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def take_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
+    """Note the number of columns and their names, or compare with those of `fit`, as ``validate_data`` does."""
+    names = None if getattr(X, "columns", None) is None else np.array([*map(str, X.columns)], dtype=object)
+    if reset:
+        if X.ndim != 2:
+            raise ValueError(f"X must be a matrix (2 dimensions), got an array of {X.ndim} dimension(s)")
+        estimator.n_features_in_ = int(X.shape[1])
+        if names is not None:
+            estimator.feature_names_in_ = names
+        return
+    if int(X.shape[1]) != estimator.n_features_in_:
+        own = type(estimator).__name__
+        raise ValueError(
+            f"X has {int(X.shape[1])} features, but {own} is expecting {estimator.n_features_in_} features as input"
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and [*names] != [*known]:
+        raise ValueError("The feature names should match those that were passed during fit, in their order")
+
+
+def _masks(marks: Sequence[Values], mark: int, one_output: bool) -> Any:
+    masks = [values.map(Has(mark)).native() for values in marks]
+    if one_output:
+        return masks[0]
+    return namespace_of(masks[0]).stack(masks, axis=1)
 
 
 def generator_of(random_state: int | np.random.RandomState | None) -> np.random.Generator:

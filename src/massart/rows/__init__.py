@@ -13,7 +13,8 @@ from massart.rows.arrays import (
     row_blocks,
 )
 from massart.rows.block import Block, Sample
-from massart.rows.memory import ArrayRows, ArrayValues
+from massart.rows.memory import ArrayRows, ArrayValues, rows_of
+from massart.rows.namespace import is_elsewhere, like, matrix_of, namespace_of, to_numpy
 from massart.rows.rows import Kernel, Rows, Values, total_of
 from massart.rows.stream import StreamRows
 
@@ -34,7 +35,13 @@ __all__ = [
     "check_mask",
     "check_matrix",
     "check_weights",
+    "is_elsewhere",
+    "like",
+    "matrix_of",
+    "namespace_of",
     "precision_of",
     "row_blocks",
+    "rows_of",
+    "to_numpy",
     "total_of",
 ]

@@ -18,7 +18,8 @@ from massart.rows.arrays import (
     row_blocks,
 )
 from massart.rows.block import Block, Sample
-from massart.rows.rows import Kernel, Sum, Values
+from massart.rows.namespace import like, to_numpy
+from massart.rows.rows import Kernel, Rows, Sum, Values
 from massart.rows.sampling import Draw
 
 _BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
@@ -48,11 +49,15 @@ class ArrayValues:
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers."""
-        return np.asarray(self.array[index])
+        return to_numpy(self.array[like(index, self.array)])
+
+    def native(self) -> Any:
+        """Return the array."""
+        return self.array
 
     def to_numpy(self) -> NDArray[Any]:
-        """Return the array."""
-        return np.asarray(self.array)
+        """Return the array in memory."""
+        return to_numpy(self.array)
 
 
 def array_of(values: Values) -> Any:
@@ -169,6 +174,15 @@ class ArrayRows:
             weights = None if self._weights is None else self._weights.array[rows]
             block = Block(self._X[rows], self._y[rows], weights, self._intercept)
             yield block, *(array[rows] for array in arrays)
+
+
+def rows_of(X: Any, y: Any, sample_weight: Any = None, *, intercept: bool = False) -> Rows:
+    """Return rows of whatever kind `X` is: arrays here or on a device, sparse matrices, Dask."""
+    if hasattr(X, "__dask_graph__"):
+        from massart.rows.dask import DaskRows
+
+        return DaskRows(X, y, sample_weight, intercept=intercept)
+    return ArrayRows(X, y, sample_weight, intercept=intercept)
 
 
 def _sparse_rows(X: Any) -> Any:

@@ -44,6 +44,9 @@ class Values(Protocol):
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers, in memory."""
 
+    def native(self) -> Any:
+        """Return all values as an array of the kind that the rows came in, and where they are."""
+
     def to_numpy(self) -> NDArray[Any]:
         """Return all values in memory, in the order of the rows."""
 

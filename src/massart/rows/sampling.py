@@ -39,8 +39,8 @@ class Draw:
 
     @classmethod
     def of(cls, size: int, rng: np.random.Generator) -> Draw:
-        """Return a draw of so many rows, with a seed from a generator."""
-        return cls(int(size), int(rng.integers(2**63)))
+        """Return a draw of so many rows, with a seed from a generator, whose own numbers go on as if nothing was."""
+        return cls(int(size), int(rng.spawn(1)[0].integers(2**63)))
 
     def index(self, n_rows: int, weights: FloatArray | None = None) -> NDArray[np.intp]:
         """Return the numbers of the rows that are drawn of so many, in order; rows of weight 0 never are."""

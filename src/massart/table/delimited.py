@@ -1,97 +1,42 @@
-"""CSV and its kin, read by Arrow's parser.
+"""CSV and its kin, parsed by Arrow in chunks.
 
 Arrow can infer types while it reads, but then keeps the whole text in memory, in case a type has to be widened. So the
-first block alone is used to infer types and the file is read with them; if a later cell does not fit its column, the
-column's type is widened and the file is read again. Cells whose number would not be what is written (integers
-beyond 2**53 in a column of floats, ``1e400``, codes such as ``007``) stay text.
+first chunk alone is used to infer types, and chunks are parsed with them, on all cores. Where a later cell does not fit
+its column, the rest of the text is only looked at for the types that it needs, and then all of it is parsed again.
+Cells whose number would not be what is written (integers beyond 2**53 in a column of floats, ``1e400``, codes such as
+``007``) stay text.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from massart.progress import Callback
-from massart.table.dialect import Dialect, sniff
+from massart.table.chunks import CHUNK_BYTES, LongRow, chunks_of, first_row_end, in_order
+from massart.table.dialect import sniff
+from massart.table.errors import TableError
 from massart.table.faults import find_fault, open_quote
 from massart.table.numbers import LARGEST_EXACT, MISSING
 from massart.table.sources import Source
-from massart.table.table import Table, check_names, checked, named
-from massart.table.text import Text, encoding_of, first_bytes, sample_of
+from massart.table.table import check_names, named
+from massart.table.text import Text, encoding_of, sample_of
 
-_BLOCK_BYTES = 1 << 22
-_LARGEST_BLOCK = 1 << 28
-_MOST_READINGS = 6
-_MISFIT = re.compile(r"In CSV column #(\d+): .*?invalid value '(.*)'", re.DOTALL)
+_MISFIT = re.compile(r"In CSV column #(\d+): .*?invalid value '", re.DOTALL)
 _LONG_INTEGER = r"^\s*[-+]?\d{16,}\s*$"
 
 
-class _LateQuotes(Exception):
-    """Quotation marks came up after the first lines had none: lines may end inside a cell."""
+class Widened(Exception):
+    """Some cells did not fit the types that were expected: all is to be parsed again with wider ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One way to read one text; each failure leads to a wider one."""
-
-    source: Source
-    encoding: str
-    dialect: Dialect
-    callback: Callback
-    quoted: bool
-    block_bytes: int = _BLOCK_BYTES
-
-    def options(
-        self, types: dict[str, pa.DataType], columns: list[str] | None
-    ) -> dict[str, pa.csv.ReadOptions | pa.csv.ParseOptions | pa.csv.ConvertOptions]:
-        convert = pa.csv.ConvertOptions(
-            column_types=types,
-            include_columns=columns,
-            null_values=list(MISSING),
-            decimal_point=self.dialect.decimal_point,
-        )
-        return {
-            "read_options": pa.csv.ReadOptions(block_size=self.block_bytes, skip_rows=self.dialect.skipped),
-            "parse_options": pa.csv.ParseOptions(
-                delimiter=self.dialect.delimiter, newlines_in_values=self.quoted, double_quote=True
-            ),
-            "convert_options": convert,
-        }
-
-    def schema(self) -> pa.Schema:
-        """Infer types from the first block; the second one completes its last row."""
-        first = first_bytes(self.source, self.encoding, 2 * self.block_bytes)
-        return pa.csv.open_csv(pa.BufferReader(first), **self.options({}, None)).schema
-
-    def read(self, types: dict[str, pa.DataType], columns: list[str] | None = None) -> tuple[pa.Table, int]:
-        """Read all of it; return it with the number of quotation marks."""
-        with Text(self.source, self.encoding, self.callback) as text:
-            try:
-                table = pa.csv.read_csv(text, **self.options(types, columns))
-            except pa.ArrowInvalid:
-                if text.quotes and not self.quoted:
-                    raise _LateQuotes from None
-                raise
-            if text.quotes and not self.quoted:
-                raise _LateQuotes
-            return table, text.quotes
-
-
-def read_delimited(
-    source: Source,
-    head: bytes,
-    *,
-    delimiter: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    callback: Callback,
-) -> Table:
-    """Read a text file with a header.
+class Delimited:
+    """A text file with a header.
 
     Parameters
     ----------
@@ -101,108 +46,198 @@ def read_delimited(
     delimiter, encoding, decimal : str or None
         None: found from the first lines.
     callback : callable
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns, all different.
+    types : list of DataType
+        Of the columns. `batches` makes them wider where it has to; so may the caller.
+    decimal : str or None
+        The decimal mark that the text as a whole speaks for.
+    spellings : mapping of str to str
+        What the text writes in a column, if not nothing, where a value is missing.
     """
-    found = encoding_of(source, head, encoding)
-    dialect = sniff(sample_of(source, found), source.name, source.suffix, delimiter, decimal)
-    reading = _Reading(source, found, dialect, callback, dialect.quoted)
-    while True:
-        try:
-            table, quotes = _read(reading)
-            break
-        except _LateQuotes:
-            reading = _Reading(source, found, dialect, callback, True, reading.block_bytes)
-        except pa.ArrowInvalid as error:
-            if "straddl" in str(error) and reading.block_bytes < _LARGEST_BLOCK:
-                wider = reading.block_bytes * 16
-                reading = _Reading(source, found, dialect, callback, True, wider)
-                continue
-            raise find_fault(source, found, dialect, _count_quotes(source, found), str(error)) from None
-        except UnicodeDecodeError:  # in the header
-            raise find_fault(source, found, dialect, 0) from None
-    if quotes % 2 and _ends_inside_quotes(table) and (fault := open_quote(source, found, dialect)):
-        raise fault
-    names = named(table.column_names)
-    spellings = {names[place]: spelling for place, spelling in dialect.spellings.items() if place < len(names)}
-    return checked(table.rename_columns(names), source.name, dialect.decimal, spellings)
 
-
-def _read(reading: _Reading) -> tuple[pa.Table, int]:
-    schema = reading.schema()
-    check_names(named(schema.names), reading.source.name)  # Arrow would read both of a pair under one type
-    types = {field.name: _kept_type(field.type) for field in schema if not pa.types.is_null(field.type)}
-    coded = {name: pa.string() for place, name in enumerate(schema.names) if place in reading.dialect.coded}
-    types |= coded
-    if schema.names.count("") > 1:
-        types.pop("", None)
-    if any(pa.types.is_binary(kind) for kind in types.values()):
-        raise find_fault(reading.source, reading.encoding, reading.dialect, 0)
-    for _ in range(_MOST_READINGS):
+    def __init__(
+        self,
+        source: Source,
+        head: bytes,
+        *,
+        delimiter: str | None,
+        encoding: str | None,
+        decimal: str | None,
+        callback: Callback,
+    ) -> None:
+        self._source, self._callback = source, callback
+        self._encoding = encoding_of(source, head, encoding)
+        self._dialect = sniff(sample_of(source, self._encoding), source.name, source.suffix, delimiter, decimal)
+        self.decimal = self._dialect.decimal
         try:
-            table, quotes = reading.read(types)
-            break
+            self._start()
+        except (pa.ArrowInvalid, LongRow, UnicodeDecodeError) as error:
+            raise self._fault(str(error)) from None
+
+    def _start(self) -> None:
+        """Find names and types from the first chunk."""
+        with Text(self._source, self._encoding) as text:
+            chunk = next(chunks_of(text, self._dialect.delimiter), b"")
+        header, body = self._parted(chunk)
+        raw = pa.csv.read_csv(pa.BufferReader(header), parse_options=self._parsing()).column_names
+        self.names = named(raw)
+        check_names(self.names, self._source.name)
+        spellings = self._dialect.spellings.items()
+        self.spellings = {self.names[place]: spelling for place, spelling in spellings if place < len(raw)}
+        self.types = self._inferred(body) if body else [pa.null()] * len(raw)
+        for place in self._dialect.coded & set(range(len(raw))):
+            self.types[place] = pa.string()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return pa.schema(zip(self.names, self.types, strict=True))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in order; `Widened` after the last chunk if some of them needed wider types.
+
+        Raises
+        ------
+        TableError
+            One line that names the file and what is wrong with it.
+        """
+        schema, widened, last = self.schema, False, None
+        try:
+            with Text(self._source, self._encoding, self._callback) as text:
+                chunks = self._bodies(chunks_of(text, self._dialect.delimiter))
+                for chunk, table in in_order(partial(self._fitting, types=list(self.types)), chunks):
+                    if table is None:
+                        self._widen(chunk)
+                        widened = True
+                    elif table.num_rows:
+                        last = table
+                        if not widened:
+                            yield pa.RecordBatch.from_arrays(
+                                table.combine_chunks().to_batches()[0].columns, schema=schema
+                            )
+        except (pa.ArrowInvalid, LongRow) as error:
+            raise self._fault(str(error)) from None
+        if widened:
+            raise Widened
+        if text.quotes % 2 and _ends_inside_quotes(last):
+            fault = open_quote(self._source, self._encoding, self._dialect)
+            if fault is not None:
+                raise fault
+
+    def _parted(self, chunk: bytes) -> tuple[bytes, bytes]:
+        """Part the first chunk into its header and the rows below it."""
+        for _ in range(self._dialect.skipped):
+            chunk = chunk[chunk.find(b"\n") + 1 :]
+        end = first_row_end(chunk, self._dialect.delimiter)
+        return chunk[:end], chunk[end:]
+
+    def _bodies(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        body = self._parted(next(chunks, b""))[1]
+        if body:
+            yield body
+        yield from chunks
+
+    def _parsing(self) -> pa.csv.ParseOptions:
+        return pa.csv.ParseOptions(delimiter=self._dialect.delimiter, double_quote=True)
+
+    def _parse(self, chunk: bytes, types: Mapping[int, pa.DataType], columns: Sequence[int] | None = None) -> pa.Table:
+        """Parse rows; columns are named by their places, for names in a header may not be different."""
+        places = [str(place) for place in range(len(self.names))]
+        return pa.csv.read_csv(
+            pa.BufferReader(chunk),
+            pa.csv.ReadOptions(use_threads=False, block_size=len(chunk), column_names=places),
+            self._parsing(),
+            pa.csv.ConvertOptions(
+                column_types={str(place): kind for place, kind in types.items()},
+                include_columns=None if columns is None else [str(place) for place in columns],
+                null_values=list(MISSING),
+                decimal_point=self._dialect.decimal_point,
+            ),
+        )
+
+    def _inferred(self, chunk: bytes) -> list[pa.DataType]:
+        types = self._parse(chunk, {}).schema.types
+        if any(pa.types.is_binary(kind) for kind in types):
+            raise pa.ArrowInvalid("a cell is no UTF-8")
+        # Dates stay as they are written, for nothing is computed with them.
+        return [pa.string() if pa.types.is_temporal(kind) else kind for kind in types]
+
+    def _fitting(self, chunk: bytes, types: Sequence[pa.DataType]) -> tuple[bytes, pa.Table | None]:
+        """Parse a chunk by these types; None where they do not fit."""
+        try:
+            table = self._parse(chunk, dict(enumerate(types)))
         except pa.ArrowInvalid as error:
-            misfit = _MISFIT.match(str(error))
-            if misfit is None:
+            if _MISFIT.match(str(error)) is None:
                 raise
-            name = schema.names[int(misfit[1])]
-            types[name] = _wider(types.get(name), misfit[2], reading.dialect)
-    else:
-        table, quotes = reading.read(coded)
-    return _keep_what_is_written(reading, table, types), quotes
+            return chunk, None
+        return (chunk, None) if self._lost(chunk, table) else (b"", table)
+
+    def _widen(self, chunk: bytes) -> None:
+        """Make the types as wide as a chunk needs them."""
+        inferred = self._inferred(chunk)
+        while True:
+            try:
+                table = self._parse(chunk, dict(enumerate(self.types)))
+            except pa.ArrowInvalid as error:
+                misfit = _MISFIT.match(str(error))
+                if misfit is None:
+                    raise
+                place = int(misfit[1])
+                wider = joined(self.types[place], inferred[place])
+                self.types[place] = wider if wider != self.types[place] else pa.string()
+                continue
+            lost = self._lost(chunk, table)
+            if not lost:
+                return
+            for place in lost:
+                self.types[place] = pa.string()
+
+    def _lost(self, chunk: bytes, table: pa.Table) -> list[int]:
+        """Return the columns of floats in which a cell is not the number that is written."""
+        doubtful = [place for place, column in enumerate(table.columns) if may_have_lost(column)]
+        if not doubtful:
+            return []
+        texts = self._parse(chunk, dict.fromkeys(doubtful, pa.string()), doubtful)
+        return [place for place, cells in zip(doubtful, texts.columns, strict=True) if _differ(table[place], cells)]
+
+    def _fault(self, words: str) -> TableError:
+        with Text(self._source, self._encoding) as text:
+            while text.read(CHUNK_BYTES):
+                pass
+            quotes = text.quotes
+        return find_fault(self._source, self._encoding, self._dialect, quotes, words)
 
 
-def _kept_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type to read a column with: dates stay as they are written, for nothing is computed with them."""
-    return pa.string() if pa.types.is_temporal(kind) else kind
+def joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type of a column that holds cells of both."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else pa.string()
 
 
-def _wider(kind: pa.DataType | None, cell: str, dialect: Dialect) -> pa.DataType:
-    if kind is None or not pa.types.is_integer(kind):
-        return pa.string()
-    try:
-        float(cell.replace(dialect.decimal_point, "."))
-    except ValueError:
-        return pa.string()
-    return pa.float64()
-
-
-def _keep_what_is_written(reading: _Reading, table: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
-    """Put text for columns of floats that do not hold the numbers written."""
-    names, columns = table.column_names, table.columns
-    doubtful = {names[place]: place for place, column in enumerate(columns) if names[place] and _may_have_lost(column)}
-    if not doubtful:
-        return table
-    texts, _ = reading.read(types | dict.fromkeys(doubtful, pa.string()), list(doubtful))
-    for name, place in doubtful.items():
-        lost = pc.match_substring_regex(texts.column(name), _LONG_INTEGER)
-        if pc.any(lost).as_py() or not _is_finite(columns[place]):
-            columns[place] = texts.column(name)
-    return pa.table(columns, names=names)
-
-
-def _may_have_lost(column: pa.ChunkedArray) -> bool:
-    return pa.types.is_float64(column.type) and max(_limits(column)) >= LARGEST_EXACT
-
-
-def _is_finite(column: pa.ChunkedArray) -> bool:
-    return all(map(math.isfinite, _limits(column)))
-
-
-def _limits(column: pa.ChunkedArray) -> tuple[float, float]:
+def may_have_lost(column: pa.ChunkedArray) -> bool:
+    """Whether a column of floats may come from integers that they do not hold, or from numbers too large."""
+    if not pa.types.is_float64(column.type):
+        return False
     limits = pc.min_max(column)
-    return abs(limits["min"].as_py() or 0.0), abs(limits["max"].as_py() or 0.0)
+    return bool(max(abs(limits["min"].as_py() or 0.0), abs(limits["max"].as_py() or 0.0)) >= LARGEST_EXACT)
 
 
-def _ends_inside_quotes(table: pa.Table) -> bool:
+def _differ(numbers: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
+    large = pc.greater_equal(pc.abs(numbers), float(LARGEST_EXACT))
+    integers = pc.and_(large, pc.match_substring_regex(texts, _LONG_INTEGER))
+    return bool(pc.any(pc.or_(integers, pc.is_inf(numbers))).as_py())
+
+
+def _ends_inside_quotes(table: pa.Table | None) -> bool:
     """Whether the last row could be the rest of a file after a quotation mark that is never closed."""
-    if not table.num_rows:
+    if table is None:
         return True
     last = table.slice(table.num_rows - 1).to_pylist()[0]
     return any(isinstance(cell, str) and "\n" in cell for cell in last.values())
-
-
-def _count_quotes(source: Source, encoding: str) -> int:
-    with Text(source, encoding) as text:
-        while text.read(1 << 20):
-            pass
-        return text.quotes

@@ -1,84 +1,167 @@
 """JSON with one object a line, or an array of objects.
 
-Arrow reads the usual file quickly. What it refuses (a column of numbers and texts, numbers that no float holds, an
-array) is read again object by object, which either works or finds the line at fault.
+Arrow parses the usual chunk of lines quickly. What it refuses (a column of numbers and texts, numbers that no float
+holds) is parsed again object by object, which either works or finds the line at fault. An array is read as a whole.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json
 
 from massart.progress import Callback
+from massart.table.chunks import LongRow, chunks_of, in_order
+from massart.table.delimited import Widened, joined, may_have_lost
 from massart.table.errors import TableError, quote
 from massart.table.numbers import LARGEST_EXACT
 from massart.table.sources import Source
-from massart.table.table import Table, checked, named
-from massart.table.text import Text, check_utf_8, encoding_of, lines_of
+from massart.table.table import check_names, named
+from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, lines_of
 
-_BLOCK_BYTES = 1 << 22
 _INT64 = 2**63
 
 
-def read_json(source: Source, head: bytes, encoding: str | None, callback: Callback) -> Table:
-    """Read JSON lines, or an array of objects.
+class JsonLines:
+    """A file of JSON objects; attributes and batches as those of `Delimited`."""
 
-    Parameters
-    ----------
-    source : Source
-    head : bytes
-        Its first bytes, decompressed.
-    encoding : str or None
-    callback : callable
-    """
-    found = encoding_of(source, head, encoding)
-    arrow = None
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        arrow = _read_by_arrow(source, found, callback)
-    if arrow is None or any(_may_have_lost(column) for column in arrow.columns):
-        arrow = _read_objects(source, found)
-    return checked(arrow.rename_columns(named(arrow.column_names)), source.name)
+    decimal = None
 
+    def __init__(self, source: Source, head: bytes, encoding: str | None, callback: Callback) -> None:
+        self._source, self._callback = source, callback
+        self._encoding = encoding_of(source, head, encoding)
+        self.spellings: Mapping[str, str] = {}
+        self.names: list[str] = []
+        self.types: list[pa.DataType] = []
+        self._keys: list[str] = []  # the names as the file has them
+        self._whole = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        if self._whole:
+            self._widen(None)
+            return
+        with Text(source, self._encoding) as text:
+            self._widen(next(self._chunks(text), b""))
 
-def _read_by_arrow(source: Source, encoding: str, callback: Callback, texts: tuple[str, ...] = ()) -> pa.Table | None:
-    with Text(source, encoding, callback) as text:
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return pa.schema(zip(self.names, self.types, strict=True))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in order; `Widened` after the last chunk if some of them needed wider types."""
+        schema, wanted, widened = self.schema, dict(zip(self._keys, self.types, strict=True)), False
+        with Text(self._source, self._encoding, self._callback) as text:
+            chunks: Iterable[bytes | None] = [None] if self._whole else self._chunks(text)
+            for chunk, table in in_order(partial(self._fitting, wanted=wanted), chunks):
+                if table is None:
+                    self._widen(chunk)
+                    widened = True
+                elif not widened:
+                    for batch in table.to_batches():
+                        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        if widened:
+            raise Widened
+
+    def _chunks(self, text: Text) -> Iterator[bytes]:
         try:
-            options = pa.json.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in texts]))
-            table = pa.json.read_json(text, pa.json.ReadOptions(block_size=_BLOCK_BYTES), options)
-            table.validate(full=True)  # its texts may be no UTF-8
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
-            return None
-    dates = tuple(field.name for field in table.schema if pa.types.is_temporal(field.type))
-    # Dates stay as they are written, for nothing is computed with them.
-    return _read_by_arrow(source, encoding, callback, dates) if dates else table
+            yield from chunks_of(text, None)
+        except LongRow:
+            raise self._fault() from None
+
+    def _fitting(self, chunk: bytes | None, wanted: Mapping[str, pa.DataType]) -> tuple[bytes | None, pa.Table | None]:
+        """Parse a chunk by the types that are wanted; None where they do not fit."""
+        table = self._parse(chunk, wanted)
+        kinds = dict(zip(table.column_names, table.schema.types, strict=True))
+        if any(kind not in (wanted.get(key), pa.null()) or key not in wanted for key, kind in kinds.items()):
+            return chunk, None
+        columns = [table[key] if kinds.get(key) == kind else pa.nulls(len(table), kind) for key, kind in wanted.items()]
+        return b"", pa.table(columns, names=list(wanted))
+
+    def _widen(self, chunk: bytes | None) -> None:
+        """Make the columns as many and as wide as a chunk needs them."""
+        while True:
+            wanted = dict(zip(self._keys, self.types, strict=True))
+            table = self._parse(chunk, wanted)
+            for key, kind in zip(table.column_names, table.schema.types, strict=True):
+                # Dates stay as they are written, for nothing is computed with them.
+                found = pa.string() if pa.types.is_temporal(kind) else kind
+                if key not in wanted:
+                    self._keys.append(key)
+                    self.types.append(found)
+                elif found not in (wanted[key], pa.null()):
+                    wider = joined(wanted[key], found)
+                    self.types[self._keys.index(key)] = wider if wider != wanted[key] else pa.string()
+            if wanted == dict(zip(self._keys, self.types, strict=True)):
+                break
+        self.names = named(self._keys)
+        check_names(self.names, self._source.name)
+
+    def _parse(self, chunk: bytes | None, wanted: Mapping[str, pa.DataType]) -> pa.Table:
+        if chunk is None:
+            return _tabulated(self._source, _objects(self._source, self._encoding), wanted)
+        table = _by_arrow(chunk, wanted)
+        if table is not None:
+            return table
+        try:
+            lines = io.StringIO(chunk.decode(UTF_8).removeprefix("\ufeff"), newline="")
+            return _tabulated(self._source, _lines(self._source, lines), wanted)
+        except (TableError, UnicodeDecodeError):
+            raise self._fault() from None
+
+    def _fault(self) -> TableError:
+        """Return the first fault of the file."""
+        try:
+            for where, content in _objects(self._source, self._encoding):
+                _check_object(self._source, where, content)
+        except TableError as error:
+            return error
+        return TableError(f"{self._source.name}: a line is too long to be read")
 
 
-def _may_have_lost(column: pa.ChunkedArray) -> bool:
-    """Whether a column of floats may come from integers that they do not hold."""
-    if not pa.types.is_float64(column.type):
-        return False
-    limits = pc.min_max(column)
-    return bool(max(abs(limits["min"].as_py() or 0.0), abs(limits["max"].as_py() or 0.0)) >= LARGEST_EXACT)
+def _by_arrow(chunk: bytes, wanted: Mapping[str, pa.DataType]) -> pa.Table | None:
+    known = pa.schema([(key, kind) for key, kind in wanted.items() if not pa.types.is_null(kind)])
+    try:
+        table = pa.json.read_json(
+            pa.BufferReader(chunk),
+            pa.json.ReadOptions(use_threads=False, block_size=len(chunk) + 1),
+            pa.json.ParseOptions(explicit_schema=known),
+        )
+        table.validate(full=True)  # its texts may be no UTF-8
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+        return None
+    return None if any(map(may_have_lost, table.columns)) else table
 
 
-def _read_objects(source: Source, encoding: str) -> pa.Table:
+def _tabulated(source: Source, objects: Iterable[tuple[str, object]], wanted: Mapping[str, pa.DataType]) -> pa.Table:
     columns: dict[str, list[object]] = {}
-    for n_rows, (where, content) in enumerate(_objects(source, encoding)):
-        if not isinstance(content, Mapping):
-            raise TableError(f"{source.name}: {where} is not a JSON object with a value for each column")
-        for name, value in content.items():
+    for n_rows, (where, content) in enumerate(objects):
+        for name, value in _check_object(source, where, content).items():
             if name not in columns:
                 columns[name] = [None] * n_rows
             columns[name].append(value)
         for column in columns.values():
             if len(column) == n_rows:
                 column.append(None)
-    return pa.table({name: column_of(values) for name, values in columns.items()})
+    return pa.table({name: _column(values, wanted.get(name)) for name, values in columns.items()})
+
+
+def _check_object(source: Source, where: str, content: object) -> Mapping[str, object]:
+    if not isinstance(content, Mapping):
+        raise TableError(f"{source.name}: {where} is not a JSON object with a value for each column")
+    return content
+
+
+def _column(values: list[object], wanted: pa.DataType | None) -> pa.Array:
+    found = column_of(values)
+    if wanted == pa.float64() and pa.types.is_integer(found.type):
+        if not any(isinstance(value, int) and abs(value) > LARGEST_EXACT for value in values):
+            return found.cast(pa.float64())
+        wanted = pa.string()
+    return pa.array([_text(value) for value in values], pa.string()) if wanted == pa.string() else found
 
 
 def _objects(source: Source, encoding: str) -> Iterator[tuple[str, object]]:
@@ -92,10 +175,14 @@ def _objects(source: Source, encoding: str) -> Iterator[tuple[str, object]]:
             yield from ((f"item {number:,} of the array", item) for number, item in enumerate(listed, 1))
             return
     with lines_of(source, encoding) as lines:
-        for number, line in enumerate(lines, 1):
-            stripped = line.strip("\ufeff \t\r\n")
-            if stripped:
-                yield f"line {number:,}", _parsed(source, stripped, f"line {number:,}")
+        yield from _lines(source, lines)
+
+
+def _lines(source: Source, lines: Iterable[str]) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip("\ufeff \t\r\n")
+        if stripped:
+            yield f"line {number:,}", _parsed(source, stripped, f"line {number:,}")
 
 
 def _parsed(source: Source, text: str, where: str) -> object:

@@ -10,9 +10,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from massart.progress import Callback, silent
-from massart.table.delimited import read_delimited
+from massart.table.delimited import Delimited, Widened
 from massart.table.errors import TableError
-from massart.table.json_lines import read_json
+from massart.table.json_lines import JsonLines
 from massart.table.sources import Format, Source, broken_stream, compression_of, format_of, open_source, open_stream
 from massart.table.table import Table, checked, named
 
@@ -71,10 +71,19 @@ def _read(
     if compression_of(head) is not None:
         raise TableError(f"{source.name}: the file is compressed twice: unpack it once")
     kind = format_of(source, head)
-    if kind is Format.TEXT:
-        return read_delimited(source, head, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=callback)
-    if kind is Format.JSON:
-        return read_json(source, head, encoding, callback)
+    if kind in (Format.TEXT, Format.JSON):
+        text = (
+            JsonLines(source, head, encoding, callback)
+            if kind is Format.JSON
+            else Delimited(source, head, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=callback)
+        )
+        while True:
+            try:
+                arrow = pa.Table.from_batches(list(text.batches()), text.schema)
+                break
+            except Widened:
+                pass
+        return checked(arrow, source.name, text.decimal, text.spellings)
     arrow = _read_parquet(source, callback) if kind is Format.PARQUET else _read_arrow(source, head, callback)
     arrow.validate(full=True)  # a stranger's file may hold texts that are no UTF-8, or offsets that lead astray
     return checked(arrow.rename_columns(named(arrow.column_names)), source.name)
@@ -98,7 +107,7 @@ def _read_arrow(source: Source, head: bytes, callback: Callback) -> pa.Table:
 def _seekable(source: Source, callback: Callback) -> pa.NativeFile:
     stream = open_stream(source, callback)
     if compression_of(source.head()) is None:
-        return stream
+        return pa.PythonFile(stream, mode="r")
     return pa.BufferReader(stream.read())
 
 

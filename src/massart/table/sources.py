@@ -293,11 +293,11 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
-def open_stream(source: Source, callback: Callback) -> pa.NativeFile:
-    """Return the bytes of a source, decompressed, as an Arrow stream; it can seek only if nothing is compressed."""
-    raw = pa.PythonFile(_Counted(source, callback), mode="r")
+def open_stream(source: Source, callback: Callback) -> io.RawIOBase | pa.NativeFile:
+    """Return the bytes of a source, decompressed; they can be sought only if nothing is compressed."""
+    raw = _Counted(source, callback)
     compression = compression_of(source.head())
-    return raw if compression is None else pa.CompressedInputStream(raw, compression)
+    return raw if compression is None else pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
 
 
 def broken_stream(source: Source, error: OSError) -> TableError:

@@ -12,7 +12,7 @@ of them proposes, and the others hold their labels back until the formula is fin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -108,6 +108,8 @@ class Recovery:
         Of the coefficients, for noisy inliers; 0 for exact ones, NaN where nothing is known.
     agreements : tuple of m Agreement
         What counted as agreement.
+    verdicts : tuple of m callables
+        Return the certificate for another tally: that of a larger table, of which these rows are a part by X alone.
     """
 
     coef: FloatArray
@@ -118,6 +120,7 @@ class Recovery:
     scale: FloatArray
     standard_errors: FloatArray
     agreements: tuple[Agreement, ...]
+    verdicts: tuple[Callable[[FloatArray], Certificate], ...]
 
     @property
     def agree(self) -> BoolArray:
@@ -204,6 +207,7 @@ def recover(
         scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
         standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
         agreements=tuple(outcome.certificate.agreement for outcome in outcomes),
+        verdicts=tuple(outcome.verdict for outcome in outcomes),
     )
 
 
@@ -237,6 +241,7 @@ class _Outcome:
     fractions: tuple[Fraction | None, ...]
     marks: Values
     tally: FloatArray
+    verdict: Callable[[FloatArray], Certificate]
     certificate: Certificate
     standard_errors: FloatArray
 
@@ -491,19 +496,18 @@ class _Driver:
         finding, coef = self.finding.column(j), formula.coef
         marks = self._marks(formula, j)
         counts = tally(marks, self.rows.weights)
-        certificate = judge(
-            formula,
-            replace(
-                self.judges,
-                rows=self.judges.rows.column(j),
-                held_out=None if self.judges.held_out is None else self.judges.held_out.column(j),
-            ),
-            counts,
-            thin=thin,
-            shuffled=lambda: self._shuffled(finding, formula),
+        judges = replace(
+            self.judges,
+            rows=self.judges.rows.column(j),
+            held_out=None if self.judges.held_out is None else self.judges.held_out.column(j),
         )
+
+        def verdict(tally: FloatArray) -> Certificate:
+            return judge(formula, judges, tally, thin=thin, shuffled=lambda: self._shuffled(finding, formula))
+
+        certificate = verdict(counts)
         errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
-        return _Outcome(coef, fractions, marks, counts, certificate, errors)
+        return _Outcome(coef, fractions, marks, counts, verdict, certificate, errors)
 
     def _levels(self, sample: Sample) -> tuple[Agreement, ...]:
         x_precision, y_precision = self.rows.precision
@@ -560,16 +564,20 @@ class _Driver:
         agreement = Agreement(Level.NOISE, label=found.reach)
         marks = self._marks(Formula(found.coef, agreement, self.link), j)
         counts = tally(marks, self.rows.weights)
-        certificate = noisy_certificate(
-            float(counts.sum()),
-            float(counts[_FOLLOWS].sum()),
-            found.scale,
-            reach=found.reach,
-            rank=found.span.rank,
-            undetermined=found.span.undetermined,
-            undetermined_columns=found.span.groups,
-        )
-        return _Outcome(found.coef, (None,) * len(found.coef), marks, counts, certificate, found.standard_errors)
+
+        def verdict(tally: FloatArray) -> Certificate:
+            return noisy_certificate(
+                float(tally.sum()),
+                float(tally[_FOLLOWS].sum()),
+                found.scale,
+                reach=found.reach,
+                rank=found.span.rank,
+                undetermined=found.span.undetermined,
+                undetermined_columns=found.span.groups,
+            )
+
+        none = (None,) * len(found.coef)
+        return _Outcome(found.coef, none, marks, counts, verdict, verdict(counts), found.standard_errors)
 
     def _marks(self, formula: Formula, j: int) -> Values:
         """Return the marks of all rows of the table: one read."""

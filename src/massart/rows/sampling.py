@@ -10,6 +10,7 @@ replacement, each with a probability in proportion to its weight.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,63 @@ class Draw:
             bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
             bits ^= bits >> np.uint64(31)
         return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+class Reservoir:
+    """Which rows of a draw are left of those that came by so far, in blocks of any size and in any order.
+
+    Parameters
+    ----------
+    draw : Draw
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._keys: list[FloatArray] = []
+        self._numbers: list[NDArray[np.intp]] = []
+        self._count, self._limit, self._by_run = 0, np.inf, True
+
+    def offer(self, start: int, n_rows: int, weights: NDArray[Any] | None = None) -> NDArray[np.intp]:
+        """Return which of so many rows are kept for now, the first of which has the number `start`."""
+        numbers = np.arange(start, start + n_rows)
+        self._by_run = weights is None
+        if weights is None:
+            keys = self._draw.run_keys(start, start + n_rows)[numbers // RUN - start // RUN]
+            chosen = np.flatnonzero(keys <= self._limit)
+        else:
+            keys = np.full(n_rows, np.inf)
+            there = np.flatnonzero(weights)
+            keys[there] = self._draw.weighted_keys(numbers[there], weights[there])
+            chosen = there[keys[there] <= self._limit]
+        self._keys.append(keys[chosen])
+        self._numbers.append(numbers[chosen])
+        self._count += len(chosen)
+        return chosen
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether many more rows are kept than are needed."""
+        return self._count > 2 * self._draw.size + RUN
+
+    def prune(self) -> NDArray[np.intp]:
+        """Return the places, among all rows that are kept, of those that stay."""
+        keys, numbers = np.concatenate(self._keys), np.concatenate(self._numbers)
+        if self._count <= self._draw.size:
+            stay = np.arange(len(keys))
+        elif self._by_run:  # rows of a run share their key, and a run is kept whole
+            limits = np.unique(keys)
+            self._limit = float(limits[min(self._draw.n_runs, len(limits)) - 1])
+            stay = np.flatnonzero(keys <= self._limit)
+        else:
+            stay = smallest(keys, self._draw.size)
+            self._limit = float(keys[stay].max())
+        self._keys, self._numbers, self._count = [keys[stay]], [numbers[stay]], len(stay)
+        return stay
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """The numbers of the rows that are kept."""
+        return np.concatenate([np.empty(0, dtype=np.intp), *self._numbers])
 
 
 def smallest(keys: FloatArray, count: int) -> NDArray[np.intp]:

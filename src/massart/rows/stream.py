@@ -15,7 +15,7 @@ from massart.rows.arrays import first_fault
 from massart.rows.block import Block, Sample
 from massart.rows.memory import ArrayValues
 from massart.rows.rows import Kernel, Sum, Values
-from massart.rows.sampling import RUN, Draw, smallest
+from massart.rows.sampling import Draw, Reservoir
 
 MOST_BYTES = 1 << 28
 """Values that take more than this go to disk."""
@@ -169,50 +169,28 @@ class Kept:
     """
 
     def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._keys: list[NDArray[np.float64]] = []
+        self._reservoir = Reservoir(draw)
         self._pieces: list[_Piece] = []
-        self._count, self._limit, self._by_run = 0, np.inf, True
 
     def add(self, start: int, block: Block, weights: NDArray[Any] | None = None) -> None:
         """Look at the rows of a block whose first one has the number `start`."""
-        numbers = np.arange(start, start + len(block))
         if weights is None and block.weights is not None:
             weights = (block.weights > 0).astype(np.float64)
-        self._by_run = weights is None
-        if weights is None:
-            keys = self._draw.run_keys(start, start + len(block))[numbers // RUN - start // RUN]
-            chosen = np.flatnonzero(keys <= self._limit)
-        else:
-            keys = np.full(len(block), np.inf)
-            there = np.flatnonzero(weights)
-            keys[there] = self._draw.weighted_keys(numbers[there], weights[there])
-            chosen = there[keys[there] <= self._limit]
+        chosen = self._reservoir.offer(start, len(block), weights)
         if len(chosen):
-            self._keys.append(keys[chosen])
-            self._pieces.append(_Piece.of(block, chosen, numbers[chosen]))
-            self._count += len(chosen)
-        if self._count > 2 * self._draw.size + RUN:
+            self._pieces.append(_Piece.of(block, chosen, start + chosen))
+        if self._reservoir.is_crowded:
             self._prune()
 
     def sample(self) -> Sample:
         """Return the rows of the draw, in their order."""
-        if self._count > self._draw.size:
-            self._prune()
+        self._prune()
         found = _joined(self._pieces)
         return found.take(np.argsort(found.index, kind="stable"))
 
     def _prune(self) -> None:
-        keys, found = np.concatenate(self._keys), _joined(self._pieces)
-        if self._by_run:  # rows of a run share their key, and a run is kept whole
-            limits = np.unique(keys)
-            self._limit = float(limits[min(self._draw.n_runs, len(limits)) - 1])
-            chosen = np.flatnonzero(keys <= self._limit)
-        else:
-            chosen = smallest(keys, self._draw.size)
-            self._limit = float(keys[chosen].max(initial=-np.inf))
-        some = found.take(chosen)
-        self._keys, self._count = [keys[chosen]], len(chosen)
+        stay = self._reservoir.prune()
+        some = _joined(self._pieces).take(stay)
         self._pieces = [_Piece(some.X, some.y, some.weights, some.index)]
 
 

@@ -491,7 +491,7 @@ def _with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix
         y=design.y[kept],
         columns=design.columns.take(kept),
         kept=design.kept[kept],
-        notices=(*design.notices, notice),
+        remarks=(*design.remarks, notice),
     )
     return smaller, matrix.take(kept)
 

@@ -6,7 +6,8 @@ move: the table keeps them where X has them, so that they exist once. Other numb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -46,8 +47,10 @@ class Design:
         The row of the table, from 0, behind each row of X.
     n_total : int
         Rows of the table.
-    notices : tuple of str
-        Rows left out, counted by column, and units that were assumed.
+    gaps : mapping of Gap to int
+        Why rows were left out, and how many.
+    remarks : tuple of str
+        Units that were assumed.
     """
 
     X: FloatArray
@@ -55,10 +58,18 @@ class Design:
     columns: Columns
     kept: NDArray[np.intp]
     n_total: int
-    notices: tuple[str, ...]
+    gaps: Mapping[Gap, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Rows left out, counted by column, and units that were assumed, as sentences."""
+        return (*left_out(self.gaps, self.n_total), *self.remarks)
 
 
-def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_target: bool = True) -> Design:
+def encode(
+    table: Table, encoding: Encoding, *, strict: bool = False, with_target: bool = True, is_part: bool = False
+) -> Design:
     """Return a table as numbers.
 
     Parameters
@@ -69,6 +80,8 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
         Whether a missing value is an error; otherwise its row is left out.
     with_target : bool
         Whether to read the target; without it `Design.y` is None.
+    is_part : bool
+        Whether the table is a part of another, of which no row need be left, and is not needed afterwards.
 
     Raises
     ------
@@ -78,7 +91,7 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
     """
     n, d = table.n_rows, len(encoding.terms)
     entries = [*encoding.inputs, *([encoding.target] if with_target else [])]
-    complete = not any(table.column(entry.column).null_count for entry in entries)
+    complete = not is_part and not any(table.column(entry.column).null_count for entry in entries)
     columns, y = np.empty((d, n)), np.empty(n) if with_target else None
     gaps = _Gaps(n)
     place = 0
@@ -107,18 +120,17 @@ def encode(table: Table, encoding: Encoding, *, strict: bool = False, with_targe
         _fill(table, encoding.target, y, gaps)
     if not gaps.any:
         seen = _columns(encoding, columns.T, codes, dates)
-        return Design(columns.T, y, seen, np.arange(n, dtype=np.intp), n, tuple(gaps.remarks))
+        return Design(columns.T, y, seen, np.arange(n, dtype=np.intp), n, {}, tuple(gaps.remarks))
     if strict:
         raise gaps.error(table)
     kept = np.flatnonzero(gaps.owner < 0)
-    notice = gaps.notice()
-    if kept.size == 0:
-        raise TableError(f"{table.name}: no row is left. {notice}")
+    if kept.size == 0 and not is_part:
+        raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), n)[0]}")
     X = columns[:, kept].T if complete else _compressed(columns, kept)  # the table may live in these columns
     codes = {name: values[kept] for name, values in codes.items()}
     dates = {name: values[kept] for name, values in dates.items()}
     seen = _columns(encoding, X, codes, dates)
-    return Design(X, None if y is None else y[kept], seen, kept, n, (notice, *gaps.remarks))
+    return Design(X, None if y is None else y[kept], seen, kept, n, gaps.counts(), tuple(gaps.remarks))
 
 
 def _columns(
@@ -153,7 +165,7 @@ def column_values(table: Table, entry: Target) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reason:
+class Gap:
     """Why rows are left out: they have "no" value in a column, or "an unknown" one, `example`.
 
     Where there is no value, `example` is what is written instead, "" for nothing.
@@ -175,7 +187,7 @@ class _Gaps:
         self.owner = np.full(0, -1, dtype=np.int32)
         self.remarks: list[str] = []
         self._n_rows = n_rows
-        self._reasons: list[_Reason] = []
+        self._reasons: list[Gap] = []
 
     @property
     def any(self) -> bool:
@@ -189,22 +201,12 @@ class _Gaps:
         if not self._reasons:
             self.owner = np.full(self._n_rows, -1, dtype=np.int32)
         self.owner[rows & (self.owner < 0)] = len(self._reasons)
-        self._reasons.append(_Reason(column, lack, example))
+        self._reasons.append(Gap(column, lack, example))
 
-    def notice(self) -> str:
-        """Return the counts as a sentence, with advice where they are large."""
-        counts = np.bincount(self.owner[self.owner >= 0], minlength=len(self._reasons))
-        parts: list[str] = []
-        for count, reason in zip(counts, self._reasons, strict=True):
-            verb = "" if parts else "has " if count == 1 else "have "
-            parts += [f"{count:,} {verb}{reason}"] if count else []
-        total = int(counts.sum())
-        listed = ", ".join(parts)
-        if total <= _MANY * self._n_rows:
-            return f"{total:,} {'row' if total == 1 else 'rows'} left out: {listed}."
-        return (
-            f"{total:,} of {self._n_rows:,} rows left out: {listed}. {_advice(self._reasons[int(np.argmax(counts))])}"
-        )
+    def counts(self) -> dict[Gap, int]:
+        """Return how many rows are left out for each reason."""
+        counts = np.bincount(self.owner[self.owner >= 0], minlength=len(self._reasons)).tolist()
+        return {reason: count for reason, count in zip(self._reasons, counts, strict=True) if count}
 
     def error(self, table: Table) -> TableError:
         """Return the error for the first row that lacks a value."""
@@ -216,7 +218,21 @@ class _Gaps:
         return TableError(f"{table.name}: row {row + 1:,} has {reason.lack} {quote(reason.column)}{shown}")
 
 
-def _advice(reason: _Reason) -> str:
+def left_out(gaps: Mapping[Gap, int], n_rows: int) -> tuple[str, ...]:
+    """Return the counts as a sentence, with advice where they are large; nothing where no row is left out."""
+    if not gaps:
+        return ()
+    parts: list[str] = []
+    for reason, count in gaps.items():
+        verb = "" if parts else "has " if count == 1 else "have "
+        parts.append(f"{count:,} {verb}{reason}")
+    total, listed = sum(gaps.values()), ", ".join(parts)
+    if total <= _MANY * n_rows:
+        return (f"{total:,} {'row' if total == 1 else 'rows'} left out: {listed}.",)
+    return (f"{total:,} of {n_rows:,} rows left out: {listed}. {_advice(max(gaps, key=gaps.__getitem__))}",)
+
+
+def _advice(reason: Gap) -> str:
     """Return what can be done about a reason that costs many rows."""
     if reason.lack != "no":
         return (

@@ -6,10 +6,10 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,7 +63,8 @@ def write_columns(path: str | Path, columns: Mapping[str, object]) -> None:
 def csv_text(columns: Mapping[str, object]) -> str:
     """Return what `write_columns` writes to a CSV file."""
     stream = io.BytesIO()
-    _write_text(stream, _without_formulas(_assembled(columns, "the result")), ",")
+    with _Writer(pa.PythonFile(stream, "w"), ".csv") as writer:
+        writer.write(_without_formulas(_assembled(columns, "the result")))
     return stream.getvalue().decode()
 
 
@@ -83,19 +84,27 @@ def write_table(path: str | Path, table: Table) -> None:
 
 
 def _write(path: Path, arrow: pa.Table, *, harmless: bool) -> None:
+    with writing(path, harmless=harmless) as write:
+        write(arrow)
+
+
+@contextmanager
+def writing(path: str | Path, *, harmless: bool) -> Iterator[Callable[[pa.Table], None]]:
+    """Write a table part by part: yield a function that takes the next one. Whole at the end, or nothing.
+
+    Parameters
+    ----------
+    path : str or Path
+    harmless : bool
+        Whether a text that a spreadsheet would run as a formula gets an apostrophe in front, in CSV and TSV.
+    """
+    path = Path(path)
     check_output(path)
     suffix, compression = _suffixes(path)
     try:
-        with replacing(path) as file, _compressing(file, compression) as stream:
-            if suffix in (".csv", ".tsv"):
-                _write_text(stream, _without_formulas(arrow) if harmless else arrow, "\t" if suffix == ".tsv" else ",")
-            elif suffix in (".jsonl", ".ndjson"):
-                _write_json(stream, arrow)
-            elif suffix == ".parquet":
-                pa.parquet.write_table(arrow, stream)
-            else:
-                with pa.ipc.new_file(stream, arrow.schema) as writer:
-                    writer.write_table(arrow)
+        with replacing(path) as file, _compressing(file, compression) as stream, _Writer(stream, suffix) as writer:
+            is_text_file = suffix in (".csv", ".tsv")
+            yield lambda arrow: writer.write(_without_formulas(arrow) if harmless and is_text_file else arrow)
     except OSError as error:
         raise TableError(f"{quote(path)}: cannot be written ({error.strerror or 'input/output error'})") from None
     except pa.ArrowException:
@@ -129,9 +138,37 @@ def _compressing(file: BinaryIO, compression: str | None) -> Iterator[BinaryIO |
             yield stream
 
 
-def _write_text(stream: BinaryIO | pa.NativeFile, arrow: pa.Table, delimiter: str) -> None:
-    writable = pa.table([_writable(column) for column in arrow.columns], names=arrow.column_names)
-    pa.csv.write_csv(writable, stream, pa.csv.WriteOptions(delimiter=delimiter))
+class _Writer:
+    """One open file of one format, which knows its columns from the first part on."""
+
+    def __init__(self, stream: BinaryIO | pa.NativeFile, suffix: str) -> None:
+        self._stream, self._suffix = stream, suffix
+        self._writer: Any = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, arrow: pa.Table) -> None:
+        if self._suffix in (".jsonl", ".ndjson"):
+            _write_json(self._stream, arrow)
+            return
+        if self._suffix in (".csv", ".tsv"):
+            arrow = pa.table([_writable(column) for column in arrow.columns], names=arrow.column_names)
+        if self._writer is None:
+            self._writer = self._opened(arrow.schema)
+        self._writer.write_table(arrow)
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        if self._suffix == ".parquet":
+            return pa.parquet.ParquetWriter(self._stream, schema)
+        if self._suffix in (".csv", ".tsv"):
+            delimiter = "\t" if self._suffix == ".tsv" else ","
+            return pa.csv.CSVWriter(self._stream, schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
+        return pa.ipc.new_file(self._stream, schema)
 
 
 def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,0 +1,169 @@
+"""The rows of a stream that are looked at closely: a random sample, and some rows of every kind that is rare.
+
+One read of the stream chooses them, by the columns alone and by the numbers of the rows, so that how the stream is cut
+does not matter. A sample misses a level that ten rows of a billion have, and a charge that hardly any row pays; so for
+each text of a column the first rows that have it are kept, too, and for each column the first rows that differ from the
+rest of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from massart.progress import Callback, silent
+from massart.rows import BoolArray
+from massart.rows.sampling import Draw, Reservoir
+from massart.table.errors import TableError
+from massart.table.levels import is_text, levels_of
+from massart.table.streams import Stream
+from massart.table.table import Table
+
+DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
+"""Rows drawn at random, and rare rows at most: together no more than judge a formula."""
+
+ROWS_A_LEVEL, MOST_LEVELS = 64, 1_000
+"""First rows that are kept of a level, and levels beyond which a column is no category."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """Some rows of a stream, in their order.
+
+    Attributes
+    ----------
+    table : Table
+    numbers : (n,) array of int
+        Their numbers in the stream, from 0.
+    drawn : (n,) boolean array
+        Those that were drawn at random.
+    n_total : int
+        Rows of the stream.
+    gappy : frozenset of str
+        Columns that have cells without a value, or may have.
+    """
+
+    table: Table
+    numbers: NDArray[np.intp]
+    drawn: BoolArray
+    n_total: int
+    gappy: frozenset[str]
+
+
+def gather(stream: Stream, seed: int, callback: Callback = silent) -> Gathered:
+    """Read a stream once, and return the rows to look at closely.
+
+    Parameters
+    ----------
+    stream : Stream
+    seed : int
+        Of the draw.
+    callback : callable
+    """
+    draw = Draw.of(DRAWN_ROWS, np.random.default_rng(seed))
+    drawn, reservoir, rare = _Pile(), Reservoir(draw), _Pile()
+    columns: dict[str, _Watch] = {}
+    gappy: set[str] = set()
+    start, first = 0, None
+    for block in stream.blocks(callback=callback):
+        arrow = block.arrow
+        first = first or block
+        drawn.add(arrow, start, reservoir.offer(start, block.n_rows))
+        if reservoir.is_crowded:
+            drawn.keep(reservoir.prune())
+        seen = [np.empty(0, dtype=np.intp)]
+        for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+            if column.null_count or is_text(column.type) or pa.types.is_floating(column.type):
+                gappy |= {name} if _has_gaps(column) else set()
+            seen.append(columns.setdefault(name, _Watch()).rows(column))
+        rare.add(arrow, start, np.unique(np.concatenate(seen)))
+        start += block.n_rows
+    if first is None or not start:
+        raise TableError(f"{stream.name}: there are no rows")
+    drawn.keep(reservoir.prune())
+    known = set(drawn.numbers.tolist())
+    others = np.array([k for k, number in enumerate(rare.numbers.tolist()) if number not in known], dtype=np.intp)
+    if len(others) > RARE_ROWS:
+        keys = draw.weighted_keys(rare.numbers[others], np.ones(len(others)))
+        others = others[np.sort(np.argsort(keys, kind="stable")[:RARE_ROWS])]
+    rare.keep(others)
+    numbers = np.concatenate([drawn.numbers, rare.numbers])
+    order = np.argsort(numbers)
+    table = pa.concat_tables([*drawn.tables, *rare.tables]).take(pa.array(order)).combine_chunks()
+    at_random = np.arange(len(numbers)) < len(drawn.numbers)
+    return Gathered(replace(first, arrow=table), numbers[order], at_random[order], start, frozenset(gappy))
+
+
+def _has_gaps(column: pa.ChunkedArray) -> bool:
+    """Tell whether a column lacks values, or holds text, in which these may be spelled out."""
+    if column.null_count or is_text(column.type):
+        return True
+    return bool(pc.any(pc.is_nan(column)).as_py())
+
+
+@dataclass
+class _Pile:
+    """Rows that are kept, with their numbers."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+    parts: list[NDArray[np.intp]] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        return np.concatenate([np.empty(0, dtype=np.intp), *self.parts])
+
+    def add(self, arrow: pa.Table, start: int, chosen: NDArray[np.intp]) -> None:
+        if len(chosen) or not self.tables:
+            self.tables.append(arrow.take(pa.array(chosen)))
+            self.parts.append(start + chosen)
+
+    def keep(self, places: NDArray[np.intp]) -> None:
+        numbers = self.numbers[places]
+        self.tables = [pa.concat_tables(self.tables).take(pa.array(places)).combine_chunks()]
+        self.parts = [numbers]
+
+
+class _Watch:
+    """The first rows of a column that have each of its texts, or that differ from its first value."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._left, self._usual = ROWS_A_LEVEL, None
+
+    def rows(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
+        """Return the rows of a block of the column to keep."""
+        if is_text(column.type) and len(self._counts) <= MOST_LEVELS:
+            return self._of_texts(column)
+        if not self._left or is_text(column.type) or pa.types.is_nested(column.type):
+            return np.empty(0, dtype=np.intp)
+        if self._usual is None:
+            present = column.drop_null()
+            if not len(present):
+                return np.empty(0, dtype=np.intp)
+            self._usual = present[0]
+        try:
+            differs = pc.fill_null(pc.not_equal(column, self._usual), False)
+        except pa.ArrowNotImplementedError:  # of a type that cannot be an input either
+            self._left = 0
+            return np.empty(0, dtype=np.intp)
+        found = np.flatnonzero(np.asarray(differs))[: self._left]
+        self._left -= len(found)
+        return found
+
+    def _of_texts(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
+        levels = levels_of(column)
+        kept = [np.empty(0, dtype=np.intp)]
+        if len(levels.texts) > MOST_LEVELS:
+            self._counts = dict.fromkeys(range(MOST_LEVELS + 1), 0)  # type: ignore[arg-type]
+            return kept[0]
+        for code, text in enumerate(levels.texts.to_pylist()):
+            before = self._counts.get(text, 0)
+            if before < ROWS_A_LEVEL:
+                rows = np.flatnonzero(levels.codes == code)[: ROWS_A_LEVEL - before]
+                self._counts[text] = before + len(rows)
+                kept.append(rows)
+        return np.concatenate(kept)

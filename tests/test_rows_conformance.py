@@ -17,7 +17,7 @@ import massart.rows.stream
 from massart.agreement import AGREES, Agreement, Level, Mark, tally, tally_of
 from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows, Block, StreamRows, total_of
+from massart.rows import ArrayRows, Block, StreamRows, rows_of, total_of
 
 
 def in_memory(X, y, weights=None, intercept=False):
@@ -50,6 +50,26 @@ def stream(*sizes, known=False):
     return make
 
 
+def of_dask(*sizes, known=True):
+    """Return a kind of rows in chunks of these sizes, in turn; labels and weights are cut in another way if sizes are
+    known."""
+
+    def make(X, y, weights=None, intercept=False):
+        array = pytest.importorskip("dask.array", reason="Dask is not installed: massart[dask]")
+
+        def cut(values, sizes):
+            ends = np.cumsum(np.resize(sizes, len(values)))
+            chunks = np.diff([0, *ends[ends < len(values)], len(values)]).tolist()
+            lazy = array.from_array(values, chunks=(tuple(chunks), *values.shape[1:]))
+            return lazy if known else lazy[array.ones(len(values), chunks=(tuple(chunks),), dtype=bool)]
+
+        other = sizes[::-1] if known else sizes
+        given = cut(X, sizes), cut(y, other), None if weights is None else cut(weights, other)
+        return rows_of(*given, intercept=intercept)
+
+    return make
+
+
 KINDS = {
     "array": in_memory,
     "Fortran": fortran,
@@ -58,6 +78,8 @@ KINDS = {
     "blocks of 7 and none": stream(7, 0, 0),
     "blocks of all sizes": stream(100, 1, 0, 33, 250, known=True),
     "one block": stream(10**9),
+    "Dask": of_dask(100, 1, 33, 250),
+    "Dask, sizes not known": of_dask(300, known=False),
 }
 
 

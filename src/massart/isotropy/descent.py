@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from massart.isotropy.curvature import PinchedHessian, pinched_hessian
-from massart.isotropy.moments import RadialMoments, radial_moments
+from massart.isotropy.moments import Cloud, RadialMoments, radial_moments, squared_lengths
 from massart.rows import FloatArray
 
 _MEMORY = 10  # pairs kept by the quasi-Newton method; more do not save passes on any family measured
@@ -49,18 +49,22 @@ class Iterate:
         M with ``T = T0 M``, T0 being the map that the iteration started from.
     eigenvalues, eigenvectors : (k,), (k, k) arrays
         Of Psi, ascending.
-    lengths : (n,) array
-        ``|T' x_i|^2`` for each row. A method may reuse its memory in the next step.
     sweeps : int
         Passes over the rows since the previous iterate.
+    X : (n, d) array or Points
     """
 
     T: FloatArray
     relative: FloatArray
-    lengths: FloatArray
     eigenvalues: FloatArray
     eigenvectors: FloatArray
     sweeps: int
+    X: Cloud
+
+    @property
+    def lengths(self) -> FloatArray:
+        """``|T' x_i|^2`` for each row: one read."""
+        return squared_lengths(self.X, self.T)
 
     @property
     def residual(self) -> float:
@@ -73,31 +77,29 @@ class Iterate:
         return float(max(1 - self.eigenvalues[0], self.eigenvalues[-1] - 1))
 
 
-def fixed_point(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+def fixed_point(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     """Iterate ``T <- T Psi^(-1/2)`` from `T0` (Tyler 1987): the spectrum of Psi shrinks towards 1 from both sides."""
     M = np.eye(T0.shape[1])
-    lengths = np.empty(len(X))
     while True:
-        psi = radial_moments(X, T0 @ M, weights, lengths=lengths).psi
+        psi = radial_moments(X, T0 @ M, weights).psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
-        yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, 1)
+        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, 1, X)
         M = M @ (eigenvectors / np.sqrt(np.maximum(eigenvalues, np.exp(-_LONGEST_STEP)))) @ eigenvectors.T
 
 
-def geodesic_descent(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+def geodesic_descent(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     """Minimize f by L-BFGS in the moving frame, from `T0`; ends only when rounding stops all progress."""
     k = T0.shape[1]
     identity = np.eye(k)
     M = identity
-    lengths = np.empty(len(X))
-    moments = radial_moments(X, T0, weights, lengths=lengths)
+    moments = radial_moments(X, T0, weights)
     pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
     model: PinchedHessian | None = None
     sweeps = 1
     for step_number in count():
         psi = moments.psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
-        yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, sweeps)
+        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps, X)
         gradient = identity - psi
         if step_number == _MODEL_STEP and pairs:
             step, change, _ = pairs[-1]
@@ -112,7 +114,7 @@ def geodesic_descent(X: FloatArray, T0: FloatArray, weights: FloatArray | None =
             floor = np.maximum(eigenvalues, np.exp(-_LONGEST_STEP))
             direction = (eigenvectors * np.log(floor)) @ eigenvectors.T
             slope = float(np.vdot(gradient, direction))
-        accepted = _line_search(X, T0, M, moments, direction, slope, weights, lengths)
+        accepted = _line_search(X, T0, M, moments, direction, slope, weights)
         sweeps = accepted.sweeps + (step_number == _MODEL_STEP)
         if accepted.moments is None:
             if not pairs:
@@ -136,14 +138,13 @@ class _Step:
 
 
 def _line_search(
-    X: FloatArray,
+    X: Cloud,
     T0: FloatArray,
     M: FloatArray,
     moments: RadialMoments,
     direction: FloatArray,
     slope: float,
     weights: FloatArray | None,
-    lengths: FloatArray,
 ) -> _Step:
     """Backtrack along ``M exp(-t D / 2)`` until f falls by Armijo's rule, or the gradient shrinks where f is noise."""
     k = len(M)
@@ -151,7 +152,7 @@ def _line_search(
     length = min(1.0, _LONGEST_STEP / max(float(np.abs(rates).max()), 1e-300))
     for sweeps in range(1, 31):
         trial = M @ ((axes * np.exp(-0.5 * length * rates)) @ axes.T)
-        reached = radial_moments(X, T0 @ trial, weights, lengths=lengths)
+        reached = radial_moments(X, T0 @ trial, weights)
         fall = k * (reached.log_norm - moments.log_norm) / moments.weight + length * float(rates.sum())
         if fall <= _ARMIJO * length * slope:
             return _Step(trial, reached, length, sweeps)
@@ -186,7 +187,7 @@ def _two_loop(
     return np.asarray((q + q.T) / 2)
 
 
-def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+def dual_newton(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     r"""Newton's method on the dual, from `T0`: :math:`O(n^3)` a step, about ten steps to rounding level.
 
     .. math::
@@ -196,9 +197,9 @@ def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
     rows less :math:`k c_i`; at the minimum :math:`T_0 R^{-1}` is radial-isotropic, R being the triangular factor of
     the rows :math:`e^{t_i/2} z_i`.
     """
+    assert isinstance(X, np.ndarray)  # few rows are in memory
     Z = X @ T0
-    norms = np.linalg.norm(Z, axis=1)
-    Z /= norms[:, None]
+    Z /= np.linalg.norm(Z, axis=1)[:, None]
     n, k = Z.shape
     share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     target = k * share
@@ -210,8 +211,7 @@ def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
         scaled = Q * np.sqrt(target / leverage)[:, None]
         eigenvalues, eigenvectors = np.linalg.eigh(scaled.T @ scaled)
         M = linalg.solve_triangular(R, np.eye(k))
-        lengths = norms**2 * leverage * np.exp(t.max() - t)
-        yield Iterate(T0 @ M, M, lengths, eigenvalues, eigenvectors, sweeps)
+        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps, X)
         gradient = leverage - target
         hessian = Q @ Q.T
         np.square(hessian, out=hessian)

@@ -8,22 +8,48 @@ For rows :math:`x_i` with weights :math:`c_i` and a map :math:`T` (``y = T' x``,
     \ell = \sum_i c_i \log |T^\top x_i|^2, \qquad
     c = \sum_i c_i .
 
-Each function reads `X` once, block by block, through buffers that are allocated once. The results are sums over rows:
-a chunked, distributed or GPU execution calls the same function on each chunk and adds.
+Each function reads `X` once, piece by piece. The results are sums over rows, or a number a row. So `X` may be an array,
+or :class:`Points` that lie elsewhere: there the kernels of this module are called with each block, in the functions of
+its own kind, and what they return is added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray, FloatArray, block_rows, row_blocks
+from massart.rows import BoolArray, FloatArray, like, namespace_of, row_blocks, to_numpy
 from massart.rows.scaling import exponents as exponents
 
 _ROUNDING_BITS = 40  # float64 has 53; sums and products of a few numbers cost some
 _NO_EXPONENT = -100_000  # below the exponent of any ratio of two numbers
+
+PointKernel: TypeAlias = Callable[[Any, Any], Any]
+"""Called with some rows in coordinates, an array of any kind, and their weights or None."""
+
+
+class Points(Protocol):
+    """Rows in coordinates that are not one array in memory; they have their own weights."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and dimension."""
+
+    def __len__(self) -> int: ...
+
+    def reduce(self, kernel: PointKernel, rows: BoolArray | None = None) -> Any:
+        """Return the sum of ``kernel(X, weights)`` over pieces of the rows, or of those in a mask."""
+
+    def map(self, kernel: PointKernel) -> NDArray[Any]:
+        """Return ``kernel(X, weights)`` of all rows, one value each."""
+
+
+Cloud: TypeAlias = FloatArray | Points
+"""Rows in coordinates, wherever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,76 +59,201 @@ class RadialMoments:
     second: FloatArray  # M, (k, k)
     log_norm: float  # l
     weight: float  # c
+    lost: FloatArray | float = 0.0  # what rounding took from M: sums of many small blocks are as good as those of few
 
     def __add__(self, other: RadialMoments) -> RadialMoments:
-        return RadialMoments(self.second + other.second, self.log_norm + other.log_norm, self.weight + other.weight)
+        second, lost = two_sum(self.second, other.second)
+        lost += self.lost + other.lost
+        return RadialMoments(second, self.log_norm + other.log_norm, self.weight + other.weight, lost)
 
     @property
     def psi(self) -> FloatArray:
         """The matrix (k / c) M, which is the identity in radial-isotropic position (Definition 1.4)."""
-        return self.second * (len(self.second) / self.weight)
+        return np.asarray((self.second + self.lost) * (len(self.second) / self.weight))
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rounded sum of two arrays, and what rounding took from it (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def accumulate(kernel: PointKernel, X: Cloud, weights: FloatArray | None = None, rows: BoolArray | None = None) -> Any:
+    """Return the sum of ``kernel(piece, weights)`` over pieces of `X`, or of the rows of a mask."""
+    if not isinstance(X, np.ndarray):
+        return X.reduce(kernel, rows)
+    total = None
+    for piece in row_blocks(*X.shape):
+        chosen = piece if rows is None else np.flatnonzero(rows[piece]) + piece.start
+        part = kernel(X[chosen], None if weights is None else weights[chosen])
+        total = part if total is None else total + part
+    return total
 
 
 def radial_moments(
-    X: FloatArray, T: FloatArray, weights: FloatArray | None = None, *, lengths: FloatArray | None = None
+    X: Cloud, T: FloatArray, weights: FloatArray | None = None, *, lengths: FloatArray | None = None
 ) -> RadialMoments:
     """Return the radial moments of the rows of `X` under ``y = T' x``: one pass, ``O(n d k)``.
 
     Parameters
     ----------
-    X : (n, d) array
+    X : (n, d) array or Points
         Rows, none of which `T` maps to zero.
     T : (d, k) array
     weights : (n,) array, optional
-        Row weights; one each by default.
+        Row weights; one each by default. Points have their own.
     lengths : (n,) array, optional
         Receives ``|T' x_i|^2``.
     """
-    n, k = X.shape[0], T.shape[1]
-    second = np.zeros((k, k))
-    product = np.empty((k, k))
-    images = np.empty((min(n, block_rows(max(X.shape[1], k))), k))
-    log_norm = 0.0
-    for block in row_blocks(n, max(X.shape[1], k)):
-        Y = images[: block.stop - block.start]
-        np.matmul(X[block], T, out=Y)
-        squared = np.einsum("ij,ij->i", Y, Y)
-        if lengths is not None:
-            lengths[block] = squared
+    if lengths is not None:
+        lengths[:] = squared_lengths(X, T)
+    moments: RadialMoments = accumulate(_Radial(T), X, weights)
+    return moments
+
+
+@dataclass(frozen=True, slots=True)
+class _Radial:
+    """The kernel of `radial_moments`."""
+
+    T: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> RadialMoments:
+        xp = namespace_of(X)
+        Y = X @ like(self.T, X)
+        squared = _row_sums_of_squares(Y)
+        logs = xp.log(squared)
         if weights is None:
-            log_norm += float(np.log(squared).sum())
-            Y /= np.sqrt(squared)[:, None]
+            total, factors = float(X.shape[0]), 1 / squared
         else:
-            log_norm += float(weights[block] @ np.log(squared))
-            Y *= np.sqrt(weights[block] / squared)[:, None]
-        second += np.matmul(Y.T, Y, out=product)
-    return RadialMoments(second, log_norm, float(n) if weights is None else float(weights.sum()))
+            total, factors, logs = float(xp.sum(weights)), weights / squared, weights * logs
+        Y *= xp.sqrt(factors)[:, None]
+        return RadialMoments(to_numpy(Y.T @ Y), float(xp.sum(logs)), total)
 
 
-def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def whitened_moments(X: Cloud, T: FloatArray, W: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    r"""Return :math:`(k / c) \sum_i c_i (W u_i)(W u_i)^\top` for a symmetric W, (k, k): one pass.
+
+    It is W Psi W, with its smallest eigenvalue as precise as its largest one.
+    """
+    moments: RadialMoments = accumulate(_Whitened(T, T @ W), X, weights)
+    return moments.psi
+
+
+@dataclass(frozen=True, slots=True)
+class _Whitened:
+    """The kernel of `whitened_moments`."""
+
+    T: FloatArray
+    whitening: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> RadialMoments:
+        xp = namespace_of(X)
+        squared = _row_sums_of_squares(X @ like(self.T, X))
+        Y = X @ like(self.whitening, X)
+        Y *= xp.sqrt((1.0 if weights is None else weights) / squared)[:, None]
+        return RadialMoments(to_numpy(Y.T @ Y), 0.0, float(X.shape[0]) if weights is None else float(xp.sum(weights)))
+
+
+def fourth_moments(X: Cloud, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     r"""Return :math:`K_{ab} = (k / c) \sum_i c_i u_{ia}^2 u_{ib}^2`, (k, k): one pass."""
-    n, k = X.shape[0], T.shape[1]
-    total = np.zeros((k, k))
-    for block in row_blocks(n, max(X.shape[1], k)):
-        Y = X[block] @ T
-        np.square(Y, out=Y)
-        Y /= Y.sum(axis=1)[:, None]
+    moments: RadialMoments = accumulate(_Fourth(T), X, weights)
+    return moments.psi
+
+
+@dataclass(frozen=True, slots=True)
+class _Fourth:
+    """The kernel of `fourth_moments`: second moments of the squares."""
+
+    T: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> RadialMoments:
+        xp = namespace_of(X)
+        Y = X @ like(self.T, X)
+        Y *= Y
+        Y /= xp.sum(Y, axis=1)[:, None]
         if weights is not None:
-            Y *= np.sqrt(weights[block])[:, None]
-        total += Y.T @ Y
-    return np.asarray(total * (k / (n if weights is None else float(weights.sum()))))
+            Y *= xp.sqrt(weights)[:, None]
+        total = float(X.shape[0]) if weights is None else float(xp.sum(weights))
+        return RadialMoments(to_numpy(Y.T @ Y), 0.0, total)
 
 
-def squared_lengths(X: FloatArray, T: FloatArray) -> FloatArray:
+def squared_lengths(X: Cloud, T: FloatArray) -> FloatArray:
     """Return ``|T' x_i|^2`` for each row."""
-    lengths = np.empty(X.shape[0])
-    for block in row_blocks(X.shape[0], max(X.shape[1], T.shape[1])):
-        Y = X[block] @ T
-        lengths[block] = np.einsum("ij,ij->i", Y, Y)
-    return lengths
+    return _values(_Lengths(T), X)
 
 
-def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
+def distances(X: Cloud, T: FloatArray, N: FloatArray) -> FloatArray:
+    """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
+    return _values(_Distance(T, T @ N), X)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """The kernel of `squared_lengths`."""
+
+    T: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> Any:
+        return _row_sums_of_squares(X @ like(self.T, X))
+
+
+@dataclass(frozen=True, slots=True)
+class _Distance:
+    """The kernel of `distances`."""
+
+    T: FloatArray
+    outwards: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> Any:
+        away, whole = (_row_sums_of_squares(X @ like(T, X)) for T in (self.outwards, self.T))
+        return namespace_of(X).sqrt(away / whole)
+
+
+def _row_sums_of_squares(Y: Any) -> Any:
+    return np.einsum("ij,ij->i", Y, Y) if isinstance(Y, np.ndarray) else namespace_of(Y).sum(Y * Y, axis=1)
+
+
+def vanishing(X: Cloud, columns: BoolArray) -> BoolArray:
+    """Tell which rows have nothing but zeros in some of the columns."""
+    return _values(_Vanishing(np.flatnonzero(columns)), X)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vanishing:
+    """The kernel of `vanishing`."""
+
+    columns: NDArray[np.intp]
+
+    def __call__(self, X: Any, weights: Any) -> Any:
+        xp = namespace_of(X)
+        return xp.all(xp.take(X, like(self.columns, X), axis=1) == 0, axis=1)
+
+
+def _values(kernel: PointKernel, X: Cloud) -> NDArray[Any]:
+    if not isinstance(X, np.ndarray):
+        return X.map(kernel)
+    return np.concatenate([kernel(X[piece], None) for piece in row_blocks(*X.shape)])
+
+
+def nonzero_weights(X: Cloud, weights: FloatArray | None) -> FloatArray:
+    """Return the weight of the rows in which each coordinate is not zero."""
+    return np.asarray(accumulate(_NonZero(), X, weights))
+
+
+@dataclass(frozen=True, slots=True)
+class _NonZero:
+    """The kernel of `nonzero_weights`."""
+
+    def __call__(self, X: Any, weights: Any) -> FloatArray:
+        if isinstance(X, np.ndarray):
+            return np.asarray((X != 0).sum(axis=0) if weights is None else weights @ (X != 0), dtype=np.float64)
+        xp = namespace_of(X)
+        present = xp.where(X != 0, xp.ones_like(X), xp.zeros_like(X))
+        return to_numpy(xp.sum(present if weights is None else present * weights[:, None], axis=0))
+
+
+def triangular_factor(X: Cloud, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
     """Return R of the QR factorization of the unit rows ``u_i``, (at most k, k), by a sequence of small QRs.
 
     Unlike a Cholesky factor of the second moment it does not square the condition number: singular values of R are
@@ -113,39 +264,84 @@ def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = Non
     rows : (n,) boolean array, optional
         Rows to use; all by default.
     """
-    R = np.zeros((0, T.shape[1]))
-    for block in row_blocks(*X.shape):
-        B = X[block] if rows is None else X[block][rows[block]]
-        Y = B @ T
-        Y /= np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]
-        R = np.linalg.qr(np.vstack([R, Y]))[1]
-    return R
+    factor: _Triangle = accumulate(_UnitTriangle(T), X, rows=rows)
+    return factor.R
 
 
-def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:
-    """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
-    return np.sqrt(squared_lengths(X, T @ N) / squared_lengths(X, T))
+@dataclass(frozen=True, slots=True)
+class _Triangle:
+    """R of a QR factorization; that of more rows is the sum."""
+
+    R: FloatArray
+
+    def __add__(self, other: _Triangle) -> _Triangle:
+        return _Triangle(np.linalg.qr(np.vstack([self.R, other.R]))[1])
 
 
-def typical_sizes(X: FloatArray) -> FloatArray:
+@dataclass(frozen=True, slots=True)
+class _UnitTriangle:
+    """The kernel of `triangular_factor`."""
+
+    T: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> _Triangle:
+        xp = namespace_of(X)
+        Y = X @ like(self.T, X)
+        Y /= xp.sqrt(_row_sums_of_squares(Y))[:, None]
+        return _Triangle(to_numpy(xp.linalg.qr(Y)[1]))
+
+
+def typical_sizes(X: Cloud) -> FloatArray:
     """Return a power of two for each column: the geometric mean of its entries, in rows brought to a common size.
 
     A maximum or a norm would let the few largest entries decide. Entries too small beside the largest of their
     column are left out, since they may be nothing but rounding. A zero column gets 1.
     """
-    largest = np.full(X.shape[1], _NO_EXPONENT)
-    for block in row_blocks(*X.shape):
-        np.maximum(largest, _relative_exponents(X[block]).max(axis=0), out=largest)
-    total = np.zeros(X.shape[1])
-    count = np.zeros(X.shape[1])
-    for block in row_blocks(*X.shape):
-        exponent = _relative_exponents(X[block])
-        kept = exponent > np.maximum(largest - _ROUNDING_BITS, _NO_EXPONENT)
-        total += np.where(kept, exponent, 0).sum(axis=0)
-        count += kept.sum(axis=0)
-    return np.exp2(np.rint(total / np.maximum(count, 1)))
+    largest: _Largest = accumulate(_LargestExponents(), X)
+    total, count = accumulate(_Exponents(np.maximum(largest.values - _ROUNDING_BITS, _NO_EXPONENT)), X)
+    return np.asarray(np.exp2(np.rint(total / np.maximum(count, 1))))
 
 
-def _relative_exponents(X: FloatArray) -> NDArray[np.intc]:
+@dataclass(frozen=True, slots=True)
+class _Largest:
+    """Numbers of which the larger ones are the sum."""
+
+    values: NDArray[Any]
+
+    def __add__(self, other: _Largest) -> _Largest:
+        return _Largest(np.maximum(self.values, other.values))
+
+
+@dataclass(frozen=True, slots=True)
+class _LargestExponents:
+    """The largest exponent in each column, of rows brought to a common size."""
+
+    def __call__(self, X: Any, weights: Any) -> _Largest:
+        return _Largest(to_numpy(namespace_of(X).max(_relative_exponents(X), axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Exponents:
+    """The sum and the number of the exponents in each column that are above a bound: (2, d)."""
+
+    above: NDArray[Any]
+
+    def __call__(self, X: Any, weights: Any) -> FloatArray:
+        exponent = _relative_exponents(X)
+        xp = namespace_of(exponent)
+        kept = exponent > like(self.above, X)
+        zeros = xp.zeros_like(exponent)
+        sums = [xp.sum(xp.where(kept, values, zeros), axis=0) for values in (exponent, xp.ones_like(exponent))]
+        return np.stack([to_numpy(values) for values in sums]).astype(np.float64)
+
+
+def _relative_exponents(X: Any) -> Any:
     """Return the binary exponent of each entry less that of the largest entry of its row; far below for zeros."""
-    return np.where(X != 0, np.frexp(X)[1] - exponents(X, axis=1)[:, None], _NO_EXPONENT)
+    if isinstance(X, np.ndarray):
+        return np.where(X != 0, np.frexp(X)[1] - exponents(X, axis=1)[:, None], _NO_EXPONENT)
+    xp = namespace_of(X)
+    sizes = xp.abs(X)
+    none = xp.full_like(sizes, float(_NO_EXPONENT))
+    # The standard has no frexp; a logarithm may be one too large for a number just below a power of two.
+    exponent = xp.where(sizes > 0, xp.floor(xp.log2(xp.where(sizes > 0, sizes, xp.ones_like(sizes)))), none)
+    return xp.where(sizes > 0, exponent - xp.max(exponent, axis=1, keepdims=True), none)

@@ -35,6 +35,11 @@ _dask: Any = dask  # types are there for a part of it only
 _delayed, _sizeof = _dask.delayed, _dask.sizeof.sizeof
 
 
+def _task(function: Callable[..., Any], argument: Any) -> Any:
+    """Return a maker of tasks ``function(argument, ...)``: the argument goes along as it is, and names no task."""
+    return _delayed(partial(function, argument), traverse=False)
+
+
 @dataclass(frozen=True, slots=True)
 class _Scheduler:
     """Where tasks run: on the cluster of a client, or wherever Dask runs them by default."""
@@ -133,9 +138,7 @@ class DaskValues:
         return self._parts if np.array_equal(starts, self._starts) else _cut(self.to_numpy(), starts)
 
     def _tasks(self, kernel: Kernel, aligned: Sequence[Values]) -> list[Any]:
-        return [
-            *map(_delayed(kernel, traverse=False), self._parts, *(_parts(values, self._starts) for values in aligned))
-        ]
+        return [*map(_task(_applied, kernel), self._parts, *(_parts(values, self._starts) for values in aligned))]
 
 
 class BlockRows:
@@ -165,13 +168,13 @@ class BlockRows:
         share: float = SHARE,
     ) -> None:
         self._scheduler, self._precision = _Scheduler(client), precision
-        look = _delayed(_look)
-        blocks = list(blocks)
-        if nbytes is None and blocks:
-            blocks[:1] = self._scheduler.persist(blocks[:1])
-            nbytes = len(blocks) * self._scheduler.compute([look(blocks[0])])[0].nbytes
-        if nbytes is not None and nbytes <= share * self._scheduler.memory():
-            blocks = self._scheduler.persist(blocks)
+        blocks, look = list(blocks), _delayed(_look)
+        first = blocks[:1]
+        if nbytes is None:
+            first = self._scheduler.persist(first)
+            nbytes = len(blocks) * sum(seen.nbytes for seen in self._scheduler.compute([*map(look, first)]))
+        if nbytes <= share * self._scheduler.memory():
+            blocks = self._scheduler.persist([*first, *blocks[1:]])
         looks: tuple[_Look, ...] = self._scheduler.compute([*map(look, blocks)])
         there = [(block, look) for block, look in zip(blocks, looks, strict=True) if look.length]
         if not there:
@@ -212,7 +215,7 @@ class BlockRows:
         if weights is None and self.weights is not None:
             weights = self.weights.map(_is_positive)
         parts = [None] * len(self._blocks) if weights is None else _parts(weights, self._starts)
-        drawn = _delayed(partial(_Drawn.of, draw), traverse=False)
+        drawn = _task(_Drawn.of, draw)
         tasks = map(drawn, self._starts[:-1].tolist(), self._starts[1:].tolist(), parts)
         numbers = np.sort(self._scheduler.total([*tasks]).numbers)
         if weights is None:  # of runs
@@ -250,7 +253,7 @@ class BlockRows:
         return found or "X times the coefficients is not finite: the numbers are too large"
 
     def _tasks(self, verb: Callable[..., Any], kernel: Kernel, aligned: Sequence[Values]) -> list[Any]:
-        run = _delayed(partial(verb, kernel), traverse=False)
+        run = _task(verb, kernel)
         lengths = np.diff(self._starts).tolist()
         return [*map(run, lengths, self._blocks, *(_parts(values, self._starts) for values in aligned))]
 
@@ -297,7 +300,7 @@ class DaskRows(BlockRows):
         tasks = (
             array.to_delayed(optimize_graph=False).ravel() for array in _dask.optimize(*columns)
         )  # what two are made of is made once
-        make = _delayed(partial(_block, intercept), traverse=False)
+        make = _task(_block, intercept)
         nbytes = float(sum(array.nbytes for array in columns))
         super().__init__(
             [*map(make, *tasks)],
@@ -321,7 +324,7 @@ def cluster_rows(
     share : float
         Of the memory of all workers: blocks that together take more are not held there but read anew for each verb.
     """
-    tasks = [_delayed(block, traverse=False)() for block in blocks]
+    tasks = [_task(_applied, block)() for block in blocks]
     return BlockRows(tasks, precision, client=client, share=share)
 
 
@@ -469,6 +472,10 @@ def _pieces(length: int, block: Block, values: Sequence[NDArray[Any]]) -> Iterat
     for rows in row_blocks(length, int(block.rows.shape[1]) + block.intercept):
         weights = None if block.weights is None else block.weights[rows]
         yield Block(block.rows[rows], block.y[rows], weights, block.intercept), *(array[rows] for array in values)
+
+
+def _applied(kernel: Kernel, *values: Any) -> Any:
+    return kernel(*values)
 
 
 def _mapped(kernel: Kernel, length: int, block: Block, *values: NDArray[Any]) -> NDArray[Any]:

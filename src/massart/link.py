@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, namespace_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Link:
         """Return f(z)."""
         if self.lower == -np.inf and self.upper == np.inf:
             return z
-        inside = np.clip(z, self.lower, self.upper)
+        inside: FloatArray = namespace_of(z).clip(z, self.lower, self.upper)
         return inside + self.slope * (z - inside) if self.slope else inside
 
     @property
@@ -69,7 +69,9 @@ class Link:
 
     def derivative(self, z: FloatArray) -> FloatArray:
         """Return f'(z); at a limit, that of the inside."""
-        return np.where((z >= self.lower) & (z <= self.upper), 1.0, self.slope)
+        xp = namespace_of(z)
+        inside: FloatArray = xp.where((z >= self.lower) & (z <= self.upper), xp.ones_like(z), self.slope)
+        return inside
 
     def inverse(self, y: FloatArray) -> FloatArray:
         """Return z with f(z) = y; the label itself where there is not exactly one."""
@@ -79,14 +81,20 @@ class Link:
     def decisive(self, y: FloatArray, slack: float | FloatArray = 0.0) -> BoolArray:
         """Return which labels lie between the limits by more than `slack`, and so tell w.x itself."""
         if self.invertible:
-            return np.ones(np.shape(y), dtype=bool)
-        return np.asarray((y > self.lower + slack) & (y < self.upper - slack))
+            return _all(y, True)
+        return (y > self.lower + slack) & (y < self.upper - slack)
 
     def impossible(self, y: FloatArray, slack: float | FloatArray = 0.0) -> BoolArray:
         """Return which labels lie beyond the limits by more than `slack`, and so are wrong whatever w is."""
         if self.invertible:
-            return np.zeros(np.shape(y), dtype=bool)
-        return np.asarray((y < self.lower - slack) | (y > self.upper + slack))
+            return _all(y, False)
+        return (y < self.lower - slack) | (y > self.upper + slack)
+
+
+def _all(y: FloatArray, value: bool) -> BoolArray:
+    xp = namespace_of(y)
+    same: BoolArray = xp.full_like(y, value, dtype=xp.bool)
+    return same
 
 
 RELU = Link()

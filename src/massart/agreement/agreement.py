@@ -14,7 +14,8 @@ cent shows at 1e13.
 
 Residuals come from one matrix product. It is off by at most :math:`(d/2 + 2) \epsilon s`; rows that this leaves in
 doubt are computed again by compensated sums (Ogita, Rump and Oishi 2005, *Accurate sum and dot product*, Dot2), so
-that the answer depends neither on the blocks nor on the storage of the rows.
+that the answer depends neither on the blocks nor on the storage of the rows, nor on the device they are on: each step
+of these sums is an array operation of its own, which no compiler can join with the next one into a fused multiply-add.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray, row_blocks
+from massart.rows import BoolArray, FloatArray, namespace_of, row_blocks
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -124,11 +125,12 @@ class Agreement:
         """Return t for rows of these sizes; `w` is needed where columns are rounded."""
         arithmetic = self.relative * size
         if self.unit is not None:
-            arithmetic = np.minimum(arithmetic, np.maximum(self.unit / 4, self.tight * size))
+            xp = namespace_of(size)
+            arithmetic = xp.minimum(arithmetic, xp.clip(self.tight * size, self.unit / 4, None))
         slack = self.slack(w)
         if self.level in (Level.LABEL, Level.INPUTS):
             slack *= 1 + EDGE
-        return np.asarray(slack + arithmetic, dtype=np.float64)
+        return slack + arithmetic
 
     def scales_up_to(self, size: float) -> bool:
         """Tell whether what arithmetic explains is in proportion to the size of all rows that are not larger."""
@@ -218,19 +220,19 @@ def compare(
     agreement : Agreement
     link : Link
     """
-    size = terms + np.abs(y)
+    size = terms + abs(y)
     widths = agreement.half_widths(size, w)
     residuals = y - link(products)
     if link.slope > 1:
         widths = widths * link.slope
-    magnitude = np.abs(residuals)
+    magnitude = abs(residuals)
     agree = magnitude <= widths
     doubt = doubt_of(w) * max(1.0, link.slope) * size
-    doubtful = np.abs(magnitude - widths) <= doubt
-    if doubtful.any():
+    doubtful = abs(magnitude - widths) <= doubt
+    if namespace_of(y).any(doubtful):
         high, low = compensated_products(dense(doubtful), w)
         residuals[doubtful] = _residuals(y[doubtful], high, low, link)
-        agree[doubtful] = np.abs(residuals[doubtful]) <= widths[doubtful]
+        agree[doubtful] = abs(residuals[doubtful]) <= widths[doubtful]
     return Verified(products, residuals, widths, agree)
 
 
@@ -241,7 +243,7 @@ def doubt_of(w: FloatArray) -> float:
 
 def _residuals(y: FloatArray, high: FloatArray, low: FloatArray, link: Link) -> FloatArray:
     """Return y - f(high + low), with the small part of the product not lost."""
-    return np.asarray((y - link(high)) - link.derivative(high) * low)
+    return (y - link(high)) - link.derivative(high) * low
 
 
 def compensated_products(X: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -253,11 +255,12 @@ def compensated_products(X: FloatArray, w: FloatArray) -> tuple[FloatArray, Floa
     >>> float(high[0] + low[0])
     1.0
     """
-    high, low = np.zeros(len(X)), np.zeros(len(X))
-    for j, coefficient in enumerate(w):
+    xp = namespace_of(X)
+    high, low = xp.zeros_like(X[:, 0]), xp.zeros_like(X[:, 0])
+    for j, coefficient in enumerate(w.tolist()):
         if coefficient == 0:
             continue
-        product, rest = _two_product(X[:, j], float(coefficient))
+        product, rest = _two_product(X[:, j], coefficient)
         high, lost = _two_sum(high, product)
         low += lost + rest
     return _two_sum(high, low)
@@ -274,7 +277,7 @@ def _two_product(x: FloatArray, c: float) -> tuple[FloatArray, FloatArray]:
     """Return the rounded product and what rounding lost (Veltkamp, Dekker)."""
     product = x * c
     x_high, x_low = _halves(x)
-    c_high, c_low = _halves(np.float64(c))
+    c_high, c_low = _halves(c)
     lost = ((x_high * c_high - product) + x_high * c_low + x_low * c_high) + x_low * c_low
     return product, lost
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement.agreement import Agreement, Level, Verified, compare, doubt_of
 from massart.link import Link
-from massart.rows import Block, BoolArray, FloatArray, Values
+from massart.rows import Block, BoolArray, FloatArray, Values, like, namespace_of, to_numpy
 
 Marks: TypeAlias = NDArray[np.uint8]
 
@@ -38,22 +38,23 @@ class Mark:
         """
         products = block.times(self.coef[:, None])[:, 0]
         y = block.y[:, self.column]
-        most = float(np.abs(self.coef).sum()) * block.largest() if len(y) else 0.0
+        xp = namespace_of(y)
+        most = float(np.abs(self.coef).sum()) * block.largest() if len(block) else 0.0
         if not np.isfinite(most):
             raise FloatingPointError("a product is not finite")
         residuals = y - self.link(products)
-        magnitude = np.abs(residuals)
-        least, doubt, slope = np.abs(y) + np.abs(products), doubt_of(self.coef), max(1.0, self.link.slope)
+        magnitude = abs(residuals)
+        least, doubt, slope = abs(y) + abs(products), doubt_of(self.coef), max(1.0, self.link.slope)
         widths = slope * self.agreement.half_widths(least, self.coef)
         agree = magnitude <= widths - slope * doubt * least
-        if not self.agreement.scales_up_to(most + float(np.abs(y).max(initial=0.0))):
+        if len(block) and not self.agreement.scales_up_to(most + float(xp.max(abs(y)))):
             agree[:] = False
-        upper = most + np.abs(y)
+        upper = most + abs(y)
         unclear = ~agree & (magnitude <= slope * (self.agreement.half_widths(upper, self.coef) + doubt * upper))
         rows = Verified(products, residuals, widths, agree)
-        if unclear.any():
+        if xp.any(unclear):
             close = block.dense(unclear)
-            terms = np.abs(close) @ np.abs(self.coef)
+            terms = abs(close) @ like(np.abs(self.coef), close)
             near = compare(
                 products[unclear], terms, y[unclear], close.__getitem__, self.coef, self.agreement, self.link
             )
@@ -63,20 +64,25 @@ class Mark:
     def of(self, rows: Verified, y: FloatArray) -> Marks:
         """Return the marks of rows that were compared with the formula."""
         slack = rows.half_widths
-        marks = rows.agree * np.uint8(AGREES)
-        marks |= self.link.decisive(rows.products) * np.uint8(ACTIVE)
-        marks |= self.link.decisive(y, slack) * np.uint8(DECISIVE)
-        marks |= self.link.impossible(y, slack) * np.uint8(IMPOSSIBLE)
-        marks |= self._last_place(rows) * np.uint8(LAST_PLACE)
-        return np.asarray(marks)
+        marks: Marks = _bit(rows.agree, AGREES)
+        marks |= _bit(self.link.decisive(rows.products), ACTIVE)
+        marks |= _bit(self.link.decisive(y, slack), DECISIVE)
+        marks |= _bit(self.link.impossible(y, slack), IMPOSSIBLE)
+        marks |= _bit(self._last_place(rows), LAST_PLACE)
+        return marks
 
     def _last_place(self, rows: Verified) -> BoolArray:
         unit, level = self.agreement.unit, self.agreement.level
         if unit is None or not (
             level in (Level.LABEL, Level.INPUTS) or (level is Level.EXACT and unit < _LARGEST_COUNT)
         ):
-            return np.zeros(len(rows.agree), dtype=bool)
-        return np.asarray(~rows.agree & (np.abs(rows.residuals) <= unit + rows.half_widths))
+            return rows.agree & False
+        return ~rows.agree & (abs(rows.residuals) <= unit + rows.half_widths)
+
+
+def _bit(rows: BoolArray, mark: int) -> Any:
+    xp = namespace_of(rows)
+    return xp.astype(rows, xp.uint8) * mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,16 @@ def tally(marks: Values, weights: Values | None) -> FloatArray:
     return marks.reduce(tally_of) if weights is None else marks.reduce(tally_of, weights)
 
 
-def tally_of(marks: Marks, weights: FloatArray | None = None) -> FloatArray:
-    """Return the same for marks in memory."""
-    return np.bincount(marks, weights, KINDS).astype(np.float64)
+def tally_of(marks: Any, weights: Any = None) -> FloatArray:
+    """Return the same for marks in one array, in memory."""
+    if isinstance(marks, np.ndarray):
+        return np.bincount(marks, weights, KINDS).astype(np.float64)
+    xp = namespace_of(marks)
+    counts = to_numpy(xp.stack([xp.count_nonzero(marks == kind) for kind in range(KINDS)])).astype(np.float64)
+    if weights is not None:
+        for kind in np.flatnonzero(counts):
+            counts[kind] = float(xp.sum(weights[marks == int(kind)]))
+    return counts
 
 
 def speaks(marks: NDArray[np.integer]) -> BoolArray:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,7 +22,9 @@ from massart.certificate import Certificate, Verdict
 from massart.link import Link
 from massart.recover import Recovery, recover
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
-from massart.rows import FloatArray, Values, is_elsewhere, like, matrix_of, namespace_of, rows_of
+from massart.rows import FloatArray, Values, is_elsewhere, like, matrix_of, namespace_of, rows_of, to_numpy
+from massart.rows.memory import times
+from massart.rows.namespace import is_on_host, place_of
 from massart.rules.formula import Formula, compose
 from massart.rules.terms import column
 
@@ -56,6 +59,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
             Neither copied nor converted if it is an array of numbers. Arrays of CuPy and torch, and those and frames of
             Dask, stay where they are.
         y : (n,) or (n, m) array
+            Of numpy, or of the kind of `X` and where that is.
         sample_weight : (n,) array, optional
             A row of weight c counts c times; one of weight 0 not at all.
 
@@ -71,6 +75,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         if is_elsewhere(X):
             take_names(self, X)
         else:
+            check_here(y, "y")
             X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
             X = numbers_of(X, getattr(self, "feature_names_in_", None))
         rows = rows_of(X, y, sample_weight, intercept=self.fit_intercept)
@@ -91,9 +96,19 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         if is_elsewhere(X):
             take_names(self, X, reset=False)
             X = matrix_of(X)
-            return self._link()(X @ like(self.coef_.T, X) + like(self.intercept_, X))
+            if hasattr(X, "__dask_graph__"):
+                return self._link()(X @ like(self.coef_.T, X) + like(self.intercept_, X))
+            predicted = self._link()(times(X, np.vstack([self.coef_.T.reshape(X.shape[1], -1), self.intercept_])))
+            return predicted[:, 0] if self.coef_.ndim == 1 else predicted
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         return self._link()(np.asarray(X @ self.coef_.T + self.intercept_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions; of rows elsewhere, no more than their labels come to the host."""
+        if not is_elsewhere(X):
+            return float(super().score(X, y, sample_weight))
+        weights = None if sample_weight is None else to_numpy(sample_weight)
+        return float(r2_score(to_numpy(y), to_numpy(self.predict(X)), sample_weight=weights))
 
     def report(self, X: Any = None, y: ArrayLike | None = None, *, output: int = 0) -> Report:
         """Return a page about the formula: it shows itself in a notebook, and ``save(path)`` writes it as HTML.
@@ -112,16 +127,17 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
         formula, certificate = self._answers[output]
-        masks = self.inlier_mask_, self.last_place_mask_
+        masks = to_numpy(self.inlier_mask_), to_numpy(self.last_place_mask_)
         agree, last_place = (mask.reshape(len(mask), -1)[:, output] for mask in masks)
         wrong = called_wrong(certificate, agree, last_place)
         findings = Findings(type(self).__name__, formula, certificate, len(agree), int(agree.sum()), int(wrong.sum()))
         if X is None:
             return Report(findings)
+        X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in (X, y))
         X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, reset=False)
         labels = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
-        if labels.shape != self.inlier_mask_.reshape(len(agree), -1).shape:
-            raise ValueError(f"X and y must be those of fit: y had shape {self.inlier_mask_.shape}, got {np.shape(y)}")
+        if labels.shape != masks[0].reshape(len(agree), -1).shape:
+            raise ValueError(f"X and y must be those of fit: y had shape {masks[0].shape}, got {np.shape(y)}")
         rows = JudgedRows(labels[:, output], formula.predict(X), agree, wrong, _Cells(X, formula.names))
         usage = usage_of(X, agree, constant=formula.intercept is not None)
         return Report(replace(findings, usage=usage, rows=rows if findings.is_rule else None))
@@ -173,6 +189,12 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def check_here(y: Any, name: str) -> None:
+    """Raise ValueError if labels are on a device, and the rows are not."""
+    if is_elsewhere(y) and not is_on_host(y):
+        raise ValueError(f"{name} must be of numpy or where X is: X is on the host, and {name} of {place_of(y)}")
 
 
 def take_names(estimator: Any, X: Any, *, reset: bool = True) -> None:

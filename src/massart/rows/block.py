@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows.arrays import BoolArray, FloatArray
+from massart.rows.namespace import floats, is_elsewhere, like, namespace_of
 
 _HASH_SEED = 0
 
@@ -36,23 +37,31 @@ class Block:
     def __len__(self) -> int:
         return int(self.rows.shape[0])
 
-    def times(self, W: FloatArray) -> FloatArray:
-        """Return the rows, with their constant column, times `W`, (d, m)."""
-        if not self.intercept:
-            return np.asarray(self.rows @ W)
-        product = np.asarray(self.rows @ W[:-1])
-        product += W[-1]
+    def times(self, W: FloatArray) -> Any:
+        """Return the rows, with their constant column, times `W`, (d, m), in float64."""
+        columns = W[:-1] if self.intercept else W
+        if is_elsewhere(self.rows):
+            product = floats(self.rows) @ like(columns, self.rows)
+        else:
+            product = np.asarray(self.rows @ columns)
+        if self.intercept:
+            product += like(W[-1], product)
         return product
 
     def largest(self) -> float:
         """Return the largest magnitude of a number in the block, NaN included; that of the constant is 1."""
-        values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
-        largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+        values = self.rows if isinstance(self.rows, np.ndarray) or is_elsewhere(self.rows) else self.rows.data
+        xp = namespace_of(values)
+        largest = max(float(xp.max(values)), -float(xp.min(values))) if 0 not in values.shape else 0.0
         return max(largest, 1.0) if self.intercept else largest
 
-    def dense(self, chosen: BoolArray | None = None) -> FloatArray:
-        """Return the rows, or the chosen ones, as an array with their constant column."""
+    def dense(self, chosen: BoolArray | None = None) -> Any:
+        """Return the rows, or the chosen ones, as an array with their constant column, where they are."""
         rows = self.rows if chosen is None else self.rows[chosen]
+        if is_elsewhere(rows):
+            array = floats(rows)
+            xp = namespace_of(array)
+            return xp.concat([array, xp.ones_like(array[:, :1])], axis=1) if self.intercept else array
         array = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
         return np.column_stack([array, np.ones(len(array))]) if self.intercept else array
 

@@ -1,4 +1,8 @@
-"""Rows and values in memory, or in a memory map: numpy arrays and SciPy sparse matrices."""
+"""Rows and values in arrays: numpy's, memory maps, SciPy's sparse matrices, and those of CuPy and torch.
+
+Arrays on a device stay there. What comes from it are samples, sums, and a block of rows that holds a NaN, to say where;
+what goes there are coefficients and, once, labels and weights that were not there.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.rows.arrays import (
+    FloatArray,
     check_integers,
     check_labels,
     check_weights,
@@ -18,11 +23,13 @@ from massart.rows.arrays import (
     row_blocks,
 )
 from massart.rows.block import Block, Sample
-from massart.rows.namespace import like, to_numpy
+from massart.rows.namespace import floats, is_elsewhere, is_on_host, like, namespace_of, place_of, to_numpy
 from massart.rows.rows import Kernel, Rows, Sum, Values
 from massart.rows.sampling import Draw
 
 _BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
+_DOUBLE = float(np.finfo(np.float64).eps)
+_DEVICE_BLOCK_BYTES = 1 << 30  # starting a function takes as long as a few megabytes; each block starts some dozens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,15 +48,15 @@ class ArrayValues:
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return ``kernel(values, *aligned)``."""
-        return kernel(self.array, *map(array_of, aligned))
+        return kernel(self.array, *(_beside(self.array, values) for values in aligned))
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:
         """Return ``kernel(values, *aligned)``."""
-        return ArrayValues(kernel(self.array, *map(array_of, aligned)))
+        return ArrayValues(kernel(self.array, *(_beside(self.array, values) for values in aligned)))
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers."""
-        return to_numpy(self.array[like(index, self.array)])
+        return to_numpy(_picked(self.array, index))
 
     def native(self) -> Any:
         """Return the array."""
@@ -65,8 +72,14 @@ def array_of(values: Values) -> Any:
     return values.array if isinstance(values, ArrayValues) else values.to_numpy()
 
 
+def _beside(array: Any, values: Values) -> Any:
+    """Return the array behind values, where another array is."""
+    own = array_of(values)
+    return like(own, array) if isinstance(own, np.ndarray) and is_elsewhere(array) else own
+
+
 class ArrayRows:
-    """Rows of a numpy array, a memory map or a SciPy sparse matrix (CSR).
+    """Rows of an array, here or on a device, a memory map or a SciPy sparse matrix (CSR).
 
     The rows themselves are not checked for NaN and infinity, since that would read them all once more: labels and
     products with them show every such number, and :meth:`fault` says where it is.
@@ -75,7 +88,9 @@ class ArrayRows:
     ----------
     X : (n, d) array, memory map, sparse matrix, or a matrix whose rows are made when they are read
     y : (n,) or (n, m) array
+        Of numpy, or beside `X`.
     sample_weight : (n,) array, optional
+        Likewise.
     intercept : bool
         Add a constant column.
     precision : float, optional
@@ -91,18 +106,29 @@ class ArrayRows:
         intercept: bool = False,
         precision: float | None = None,
     ) -> None:
-        self._X = X if isinstance(X, np.ndarray) or hasattr(X, "terms") else _sparse_rows(X)
+        self._elsewhere = is_elsewhere(X)
+        if self._elsewhere:
+            self._X = X.detach() if hasattr(X, "detach") else X
+        else:
+            self._X = X if isinstance(X, np.ndarray) or hasattr(X, "terms") else _sparse_rows(X)
         if self._X.ndim != 2 or 0 in self._X.shape:
-            raise ValueError(f"X must have at least one row and one column, got shape {self._X.shape}")
-        if self._X.dtype.kind not in "fiub":
-            raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
-        check_integers(getattr(self._X, "data", np.empty(0)) if not isinstance(self._X, np.ndarray) else self._X, "X")
-        labels = check_labels(y, self._X.shape[0])
+            raise ValueError(f"X must have at least one row and one column, got shape {tuple(self._X.shape)}")
+        if self._elsewhere:
+            _check_kind(self._X, "X")
+            labels = _placed(y, self._X, "y", check_labels)
+            weights = None if sample_weight is None else _placed(sample_weight, self._X, "sample_weight", check_weights)
+        else:
+            if self._X.dtype.kind not in "fiub":
+                raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
+            check_integers(
+                getattr(self._X, "data", np.empty(0)) if not isinstance(self._X, np.ndarray) else self._X, "X"
+            )
+            labels = check_labels(y, self._X.shape[0])
+            weights = check_weights(sample_weight, self._X.shape[0])
         self._y = labels[:, None] if labels.ndim == 1 else labels
-        weights = check_weights(sample_weight, self._X.shape[0])
         self._weights = None if weights is None else ArrayValues(weights)
         self._intercept = intercept
-        own = precision_of(self._X), precision_of(y)
+        own = _precision_of(self._X), _precision_of(y)
         self._precision = own if precision is None else (max(own[0], precision), max(own[1], precision))
 
     @property
@@ -132,19 +158,19 @@ class ArrayRows:
 
     def sample(self, size: int, rng: np.random.Generator, weights: Values | None = None) -> Sample:
         """Return about `size` random rows of positive weight in their order, all of them if there are not more."""
-        if weights is not None:
-            chosen = array_of(weights)
-        else:
-            chosen = None if self._weights is None else self._weights.array > 0
-        return self.take(Draw.of(size, rng).index(self.n_rows, None if chosen is None else chosen.astype(np.float64)))
+        chances = None if weights is None else np.asarray(weights.to_numpy(), dtype=np.float64)
+        if weights is None and self._weights is not None:
+            chances = (self._weights.to_numpy() > 0).astype(np.float64)
+        return self.take(Draw.of(size, rng).index(self.n_rows, chances))
 
     def take(self, index: NDArray[np.intp]) -> Sample:
         """Return the rows of these numbers, in this order."""
         weights = None if self._weights is None else self._weights.take(index)
-        X = Block(self._X[index], self._y[index], weights, self._intercept).dense()
+        rows, y = self._X[index] if not self._elsewhere else to_numpy(_picked(self._X, index)), _picked(self._y, index)
+        X = Block(rows, None, None, self._intercept).dense()
         if not np.isfinite(X).all():
             raise ValueError(self.fault())
-        return Sample(X, self._y[index], weights, index)
+        return Sample(X, to_numpy(y), weights, index)
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(block, *aligned)`` over all blocks."""
@@ -156,24 +182,26 @@ class ArrayRows:
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:
         """Return ``kernel(block, *aligned)`` of all blocks, one value or one row of values for each row."""
-        return ArrayValues(np.concatenate([kernel(*block) for block in self._blocks(aligned)]))
+        parts = [kernel(*block) for block in self._blocks(aligned)]
+        return ArrayValues(parts[0] if len(parts) == 1 else namespace_of(parts[0]).concat(parts))
 
     def fault(self) -> str:
         """Say where the first NaN or infinity of X is."""
         start = 0
         for (block,) in self._blocks(()):
-            message = first_fault(block.dense(), "X", start)
+            rows = block.dense()
+            message = "" if _is_finite(rows) else first_fault(to_numpy(rows), "X", start)
             if message:
                 return message
             start += len(block)
         return "X times the coefficients is not finite: the numbers are too large"
 
     def _blocks(self, aligned: tuple[Values, ...]) -> Iterator[tuple[Any, ...]]:
-        arrays = [array_of(values) for values in aligned]
-        for rows in row_blocks(self.n_rows, self.n_columns, _BLOCK_BYTES):
+        arrays = [_beside(self._X, values) for values in aligned]
+        for rows in _cuts(self._X, self.n_columns):
             weights = None if self._weights is None else self._weights.array[rows]
-            block = Block(self._X[rows], self._y[rows], weights, self._intercept)
-            yield block, *(array[rows] for array in arrays)
+            block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept)
+            yield block, *(_cut(array, rows) for array in arrays)
 
 
 def rows_of(X: Any, y: Any, sample_weight: Any = None, *, intercept: bool = False) -> Rows:
@@ -189,3 +217,62 @@ def _sparse_rows(X: Any) -> Any:
     if not hasattr(X, "tocsr"):
         raise ValueError(f"X must be an array or a SciPy sparse matrix, got {type(X).__name__}")
     return X.tocsr()
+
+
+def times(X: Any, W: FloatArray) -> Any:
+    """Return the rows of an array, with a constant column, times `W`, where they are."""
+    parts = [Block(_cut(X, rows), None, None, intercept=True).times(W) for rows in _cuts(X, len(W))]
+    return namespace_of(X).concat(parts)
+
+
+def _cuts(X: Any, n_columns: int) -> Iterator[slice]:
+    return row_blocks(int(X.shape[0]), n_columns, _BLOCK_BYTES if is_on_host(X) else _DEVICE_BLOCK_BYTES)
+
+
+def _cut(array: Any, rows: slice) -> Any:
+    return array[rows, ...] if is_elsewhere(array) else array[rows]
+
+
+def _picked(array: Any, index: NDArray[np.intp]) -> Any:
+    return namespace_of(array).take(array, like(index, array), axis=0) if is_elsewhere(array) else array[index]
+
+
+def _is_finite(array: Any) -> bool:
+    xp = namespace_of(array)
+    return bool(xp.all(xp.isfinite(array)))
+
+
+def _check_kind(array: Any, name: str) -> None:
+    """Raise for what is elsewhere and holds no real numbers, or integers that float64 cannot hold exactly."""
+    xp = namespace_of(array)
+    if not xp.isdtype(array.dtype, ("real floating", "integral", "bool")):
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if xp.isdtype(array.dtype, "integral") and xp.iinfo(array.dtype).bits == 64 and 0 not in array.shape:
+        check_integers(np.array([int(xp.min(array)), int(xp.max(array))]), name)
+
+
+def _placed(values: Any, X: Any, name: str, check: Callable[..., Any]) -> Any:
+    """Return labels or weights as float64 where `X` is; where they are not in order, the check for numpy says why."""
+    if not is_elsewhere(values):
+        return like(check(values, X.shape[0], name), X)
+    if place_of(values) != place_of(X):
+        raise ValueError(
+            f"{name} must be of numpy or where X is: X is of {place_of(X)}, and {name} of {place_of(values)}"
+        )
+    _check_kind(values, name)
+    array = floats(values.detach() if hasattr(values, "detach") else values)
+    xp, shape = namespace_of(array), array.shape
+    ok = shape[0] == X.shape[0] if array.ndim in (1, 2) and 0 not in shape else False
+    if check is check_weights:
+        ok = ok and array.ndim == 1 and bool(xp.all(array >= 0)) and bool(xp.any(array > 0))
+    if not (ok and _is_finite(array)):
+        check(to_numpy(array), X.shape[0], name)
+    return array
+
+
+def _precision_of(array: Any) -> float:
+    if not is_elsewhere(array):
+        return precision_of(array)
+    xp = namespace_of(array)
+    floating = xp.isdtype(array.dtype, "real floating")
+    return max(float(xp.finfo(array.dtype).eps), _DOUBLE) if floating else _DOUBLE

@@ -33,7 +33,7 @@ from massart.rows.scaling import exponents
 FEW = 500
 """So many rows are taken into memory."""
 
-DEVICE_BYTES = 1 << 28
+DEVICE_BYTES = 1 << 30
 """Size of a piece of a block on a device: large enough for matrix products, small beside its memory."""
 
 

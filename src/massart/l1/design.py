@@ -11,10 +11,11 @@ The product is never formed: S and E act on the short side of each verb.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from massart.l1.matrix import IntArray, Matrix
+from massart.l1.matrix import IntArray, Matrix, PieceKernel
 from massart.rows import FloatArray
 
 SAFE_SCALE = 2.0**100
@@ -27,7 +28,7 @@ class Design:
 
     Attributes
     ----------
-    matrix : DenseMatrix or SparseMatrix of shape (n, p)
+    matrix : Matrix of shape (n, p)
         The caller's numbers.
     scale : array of shape (p,)
         The diagonal of S.
@@ -71,14 +72,13 @@ class Design:
             gram *= self.scale[:, None] * self.scale
         return gram if self.columns is None else gram[np.ix_(self.columns, self.columns)]
 
+    def reduce(self, kernel: PieceKernel) -> Any:
+        """Return the sum of ``kernel(rows)`` over pieces of X."""
+        return self.matrix.reduce(_Scaled(kernel, self.scale, self.columns))
+
     def rows(self, index: IntArray | slice) -> FloatArray:
-        """Return some rows of X as an array: a basis, a small pool, a block."""
-        rows = self.matrix.rows(index)
-        if self.columns is None:
-            return rows * self.scale
-        rows = rows[:, self.columns]
-        rows *= self.scale[self.columns]
-        return rows
+        """Return some rows of X as an array: a basis, a small pool."""
+        return _scaled(self.matrix.rows(index), self.scale, self.columns)
 
     def restricted(self, index: IntArray) -> Design:
         """Return the design of the rows `index` (copied: they are few)."""
@@ -92,3 +92,23 @@ class Design:
         coefficients[self.columns] = w
         coefficients *= self.scale
         return coefficients
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """A kernel of rows of X as one of rows of the caller's."""
+
+    kernel: PieceKernel
+    scale: FloatArray
+    columns: IntArray | None
+
+    def __call__(self, rows: FloatArray) -> Any:
+        return self.kernel(_scaled(rows, self.scale, self.columns))
+
+
+def _scaled(rows: FloatArray, scale: FloatArray, columns: IntArray | None) -> FloatArray:
+    if columns is None:
+        return rows * scale
+    rows = rows[:, columns]
+    rows *= scale[columns]
+    return rows

@@ -18,7 +18,7 @@ import scipy.linalg as sla
 
 from massart.l1.design import Design
 from massart.l1.matrix import IntArray, Matrix
-from massart.rows import BLOCK_BYTES, FloatArray, row_blocks
+from massart.rows import FloatArray
 from massart.rows.scaling import power_of_two, scaled
 
 CLEAR_PIVOT = 1e-6
@@ -122,26 +122,43 @@ def _refine(
     design: Design, columns: IntArray, others: IntArray, triangle: FloatArray, T: FloatArray
 ) -> tuple[FloatArray, float]:
     """Return T improved by one step of iterative refinement, and the largest length of a column of X_o - X_c T."""
-    n, p = design.shape
     for final in (False, True):
-        correction = np.zeros_like(T)
-        error = np.zeros(others.size)
-        for block in row_blocks(n, p):
-            rows = design.rows(block)
-            remainder = rows[:, others] - rows[:, columns] @ T
-            error += np.einsum("ij,ij->j", remainder, remainder)
-            correction += rows[:, columns].T @ remainder
+        total = design.reduce(_Remainder(columns, others, T))
         if not final:
-            T = T + sla.cho_solve((triangle, False), correction, check_finite=False)
-    return T, float(np.sqrt(error.max()))
+            T = T + sla.cho_solve((triangle, False), total[:-1], check_finite=False)
+    return T, float(np.sqrt(total[-1].max()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Remainder:
+    """What T leaves of the other columns: its products with the columns, and below them its squared lengths."""
+
+    columns: IntArray
+    others: IntArray
+    T: FloatArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        remainder = rows[:, self.others] - rows[:, self.columns] @ self.T
+        return np.vstack([rows[:, self.columns].T @ remainder, np.einsum("ij,ij->j", remainder, remainder)])
 
 
 def _triangular_factor(design: Design) -> FloatArray:
-    """Return R of :math:`X = Q R`, by QR of [R; next block]."""
-    n, p = design.shape
-    R = np.zeros((0, p))
-    step = max(2 * p, BLOCK_BYTES // (8 * p))
-    for start in range(0, n, step):
-        block = design.rows(slice(start, min(start + step, n)))
-        R = sla.qr(np.vstack([R, block]), mode="r", overwrite_a=True, check_finite=False)[0][:p]
+    """Return R of :math:`X = Q R`, by QR of [R; next piece]."""
+    p = design.shape[1]
+    R = design.reduce(_triangle).R
     return np.vstack([R, np.zeros((p - R.shape[0], p))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Triangle:
+    """R of a QR factorization; that of more rows is the sum."""
+
+    R: FloatArray
+
+    def __add__(self, other: _Triangle) -> _Triangle:
+        return _triangle(np.vstack([self.R, other.R]))
+
+
+def _triangle(rows: FloatArray) -> _Triangle:
+    R: FloatArray = sla.qr(rows, mode="r", check_finite=False)[0]
+    return _Triangle(R[: rows.shape[1]])

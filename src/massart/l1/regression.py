@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from massart.l1.blocked import RowsMatrix
 from massart.l1.direct import Answer, solve_directly
-from massart.l1.matrix import check_rows
+from massart.l1.matrix import Matrix, check_rows
 from massart.l1.preprocessing import is_large, solve_by_guess
 from massart.l1.program import Program, evaluate
 from massart.l1.rank import structure_of
 from massart.progress import Callback, silent
-from massart.rows import BoolArray, FloatArray, check_labels, check_mask, check_weights
+from massart.rows import Block, BoolArray, FloatArray, Rows, check_labels, check_mask, check_weights
 from massart.rows.scaling import power_of_two
 
 
@@ -115,8 +116,43 @@ def l1_regression(
     labels = check_labels(y, n)
     weights = check_weights(sample_weight, n)
     mask = check_mask(one_sided, n, "one_sided")
-    limit = _check_limit(max_iter)
+    return _regression(matrix, labels, weights, mask, _check_limit(max_iter), callback)
 
+
+def l1_regression_of(rows: Rows, *, max_iter: int = 100, callback: Callback = silent) -> L1Solution:
+    """Do what :func:`l1_regression` does for the rows of a table, wherever they are, in blocks.
+
+    The same sample, the same steps and the same rows that are fitted in the end: the answer is that of the rows in
+    memory. Memory is some twenty numbers a row and a few d x d arrays; `dual` has a column for each label column.
+
+    Parameters
+    ----------
+    rows : Rows
+        With their labels, and weights if they have any.
+    max_iter, callback
+        As for :func:`l1_regression`.
+    """
+    limit = _check_limit(max_iter)
+    labels = check_labels(rows.map(_Labels()).to_numpy(), rows.n_rows)
+    weights = None if rows.weights is None else check_weights(rows.weights.to_numpy(), rows.n_rows)
+    return _regression(RowsMatrix(rows), labels, weights, check_mask(None, rows.n_rows, "one_sided"), limit, callback)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    def __call__(self, block: Block) -> Any:
+        return block.y
+
+
+def _regression(
+    matrix: Matrix,
+    labels: FloatArray,
+    weights: FloatArray | None,
+    mask: BoolArray,
+    limit: int,
+    callback: Callback,
+) -> L1Solution:
+    n = len(labels)
     # Rows of weight 0 count as absent, for the rank too.
     present = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
     rows = matrix if isinstance(present, slice) else matrix.restricted(present)

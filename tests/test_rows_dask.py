@@ -257,6 +257,17 @@ def test_blocks_are_read_once_if_they_fit_and_anew_if_not(threads, tmp_path, hel
     assert (max(reads.values()) == 1) == held
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_what_workers_hold_already_is_not_held_twice(threads, held):
+    X, y, _ = table()
+    with threads.as_current():
+        given = da.from_array(X, chunks=(700, 4)), da.from_array(y, chunks=700)
+        rows = DaskRows(*(threads.persist(given) if held else given))
+        assert rows.n_rows == len(y)
+        there = {key for keys in threads.has_what().values() for key in keys}
+        assert {block.key in there for block in rows._blocks} == {not held}
+
+
 @dataclass(frozen=True)
 class Broken:
     def __call__(self):
@@ -280,7 +291,7 @@ class Shrinking:
 
 
 def test_a_block_that_changes_is_refused(threads, tmp_path):
-    rows = cluster_rows(threads, [Shrinking(tmp_path)], (EPS, EPS), share=0.0)
+    rows = cluster_rows(threads, [Read(tmp_path, 1), Shrinking(tmp_path)], (EPS, EPS), share=0.0)
     (tmp_path / "cut off").touch()
     with pytest.raises(ValueError, match="the table changed while it was read: a block had 500 rows, and now 400"):
         rows.map(Labels())

@@ -27,7 +27,7 @@ from massart.rows.rows import Kernel, Sum, Values
 from massart.rows.sampling import RUN, Draw, smallest
 
 SHARE = 0.5
-"""Of the memory of all workers, what blocks may take that they hold; the rest is for what others have there."""
+"""Of the memory of all workers, what they hold at most: from 0.6 on Dask begins to write it to disk."""
 
 _FAN_IN = 8  # sums that one task adds: few enough to hold, many enough to be worth a task
 
@@ -69,18 +69,20 @@ class _Scheduler:
             tasks = [_delayed(_sum)(*tasks[i : i + _FAN_IN]) for i in range(0, len(tasks), _FAN_IN)]
         return self.compute(tasks)[0]
 
-    def memory(self) -> float:
-        """Return the bytes that all workers have together."""
+    def room(self, share: float) -> float:
+        """Return the bytes that workers can hold within a share of their memory, beside what they hold already."""
         try:
             import distributed.system
         except ImportError:
             return math.inf
+        most = float(distributed.system.MEMORY_LIMIT)
         try:
             client: Any = self.client or distributed.get_client()
         except ValueError:  # no cluster: all happens in this process
-            return float(distributed.system.MEMORY_LIMIT)
+            return share * most
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        return float(sum(worker["memory_limit"] or distributed.system.MEMORY_LIMIT for worker in workers))
+        held = sum(worker["metrics"]["managed_bytes"] for worker in workers)
+        return float(share * sum(worker["memory_limit"] or most for worker in workers) - held)
 
 
 class DaskValues:
@@ -173,7 +175,7 @@ class BlockRows:
         if nbytes is None:
             first = self._scheduler.persist(first)
             nbytes = len(blocks) * sum(seen.nbytes for seen in self._scheduler.compute([*map(look, first)]))
-        if nbytes <= share * self._scheduler.memory():
+        if nbytes <= self._scheduler.room(share):
             blocks = self._scheduler.persist([*first, *blocks[1:]])
         looks: tuple[_Look, ...] = self._scheduler.compute([*map(look, blocks)])
         there = [(block, look) for block, look in zip(blocks, looks, strict=True) if look.length]
@@ -301,7 +303,7 @@ class DaskRows(BlockRows):
             array.to_delayed(optimize_graph=False).ravel() for array in _dask.optimize(*columns)
         )  # what two are made of is made once
         make = _task(_block, intercept)
-        nbytes = float(sum(array.nbytes for array in columns))
+        nbytes = math.inf if all(map(_is_held, columns)) else float(sum(array.nbytes for array in columns))
         super().__init__(
             [*map(make, *tasks)],
             (precision_of(rows), precision_of(columns[1])),
@@ -383,6 +385,16 @@ def _aligned(values: Any, name: str, rows: Any) -> Any:
     return array
 
 
+def _is_held(array: Any) -> bool:
+    """Tell whether workers hold an array as it is: blocks of it take no time to make, and would be counted twice."""
+    try:
+        import distributed
+    except ImportError:
+        return False
+    futures_of: Any = distributed.futures_of
+    return len(futures_of(array)) == len(array.__dask_graph__())
+
+
 # --- tasks: what follows runs on the workers ---
 
 
@@ -455,7 +467,10 @@ def _block(intercept: bool, rows: Any, y: NDArray[Any], weights: NDArray[Any] | 
             )
     for values, name in ((getattr(rows, "data", rows) if hasattr(rows, "tocsr") else rows, "X"), (y, "y")):
         check_integers(values, name)
-    rows = rows.tocsr() if hasattr(rows, "tocsr") else np.ascontiguousarray(rows)
+    if hasattr(rows, "tocsr"):
+        rows = rows.tocsr()
+    elif not rows.flags.forc:  # some columns of an array, all of which would be held
+        rows = np.ascontiguousarray(rows)
     labels = np.asarray(y, dtype=np.float64)
     return Block(
         rows,

@@ -1,6 +1,6 @@
 """Arrays of other namespaces: the answer is the same as for numpy, and it is where the rows are.
 
-The strict arrays of the standard refuse what is not in it. With CuPy, or a GPU that torch sees, the laws hold there, too.
+The strict arrays of the standard refuse what is not in it. With CuPy, or a GPU that torch sees, these laws hold there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from massart import MassartRegressor, MassartReLURegressor
-from massart.agreement import Agreement, Has, Level, Mark, tally
+from massart.agreement import AGREES, LAST_PLACE, Agreement, Has, Level, Mark, tally
 from massart.agreement.agreement import compensated_products
 from massart.link import IDENTITY, RELU, Link
 from massart.rows import ArrayRows, ArrayValues, to_numpy
@@ -163,6 +163,21 @@ def test_marks_have_the_same_bits_everywhere(there, link, agreement, monkeypatch
     monkeypatch.setattr(rows_in_memory, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(rows_in_memory, "_DEVICE_BLOCK_BYTES", 1)
     assert_array_equal(ArrayRows(there(X), there(y)).map(marks).to_numpy(), known)
+
+
+def test_marks_are_by_definition_where_terms_cancel(there):
+    """Rows whose product is near zero, and their labels a cent off: their size is far above what y and w.x tell."""
+    rng = np.random.default_rng(2)
+    cents, w = rng.integers(-100_000, 100_000, (3000, 6)), np.array([1.0, -2.0, 3.0, 1.0, 2.0, 1.0])
+    right = rng.integers(-3, 4, 3000)
+    cents[:, -1] = right - cents[:, :-1] @ w[:-1].astype(np.int64)
+    off = rng.integers(-1, 2, 3000)
+    X, y = cents / 100, (right + off) / 100
+    agreement = Agreement(Level.EXACT, relative=_ARITHMETIC, unit=0.01)
+    for rows in (ArrayRows(X, y), ArrayRows(there(X), there(y))):
+        marks = rows.map(Mark(w, agreement, IDENTITY)).to_numpy()
+        assert_array_equal(marks & AGREES > 0, off == 0)
+        assert_array_equal(marks & LAST_PLACE > 0, off != 0)
 
 
 def test_compensated_sums_have_the_same_bits_everywhere(there):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -34,7 +35,7 @@ class Mark:
         """Return the marks of the rows of a block.
 
         The size of a row is at least ``|y| + |w.x|``, and at most what the largest number of the block allows: that
-        decides nearly all rows, and for the others the definition does.
+        decides nearly all rows. For those with something that t decides, the definition does.
         """
         products = block.times(self.coef[:, None])[:, 0]
         y = block.y[:, self.column]
@@ -43,14 +44,19 @@ class Mark:
         if not np.isfinite(most):
             raise FloatingPointError("a product is not finite")
         residuals = y - self.link(products)
-        magnitude = abs(residuals)
-        least, doubt, slope = abs(y) + abs(products), doubt_of(self.coef), max(1.0, self.link.slope)
-        widths = slope * self.agreement.half_widths(least, self.coef)
-        agree = magnitude <= widths - slope * doubt * least
-        if len(block) and not self.agreement.scales_up_to(most + float(xp.max(abs(y)))):
-            agree[:] = False
-        upper = most + abs(y)
-        unclear = ~agree & (magnitude <= slope * (self.agreement.half_widths(upper, self.coef) + doubt * upper))
+        magnitude, sizes = abs(residuals), abs(y)
+        least, upper = sizes + abs(products), sizes + most
+        slope = max(1.0, self.link.slope)
+        doubt = slope * doubt_of(self.coef)
+        widths, widest = (self.agreement.half_widths(size, self.coef) for size in (least, upper))
+        if slope > 1:
+            widths, widest = slope * widths, slope * widest
+        # Between the two sizes, t less what a product may be off is the least at one of them, whatever the grid is.
+        inside, outside = xp.minimum(widths - doubt * least, widest - doubt * upper), widest + doubt * upper
+        agree = magnitude <= inside
+        unclear = ~agree & (magnitude <= outside)
+        for gap in self._gaps(magnitude, y):
+            unclear |= (gap > inside) & (gap <= outside)
         rows = Verified(products, residuals, widths, agree)
         if xp.any(unclear):
             close = block.dense(unclear)
@@ -71,13 +77,26 @@ class Mark:
         marks |= _bit(self._last_place(rows), LAST_PLACE)
         return marks
 
+    def _gaps(self, magnitude: FloatArray, y: FloatArray) -> Iterator[FloatArray]:
+        """Yield what else is compared with t."""
+        if self._unit is not None:
+            yield magnitude - self._unit
+        if not self.link.invertible:
+            for limit in (self.link.lower, self.link.upper):
+                if np.isfinite(limit):
+                    yield abs(y - limit)
+
     def _last_place(self, rows: Verified) -> BoolArray:
-        unit, level = self.agreement.unit, self.agreement.level
-        if unit is None or not (
-            level in (Level.LABEL, Level.INPUTS) or (level is Level.EXACT and unit < _LARGEST_COUNT)
-        ):
+        if self._unit is None:
             return rows.agree & False
-        return ~rows.agree & (abs(rows.residuals) <= unit + rows.half_widths)
+        return ~rows.agree & (abs(rows.residuals) <= self._unit + rows.half_widths)
+
+    @property
+    def _unit(self) -> float | None:
+        """The unit that a row may be off by, if being so means anything."""
+        level, unit = self.agreement.level, self.agreement.unit
+        counted = level is Level.EXACT and unit is not None and unit < _LARGEST_COUNT
+        return unit if counted or level in (Level.LABEL, Level.INPUTS) else None
 
 
 def _bit(rows: BoolArray, mark: int) -> Any:

@@ -52,7 +52,10 @@ class Block:
         """Return the largest magnitude of a number in the block, NaN included; that of the constant is 1."""
         values = self.rows if isinstance(self.rows, np.ndarray) or is_elsewhere(self.rows) else self.rows.data
         xp = namespace_of(values)
-        largest = max(float(xp.max(values)), -float(xp.min(values))) if 0 not in values.shape else 0.0
+        if 0 in values.shape:
+            return float(self.intercept)
+        least, most = xp.aminmax(values) if hasattr(xp, "aminmax") else (xp.min(values), xp.max(values))  # one read
+        largest = max(float(most), -float(least))
         return max(largest, 1.0) if self.intercept else largest
 
     def dense(self, chosen: BoolArray | None = None) -> Any:

@@ -26,7 +26,6 @@ from massart.rows import (
     like,
     namespace_of,
     row_blocks,
-    to_numpy,
 )
 from massart.rows.scaling import exponents
 
@@ -165,7 +164,9 @@ class _Reduce:
         for piece in _pieces(block):
             some = _cut(block, piece)
             if chosen is not None:
-                some = some.take(like(chosen[piece], some.rows) if is_elsewhere(some.rows) else chosen[piece])
+                mask = chosen[piece]
+                moved = is_elsewhere(some.rows) and not is_elsewhere(mask)
+                some = some.take(like(mask, some.rows) if moved else mask)
             if len(some):
                 total = total + _Total(self.kernel(*_coordinates(some, self.V, self.rescaled)))
         return total
@@ -198,6 +199,8 @@ def _cut(block: Block, piece: slice) -> Block:
     if piece.stop - piece.start == len(block):
         return block
     weights = None if block.weights is None else block.weights[piece]
+    if is_elsewhere(block.rows):  # the standard wants all axes named
+        return Block(block.rows[piece, :], block.y[piece, :], weights, block.intercept)
     return Block(block.rows[piece], block.y[piece], weights, block.intercept)
 
 
@@ -214,7 +217,7 @@ def _rescaled(X: Any) -> Any:
         return np.ldexp(X, -exponents(X, axis=1)[:, None])
     xp = namespace_of(X)
     sizes = xp.max(xp.abs(X), axis=1, keepdims=True)
-    return X / xp.where(sizes > 0, sizes, xp.ones_like(sizes))
+    return X / 2.0 ** xp.floor(xp.log2(xp.where(sizes > 0, sizes, xp.ones_like(sizes))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +241,11 @@ class _Survey:
         seen = _Seen(0, 0.0, np.inf)
         for piece in _pieces(block):
             some = _cut(block, piece)
-            sizes, counts = to_numpy(_sizes(some)), to_numpy(_Member()(some))
-            seen = seen + _Seen(int(counts.sum()), float(sizes.max()), float(sizes[counts].min(initial=np.inf)))
+            sizes, there = _sizes(some), _Member()(some)
+            xp = namespace_of(sizes)
+            count = float(xp.sum(xp.where(there, xp.ones_like(sizes), xp.zeros_like(sizes))))
+            least = float(xp.min(xp.where(there, sizes, xp.full_like(sizes, np.inf))))
+            seen = seen + _Seen(int(count), float(xp.max(sizes)), least)
         return seen
 
 

@@ -102,6 +102,11 @@ def _rows_of(block: Block) -> DenseMatrix | SparseMatrix:
     return DenseMatrix(plain.dense()) if isinstance(block.rows, np.ndarray) else split(sp.csr_array(block.rows))
 
 
+def _beside(values: Any, X: Any) -> Any:
+    """Return the values of rows where these are: some tables bring them there, others leave them in memory."""
+    return values if is_elsewhere(values) else like(values, X)
+
+
 @dataclass(frozen=True, slots=True)
 class _Times:
     """The kernel of :math:`X w` and :math:`|X| w`."""
@@ -128,10 +133,10 @@ class _TransposedTimes:
     def __call__(self, block: Block, a: Any) -> FloatArray:
         if is_elsewhere(block.rows):
             X = replace(block, intercept=False).dense()
-            product = to_numpy(like(a, X) @ X)
+            product = to_numpy(_beside(a, X) @ X)
         else:
             product = np.asarray(block.rows.T @ a)
-        return np.append(product, float(a.sum())) if block.intercept else product
+        return np.append(product, float(namespace_of(a).sum(a))) if block.intercept else product
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,7 @@ class _Gram:
         if is_elsewhere(block.rows):
             X = replace(block, intercept=False).dense()
             X = X if scale is None else X * like(scale, X)
-            root = namespace_of(X).sqrt(like(q, X))
+            root = namespace_of(X).sqrt(_beside(q, X))
             weighted = X * root[:, None]
             gram = to_numpy(weighted.T @ weighted)
         else:
@@ -176,7 +181,7 @@ class _Maxima:
         if is_elsewhere(block.rows):
             X = block.dense()
             xp = namespace_of(X)
-            sizes = xp.abs(X) if present is None else xp.abs(X) * like(present, X)[:, None]
+            sizes = xp.abs(X) if present is None else xp.abs(X) * _beside(present, X)[:, None]
             return _Largest(to_numpy(xp.max(sizes, axis=0)))
         some = block if present is None else block.take(present > 0)
         largest = _rows_of(some).column_maxima()

@@ -9,14 +9,16 @@ except ModuleNotFoundError:
 
 from massart.table.corrections import replaced
 from massart.table.dates import date_texts
-from massart.table.design import Design, column_values, encode
+from massart.table.design import Design, column_values, encode, left_out
 from massart.table.encoding import Category, Date, Encoding, Flag, Number
 from massart.table.frames import table_of
+from massart.table.gathering import Gathered, gather
 from massart.table.grouping import groups_of, precision_of_columns
 from massart.table.plan import Plan, make_plan
 from massart.table.reading import read_table
-from massart.table.table import Table, free_name
-from massart.table.writing import check_output, csv_text, write_columns, write_table
+from massart.table.streams import Stream, default_memory, stream_table
+from massart.table.table import Table, free_name, require_column
+from massart.table.writing import check_output, csv_text, write_columns, write_table, writing
 
 __all__ = [
     "Category",
@@ -24,23 +26,31 @@ __all__ = [
     "Design",
     "Encoding",
     "Flag",
+    "Gathered",
     "MissingLibrary",
     "Number",
     "Plan",
+    "Stream",
     "Table",
     "TableError",
     "check_output",
     "column_values",
     "csv_text",
     "date_texts",
+    "default_memory",
     "encode",
     "free_name",
+    "gather",
     "groups_of",
+    "left_out",
     "make_plan",
     "precision_of_columns",
     "read_table",
     "replaced",
+    "require_column",
+    "stream_table",
     "table_of",
     "write_columns",
     "write_table",
+    "writing",
 ]

@@ -22,7 +22,7 @@ from massart.table.errors import TableError, quote
 from massart.table.numbers import LARGEST_EXACT
 from massart.table.sources import Source
 from massart.table.table import check_names, named
-from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, lines_of
+from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, lines_of, size_of
 
 _INT64 = 2**63
 
@@ -40,11 +40,17 @@ class JsonLines:
         self.types: list[pa.DataType] = []
         self._keys: list[str] = []  # the names as the file has them
         self._whole = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        if self._whole:
-            self._widen(None)
-            return
-        with Text(source, self._encoding) as text:
-            self._widen(next(self._chunks(text), b""))
+        self._first: bytes | None = None
+        if not self._whole:
+            with Text(source, self._encoding) as text:
+                self._first = next(self._chunks(text), b"")
+        self._widen(self._first)
+
+    @property
+    def nbytes(self) -> int:
+        """About what the parsed table takes in memory, by what the first chunk takes."""
+        decoded = self._parse(self._first, dict(zip(self._keys, self.types, strict=True))).nbytes
+        return int(decoded / len(self._first) * size_of(self._source, self._encoding)) if self._first else decoded
 
     @property
     def schema(self) -> pa.Schema:

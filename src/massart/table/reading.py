@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +18,10 @@ from massart.table.json_lines import JsonLines
 from massart.table.sources import Format, Source, broken_stream, compression_of, format_of, open_source, open_stream
 from massart.table.table import Table, checked, named
 
+BUFFER_BYTES = 1 << 20
+"""Without buffers of this size Arrow holds all bytes of a Parquet file while it decodes them."""
+
 _HEAD_BYTES = 1 << 12
-_BUFFER_BYTES = 1 << 20
 
 
 def read_table(
@@ -47,8 +51,31 @@ def read_table(
         One line that names the file and what is wrong with it.
     """
     source = open_source(path)
+    with in_plain_words(source):
+        kind, head = kind_of(source)
+        if kind in (Format.TEXT, Format.JSON):
+            text = open_text(source, kind, head, delimiter, encoding, decimal, callback)
+            table = checked(_parsed(text), source.name, text.decimal, text.spellings)
+        else:
+            arrow = _read_parquet(source, callback) if kind is Format.PARQUET else _read_arrow(source, head, callback)
+            arrow.validate(full=True)  # a stranger's file may hold texts that are no UTF-8, or offsets that lead astray
+            table = checked(arrow.rename_columns(named(arrow.column_names)), source.name)
+    source.check_unchanged()
+    return table
+
+
+@contextmanager
+def in_plain_words(source: Source, where: str = "") -> Iterator[None]:
+    """Turn what goes wrong while a source is read into a TableError of one line.
+
+    Parameters
+    ----------
+    source : Source
+    where : str
+        The part of the file that is read, such as " (row group 3)".
+    """
     try:
-        table = _read(source, delimiter, encoding, decimal, callback)
+        yield
     except TableError:
         source.check_unchanged()
         raise
@@ -56,42 +83,45 @@ def read_table(
         raise TableError(f"{source.name}: the table does not fit into memory") from None
     except (pa.ArrowException, OSError, UnicodeError) as error:
         source.check_unchanged()
-        raise _in_plain_words(source, error) from None
-    source.check_unchanged()
-    return table
+        raise _explained(source, error, where) from None
 
 
-def _read(
-    source: Source, delimiter: str | None, encoding: str | None, decimal: str | None, callback: Callback
-) -> Table:
+def kind_of(source: Source) -> tuple[Format, bytes]:
+    """Return what a source holds, with its first bytes, decompressed."""
     with open_stream(source, silent) as stream:
-        head = stream.read(_HEAD_BYTES)
+        head: bytes = stream.read(_HEAD_BYTES)
     if not head:
         raise TableError(f"{source.name}: the file is empty")
     if compression_of(head) is not None:
         raise TableError(f"{source.name}: the file is compressed twice: unpack it once")
-    kind = format_of(source, head)
-    if kind in (Format.TEXT, Format.JSON):
-        text = (
-            JsonLines(source, head, encoding, callback)
-            if kind is Format.JSON
-            else Delimited(source, head, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=callback)
-        )
-        while True:
-            try:
-                arrow = pa.Table.from_batches(list(text.batches()), text.schema)
-                break
-            except Widened:
-                pass
-        return checked(arrow, source.name, text.decimal, text.spellings)
-    arrow = _read_parquet(source, callback) if kind is Format.PARQUET else _read_arrow(source, head, callback)
-    arrow.validate(full=True)  # a stranger's file may hold texts that are no UTF-8, or offsets that lead astray
-    return checked(arrow.rename_columns(named(arrow.column_names)), source.name)
+    return format_of(source, head), head
+
+
+def open_text(
+    source: Source,
+    kind: Format,
+    head: bytes,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    callback: Callback,
+) -> Delimited | JsonLines:
+    """Return what parses a text."""
+    if kind is Format.JSON:
+        return JsonLines(source, head, encoding, callback)
+    return Delimited(source, head, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=callback)
+
+
+def _parsed(text: Delimited | JsonLines) -> pa.Table:
+    while True:
+        try:
+            return pa.Table.from_batches(list(text.batches()), text.schema)
+        except Widened:
+            continue
 
 
 def _read_parquet(source: Source, callback: Callback) -> pa.Table:
-    # Without buffers of this size Arrow holds all bytes of the file while it decodes them.
-    with pa.parquet.ParquetFile(_seekable(source, callback), pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
+    with pa.parquet.ParquetFile(_seekable(source, callback), pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
         return file.read()
 
 
@@ -111,7 +141,7 @@ def _seekable(source: Source, callback: Callback) -> pa.NativeFile:
     return pa.BufferReader(stream.read())
 
 
-def _in_plain_words(source: Source, error: Exception) -> TableError:
+def _explained(source: Source, error: Exception, where: str) -> TableError:
     kind = "file"
     compressed = compression_of(source.head()) is not None
     if compressed and isinstance(error, OSError):
@@ -127,4 +157,4 @@ def _in_plain_words(source: Source, error: Exception) -> TableError:
         kind = "Arrow file"
     elif isinstance(error, OSError) and error.errno is not None:
         return broken_stream(source, error)
-    return TableError(f"{source.name}: the {kind} is damaged or cut short: copy or download it again")
+    return TableError(f"{source.name}: the {kind} is damaged or cut short{where}: copy or download it again")

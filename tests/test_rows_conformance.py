@@ -5,6 +5,7 @@ A kind is a function ``make(X, y, weights, intercept)``; a new kind of rows is a
 
 from __future__ import annotations
 
+import operator
 import pickle
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ import massart.rows.stream
 from massart.agreement import AGREES, Agreement, Level, Mark, tally, tally_of
 from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows, Block, StreamRows, rows_of, total_of
+from massart.rows import ArrayRows, Block, StreamRows, rows_of, to_numpy, total_of
 
 
 def in_memory(X, y, weights=None, intercept=False):
@@ -70,6 +71,20 @@ def of_dask(*sizes, known=True):
     return make
 
 
+def of_strict(X, y, weights=None, intercept=False):
+    """Arrays that have what the array API standard has, and nothing else."""
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed: massart[gpu]")
+    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed: massart[dev]")
+    return rows_of(*(None if values is None else xp.asarray(values) for values in (X, y, weights)), intercept=intercept)
+
+
+def of_torch(X, y, weights=None, intercept=False):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed: massart[gpu]")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    given = (None if values is None else torch.asarray(values) for values in (X, y, weights))
+    return rows_of(*given, intercept=intercept)
+
+
 KINDS = {
     "array": in_memory,
     "Fortran": fortran,
@@ -80,6 +95,8 @@ KINDS = {
     "one block": stream(10**9),
     "Dask": of_dask(100, 1, 33, 250),
     "Dask, sizes not known": of_dask(300, known=False),
+    "array API": of_strict,
+    "torch": of_torch,
 }
 
 
@@ -97,7 +114,7 @@ class Moments:
     def __call__(self, block, values=None):
         weights = block.times(self.w[:, None])[:, 0] if values is None else values
         X = block.dense()
-        return (X * np.abs(weights)[:, None]).T @ X
+        return to_numpy((X * abs(weights)[:, None]).T @ X)
 
 
 @dataclass(frozen=True)
@@ -168,7 +185,7 @@ class Number:
     """A value that tells the rows apart."""
 
     def __call__(self, block):
-        return np.asarray(block.y[:, 0])
+        return block.y[:, 0]
 
 
 @dataclass(frozen=True)
@@ -179,7 +196,7 @@ class Constant:
 
     def __call__(self, block, labels):
         order = np.argsort(table(n=60)[1], kind="stable")
-        return self.chances[order[np.searchsorted(np.sort(table(n=60)[1]), labels)]]
+        return self.chances[order[np.searchsorted(np.sort(table(n=60)[1]), to_numpy(labels))]]
 
 
 def test_uniform_draws_miss_no_row(kind):
@@ -216,9 +233,10 @@ def test_sums_and_values_are_those_of_the_whole_table(kind):
     assert_allclose(rows.reduce(Moments(w), residuals), Moments(w)(whole, residuals.to_numpy()), rtol=1e-12)
     scaled = rows.map(Residual(w), residuals)
     assert_allclose(scaled.to_numpy(), residuals.to_numpy() ** 2, rtol=1e-12)
-    doubled = residuals.map(np.add, scaled)
+    doubled = residuals.map(operator.add, scaled)
     assert_allclose(doubled.to_numpy(), residuals.to_numpy() + scaled.to_numpy(), rtol=1e-15)
-    assert_allclose(residuals.reduce(np.vdot, scaled), np.vdot(residuals.to_numpy(), scaled.to_numpy()), rtol=1e-12)
+    product = float(residuals.reduce(operator.matmul, scaled))
+    assert_allclose(product, np.vdot(residuals.to_numpy(), scaled.to_numpy()), rtol=1e-12)
 
 
 def test_kernels_are_small_and_can_be_sent(kind):
@@ -237,6 +255,14 @@ def test_a_tally_is_a_sum(kind):
     marks = rows.map(Mark(w, Agreement(Level.EXACT, relative=1e-14), IDENTITY))
     assert_array_equal(marks.to_numpy() & AGREES > 0, ~wrong)
     assert_array_equal(tally(marks, rows.weights), tally_of(marks.to_numpy(), weights))
+
+
+def test_the_weight_of_all_rows_is_known(kind):
+    if kind is of_strict:
+        pytest.skip("total_of takes the sum by a method, which the standard does not have")
+    X, y, _, _ = table()
+    weights = weights_of(len(y))
+    rows = kind(X, y, weights, True)
     assert total_of(rows.weights, rows.n_rows) == weights.sum()
 
 

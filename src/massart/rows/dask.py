@@ -29,7 +29,7 @@ from massart.rows.sampling import RUN, Draw, smallest
 SHARE = 0.5
 """Of the memory of all workers, what they hold at most: from 0.6 on Dask begins to write it to disk."""
 
-_FAN_IN = 8  # sums that one task adds: few enough to hold, many enough to be worth a task
+_FAN_IN = 32  # sums that one task adds: few enough to hold, many enough to be worth a task
 
 _dask: Any = dask  # types are there for a part of it only
 _delayed, _sizeof = _dask.delayed, _dask.sizeof.sizeof
@@ -91,15 +91,20 @@ class DaskValues:
     Parameters
     ----------
     parts : sequence of Delayed
+        What rows were mapped to is held; what is made of that by :meth:`map` is made when it is used.
     starts : (p + 1,) array of int
         The number of the first row of each part, and of all rows.
     scheduler : _Scheduler
     """
 
     def __init__(self, parts: Sequence[Any], starts: NDArray[np.intp], scheduler: _Scheduler) -> None:
-        self._parts, self._starts, self._scheduler = scheduler.persist(parts), starts, scheduler
-        shapes = scheduler.compute([*map(_delayed(_shape), self._parts)])  # waits, and raises what a kernel raised
-        self._shape, self._dtype = shapes[0]
+        self._parts, self._starts, self._scheduler = list(parts), starts, scheduler
+
+    @cached_property
+    def _type(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape of the values of one row, and their type."""
+        shape, dtype = self._scheduler.compute([_delayed(_type_of)(self._parts[0])])[0]
+        return shape, dtype
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -115,7 +120,8 @@ class DaskValues:
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers, in memory."""
-        found = np.empty((len(index), *self._shape), dtype=self._dtype)
+        shape, dtype = self._type
+        found = np.empty((len(index), *shape), dtype=dtype)
         places = [*_places(index, self._starts)]
         some = self._scheduler.compute([_delayed(_chosen)(self._parts[part], rows) for part, _, rows in places])
         for (_, where, _), values in zip(places, some, strict=True):
@@ -124,9 +130,10 @@ class DaskValues:
 
     def native(self) -> Any:
         """Return all values as an array of Dask."""
+        shape, dtype = self._type
         lengths = np.diff(self._starts).tolist()
         arrays = [
-            _dask.array.from_delayed(part, shape=(length, *self._shape), dtype=self._dtype)
+            _dask.array.from_delayed(part, shape=(length, *shape), dtype=dtype)
             for part, length in zip(self._parts, lengths, strict=True)
         ]
         return _dask.array.concatenate(arrays)
@@ -216,11 +223,13 @@ class BlockRows:
         draw = Draw.of(size, rng)
         if weights is None and self.weights is not None:
             weights = self.weights.map(_is_positive)
-        parts = [None] * len(self._blocks) if weights is None else _parts(weights, self._starts)
-        drawn = _task(_Drawn.of, draw)
-        tasks = map(drawn, self._starts[:-1].tolist(), self._starts[1:].tolist(), parts)
-        numbers = np.sort(self._scheduler.total([*tasks]).numbers)
-        if weights is None:  # of runs
+        bounds = self._starts[:-1].tolist(), self._starts[1:].tolist()
+        if weights is None:  # the keys of runs are known without the rows
+            drawn = reduce(add, map(partial(_Drawn.of, draw), *bounds))
+        else:
+            drawn = self._scheduler.total([*map(_task(_Drawn.of, draw), *bounds, _parts(weights, self._starts))])
+        numbers = np.sort(drawn.numbers)
+        if weights is None:
             numbers = (numbers[:, None] * RUN + np.arange(RUN)).ravel()
         return self.take(numbers[numbers < self.n_rows])
 
@@ -246,7 +255,9 @@ class BlockRows:
 
     def map(self, kernel: Kernel, *aligned: Values) -> DaskValues:
         """Return ``kernel(block, *aligned)`` of all blocks, one value or one row of values for each row."""
-        return DaskValues(self._tasks(_mapped, kernel, aligned), self._starts, self._scheduler)
+        parts = self._scheduler.persist(self._tasks(_mapped, kernel, aligned))
+        self._scheduler.compute([*map(_delayed(len), parts)])  # waits, and raises what a kernel raised
+        return DaskValues(parts, self._starts, self._scheduler)
 
     def fault(self) -> str:
         """Say where the first NaN or infinity of the rows is."""
@@ -441,7 +452,7 @@ class _Drawn:
     numbers: NDArray[np.intp]
 
     @classmethod
-    def of(cls, draw: Draw, start: int, stop: int, weights: NDArray[Any] | None) -> _Drawn:
+    def of(cls, draw: Draw, start: int, stop: int, weights: NDArray[Any] | None = None) -> _Drawn:
         if weights is None:  # a run belongs to the block that it begins in
             first = -(-start // RUN)
             keys = draw.run_keys(first * RUN, max(stop, first * RUN))
@@ -527,7 +538,7 @@ def _label_fault(block: Block, start: int) -> str:
     return first_fault(labels, "y", start) or first_fault(block.weights, "sample_weight", start)
 
 
-def _shape(values: NDArray[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _type_of(values: NDArray[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return values.shape[1:], values.dtype
 
 

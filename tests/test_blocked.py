@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from massart.isotropy import Status, radial_isotropy, radial_isotropy_of
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression, l1_regression_of, preprocessing
+from massart.progress import silent
+from massart.robust import refine_on_table, robust_regression
+from massart.robust.biweight import tuning_for_efficiency
+from massart.robust.concentration import Positioned
+from massart.robust.position import place
+from massart.robust.refinement import Estimate, m_and_d_steps
+from massart.robust.regression import half_of
 from massart.rows import ArrayRows, Block, StreamRows
 
 EQUAL = 1e-12
@@ -298,7 +306,50 @@ def test_dependent_columns_get_the_smallest_coefficients(kind, nearly):
     close(X @ found.coef[:, 0], X @ known.coef)  # columns that are nearly dependent leave coefficients open, not fits
 
 
-# --- both ---
+# --- noisy rows ---
+
+
+@cache
+def noisy_rows(weighted):
+    """Return rows with a constant, labels and weights, and the robust fits of a quarter of them and of all."""
+    X, y = regression(1200, noise=1.0)
+    X = np.column_stack([X, np.ones(len(X))])
+    weights = np.random.default_rng(3).integers(1, 4, len(X)).astype(float) if weighted else None
+    start = robust_regression(X[::4], y[::4], rng=np.random.default_rng(0))
+    whole = robust_regression(X, y, sample_weight=weights, rng=np.random.default_rng(0))
+    return X, y, weights, start, whole
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_noisy_rows_are_refined_as_in_memory(kind, weighted):
+    X, y, weights, start, whole = noisy_rows(weighted)
+    sample = slice(None, None, 4)
+    found = refine_on_table(kind(X[:, :-1], y, weights, True), X[sample], start)
+    # The same steps on rows in memory.
+    position = place(X[sample], silent)
+    shares = np.full(len(y), 1 / len(y)) if weights is None else weights / weights.sum()
+    rows = Positioned(X @ position.back, y, shares)
+    first = Estimate(position.to_coordinates(start.coef), start.scale)
+    c, half = tuning_for_efficiency(0.95), half_of(len(y), 5)
+    known = m_and_d_steps(rows, first, c, half, max_iter=500, tol=1e-7, callback=silent)
+    close(found.coef, position.back @ known.coef)
+    assert found.scale == pytest.approx(known.scale, rel=EQUAL)
+    assert found.n_iter == known.n_iter
+    # And the answer is that of a search on all rows.
+    assert np.all(np.abs(found.coef - whole.coef) <= 1e-4 * whole.standard_errors)
+    assert np.any(np.abs(start.coef - whole.coef) > 1e-2 * whole.standard_errors)
+    assert_allclose(found.standard_errors, whole.standard_errors, rtol=1e-4)
+    assert_array_equal(found.inliers, whole.inliers)
+
+
+def test_an_exact_start_is_refused():
+    X, y = regression(300)
+    start = robust_regression(X, y, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="positive scale"):
+        refine_on_table(in_memory(X, y), X, start)
+
+
+# --- all ---
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -1,7 +1,17 @@
 """Noisy inliers: robust regression with high breakdown and high efficiency, and whether it is called for."""
 
+from massart.robust.blocked import refine_on_table
 from massart.robust.exactness import looks_exact
 from massart.robust.judgement import Inliers, Judgement, judge_inliers
 from massart.robust.regression import RobustFit, Status, robust_regression
 
-__all__ = ["Inliers", "Judgement", "RobustFit", "Status", "judge_inliers", "looks_exact", "robust_regression"]
+__all__ = [
+    "Inliers",
+    "Judgement",
+    "RobustFit",
+    "Status",
+    "judge_inliers",
+    "looks_exact",
+    "refine_on_table",
+    "robust_regression",
+]

@@ -41,6 +41,20 @@ class Positioned:
         """Return the residuals of every row of coefficients `C`, shape (b, n)."""
         return np.asarray(self.y - C @ self.Z.T)
 
+    def fitted(self, coef: FloatArray) -> FloatArray:
+        """Return the fit of each row."""
+        return np.asarray(self.Z @ coef)
+
+    def normal_equations(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the matrix and the right side of weighted least squares."""
+        kept = np.flatnonzero(weights)
+        Z, q = self.Z[kept], weights[kept]
+        return (Z * q[:, None]).T @ Z, (q * self.y[kept]) @ Z
+
+    def quadratic(self, form: FloatArray) -> FloatArray:
+        """Return the value of a quadratic form, a symmetric matrix, at each row."""
+        return np.asarray(np.einsum("ij,ij->i", self.Z @ form, self.Z))
+
     def take(self, index: NDArray[np.intp]) -> Positioned:
         """Return the rows of an index array, with shares that sum to 1 again."""
         shares = self.shares[index]

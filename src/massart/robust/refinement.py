@@ -24,6 +24,7 @@ Koller and Stahel (2011), *Sharpening Wald-type inference in robust regression f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -42,6 +43,30 @@ _D_ROUNDS = 10  # of a scale and the leverages at it
 _D_STEPS = 500
 _SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
 _RIDGES = 10.0 ** np.arange(-9.0, 0.01, 0.25)  # relative to the largest eigenvalue; the least stands for none
+
+
+class Placed(Protocol):
+    """Rows in position, wherever they are; :class:`Positioned` has them in memory."""
+
+    @property
+    def y(self) -> FloatArray:
+        """Labels."""
+
+    @property
+    def shares(self) -> FloatArray:
+        """What share of the whole each row stands for."""
+
+    def residuals(self, C: FloatArray) -> FloatArray:
+        """Return the residuals of every row of coefficients `C`, shape (b, n)."""
+
+    def fitted(self, coef: FloatArray) -> FloatArray:
+        """Return the fit of each row."""
+
+    def normal_equations(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the matrix and the right side of weighted least squares."""
+
+    def quadratic(self, form: FloatArray) -> FloatArray:
+        """Return the value of a quadratic form, a symmetric matrix, at each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +97,14 @@ def s_steps(rows: Positioned, start: FloatArray, breakdown: float) -> Estimate:
     return Estimate(coef, scale, rows.ridge, n_iter)
 
 
-def m_steps(rows: Positioned, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
+def m_steps(rows: Placed, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
     """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
     coef, n_iter, rest = start.coef, start.n_iter, False
     while not rest and n_iter < max_iter:
         q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, c)
         following = solve(rows, q, start.ridge)
         n_iter += 1
-        change = float(np.abs(rows.Z @ (following - coef))[q > 0].max(initial=0.0)) / start.scale
+        change = float(np.abs(rows.fitted(following - coef))[q > 0].max(initial=0.0)) / start.scale
         coef = following
         callback(Progress("robust regression", n_iter, change, tol))
         rest = change <= tol
@@ -87,7 +112,7 @@ def m_steps(rows: Positioned, start: Estimate, c: float, *, max_iter: int, tol: 
 
 
 def m_and_d_steps(
-    rows: Positioned, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
+    rows: Placed, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
 ) -> Estimate:
     """Alternate the D-scale and M-steps until both rest."""
     estimate = start
@@ -101,7 +126,7 @@ def m_and_d_steps(
     return replace(estimate, converged=False)
 
 
-def d_scale(rows: Positioned, coef: FloatArray, ridge: float, c: float, half: float) -> float:
+def d_scale(rows: Placed, coef: FloatArray, ridge: float, c: float, half: float) -> float:
     """Return the design-adaptive scale of the residuals of `coef`.
 
     Of several solutions it is the least at which the share `half` of the rows keeps a positive weight: the fixed point
@@ -130,12 +155,11 @@ def d_scale(rows: Positioned, coef: FloatArray, ridge: float, c: float, half: fl
     return scale
 
 
-def deflation(rows: Positioned, weights: FloatArray, ridge: float, c: float) -> FloatArray:
+def deflation(rows: Placed, weights: FloatArray, ridge: float, c: float) -> FloatArray:
     """Return tau: by how much fitting makes each residual smaller than its error."""
     known = constants(c)
-    gram = (rows.Z * (rows.shares * weights / known.mean_weight)[:, None]).T @ rows.Z
-    inverse = regular_inverse(gram, ridge)
-    leverage = rows.shares * np.einsum("ij,ij->i", rows.Z @ inverse, rows.Z)
+    gram, _ = rows.normal_equations(rows.shares * weights / known.mean_weight)
+    leverage = rows.shares * rows.quadratic(regular_inverse(gram, ridge))
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
 
 
@@ -167,13 +191,9 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
     return float(_RIDGES[best] * sizes[-1]) if best else 0.0
 
 
-def solve(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
+def solve(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
     """Return the weighted least-squares fit; of minimum norm in position where the weighted rows do not span."""
-    kept = np.flatnonzero(weights)
-    Z = rows.Z[kept]
-    q = weights[kept]
-    gram = (Z * q[:, None]).T @ Z
-    moments = (q * rows.y[kept]) @ Z
+    gram, moments = rows.normal_equations(weights)
     try:
         factor = np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
         if factor.diagonal().min() > 1e-5 * factor.diagonal().max():

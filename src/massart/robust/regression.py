@@ -29,14 +29,13 @@ from massart.robust.refinement import (
     m_steps,
     s_steps,
 )
-from massart.robust.uncertainty import covariance_of
+from massart.robust.uncertainty import UNDETERMINED, covariance_of, standard_errors_of
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
 from massart.rows.scaling import power_of_two
 
 _LEAST_BREAKDOWN = 0.1
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
-_UNDETERMINED = 1e-8
 
 
 class Status(Enum):
@@ -236,7 +235,7 @@ class _Problem:
         rows = Positioned(position.Z, self.y, self.counts / n)
         if n <= r or r == 0:
             return self._trivial(position, rows)
-        half = _half(n, r)
+        half = half_of(n, r)
         own = np.array([position.to_coordinates(start) for start in given]).reshape(-1, r)
         candidates = find_starts(position, rows, own, half, rng, self.callback)
         for candidate in candidates:
@@ -300,16 +299,11 @@ class _Problem:
     def _noisy(self, position: Position, rows: Positioned, estimate: Estimate) -> _Answer:
         covariance, determined = covariance_of(rows, self.counts, estimate, self.c)
         M = position.back
-        in_coef = M @ covariance @ M.T
-        errors = np.sqrt(np.maximum(in_coef.diagonal(), 0.0))
-        span = np.linalg.qr(M)[0]
-        lost = np.linalg.norm(np.eye(len(M)) - span @ span.T, axis=1) > _UNDETERMINED
-        lost |= np.linalg.norm(M - M @ determined, axis=1) > _UNDETERMINED * np.linalg.norm(M, axis=1)
         return _Answer(
             coef=M @ estimate.coef,
             scale=estimate.scale,
-            covariance=in_coef,
-            standard_errors=np.where(lost, np.inf, errors),
+            covariance=M @ covariance @ M.T,
+            standard_errors=standard_errors_of(M, covariance, determined),
             ridge=estimate.ridge,
             rank=position.rank,
             n_iter=estimate.n_iter,
@@ -323,7 +317,7 @@ class _Problem:
         _, sizes, axes = np.linalg.svd(X, full_matrices=False)
         basis = axes[sizes > 1e-12 * sizes[0]]
         d = X.shape[1]
-        lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > _UNDETERMINED
+        lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > UNDETERMINED
         errors = np.where(lost, np.inf, 0.0)
         return _Answer(coef, 0.0, np.zeros((d, d)), errors, 0.0, position.rank, n_iter, Status.EXACT_FIT)
 
@@ -338,7 +332,7 @@ class _Problem:
         return _Answer(np.zeros(d), scale, *nothing, Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT)
 
 
-def _half(n: int, rank: int) -> float:
+def half_of(n: int, rank: int) -> float:
     """Return h/n: half of the rows, but enough of them to leave `rank` degrees of freedom, as far as LTS allows."""
     return min((n + rank + 1) // 2, max(n // 2 + 1, 2 * rank)) / n
 

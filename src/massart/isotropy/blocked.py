@@ -29,6 +29,9 @@ from massart.rows import (
 )
 from massart.rows.scaling import exponents
 
+SAFE_EXPONENT = 400
+"""Squares of numbers up to two to this power, summed over any number of columns, stay finite in float64."""
+
 FEW = 500
 """So many rows are taken into memory."""
 
@@ -59,7 +62,7 @@ class TableRows:
         return self.rows.n_rows, self.rows.n_columns
 
     @classmethod
-    def of(cls, rows: Rows, safe_exponent: int) -> TableRows:
+    def of(cls, rows: Rows) -> TableRows:
         """Look at all rows once; their numbers must be finite.
 
         Raises
@@ -73,7 +76,7 @@ class TableRows:
         members = np.ones(rows.n_rows, dtype=bool)
         if seen.n_members < rows.n_rows:
             members = rows.map(_Member()).to_numpy()
-        rescaled = seen.n_members > 0 and max(abs(np.frexp((seen.largest, seen.least))[1])) > safe_exponent
+        rescaled = seen.n_members > 0 and max(abs(np.frexp((seen.largest, seen.least))[1])) > SAFE_EXPONENT
         return cls(rows, members, bool(rescaled))
 
     def within(self, V: FloatArray | None, members: BoolArray) -> FloatArray | Points:
@@ -241,7 +244,8 @@ class _Survey:
         seen = _Seen(0, 0.0, np.inf)
         for piece in _pieces(block):
             some = _cut(block, piece)
-            sizes, there = _sizes(some), _Member()(some)
+            sizes = _sizes(some)
+            there = sizes > 0 if some.weights is None else (sizes > 0) & (some.weights > 0)
             xp = namespace_of(sizes)
             count = float(xp.sum(xp.where(there, xp.ones_like(sizes), xp.zeros_like(sizes))))
             least = float(xp.min(xp.where(there, sizes, xp.full_like(sizes, np.inf))))

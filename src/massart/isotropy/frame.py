@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.isotropy.blocked import TableRows
+from massart.isotropy.blocked import SAFE_EXPONENT, TableRows
 from massart.isotropy.moments import Cloud, typical_sizes, vanishing
 from massart.rows import BoolArray, FloatArray, Rows
 from massart.rows.scaling import exponents
-
-_SAFE_EXPONENT = 400  # squares of numbers up to 2**400, summed over any number of columns, stay finite in float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,7 @@ def frame_of_rows(X: FloatArray, weights: FloatArray | None) -> Frame:
 
 def frame_of_table(rows: Rows) -> Frame:
     """Return the frame of the rows of a table, wherever they are."""
-    X = TableRows.of(rows, _SAFE_EXPONENT)
+    X = TableRows.of(rows)
     C = X.within(None, X.members)
     scales = typical_sizes(C) if len(C) else np.ones(rows.n_columns)
     weights = None if rows.weights is None else rows.weights.to_numpy()[X.members]
@@ -148,6 +146,6 @@ def with_safe_exponents(X: FloatArray) -> FloatArray:
     Scaling a row changes nothing about radial isotropy.
     """
     row_exponents = exponents(X, axis=1)
-    if np.abs(row_exponents).max() <= _SAFE_EXPONENT:
+    if np.abs(row_exponents).max() <= SAFE_EXPONENT:
         return X
     return np.ldexp(X, -row_exponents[:, None])

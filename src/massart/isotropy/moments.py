@@ -264,18 +264,18 @@ def triangular_factor(X: Cloud, T: FloatArray, rows: BoolArray | None = None) ->
     rows : (n,) boolean array, optional
         Rows to use; all by default.
     """
-    factor: _Triangle = accumulate(_UnitTriangle(T), X, rows=rows)
+    factor: Triangle = accumulate(_UnitTriangle(T), X, rows=rows)
     return factor.R
 
 
 @dataclass(frozen=True, slots=True)
-class _Triangle:
+class Triangle:
     """R of a QR factorization; that of more rows is the sum."""
 
     R: FloatArray
 
-    def __add__(self, other: _Triangle) -> _Triangle:
-        return _Triangle(np.linalg.qr(np.vstack([self.R, other.R]))[1])
+    def __add__(self, other: Triangle) -> Triangle:
+        return Triangle(np.linalg.qr(np.vstack([self.R, other.R]))[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,11 +284,11 @@ class _UnitTriangle:
 
     T: FloatArray
 
-    def __call__(self, X: Any, weights: Any) -> _Triangle:
+    def __call__(self, X: Any, weights: Any) -> Triangle:
         xp = namespace_of(X)
         Y = X @ like(self.T, X)
         Y /= xp.sqrt(_row_sums_of_squares(Y))[:, None]
-        return _Triangle(to_numpy(xp.linalg.qr(Y)[1]))
+        return Triangle(to_numpy(xp.linalg.qr(Y)[1]))
 
 
 def typical_sizes(X: Cloud) -> FloatArray:
@@ -297,27 +297,27 @@ def typical_sizes(X: Cloud) -> FloatArray:
     A maximum or a norm would let the few largest entries decide. Entries too small beside the largest of their
     column are left out, since they may be nothing but rounding. A zero column gets 1.
     """
-    largest: _Largest = accumulate(_LargestExponents(), X)
+    largest: Largest = accumulate(_LargestExponents(), X)
     total, count = accumulate(_Exponents(np.maximum(largest.values - _ROUNDING_BITS, _NO_EXPONENT)), X)
     return np.asarray(np.exp2(np.rint(total / np.maximum(count, 1))))
 
 
 @dataclass(frozen=True, slots=True)
-class _Largest:
+class Largest:
     """Numbers of which the larger ones are the sum."""
 
     values: NDArray[Any]
 
-    def __add__(self, other: _Largest) -> _Largest:
-        return _Largest(np.maximum(self.values, other.values))
+    def __add__(self, other: Largest) -> Largest:
+        return Largest(np.maximum(self.values, other.values))
 
 
 @dataclass(frozen=True, slots=True)
 class _LargestExponents:
     """The largest exponent in each column, of rows brought to a common size."""
 
-    def __call__(self, X: Any, weights: Any) -> _Largest:
-        return _Largest(to_numpy(namespace_of(X).max(_relative_exponents(X), axis=0)))
+    def __call__(self, X: Any, weights: Any) -> Largest:
+        return Largest(to_numpy(namespace_of(X).max(_relative_exponents(X), axis=0)))
 
 
 @dataclass(frozen=True, slots=True)

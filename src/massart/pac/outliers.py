@@ -23,16 +23,38 @@ found: the approximation factor of the theorem, and the `lower_bound` of the res
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike
 
-from massart.isotropy.moments import exponents, typical_sizes
+from massart.isotropy.blocked import TableRows
+from massart.isotropy.moments import (
+    Largest,
+    RadialMoments,
+    Triangle,
+    accumulate,
+    exponents,
+    squared_lengths,
+    triangular_factor,
+    typical_sizes,
+    vanishing,
+)
 from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+from massart.rows import (
+    BoolArray,
+    FloatArray,
+    Rows,
+    check_matrix,
+    check_weights,
+    like,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
 
 SHARPNESS = 1.01
 """Factor up to which the smallest beta is found."""
@@ -166,14 +188,29 @@ def remove_outliers(
     """
     rows = check_matrix(X)
     weights = check_weights(sample_weight, len(rows))
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
-    if beta is not None and not (math.isfinite(beta) and beta > 0):
-        raise ValueError(f"beta must be positive and finite, got {beta}")
+    counts = np.ones(len(rows)) if weights is None else weights
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    if not 0 < tol < 1:
-        raise ValueError(f"tol must be between 0 and 1, got {tol}")
-    return _Removal(rows, weights, alpha, beta, tol, callback).run()
+    return _Removal(_Memory(rows), counts, alpha, beta, tol, callback).run()
+
+
+def remove_outliers_of(
+    rows: Rows, *, alpha: float, beta: float | None = None, tol: float | None = None, callback: Callback = silent
+) -> OutlierRemoval:
+    """Do what :func:`remove_outliers` does for the rows of a table, wherever they are, in blocks.
+
+    Second moments are sums over blocks, and ratios a number a row. Where rows differ in size by more than 1e7, or
+    numbers by hundreds of orders of magnitude, rows in memory are judged with more care.
+
+    Parameters
+    ----------
+    rows : Rows
+        With their weights, if they have any; labels do not matter.
+    alpha, beta, tol, callback
+        As for :func:`remove_outliers`.
+    """
+    counts = np.ones(rows.n_rows) if rows.weights is None else rows.weights.to_numpy()
+    tol = rows.precision[0] ** (5 / 6) if tol is None else tol
+    return _Removal(_Table(rows), counts, alpha, beta, tol, callback).run()
 
 
 def dunagan_vempala_bound(d: int, bits: float, alpha: float, *, constant: float = 1.0) -> float:
@@ -209,31 +246,119 @@ class _Kept:
     largest: float  # ratio, divided by the sum over all rows
 
 
-class _Removal:
-    """One call: rows with columns of a common size, none larger than 1, and the weights."""
+class _Memory:
+    """Rows in memory, with columns of a common size, none larger than 1."""
 
-    def __init__(
-        self,
-        X: FloatArray,
-        weights: FloatArray | None,
-        alpha: float,
-        beta: float | None,
-        tol: float,
-        callback: Callback,
-    ) -> None:
-        self.X = X
+    def __init__(self, X: FloatArray) -> None:
         self.scales = typical_sizes(X)
         C = X / self.scales
         self.exponent = int(exponents(C[C.any(axis=1)], axis=1).max(initial=-_FAR)) if C.any() else 0
         self.C = np.ldexp(C, -self.exponent)
         self.C[exponents(self.C, axis=1) < -_VANISHING] = 0.0
-        self.counts = np.ones(len(X)) if weights is None else weights
-        self.total = float(self.counts.sum())
+        self.nonzero: BoolArray = np.asarray(self.C.any(axis=1))
+
+    def lengths(self, some: BoolArray, T: FloatArray) -> FloatArray:
+        """Return the lengths of some rows times `T`."""
+        return np.asarray(np.linalg.norm(self.C[some] @ T, axis=1))
+
+    def whitening(self, some: BoolArray, counts: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the span of some rows, the map that whitens them, and their ratios."""
+        rows, shares = self.C[some], counts[some] / counts.sum()
+        T = _whitening((rows * shares[:, None]).T @ rows)
+        if T is None:
+            return _stable_whitening(rows, shares, tol)
+        images = rows @ T
+        return np.eye(len(T)), T, np.einsum("ij,ij->i", images, images)
+
+
+class _Table:
+    """The same of rows of a table, wherever they are: every verb is a read."""
+
+    def __init__(self, rows: Rows) -> None:
+        table = replace(TableRows.of(rows), rescaled=False)
+        everything = np.ones(rows.n_rows, dtype=bool)
+        X = table.within(None, everything)
+        self.scales = typical_sizes(X)
+        largest = accumulate(_Largest(), X).values / self.scales
+        self.exponent = int(exponents(largest)) if largest.any() else 0
+        # Powers of two: the product rounds nothing.
+        self.C = table.within(np.diag(np.ldexp(1 / self.scales, -self.exponent)), everything)
+        self.nonzero = ~vanishing(self.C, np.ones(len(largest), dtype=bool))
+
+    def lengths(self, some: BoolArray, T: FloatArray) -> FloatArray:
+        """Return the lengths of some rows times `T`."""
+        return np.sqrt(squared_lengths(self.C, T)[some])
+
+    def whitening(self, some: BoolArray, counts: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the span of some rows, the map that whitens them, and their ratios."""
+        moments: RadialMoments = accumulate(_Second(), self.C, counts, some)
+        total = float(counts.sum())
+        T = _whitening((moments.second + moments.lost) / total)
+        basis = np.eye(len(self.scales))
+        if T is None:
+            _, sizes, axes = np.linalg.svd(triangular_factor(self.C, basis, some))
+            rank = int((sizes > tol * sizes[0]).sum())
+            basis = basis if rank == len(basis) else axes[:rank].T
+            R = accumulate(_Factor(basis), self.C, counts, some).R
+            T = basis @ sla.solve_triangular(R[:rank], np.eye(rank), check_finite=False) * math.sqrt(total)
+        return basis, T, squared_lengths(self.C, T)[some]
+
+
+@dataclass(frozen=True, slots=True)
+class _Largest:
+    """The largest magnitude in every column."""
+
+    def __call__(self, X: Any, weights: Any) -> Largest:
+        xp = namespace_of(X)
+        return Largest(to_numpy(xp.max(xp.abs(X), axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Second:
+    """Weighted second moments of rows as they are."""
+
+    def __call__(self, X: Any, weights: Any) -> RadialMoments:
+        weighted = X if weights is None else X * weights[:, None]
+        return RadialMoments(to_numpy(weighted.T @ X), 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """R of weighted rows in a basis."""
+
+    basis: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> Triangle:
+        xp = namespace_of(X)
+        Y = X @ like(self.basis, X)
+        return Triangle(to_numpy(xp.linalg.qr(Y if weights is None else Y * xp.sqrt(weights)[:, None])[1]))
+
+
+class _Removal:
+    """One call: the rows, and how often each counts."""
+
+    def __init__(
+        self,
+        cloud: _Memory | _Table,
+        counts: FloatArray,
+        alpha: float,
+        beta: float | None,
+        tol: float,
+        callback: Callback,
+    ) -> None:
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
+        if beta is not None and not (math.isfinite(beta) and beta > 0):
+            raise ValueError(f"beta must be positive and finite, got {beta}")
+        if not 0 < tol < 1:
+            raise ValueError(f"tol must be between 0 and 1, got {tol}")
+        self.cloud, self.counts = cloud, counts
+        self.total = float(counts.sum())
         self.alpha, self.beta, self.tol, self.callback = alpha, beta, tol, callback
         self.n_iter = 0
 
     def run(self) -> OutlierRemoval:
-        everything = np.ones(len(self.C), dtype=bool)
+        everything = np.ones(len(self.counts), dtype=bool)
         best = self._peel(everything, np.inf)
         assert best is not None  # nothing is above infinity
         lower = 0.0
@@ -277,37 +402,31 @@ class _Removal:
     def _ellipsoid(self, keep: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the span of the kept rows, the map that whitens them, and the ratio of every kept row."""
         self.n_iter += 1
-        d = self.C.shape[1]
-        ratios = np.zeros(len(self.C))
-        some = keep & self.C.any(axis=1) & (self.counts > 0)
-        if not some.any():
-            return np.zeros((d, 0)), np.zeros((d, 0)), self._strangers(keep & ~some, np.zeros((d, 0)), ratios)
-        rows, shares = self.C[some], self.counts[some] / self.total
-        basis, T, ratios[some] = _whitening(rows, shares) or _stable_whitening(rows, shares, self.tol)
-        return basis, T, self._strangers(keep & ~some, T, ratios, basis)
-
-    def _strangers(
-        self, others: BoolArray, T: FloatArray, ratios: FloatArray, basis: FloatArray | None = None
-    ) -> FloatArray:
-        """Add the ratios of rows of weight zero, which are judged but do not count."""
-        others = others & self.C.any(axis=1)
+        d = len(self.cloud.scales)
+        ratios = np.zeros(len(self.counts))
+        some = keep & self.cloud.nonzero & (self.counts > 0)
+        nothing = np.zeros((d, 0))
+        basis, T = nothing, nothing
+        if some.any():
+            basis, T, ratios[some] = self.cloud.whitening(some, self.counts, self.tol)
+        # Rows of weight zero are judged but do not count.
+        others = keep & ~some & self.cloud.nonzero
         if others.any():
-            rows = self.C[others]
-            ratios[others] = np.linalg.norm(rows @ T, axis=1) ** 2
-            away = rows if basis is None else rows - rows @ basis @ basis.T
-            off = np.linalg.norm(away, axis=1) > self.tol * np.linalg.norm(rows, axis=1)
-            ratios[np.flatnonzero(others)[off]] = np.inf
-        return ratios
+            ratios[others] = self.cloud.lengths(others, T) ** 2
+            off = self.cloud.lengths(others, np.eye(d) - basis @ basis.T)
+            ratios[np.flatnonzero(others)[off > self.tol * self.cloud.lengths(others, np.eye(d))]] = np.inf
+        return basis, T, ratios
 
     def _result(self, kept: _Kept, lower: float) -> OutlierRemoval:
         d, k = kept.axes.shape
         share = float(self.counts[kept.rows].sum()) / self.total
         # M is the mean over the rows inside, as in Definition B.2; T belongs to the sum over them divided by all.
-        T = np.ldexp(kept.map * math.sqrt(share) / self.scales[:, None], -self.exponent)
+        scales = self.cloud.scales
+        T = np.ldexp(kept.map * math.sqrt(share) / scales[:, None], -self.cloud.exponent)
         if k == d:
             V = np.eye(d)
         else:
-            V = np.linalg.qr(kept.axes * (self.scales / self.scales.max())[:, None])[0]
+            V = np.linalg.qr(kept.axes * (scales / scales.max())[:, None])[0]
         A = np.asarray((V.T @ T).T)
         ratio = share * kept.largest
         reached = self.beta is None or ratio <= self.beta
@@ -320,25 +439,22 @@ class _Removal:
             ratio=ratio,
             share=share,
             lower_bound=(1 - self.alpha) * lower,
-            scales=self.scales,
+            scales=scales,
             tol=self.tol,
             n_iter=self.n_iter,
             status=status if reached else OutlierStatus.ABOVE_BETA,
         )
 
 
-def _whitening(rows: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return the span, the whitening map and the ratios from second moments; None where squaring would cost digits."""
-    M = (rows * shares[:, None]).T @ rows
+def _whitening(M: FloatArray) -> FloatArray | None:
+    """Return the whitening map from second moments; None where squaring would cost digits."""
     lengths = np.sqrt(np.diag(M))
     if not lengths.all():
         return None
     values, axes = np.linalg.eigh(M / lengths / lengths[:, None])
     if values[0] < _SAFE_MOMENTS * values[-1]:
         return None
-    T = axes / np.sqrt(values) / lengths[:, None]
-    images = rows @ T
-    return np.eye(len(T)), T, np.einsum("ij,ij->i", images, images)
+    return np.asarray(axes / np.sqrt(values) / lengths[:, None])
 
 
 def _stable_whitening(rows: FloatArray, shares: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -171,6 +171,34 @@ def explanations(
         *_values(rows),
     ]
     return [way for way in ways if len(way.rows)]
+
+
+def recalled(
+    rows: WrongRows,
+    labels: Labels,
+    parts: Parts | None,
+    groups: NDArray[np.intp] | None,
+    known: Mapping[str, tuple[str, float | None]],
+) -> dict[str, Explanation]:
+    """Return the rows that each of some ways explains, by its label, given its family and its parameter."""
+    ways: list[Explanation] = []
+    families = {family for family, _ in known.values()}
+    for label, (family, parameter) in known.items():
+        if family == "placeholder" and parameter is not None:
+            ways.append(_value(rows, parameter, label))
+        elif family == "factor" and parameter is not None:
+            ways.append(replace(_factor(rows, parameter, ""), label=label))
+        elif family == "constant" and parameter is not None:
+            ways.append(Explanation(family, label, rows.plus(parameter), parameter=parameter))
+        elif family == "sign":
+            ways.append(Explanation(family, label, rows.times(-1.0)))
+    if parts is not None and families & {"forgotten", "counted twice"}:
+        ways += _terms(rows, parts)
+    if "another row" in families:
+        ways += [*_neighbours(rows, labels, groups), _swapped_rows(rows)]
+    if families & {"digits swapped", "one digit wrong"}:
+        ways += _digits(rows)
+    return {way.label: way for way in ways if way.label in known}
 
 
 def _placeholders(rows: WrongRows) -> Iterator[Explanation]:

@@ -40,10 +40,9 @@ def places_of(X: FloatArray | TermMatrix, formula: Formula, agreement: Agreement
     return places
 
 
-def implied_values(X: FloatArray | TermMatrix, formula: Formula, agreement: Agreement) -> FloatArray:
+def implied_values(X: FloatArray | TermMatrix, formula: Formula, places: int | None) -> FloatArray:
     """Return what the formula gives for the rows, rounded where it is known to how many places."""
     values = formula.predict(X)
-    places = places_of(X, formula, agreement)
     return values if places is None else np.round(values, places) + 0.0  # no negative zero
 
 

@@ -7,14 +7,15 @@ place (:mod:`massart.audit.explanations`). A row has one kind at most, and a kin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import Agreement
-from massart.audit.coincidence import WrongValues, select
-from massart.audit.explanations import Labels, Parts, WrongRows, explanations
+from massart.audit.coincidence import SURE, Explanation, WrongValues, select
+from massart.audit.explanations import Labels, Parts, WrongRows, explanations, recalled
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import TermMatrix
@@ -81,6 +82,14 @@ class Kinds:
         return np.array(self.words)[self.codes[rows]]
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A formula, and when a row agrees with it."""
+
+    formula: Formula
+    agreement: Agreement
+
+
 def kinds_of(
     X: FloatArray | TermMatrix,
     formula: Formula,
@@ -90,12 +99,91 @@ def kinds_of(
 ) -> Kinds:
     """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths."""
     parts = parts_of(X, formula)
+    return find_kinds(with_widths(parts, Rule(formula, agreement), labels), parts, groups=groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The kinds that were found in some rows, to tell of others which of them happened there.
+
+    Attributes
+    ----------
+    kinds : tuple of Kind
+        The more specific and frequent ones first, then what is unexplained and a last place.
+    """
+
+    kinds: tuple[Kind, ...]
+
+    @classmethod
+    def of(cls, found: Kinds, X: FloatArray | TermMatrix, rule: Rule, labels: Labels) -> Catalogue:
+        """Take the kinds that hardly a row has by chance: of the rows each allows, nearly all were given it."""
+        named = [kind for kind in found.kinds if kind.explains]
+        ways = cls(tuple(named))._ways(X, rule, labels, None)
+        wrong = np.flatnonzero(labels.wrong)
+        nothing = np.isin(found.codes[wrong], [k for k, kind in enumerate(found.kinds, 1) if not kind.explains])
+        kept = []
+        for kind in named:
+            if kind.label not in ways or not kind.rows:
+                continue
+            by_chance = int(np.count_nonzero(nothing[ways[kind.label].rows]))
+            if kind.rows >= SURE * (kind.rows + by_chance):
+                kept.append((kind.rows / float(np.median(ways[kind.label].choices)), kind))
+        kept.sort(key=lambda pair: -pair[0])
+        return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *cls.of_nothing().kinds))
+
+    @classmethod
+    def of_nothing(cls) -> Catalogue:
+        """Return one without kinds."""
+        return cls(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
+
+    def codes(
+        self, X: FloatArray | TermMatrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None = None
+    ) -> NDArray[np.intp]:
+        """Return the kind of each row: 0 if it agrees, k for the k-th of `kinds`."""
+        codes = np.zeros(len(labels.wrong), dtype=np.intp)
+        wrong = np.flatnonzero(labels.wrong)
+        codes[labels.last_place] = len(self.kinds)
+        codes[wrong] = len(self.kinds) - 1
+        if len(wrong) and len(self.kinds) > 2:
+            ways = self._ways(X, rule, labels, groups)
+            for code, kind in reversed([*enumerate(self.kinds[:-2], 1)]):
+                if kind.label in ways:
+                    codes[wrong[ways[kind.label].rows]] = code
+        return codes
+
+    def counted(self, codes: NDArray[np.intp], rows: Sequence[int]) -> Kinds:
+        """Return the kinds that happened, given the codes of some rows and the number of all rows with each code."""
+        used = [code for code in range(1, len(self.kinds) + 1) if rows[code]]
+        used.sort(
+            key=lambda code: (not self.kinds[code - 1].explains, -rows[code] if self.kinds[code - 1].explains else code)
+        )
+        renamed = np.zeros(len(self.kinds) + 1, dtype=np.intp)
+        renamed[used] = np.arange(1, len(used) + 1)
+        first = [tuple(np.flatnonzero(codes == code)[:MOST_EXAMPLES].tolist()) for code in used]
+        kinds = (
+            replace(self.kinds[code - 1], rows=int(rows[code]), examples=few)
+            for code, few in zip(used, first, strict=True)
+        )
+        return Kinds(renamed[codes], tuple(kinds))
+
+    def _ways(
+        self, X: FloatArray | TermMatrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None
+    ) -> dict[str, Explanation]:
+        parts = parts_of(X, rule.formula)
+        labels = with_widths(parts, rule, labels)
+        rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
+        known = {kind.label: (kind.family, kind.parameter) for kind in self.kinds if kind.explains}
+        return recalled(rows, labels, parts, groups, known)
+
+
+def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:
+    """Return labels with half-widths, which wrong rows need, and the unit."""
     size = np.abs(labels.given)
     wrong = np.flatnonzero(labels.wrong)
     for some in np.array_split(wrong, len(wrong) // _CHUNK + 1):
         size[some] += np.abs(parts.contributions(some)).sum(axis=1)
-    widths = agreement.half_widths(size, formula.coef)
-    return find_kinds(replace(labels, half_widths=widths, unit=agreement.unit), parts, groups=groups)
+    widths = rule.agreement.half_widths(size, rule.formula.coef)
+    return replace(labels, half_widths=widths, unit=rule.agreement.unit)
 
 
 def parts_of(X: FloatArray | TermMatrix, formula: Formula) -> Parts:

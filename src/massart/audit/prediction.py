@@ -10,10 +10,11 @@ import numpy as np
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.explanations import Labels
-from massart.audit.implied import implied_values, residuals
+from massart.audit.finding import check_order
+from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import kinds_of
 from massart.audit.model_file import SavedModel
-from massart.audit.table_audit import ROW, check_order
+from massart.audit.table_audit import ROW
 from massart.rows import ArrayRows, BoolArray
 from massart.rules.columns import Columns
 from massart.rules.matrix import TermMatrix
@@ -56,7 +57,7 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
     known = np.zeros(table.n_rows, dtype=bool)
     known[kept] = True
     implied = np.zeros(table.n_rows)
-    implied[kept] = implied_values(X, formula, agreement)
+    implied[kept] = implied_values(X, formula, places_of(X, formula, agreement))
     every = np.arange(table.n_rows)
     columns: dict[str, Any] = {ROW: every + 1} if id_column is None else table.cells([id_column], every)
     values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}

@@ -17,8 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.audit.auditing import audit_table
 from massart.audit.identities import Identity, Numbers, pairs_of, products_of, rates_of, sums_of
-from massart.audit.table_audit import Audit, audit_table, versions
+from massart.audit.table_audit import Audit, versions
 from massart.certificate import Verdict
 from massart.progress import Callback, Progress, silent
 from massart.report.scan_page import Rule, ScanFindings, render_scan

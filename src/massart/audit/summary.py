@@ -35,13 +35,17 @@ def summary(audit: Audit) -> dict[str, Any]:
         "confidence": certificate.confidence,
         "alpha": None if support is None else support.alpha,
         "weakest_direction": [name_of(column, formula.names) for column in weakest_columns(certificate)],
-        "rows": audit.design.n_total,
-        "rows_judged": len(audit.agree),
+        "rows": audit.n_total,
+        "rows_judged": audit.n_judged,
         "rows_wrong": audit.n_wrong,
         "rows_last_place": audit.n_last_place,
         "share_wrong": audit.wrong_share,
         "kinds": [
-            {"kind": kind.label, "rows": kind.rows, "examples": [int(audit.design.kept[k]) + 1 for k in kind.examples]}
+            {
+                "kind": kind.label,
+                "rows": kind.rows,
+                "examples": (audit.numbers_of(audit.design.kept[[*kind.examples]]) + 1).tolist(),
+            }
             for kind in audit.kinds.kinds
         ],
         "agreement": str(audit.agreement),

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import Agreement
 from massart.audit.explanations import Labels
-from massart.audit.implied import implied_values, residuals
-from massart.audit.kinds import UNEXPLAINED, Kinds, kinds_of
+from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
+from massart.audit.whole import Whole
 from massart.certificate import Certificate, Verdict
-from massart.progress import Callback, silent
-from massart.recover import Assumption
-from massart.report import Findings, Group, JudgedRows, Report, RowKinds, Usage, called_wrong, usage_of
+from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
 from massart.rows import BoolArray, FloatArray
-from massart.rules.choice import KINDS, Kind
-from massart.rules.columns import Columns
-from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
-from massart.rules.formula import Formula, compose
-from massart.rules.language import parse_formula, parse_terms, target_of
+from massart.rules.formula import Formula
 from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term, TermError, column, level
 from massart.table import (
     Design,
-    Encoding,
     Plan,
     Table,
-    TableError,
-    encode,
     free_name,
     groups_of,
-    make_plan,
-    precision_of_columns,
     replaced,
-    table_of,
 )
 
 ROW = "row"
@@ -74,6 +62,8 @@ class Audit:
         Those that do not, by one unit of the last place.
     notices : tuple of str
         Columns and rows left out, levels of categories, the kind of formula.
+    whole : Whole or None
+        Where `table` has only some rows of a file: what all of them say.
     """
 
     table: Table
@@ -85,6 +75,22 @@ class Audit:
     agree: BoolArray
     last_place: BoolArray
     notices: tuple[str, ...]
+    whole: Whole | None = None
+
+    @property
+    def n_total(self) -> int:
+        """Number of rows of the table or of the file, judged or not."""
+        return self.design.n_total if self.whole is None else self.whole.n_rows
+
+    @property
+    def n_judged(self) -> int:
+        """Number of judged rows."""
+        return len(self.agree) if self.whole is None else self.whole.n_judged
+
+    @property
+    def n_agree(self) -> int:
+        """Number of judged rows that follow the formula."""
+        return int(np.count_nonzero(self.agree)) if self.whole is None else self.whole.n_agree
 
     @cached_property
     def wrong(self) -> BoolArray:
@@ -94,17 +100,19 @@ class Audit:
     @property
     def n_wrong(self) -> int:
         """Number of wrong rows."""
-        return int(np.count_nonzero(self.wrong))
+        if self.whole is None or not self.is_rule:
+            return int(np.count_nonzero(self.wrong))
+        return self.whole.n_judged - self.whole.n_agree - self.whole.n_last_place
 
     @property
     def n_last_place(self) -> int:
         """Number of rows that are off by one unit of the last place."""
-        return int(np.count_nonzero(self.last_place))
+        return int(np.count_nonzero(self.last_place)) if self.whole is None else self.whole.n_last_place
 
     @property
     def wrong_share(self) -> float:
         """Share of the judged rows that are wrong."""
-        return self.n_wrong / len(self.agree)
+        return self.n_wrong / self.n_judged
 
     @property
     def is_rule(self) -> bool:
@@ -135,13 +143,22 @@ class Audit:
     @cached_property
     def implied(self) -> FloatArray:
         """What the formula gives for the judged rows."""
-        return implied_values(self.X, self.formula, self.agreement)
+        places = places_of(self.X, self.formula, self.agreement) if self.whole is None else self.whole.places
+        return implied_values(self.X, self.formula, places)
 
     @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
         labels = Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule)
-        return kinds_of(self.X, self.formula, self.agreement, labels, self._together())
+        if self.whole is None:
+            return kinds_of(self.X, self.formula, self.agreement, labels, self._together())
+        codes = self.whole.catalogue.codes(self.X, self.rule, labels, self._together())
+        return self.whole.catalogue.counted(codes, self.whole.kinds)
+
+    @property
+    def rule(self) -> Rule:
+        """The formula, and when a row agrees with it."""
+        return Rule(self.formula, self.agreement)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
@@ -152,7 +169,8 @@ class Audit:
     def rows(self) -> dict[str, Any]:
         """Return the audit as columns: row, id, group, given, implied, residual, wrong, kind, rank.
 
-        The worst row comes first, rows that were not judged last, without values. Without a rule nothing is implied.
+        The worst row comes first, rows that were not judged last, without values. Without a rule nothing is implied. Of
+        a file larger than memory these are the rows at hand: its worst, and others drawn at random.
         """
         left_out = np.setdiff1d(np.arange(self.design.n_total), self.design.kept)
         hidden = () if self.is_rule else ("implied", "residual")
@@ -193,8 +211,12 @@ class Audit:
 
     def _named(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> dict[str, Any]:
         """Put what tells which row it is before the values; columns of the table keep their names."""
-        columns: dict[str, Any] = {ROW: numbers + 1} | self.table.cells(self._shown(), numbers)
+        columns: dict[str, Any] = {ROW: self.numbers_of(numbers) + 1} | self.table.cells(self._shown(), numbers)
         return columns | {free_name(name, columns): value for name, value in values.items()}
+
+    def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the numbers in the file, from 0, of rows of `table`."""
+        return rows if self.whole is None else self.whole.numbers[rows]
 
     def fixed(self) -> Table:
         """Return the table with the wrong targets replaced; what was given stays in a column beside it."""
@@ -221,15 +243,17 @@ class Audit:
         """Return rows and wrong rows for each value of the group column, the largest share of wrong rows first."""
         if self.plan.group_column is None:
             return ()
-        codes, names = groups_of(self.table, self.plan.group_column)
-        codes = codes[self.design.kept]
-        rows = np.bincount(codes, minlength=len(names))
-        wrong = np.bincount(codes[self.wrong], minlength=len(names))
-        groups = [Group(*facts) for facts in zip(names, rows.tolist(), wrong.tolist(), strict=True) if facts[1]]
+        if self.whole is None:
+            counts = count_groups(self.table, self.plan.group_column, self.design.kept, self.wrong)
+        else:
+            counts = self.whole.groups if self.is_rule else {name: (n, 0) for name, (n, _) in self.whole.groups.items()}
+        groups = [Group(name, *facts) for name, facts in counts.items()]
         return tuple(sorted(groups, key=lambda group: (-group.n_wrong / group.n_rows, -group.n_wrong, group.name)))
 
     def usage(self) -> tuple[Usage, ...]:
         """Return how many rows use each coefficient, and how many of them agree."""
+        if self.whole is not None:
+            return tuple(Usage(*facts) for facts in self.whole.usage)
         return usage_of(self.X, self.agree, constant=self.formula.intercept is not None)
 
     def findings(self, facts: Mapping[str, str] | None = None) -> Findings:
@@ -241,18 +265,22 @@ class Audit:
             numbers = self.design.kept[rows]
             columns = [*shown, *(name for name in inputs if name not in shown)]
             found = self.table.cells(columns, numbers)
-            return found if self.plan.id_column else {ROW: (numbers + 1).tolist()} | found
+            return found if self.plan.id_column else {ROW: (self.numbers_of(numbers) + 1).tolist()} | found
 
         words = self.kinds.words
         kinds = RowKinds(words, self.kinds.codes, words.index(UNEXPLAINED) if UNEXPLAINED in words else -1)
         group, groups = self.plan.group_column, self.groups()
-        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds)
+        rest = None
+        if self.whole is not None:
+            codes = (0, *(kind.rows for kind in self.kinds.kinds))
+            rest = Rest(self.whole.drawn[self.design.kept], self.n_wrong, codes)
+        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest)
         return Findings(
             title=self.table.name,
             formula=self.formula,
             certificate=self.certificate,
-            n_rows=len(self.agree),
-            n_agree=int(np.count_nonzero(self.agree)),
+            n_rows=self.n_judged,
+            n_agree=self.n_agree,
             n_wrong=self.n_wrong,
             usage=self.usage(),
             rows=rows if self.is_rule else None,
@@ -286,227 +314,13 @@ class Audit:
         return list(dict.fromkeys(c for c in (self.plan.id_column, self.plan.group_column) if c is not None))
 
 
-def audit_table(
-    source: object,
-    target: str | None = None,
-    *,
-    terms: str | Sequence[str] = "auto",
-    formula: str | None = None,
-    model: Kind = "auto",
-    features: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    category: Sequence[str] = (),
-    id_column: str | None = None,
-    group_column: str | None = None,
-    error_unit: str | None = None,
-    wrong_at_most: float = 0.5,
-    looks: float = 1.0,
-    tolerance: float | Literal["auto"] = "auto",
-    intercept: bool = True,
-    strict: bool = False,
-    budget: float = 20.0,
-    seed: int = 0,
-    announce: Callable[[Audit | None], None] | None = None,
-    callback: Callback = silent,
-) -> Audit:
-    """Find the rule behind a column of a table, and the rows that do not follow it.
-
-    Parameters
-    ----------
-    source : str, Path, Table or data frame
-        A file (CSV, TSV, Parquet, Arrow, JSON lines; also compressed), or a pandas, polars or pyarrow table.
-    target : str, optional
-        The column that should follow a rule of the others; a `formula` names it itself.
-    terms : "auto", "columns", str or sequence of str
-        What the rule may be made of. "columns": the columns as they stand. "auto": these first and, while many rows
-        disagree, products, ratios, rates by category, running sums, tiers and rules by group. Otherwise terms such as
-        ``"qty*price, max(0, kwh - 200)"``; see :mod:`massart.rules.language`.
-    formula : str, optional
-        The same as R and statsmodels write it: ``"total ~ qty:price + hours:C(service)"``.
-    model : {"auto", "linear", "relu"}
-        A sum of terms, or such a sum with 0 where it is negative; "auto" takes that of which the rows say more.
-    features : sequence of str, optional
-        The columns that the rule may use; by default all that hold numbers, booleans, dates or categories.
-    exclude : sequence of str
-        Columns that it may not use.
-    category : sequence of str
-        Columns whose numbers are codes.
-    id_column : str, optional
-        The column that names the rows.
-    group_column : str, optional
-        Wrong rows are counted for each of its values.
-    error_unit : str, optional
-        Rows with the same value in this column may be wrong together; without it, errors are taken to be independent.
-    wrong_at_most : float
-        The probability with which a label is wrong at most, as far as you know: CONFIRMED assumes it. With an
-        `error_unit`, the probability that a unit has any wrong row.
-    looks : float
-        Where the answers of several calls are claimed together, among how many what may fail is shared.
-    tolerance : "auto" or float
-        Largest residual of a row that follows the rule; see :class:`massart.MassartRegressor`.
-    intercept : bool
-        Whether the rule has a constant.
-    strict : bool
-        Refuse missing values instead of leaving out their rows.
-    budget : float
-        Seconds that the search beyond the plain columns may take.
-    seed : int
-        Of all random choices.
-    announce : callable, optional
-        Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
-    callback : callable
-
-    Returns
-    -------
-    Audit
-
-    Raises
-    ------
-    TableError
-        Naming the file, column or row at fault.
-    TermError
-        Naming the term at fault.
-    """
-    if model not in ("auto", *KINDS):
-        raise ValueError(f'model must be "auto", "linear" or "relu", got {model!r}')
-    if not 0 < wrong_at_most < 1:
-        raise ValueError(f"wrong_at_most must be between 0 and 1, got {wrong_at_most}")
-    if not 0 <= budget < float("inf"):
-        raise ValueError(f"budget must be a number of seconds, got {budget}")
-    if tolerance != "auto" and not 0 <= tolerance < float("inf"):
-        raise ValueError(f"tolerance must be finite and not negative, got {tolerance}")
-    target = _target(target, formula)
-    table = source if isinstance(source, Table) else table_of(source)
-    if error_unit == target:
-        raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
-    units = None if error_unit is None else groups_of(table, error_unit)[0]
-    plan = make_plan(
-        table,
-        target,
-        features=features,
-        exclude=exclude,
-        category=category,
-        id_column=id_column,
-        group_column=group_column,
-        intercept=intercept,
-    )
-    design = encode(table, plan.encoding, strict=strict)
-    assert design.y is not None
-    asked, matrix = None, None
-    if formula is not None or terms not in ("auto", "columns"):
-        asked, intercept = _asked(design, target, terms, formula, intercept)
-        check_order(design, asked)
-        matrix = TermMatrix(_with_target(design, target), asked)
-        design, matrix = _with_values(design, matrix)
-    assert design.y is not None
-    question = Question(
-        design.columns,
-        plain_terms(plan.encoding),
-        design.X,
-        design.y,
-        intercept,
-        precision_of_columns(table, plan.encoding),
-        None if units is None else units[design.kept],
-    )
-
-    def audit_of(answer: Answer) -> Audit:
-        recovery, (certificate,) = answer.recovery, answer.recovery.certificates
-        return Audit(
-            table,
-            plan,
-            design,
-            answer.X,
-            compose(
-                target,
-                answer.terms,
-                recovery.coef[:, 0],
-                recovery.fractions[0],
-                recovery.standard_errors[:, 0],
-                certificate,
-                answer.link,
-            ),
-            certificate,
-            recovery.agree[:, 0],
-            recovery.last_place[:, 0],
-            (*design.notices, *plan.notices, *answer.notices),
-        )
-
-    options = Options(
-        model,
-        tolerance,
-        seed,
-        Assumption(wrong_at_most=wrong_at_most, looks=looks),
-        budget if terms == "auto" else 0.0,
-        lambda answer: None if announce is None else announce(None if answer is None else audit_of(answer)),
-        callback,
-    )
-    if asked is not None and matrix is not None:
-        return audit_of(fit_terms(question, options, asked, matrix))
-    return audit_of(find_rule(question, options))
-
-
-def _target(target: str | None, formula: str | None) -> str:
-    named = None if formula is None else target_of(formula)
-    if target is None and named is None:
-        raise ValueError("target must name the column that should follow a rule")
-    if target is not None and named is not None and target != named:
-        raise ValueError(f"the target is {target!r}, but the formula is for {named!r}")
-    return str(target if named is None else named)
-
-
-def _asked(
-    design: Design, target: str, terms: str | Sequence[str], formula: str | None, intercept: bool
-) -> tuple[tuple[Term, ...], bool]:
-    """Return the terms that the user wrote, and whether there is a constant."""
-    columns = _with_target(design, target)
-    if formula is not None:
-        _, found, constant = parse_formula(formula, columns)
-        intercept = intercept and constant
-    else:
-        found = parse_terms(terms if isinstance(terms, str) else ", ".join(terms), columns)
-    alone = next((term for term in found if target in term.columns_here()), None)
-    if alone is not None:
-        raise TermError(f"the term {alone} uses the target {target!r} itself; only lag({target}) may")
-    return found, intercept
-
-
-def _with_target(design: Design, target: str) -> Columns:
-    """Return the columns with the target among them: a lag may look at it."""
-    assert design.y is not None
-    return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
-
-
-def _with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
-    """Leave out rows before which there is none, if a term looks back."""
-    there = matrix.has_values()
-    if there.all():
-        return design, matrix
-    kept = np.flatnonzero(there)
-    assert design.y is not None
-    n = len(there) - len(kept)
-    notice = f"{n:,} {'row' if n == 1 else 'rows'} left out: there is none before {'it' if n == 1 else 'them'}."
-    smaller = replace(
-        design,
-        X=design.X[kept],
-        y=design.y[kept],
-        columns=design.columns.take(kept),
-        kept=design.kept[kept],
-        remarks=(*design.remarks, notice),
-    )
-    return smaller, matrix.take(kept)
-
-
-def plain_terms(encoding: Encoding) -> tuple[Term, ...]:
-    """Return the columns of an encoding as terms: what X of its designs has."""
-    return tuple(column(name) if value is None else level(name, value) for name, value in encoding.terms)
-
-
-def check_order(design: Design, terms: Sequence[Term]) -> None:
-    """Raise TableError if a term looks at other rows, and rows were left out."""
-    ordered = next((term for term in terms if term.needs_order), None)
-    if ordered is not None and len(design.kept) < design.n_total:
-        row = int(np.setdiff1d(np.arange(design.n_total), design.kept)[0])
-        raise TableError(f"the term {ordered} needs every row of the table, but row {row + 1:,} lacks a value")
+def count_groups(table: Table, column: str, kept: NDArray[np.intp], wrong: BoolArray) -> dict[str, tuple[int, int]]:
+    """Return for each value of a column how many of the judged rows have it, and how many of these are wrong."""
+    codes, names = groups_of(table, column)
+    codes = codes[kept]
+    rows = np.bincount(codes, minlength=len(names)).tolist()
+    off = np.bincount(codes[wrong], minlength=len(names)).tolist()
+    return {name: (n, k) for name, n, k in zip(names, rows, off, strict=True) if n}
 
 
 def versions() -> str:

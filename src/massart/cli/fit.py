@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from massart.cli.bars import bars, spinner
-from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
+from massart.cli.bars import spinner
+from massart.cli.inputs import opened
+from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, MaxMemory
 from massart.cli.outputs import check_outputs, write_outputs
 
 if TYPE_CHECKING:
     from massart.audit import Audit
-    from massart.table import Table
+    from massart.table import Stream, Table
 
 
 class Kind(StrEnum):
@@ -94,6 +95,7 @@ def fit(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    max_memory: MaxMemory = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
 ) -> None:
     """Find the rule behind a column of a table, and list the rows that do not follow it.
@@ -104,7 +106,7 @@ def fit(
     bad input, and 3 if more rows are wrong than --max-wrong.
     """
     from massart.audit import audit_table
-    from massart.table import read_table
+    from massart.table import require_column
 
     level = _tolerance(tolerance)
     targets: list[str | None] = [*(target or [])] or [None]
@@ -114,44 +116,45 @@ def fit(
     named = {one: _outputs(outputs, one if len(targets) > 1 else None) for one in targets}
     for paths in named.values():
         check_outputs([file], paths)
-    with bars(in_bytes=True) as draw:
-        table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
-    for name in target or []:
-        table.column(name)  # a wrong name is told before any work
     statuses, results = [0], []
-    for one, paths in named.items():
-        with spinner("Fitting") as draw:
-            found = audit_table(
-                table,
-                one,
-                terms=terms,
-                formula=formula,
-                model=model.value,
-                features=None if features is None else _names(features, table),
-                exclude=_names(exclude or [], table),
-                category=_names(category or [], table),
-                id_column=id_column,
-                group_column=group,
-                error_unit=error_unit,
-                wrong_at_most=wrong_at_most,
-                looks=len(targets),
-                tolerance=level,
-                intercept=intercept,
-                strict=strict,
-                budget=budget,
-                seed=seed,
-                announce=None if as_json else _announce,
-                callback=draw,
-            )
-        tell_notices(found)
-        command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", found.formula.target])])
-        write_outputs(found, command, file, **{option[2:]: path for option, path in paths.items()})
-        results.append(found)
-        if not as_json:
-            if len(results) > 1:
-                typer.echo("")
-            tell(found)
-        statuses.append(_status(found, max_wrong, require))
+    with opened(file, delimiter=delimiter, encoding=encoding, decimal=decimal, max_memory=max_memory) as table:
+        for name in target or []:
+            require_column(table, name)  # a wrong name is told before any work
+        for one, paths in named.items():
+            with spinner("Fitting") as draw:
+                found = audit_table(
+                    table,
+                    one,
+                    terms=terms,
+                    formula=formula,
+                    model=model.value,
+                    features=None if features is None else _names(features, table),
+                    exclude=_names(exclude or [], table),
+                    category=_names(category or [], table),
+                    id_column=id_column,
+                    group_column=group,
+                    error_unit=error_unit,
+                    wrong_at_most=wrong_at_most,
+                    looks=len(targets),
+                    tolerance=level,
+                    intercept=intercept,
+                    strict=strict,
+                    budget=budget,
+                    seed=seed,
+                    audit=paths["--audit"],
+                    fixed=paths["--fixed"],
+                    announce=None if as_json else _announce,
+                    callback=draw,
+                )
+            tell_notices(found)
+            command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", found.formula.target])])
+            write_outputs(found, command, file, **{option[2:]: path for option, path in paths.items()})
+            results.append(found)
+            if not as_json:
+                if len(results) > 1:
+                    typer.echo("")
+                tell(found)
+            statuses.append(_status(found, max_wrong, require))
     if as_json:
         tell_json(results)
     if max(statuses):
@@ -176,7 +179,7 @@ def _announce(plain: Audit | None) -> None:
         return
     from massart.cli.text import one_line
 
-    n, agree = len(plain.agree), int(plain.agree.sum())
+    n, agree = plain.n_judged, plain.n_agree
     text = one_line(plain.formula.text(10))
     typer.echo(f"Plain columns: {text} ({agree:,} of {n:,} rows). Looking for more ...", err=True)
 
@@ -222,7 +225,7 @@ def _tolerance(text: str) -> float | Literal["auto"]:
         raise ValueError(f"--tolerance must be auto or a number, got {text!r}") from None
 
 
-def _names(given: Sequence[str], table: Table) -> list[str]:
+def _names(given: Sequence[str], table: Table | Stream) -> list[str]:
     """Return the columns named one by one or, where no column has that name, with commas between them."""
     known = set(table.column_names)
     return [name for text in given for name in ([text] if text in known else map(str.strip, text.split(",")))]

@@ -23,7 +23,7 @@ MOST_WRONG_ROWS = 5
 def lines(found: Audit) -> Iterator[str]:
     """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
     verdict = judgement(found.certificate)
-    judged, follow = len(found.agree), int(found.agree.sum())
+    judged, follow = found.n_judged, found.n_agree
     explanation = textwrap.wrap(one_line(found.explanation), WIDTH)
     if not found.is_rule:
         yield from [f"{verdict.word}.", *explanation]

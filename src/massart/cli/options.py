@@ -5,7 +5,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 File: TypeAlias = Annotated[
-    str, typer.Argument(help="CSV, TSV, Parquet, Arrow or JSON lines, also .gz or .zst; - is CSV on stdin.")
+    str,
+    typer.Argument(
+        help="CSV, TSV, Parquet, Arrow or JSON lines, also .gz or .zst; a folder or 'dir/*.parquet'; - is CSV on stdin."
+    ),
 ]
 IdColumn: TypeAlias = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
 Delimiter: TypeAlias = Annotated[
@@ -16,4 +19,8 @@ Delimiter: TypeAlias = Annotated[
     ),
 ]
 Decimal: TypeAlias = Annotated[str | None, typer.Option(help="The decimal mark, . or ,; found out by default.")]
+MaxMemory: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Larger tables are read in blocks: 2GB, 500MB; an eighth of the machine's memory by default."),
+]
 Encoding: TypeAlias = Annotated[str | None, typer.Option(help="Of a text file, such as latin-1; UTF-8 by default.")]

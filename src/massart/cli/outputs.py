@@ -14,6 +14,8 @@ from massart.cli.bars import spinner
 if TYPE_CHECKING:
     from massart.audit import Audit
 
+_MOST_HASHED = 1 << 30
+
 TABLES = ("--audit", "--fixed", "--out")
 """Options whose file is a table."""
 
@@ -50,18 +52,16 @@ def write_outputs(
     fixed: Path | None = None,
     save: Path | None = None,
 ) -> None:
-    """Write what was asked for, and say so; without a rule there is nothing to fix or to save."""
+    """Write the report and the model, and say what was written; without a rule there is nothing to fix or to save."""
     from massart.cli.text import harmless
-    from massart.table import write_columns, write_table
 
     if not found.is_rule and (fixed or save):
         typer.echo("No rule was found, so no fixed table and no model are written.", err=True)
         fixed = save = None
+    if not found.is_rule and found.whole is not None and audit:
+        typer.echo("No rule was found, so there are no wrong rows to list.", err=True)
+        audit = None
     with spinner("Writing"):
-        if audit is not None:
-            write_columns(audit, found.rows())
-        if fixed is not None:
-            write_table(fixed, found.fixed())
         if save is not None:
             _write(save, found.model().to_json())
         if report is not None:
@@ -89,5 +89,7 @@ def _digest(source: str) -> dict[str, str]:
 
     if not Path(source).is_file():
         return {}
+    if Path(source).stat().st_size > _MOST_HASHED:
+        return {"size of the file": f"{Path(source).stat().st_size:,} bytes"}
     with Path(source).open("rb") as file:
         return {"SHA-256 of the file": hashlib.file_digest(file, "sha256").hexdigest()}

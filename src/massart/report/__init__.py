@@ -1,6 +1,6 @@
 """The page that shows an answer: its verdict, its formula, its rows."""
 
-from massart.report.findings import Cells, Findings, Group, JudgedRows, RowKinds, Usage, called_wrong, usage_of
+from massart.report.findings import Cells, Findings, Group, JudgedRows, Rest, RowKinds, Usage, called_wrong, usage_of
 from massart.report.page import check_installed
 from massart.report.report import Report
 
@@ -10,6 +10,7 @@ __all__ = [
     "Group",
     "JudgedRows",
     "Report",
+    "Rest",
     "RowKinds",
     "Usage",
     "called_wrong",

@@ -61,8 +61,27 @@ class RowKinds:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """What is known of a table of which only some rows are at hand: its worst, and others drawn at random.
+
+    Attributes
+    ----------
+    drawn : (n,) boolean array
+        Rows at hand that were drawn at random.
+    n_wrong : int
+        Wrong rows of the whole table.
+    kinds : tuple of int
+        Rows of the whole table with each code of a kind.
+    """
+
+    drawn: BoolArray
+    n_wrong: int
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedRows:
-    """All rows that were judged.
+    """All rows that were judged, or those of them that are at hand.
 
     Attributes
     ----------
@@ -78,6 +97,8 @@ class JudgedRows:
         By the share of wrong rows, the largest first; empty without a column that groups.
     kinds : RowKinds or None
         None where nothing was asked but whether rows are wrong.
+    rest : Rest or None
+        Where only some rows of the table are at hand.
     """
 
     given: FloatArray
@@ -88,6 +109,12 @@ class JudgedRows:
     group_column: str | None = None
     groups: tuple[Group, ...] = ()
     kinds: RowKinds | None = None
+    rest: Rest | None = None
+
+    @property
+    def n_wrong(self) -> int:
+        """Wrong rows, those that are not at hand included."""
+        return int(np.count_nonzero(self.wrong)) if self.rest is None else self.rest.n_wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,8 @@ def _first_rows(rows: JudgedRows, off: str) -> str:
     columns = columns_of(rows, first)
     shown = ([column.shown(i) for column in columns] for i in range(len(first.index)))
     numeric = {place for place, column in enumerate(columns) if isinstance(column, Numbers)}
-    few = len(first.index) < len(wrong.index)
-    caption = f"The {len(first.index)} largest of {len(wrong.index):,} {off}" if few else off.capitalize()
+    few = len(first.index) < rows.n_wrong
+    caption = f"The {len(first.index)} largest of {rows.n_wrong:,} {off}" if few else off.capitalize()
     return _table(caption, [column.name for column in columns], shown, numeric)
 
 

@@ -61,6 +61,8 @@ def shown_kinds(rows: JudgedRows) -> list[ShownKind]:
         return []
     wrong = np.flatnonzero(rows.wrong)
     codes, first, counts = np.unique(rows.kinds.codes[wrong], return_index=True, return_counts=True)
+    if rows.rest is not None:
+        counts = np.array(rows.rest.kinds)[codes]
     examples = wrong[first]
     name, identity = next(iter(rows.cells(examples).items()), ("row", examples.tolist()))
     columns = read(name, identity, exact=True), amounts("", rows.given[examples]), amounts("", rows.implied[examples])

@@ -82,8 +82,10 @@ def draw_points(rows: JudgedRows, wrong: Residuals) -> Points:
     right = _sample(np.flatnonzero(finite & rows.agree), MOST_RIGHT, rng)
     off = wrong.index[finite[wrong.index]]
     if len(off) > MOST_WRONG:
-        others = _sample(off[MOST_LARGEST:], MOST_WRONG - MOST_LARGEST, rng)
-        off = np.concatenate([off[:MOST_LARGEST], others])
+        others = off[MOST_LARGEST:]
+        if rows.rest is not None:
+            others = others[rows.rest.drawn[others]]
+        off = np.concatenate([off[:MOST_LARGEST], _sample(others, MOST_WRONG - MOST_LARGEST, rng)])
     index = np.concatenate([right, off])
     given, implied = rows.given[index], rows.implied[index]
     cells = list(rows.cells(index).items())[:_MOST_CELLS] if len(index) else []
@@ -124,6 +126,11 @@ def _spread(size: FloatArray) -> tuple[float, float]:
 
 def measure_sizes(rows: JudgedRows, wrong: Residuals, off: str) -> Sizes | None:
     """Count the wrong rows by the power of ten of their residual; None where there are none to count."""
+    among = ""
+    if rows.rest is not None:
+        drawn = rows.rest.drawn[wrong.index]
+        wrong = Residuals(wrong.index[drawn], wrong.values[drawn])
+        among = f"Of {len(wrong.index):,} {off} drawn at random: "
     size = np.abs(wrong.values)
     counted = np.isfinite(size) & (size > 0)
     size, tone = size[counted], tones(rows)[codes_of(rows, wrong.index[counted])]
@@ -137,7 +144,7 @@ def measure_sizes(rows: JudgedRows, wrong: Residuals, off: str) -> Sizes | None:
     counts = np.bincount(tone.astype(int) * (bins.max() + 1) + bins, minlength=len(MARKS) * (bins.max() + 1))
     table = counts.reshape(len(MARKS), -1)
     toned = {place: tuple(row.tolist()) for place, row in enumerate(table) if row.any()}
-    return Sizes(float(start), step, tuple(table.sum(axis=0).tolist()), toned, _words(wrong, size, off))
+    return Sizes(float(start), step, tuple(table.sum(axis=0).tolist()), toned, among + _words(wrong, size, off))
 
 
 def _words(wrong: Residuals, size: FloatArray, off: str) -> str:

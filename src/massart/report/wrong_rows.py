@@ -115,7 +115,7 @@ def wrong_table(
     assert isinstance(residual, Numbers)
     return WrongTable(
         n_rows=len(chosen.index),
-        n_wrong=len(wrong.index),
+        n_wrong=rows.n_wrong,
         columns=(identity, given, implied, residual, *carried),
         left_out=tuple(left_out),
         packed={"n": len(chosen.index), "places": residual.places, "columns": needed + packed},

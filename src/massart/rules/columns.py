@@ -39,11 +39,14 @@ class Columns:
         Columns of text.
     dates : frozenset of str
         Those of `numbers` that are dates.
+    ordered : bool
+        Whether these are all rows of a table, so that terms may look at the row before.
     """
 
     numbers: Mapping[str, FloatArray]
     levels: Mapping[str, Levels] = field(default_factory=dict)
     dates: frozenset[str] = frozenset()
+    ordered: bool = True
 
     @property
     def n_rows(self) -> int:
@@ -58,4 +61,5 @@ class Columns:
             {name: values[rows] for name, values in self.numbers.items()},
             {name: Levels(levels.codes[rows], levels.names) for name, levels in self.levels.items()},
             self.dates,
+            self.ordered,
         )

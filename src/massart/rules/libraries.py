@@ -82,7 +82,8 @@ def _libraries(columns: Columns, plain: tuple[Term, ...]) -> Iterator[Library]:
         yield Library("products and ratios of three", (*basic, *_of_three(*triple)))
     for levels in calendar(columns):
         yield from _rates(basic, levels, numbers, "by month or weekday")
-    yield from _running(columns, basic)
+    if columns.ordered:
+        yield from _running(columns, basic)
     for four in combinations(numbers, 4):
         products = [t.product(*chosen) for size in (2, 3, 4) for chosen in combinations(four, size)]
         # A tax or discount is on all that a formula sums up.

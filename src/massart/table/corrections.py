@@ -25,7 +25,13 @@ _ROUNDING = 1e-12
 
 
 def replaced(
-    table: Table, column: str, rows: Sequence[int] | NDArray[np.intp], values: ArrayLike, original: str
+    table: Table,
+    column: str,
+    rows: Sequence[int] | NDArray[np.intp],
+    values: ArrayLike,
+    original: str,
+    *,
+    whole: bool | None = None,
 ) -> Table:
     """Return a table in which some values of a column are others, with the column as it was beside it.
 
@@ -40,6 +46,8 @@ def replaced(
         The new values, one for each of `rows`. Values within rounding error of a short decimal become that decimal.
     original : str
         The name under which the column as it was stands right after the new one.
+    whole : bool, optional
+        Whether all new numbers are whole; by default these rows tell.
 
     Returns
     -------
@@ -55,7 +63,8 @@ def replaced(
     numbers[np.asarray(rows, dtype=np.intp)] = shortened(np.asarray(values, dtype=np.float64))
     missing = np.isnan(numbers)
     after = as_dates(numbers) if isinstance(entry, Date) else pa.array(numbers, mask=missing)
-    whole = bool((numbers[~missing] == np.round(numbers[~missing])).all())
+    if whole is None:
+        whole = bool((numbers[~missing] == np.round(numbers[~missing])).all())
     integers = whole and not isinstance(entry, Date) and not pa.types.is_floating(before.type)
     if integers and np.abs(numbers[~missing]).max(initial=0) <= LARGEST_EXACT:
         after = pc.cast(after, pa.int64())

@@ -79,23 +79,28 @@ def gather(stream: Stream, seed: int, callback: Callback = silent) -> Gathered:
         for name, column in zip(arrow.column_names, arrow.columns, strict=True):
             if column.null_count or is_text(column.type) or pa.types.is_floating(column.type):
                 gappy |= {name} if _has_gaps(column) else set()
-            seen.append(columns.setdefault(name, _Watch()).rows(column))
+            watch = columns.setdefault(name, _Watch())
+            seen.append(watch.rows(column))
+            watch.kept.append(start + seen[-1])
         rare.add(arrow, start, np.unique(np.concatenate(seen)))
         start += block.n_rows
     if first is None or not start:
         raise TableError(f"{stream.name}: there are no rows")
     drawn.keep(reservoir.prune())
-    known = set(drawn.numbers.tolist())
-    others = np.array([k for k, number in enumerate(rare.numbers.tolist()) if number not in known], dtype=np.intp)
+    # The first blocks may have left rows of columns that are no categories after all: how they are cut must not matter.
+    wanted = np.concatenate([np.empty(0, dtype=np.intp), *(rows for watch in columns.values() for rows in watch.kept)])
+    others = np.flatnonzero(np.isin(rare.numbers, wanted) & ~np.isin(rare.numbers, drawn.numbers))
     if len(others) > RARE_ROWS:
         keys = draw.weighted_keys(rare.numbers[others], np.ones(len(others)))
         others = others[np.sort(np.argsort(keys, kind="stable")[:RARE_ROWS])]
     rare.keep(others)
     numbers = np.concatenate([drawn.numbers, rare.numbers])
     order = np.argsort(numbers)
-    table = pa.concat_tables([*drawn.tables, *rare.tables]).take(pa.array(order)).combine_chunks()
+    arrow = pa.concat_tables([*drawn.tables, *rare.tables]).take(pa.array(order)).combine_chunks()
     at_random = np.arange(len(numbers)) < len(drawn.numbers)
-    return Gathered(replace(first, arrow=table), numbers[order], at_random[order], start, frozenset(gappy))
+    frequencies = {name: watch.counts for name, watch in columns.items() if watch.counts}
+    table = replace(first, arrow=arrow, numbers=numbers[order], frequencies=frequencies)
+    return Gathered(table, numbers[order], at_random[order], start, frozenset(gappy))
 
 
 def _has_gaps(column: pa.ChunkedArray) -> bool:
@@ -131,14 +136,15 @@ class _Watch:
     """The first rows of a column that have each of its texts, or that differ from its first value."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._left, self._usual = ROWS_A_LEVEL, None
+        self.counts: dict[str, int] = {}
+        self.kept: list[NDArray[np.intp]] = []
+        self._many, self._left, self._usual = False, ROWS_A_LEVEL, None
 
     def rows(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
         """Return the rows of a block of the column to keep."""
-        if is_text(column.type) and len(self._counts) <= MOST_LEVELS:
-            return self._of_texts(column)
-        if not self._left or is_text(column.type) or pa.types.is_nested(column.type):
+        if is_text(column.type):
+            return np.empty(0, dtype=np.intp) if self._many else self._of_texts(column)
+        if not self._left or pa.types.is_nested(column.type):
             return np.empty(0, dtype=np.intp)
         if self._usual is None:
             present = column.drop_null()
@@ -157,13 +163,12 @@ class _Watch:
     def _of_texts(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
         levels = levels_of(column)
         kept = [np.empty(0, dtype=np.intp)]
-        if len(levels.texts) > MOST_LEVELS:
-            self._counts = dict.fromkeys(range(MOST_LEVELS + 1), 0)  # type: ignore[arg-type]
-            return kept[0]
-        for code, text in enumerate(levels.texts.to_pylist()):
-            before = self._counts.get(text, 0)
+        for code, (text, count) in enumerate(zip(levels.texts.to_pylist(), levels.counts.tolist(), strict=True)):
+            before = self.counts.get(text, 0)
             if before < ROWS_A_LEVEL:
-                rows = np.flatnonzero(levels.codes == code)[: ROWS_A_LEVEL - before]
-                self._counts[text] = before + len(rows)
-                kept.append(rows)
+                kept.append(np.flatnonzero(levels.codes == code)[: ROWS_A_LEVEL - before])
+            self.counts[text] = before + count
+            if len(self.counts) > MOST_LEVELS:
+                self._many, self.counts, self.kept = True, {}, []
+                return kept[0]
         return np.concatenate(kept)

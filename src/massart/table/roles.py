@@ -116,7 +116,7 @@ def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role
             f"{table.name}: column {quote(name)} cannot be a category: it has {len(levels.texts):,} different values, "
             f"more than {MOST_LEVELS} (leave it out, or let it be a number)"
         )
-    return _category(name, levels, with_base)
+    return _category(table, name, levels, with_base)
 
 
 def unfit_type(kind: pa.DataType) -> str:
@@ -149,9 +149,11 @@ def text_among_numbers(
     row = levels.first_row(~numbers.is_number & ~numbers.missing)
     text = levels.text(row)
     if unit is not None and units_of(in_ascii(pa.array([text]))).names:
-        return TableError(f"{table.name}: column {quote(name)} is in {unit}, but row {row + 1:,} has {quote(text)}")
+        return TableError(
+            f"{table.name}: column {quote(name)} is in {unit}, but row {table.number(row):,} has {quote(text)}"
+        )
     return TableError(
-        f"{table.name}: text among the numbers of column {quote(name)}: row {row + 1:,} has {quote(text)}"
+        f"{table.name}: text among the numbers of column {quote(name)}: row {table.number(row):,} has {quote(text)}"
     )
 
 
@@ -228,8 +230,8 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
             if not (numbers.is_number | numbers.missing).all():
                 raise text_among_numbers(table, name, levels, numbers, unit)
             return _role_of_number_text(name, levels, numbers, asked, unit)
-        return _role_of_levels(name, levels, asked, with_base, doubt)
-    return _role_of_levels(name, levels, asked, with_base)
+        return _role_of_levels(table, name, levels, asked, with_base, doubt)
+    return _role_of_levels(table, name, levels, asked, with_base)
 
 
 def _may_be_numbers_or_dates(levels: Levels) -> bool:
@@ -299,22 +301,24 @@ def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: boo
     return Role(entry, notice=notice + ".")
 
 
-def _role_of_levels(name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
+def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
     n_levels = len(levels.texts)
     few = min(MOST_LEVELS, max(FEW_LEVELS, math.isqrt(levels.n_present)))
     if asked:
         few = MOST_LEVELS
     if n_levels > 1 and (n_levels > few or levels.n_present < (2 if asked else ROWS_A_LEVEL) * n_levels):
         return Role(None, doubt or f"it looks like an identifier or free text: {n_levels:,} different values")
-    return _category(name, levels, with_base, doubt)
+    return _category(table, name, levels, with_base, doubt)
 
 
-def _category(name: str, levels: Levels, with_base: bool, doubt: str = "") -> Role:
+def _category(table: Table, name: str, levels: Levels, with_base: bool, doubt: str = "") -> Role:
     texts = levels.texts.to_pylist()
+    known = table.frequencies.get(name, {})
+    counts = [known.get(text, count) for text, count in zip(texts, levels.counts.tolist(), strict=True)]
     if len(texts) == 1:
         return Role(Category(name, (texts[0],), None), f"it is {quote(texts[0])} in every row", constant=True)
     # Ties go to the text that sorts first, so that the order of the rows does not matter.
-    ordered = [texts[place] for place in sorted(range(len(texts)), key=lambda k: (-levels.counts[k], texts[k]))]
+    ordered = [texts[place] for place in sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))]
     base = ordered[0] if with_base else None
     kept = tuple(sorted(ordered[1:] if with_base else ordered))
     notice = f"Read {quote(name)} as a category with {len(texts)} levels"

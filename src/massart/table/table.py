@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,12 +32,22 @@ class Table:
         The decimal mark that the file as a whole speaks for; None where it does not tell.
     spellings : mapping of str to str
         What a text file writes in a column, if not nothing, where a value is missing.
+    numbers : sequence of int
+        Of some rows of a larger table, their numbers there, from 0; by default these are all of it.
+    frequencies : mapping of str to mapping of str to int
+        Of a column of text in the larger table, how many rows have each text.
     """
 
     arrow: pa.Table
     name: str
     decimal: str | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
+    numbers: Sequence[int] | NDArray[np.intp] | None = None
+    frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def number(self, row: int) -> int:
+        """Return the number of a row as people count, from 1."""
+        return row + 1 if self.numbers is None else int(self.numbers[row]) + 1
 
     @property
     def n_rows(self) -> int:
@@ -52,8 +63,7 @@ class Table:
         """Return a column; TableError with near names if there is none of that name."""
         place = self.arrow.schema.get_field_index(name)
         if place < 0:
-            alone = " (only one column was found: is the delimiter right?)" if self.arrow.num_columns == 1 else ""
-            raise TableError(f"{self.name}: no column {quote(name)}: {near(name, self.column_names)}{alone}")
+            require_column(self, name)
         return self.arrow.column(place)
 
     def move(self, columns: Mapping[str, FloatArray]) -> None:
@@ -80,6 +90,25 @@ class Table:
         """
         indices = adopted(np.ascontiguousarray(rows, dtype=np.int64))
         return {name: plain_values(self.column(name).take(indices)) for name in columns}
+
+
+class Named(Protocol):
+    """What has a name and columns with names."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Those of its columns."""
+
+
+def require_column(table: Named, name: str) -> None:
+    """Raise TableError with near names if there is no column of that name."""
+    if name not in table.column_names:
+        alone = " (only one column was found: is the delimiter right?)" if len(table.column_names) == 1 else ""
+        raise TableError(f"{table.name}: no column {quote(name)}: {near(name, table.column_names)}{alone}")
 
 
 def checked(

@@ -1,0 +1,144 @@
+"""The door: a table, a file or a stream, and the rule behind one of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from massart.audit.finding import Request, find, target_in
+from massart.audit.streaming import audit_stream
+from massart.audit.table_audit import Audit
+from massart.progress import Callback, silent
+from massart.rules.choice import Kind
+from massart.table import Stream, Table, default_memory, stream_table, table_of, write_columns, write_table
+
+
+def audit_table(
+    source: object,
+    target: str | None = None,
+    *,
+    terms: str | Sequence[str] = "auto",
+    formula: str | None = None,
+    model: Kind = "auto",
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    category: Sequence[str] = (),
+    id_column: str | None = None,
+    group_column: str | None = None,
+    error_unit: str | None = None,
+    wrong_at_most: float = 0.5,
+    looks: float = 1.0,
+    tolerance: float | Literal["auto"] = "auto",
+    intercept: bool = True,
+    strict: bool = False,
+    budget: float = 20.0,
+    seed: int = 0,
+    max_memory: int | None = None,
+    audit: str | Path | None = None,
+    fixed: str | Path | None = None,
+    announce: Callable[[Audit | None], None] | None = None,
+    callback: Callback = silent,
+) -> Audit:
+    """Find the rule behind a column of a table, and the rows that do not follow it.
+
+    Parameters
+    ----------
+    source : str, Path, Table or data frame
+        A file (CSV, TSV, Parquet, Arrow, JSON lines; also compressed), a folder of such files or a pattern such as
+        ``"data/*.parquet"``; or a pandas, polars or pyarrow table.
+    target : str, optional
+        The column that should follow a rule of the others; a `formula` names it itself.
+    terms : "auto", "columns", str or sequence of str
+        What the rule may be made of. "columns": the columns as they stand. "auto": these first and, while many rows
+        disagree, products, ratios, rates by category, running sums, tiers and rules by group. Otherwise terms such as
+        ``"qty*price, max(0, kwh - 200)"``; see :mod:`massart.rules.language`.
+    formula : str, optional
+        The same as R and statsmodels write it: ``"total ~ qty:price + hours:C(service)"``.
+    model : {"auto", "linear", "relu"}
+        A sum of terms, or such a sum with 0 where it is negative; "auto" takes that of which the rows say more.
+    features : sequence of str, optional
+        The columns that the rule may use; by default all that hold numbers, booleans, dates or categories.
+    exclude : sequence of str
+        Columns that it may not use.
+    category : sequence of str
+        Columns whose numbers are codes.
+    id_column : str, optional
+        The column that names the rows.
+    group_column : str, optional
+        Wrong rows are counted for each of its values.
+    error_unit : str, optional
+        Rows with the same value in this column may be wrong together; without it, errors are taken to be independent.
+    wrong_at_most : float
+        The probability with which a label is wrong at most, as far as you know: CONFIRMED assumes it. With an
+        `error_unit`, the probability that a unit has any wrong row.
+    looks : float
+        Where the answers of several calls are claimed together, among how many what may fail is shared.
+    tolerance : "auto" or float
+        Largest residual of a row that follows the rule; see :class:`massart.MassartRegressor`.
+    intercept : bool
+        Whether the rule has a constant.
+    strict : bool
+        Refuse missing values instead of leaving out their rows.
+    budget : float
+        Seconds that the search beyond the plain columns may take.
+    seed : int
+        Of all random choices.
+    announce : callable, optional
+        Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
+    max_memory : int, optional
+        Bytes that a table may take; a file that is larger is read in blocks, more than once, and never held. By default
+        a quarter of the memory of the machine.
+    audit, fixed : str or Path, optional
+        Files to write: the rows and what was found of them, and the table with its wrong targets replaced. Of a file
+        larger than memory the first has the wrong rows, in the order of the file.
+    callback : callable
+
+    Returns
+    -------
+    Audit
+        Of a file larger than memory, with the rows at hand: its worst, and others drawn at random.
+
+    Raises
+    ------
+    TableError
+        Naming the file, column or row at fault.
+    TermError
+        Naming the term at fault.
+    """
+    request = Request(
+        target_in(target, formula),
+        terms,
+        formula,
+        model,
+        features,
+        exclude,
+        category,
+        id_column,
+        group_column,
+        error_unit,
+        wrong_at_most,
+        looks,
+        tolerance,
+        intercept,
+        strict,
+        budget,
+        seed,
+        announce,
+        callback,
+    )
+    if isinstance(source, Stream):
+        return audit_stream(source, request, audit=audit, fixed=fixed)
+    if isinstance(source, str | Path) and str(source) != "-":
+        most = default_memory() if max_memory is None else max_memory
+        with stream_table(source, max_memory=most, callback=callback) as stream:
+            if stream.is_larger_than(most):
+                return audit_stream(stream, request, audit=audit, fixed=fixed)
+            if not Path(source).is_file():
+                source = stream.whole()
+    found = find(source if isinstance(source, Table) else table_of(source), request).audit
+    if audit is not None:
+        write_columns(audit, found.rows())
+    if fixed is not None and found.is_rule:
+        write_table(fixed, found.fixed())
+    return found

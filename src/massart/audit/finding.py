@@ -1,0 +1,233 @@
+"""A question about a column of a table, and the answer that the rows of a table give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from massart.audit.table_audit import Audit
+from massart.certificate import Certificate
+from massart.progress import Callback, silent
+from massart.recover import Assumption
+from massart.rules.choice import KINDS, Kind
+from massart.rules.columns import Columns
+from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
+from massart.rules.formula import Formula, compose
+from massart.rules.language import parse_formula, parse_terms, target_of
+from massart.rules.matrix import TermMatrix
+from massart.rules.terms import Term, TermError, column, level
+from massart.table import (
+    Design,
+    Encoding,
+    Table,
+    TableError,
+    encode,
+    groups_of,
+    make_plan,
+    precision_of_columns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What :func:`massart.audit_table` is asked for; see there."""
+
+    target: str
+    terms: str | Sequence[str] = "auto"
+    formula: str | None = None
+    model: Kind = "auto"
+    features: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+    category: Sequence[str] = ()
+    id_column: str | None = None
+    group_column: str | None = None
+    error_unit: str | None = None
+    wrong_at_most: float = 0.5
+    looks: float = 1.0
+    tolerance: float | Literal["auto"] = "auto"
+    intercept: bool = True
+    strict: bool = False
+    budget: float = 20.0
+    seed: int = 0
+    announce: Callable[[Audit | None], None] | None = None
+    callback: Callback = silent
+
+    def __post_init__(self) -> None:
+        if self.model not in ("auto", *KINDS):
+            raise ValueError(f'model must be "auto", "linear" or "relu", got {self.model!r}')
+        if not 0 < self.wrong_at_most < 1:
+            raise ValueError(f"wrong_at_most must be between 0 and 1, got {self.wrong_at_most}")
+        if not 0 <= self.budget < float("inf"):
+            raise ValueError(f"budget must be a number of seconds, got {self.budget}")
+        if self.tolerance != "auto" and not 0 <= self.tolerance < float("inf"):
+            raise ValueError(f"tolerance must be finite and not negative, got {self.tolerance}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The answer of a table.
+
+    Attributes
+    ----------
+    audit : Audit
+    answer : Answer
+    """
+
+    audit: Audit
+    answer: Answer
+
+    def formula(self, certificate: Certificate) -> Formula:
+        """Return the formula, as another certificate of it says what is determined."""
+        return _composed(self.audit.formula.target, self.answer, certificate)
+
+
+def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
+    """Find the rule behind a column of a table in memory.
+
+    Parameters
+    ----------
+    table : Table
+    request : Request
+    ordered : bool
+        Whether these are all rows, in their order, so that terms may look at the row before.
+    """
+    target, intercept = request.target, request.intercept
+    if request.error_unit == target:
+        raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
+    units = None if request.error_unit is None else groups_of(table, request.error_unit)[0]
+    plan = make_plan(
+        table,
+        target,
+        features=request.features,
+        exclude=request.exclude,
+        category=request.category,
+        id_column=request.id_column,
+        group_column=request.group_column,
+        intercept=intercept,
+    )
+    design = encode(table, plan.encoding, strict=request.strict)
+    design = replace(design, columns=replace(design.columns, ordered=ordered))
+    asked, matrix = None, None
+    if request.formula is not None or request.terms not in ("auto", "columns"):
+        asked, intercept = _asked(design, request)
+        check_order(design, asked)
+        matrix = TermMatrix(_with_target(design, target), asked)
+        design, matrix = _with_values(design, matrix)
+    assert design.y is not None
+    question = Question(
+        design.columns,
+        plain_terms(plan.encoding),
+        design.X,
+        design.y,
+        intercept,
+        precision_of_columns(table, plan.encoding),
+        None if units is None else units[design.kept],
+    )
+
+    def audit_of(answer: Answer) -> Audit:
+        (certificate,) = answer.recovery.certificates
+        return Audit(
+            table,
+            plan,
+            design,
+            answer.X,
+            _composed(target, answer, certificate),
+            certificate,
+            answer.recovery.agree[:, 0],
+            answer.recovery.last_place[:, 0],
+            (*design.notices, *plan.notices, *answer.notices),
+        )
+
+    def announce(answer: Answer | None) -> None:
+        if request.announce is not None:
+            request.announce(None if answer is None else audit_of(answer))
+
+    options = Options(
+        request.model,
+        request.tolerance,
+        request.seed,
+        Assumption(wrong_at_most=request.wrong_at_most, looks=request.looks),
+        request.budget if request.terms == "auto" else 0.0,
+        announce,
+        request.callback,
+    )
+    if asked is not None and matrix is not None:
+        answer = fit_terms(question, options, asked, matrix)
+    else:
+        answer = find_rule(question, options)
+    return Found(audit_of(answer), answer)
+
+
+def _composed(target: str, answer: Answer, certificate: Certificate) -> Formula:
+    recovery = answer.recovery
+    exact, errors = recovery.fractions[0], recovery.standard_errors[:, 0]
+    return compose(target, answer.terms, recovery.coef[:, 0], exact, errors, certificate, answer.link)
+
+
+def target_in(target: str | None, formula: str | None) -> str:
+    """Return the target that is named, by itself or by a formula."""
+    named = None if formula is None else target_of(formula)
+    if target is None and named is None:
+        raise ValueError("target must name the column that should follow a rule")
+    if target is not None and named is not None and target != named:
+        raise ValueError(f"the target is {target!r}, but the formula is for {named!r}")
+    return str(target if named is None else named)
+
+
+def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
+    """Return the terms that the user wrote, and whether there is a constant."""
+    target, terms, intercept = request.target, request.terms, request.intercept
+    columns = _with_target(design, target)
+    if request.formula is not None:
+        _, found, constant = parse_formula(request.formula, columns)
+        intercept = intercept and constant
+    else:
+        found = parse_terms(terms if isinstance(terms, str) else ", ".join(terms), columns)
+    alone = next((term for term in found if target in term.columns_here()), None)
+    if alone is not None:
+        raise TermError(f"the term {alone} uses the target {target!r} itself; only lag({target}) may")
+    return found, intercept
+
+
+def _with_target(design: Design, target: str) -> Columns:
+    """Return the columns with the target among them: a lag may look at it."""
+    assert design.y is not None
+    return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
+
+
+def _with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
+    """Leave out rows before which there is none, if a term looks back."""
+    there = matrix.has_values()
+    if there.all():
+        return design, matrix
+    kept = np.flatnonzero(there)
+    assert design.y is not None
+    n = len(there) - len(kept)
+    notice = f"{n:,} {'row' if n == 1 else 'rows'} left out: there is none before {'it' if n == 1 else 'them'}."
+    smaller = replace(
+        design,
+        X=design.X[kept],
+        y=design.y[kept],
+        columns=design.columns.take(kept),
+        kept=design.kept[kept],
+        remarks=(*design.remarks, notice),
+    )
+    return smaller, matrix.take(kept)
+
+
+def plain_terms(encoding: Encoding) -> tuple[Term, ...]:
+    """Return the columns of an encoding as terms: what X of its designs has."""
+    return tuple(column(name) if value is None else level(name, value) for name, value in encoding.terms)
+
+
+def check_order(design: Design, terms: Sequence[Term]) -> None:
+    """Raise TableError if a term looks at other rows, and rows were left out."""
+    ordered = next((term for term in terms if term.needs_order), None)
+    if ordered is not None and not design.columns.ordered:
+        raise TableError(f"the term {ordered} needs the whole table in memory: raise --max-memory")
+    if ordered is not None and len(design.kept) < design.n_total:
+        row = int(np.setdiff1d(np.arange(design.n_total), design.kept)[0])
+        raise TableError(f"the term {ordered} needs every row of the table, but row {row + 1:,} lacks a value")

@@ -1,0 +1,66 @@
+"""What all rows of a file say, where only some of them are at hand: sums over blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.agreement import AGREES, KINDS, LAST_PLACE
+from massart.audit.kinds import Catalogue
+from massart.rows import BoolArray, FloatArray
+
+_MARKS = np.arange(KINDS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """A file of which only some rows are at hand.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the file.
+    numbers : (m,) array of int
+        The numbers in the file, from 0, of the rows at hand.
+    drawn : (m,) boolean array
+        Those of them that were drawn at random; the others are rare by their columns, or the worst.
+    tally : (32,) array
+        The judged rows by their marks.
+    usage : tuple of pairs of int
+        For each coefficient the rows that use it, and those of them that agree.
+    catalogue : Catalogue
+        The kinds of errors, found in the rows drawn.
+    kinds : tuple of int
+        Rows with each code of `catalogue`.
+    groups : dict of str to pair of int
+        For each value of the group column its rows, and those that are wrong.
+    places : int or None
+        To which implied values are rounded.
+    """
+
+    n_rows: int
+    numbers: NDArray[np.intp]
+    drawn: BoolArray
+    tally: FloatArray
+    usage: tuple[tuple[int, int], ...]
+    catalogue: Catalogue
+    kinds: tuple[int, ...]
+    groups: dict[str, tuple[int, int]]
+    places: int | None
+
+    @property
+    def n_judged(self) -> int:
+        """Rows that were judged."""
+        return int(self.tally.sum())
+
+    @property
+    def n_agree(self) -> int:
+        """Rows that follow the formula."""
+        return int(self.tally[_MARKS & AGREES > 0].sum())
+
+    @property
+    def n_last_place(self) -> int:
+        """Rows that do not, by one unit of the last place."""
+        return int(self.tally[(_MARKS & LAST_PLACE > 0) & (_MARKS & AGREES == 0)].sum())

@@ -1,0 +1,51 @@
+"""The tables that commands read: whole where they fit into memory, and as streams where they do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from massart.cli.bars import bars
+
+if TYPE_CHECKING:
+    from massart.table import Stream, Table
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+@contextmanager
+def opened(
+    file: str, *, delimiter: str | None, encoding: str | None, decimal: str | None, max_memory: str | None
+) -> Iterator[Table | Stream]:
+    """Open a file, a folder or a pattern: a table in memory, or a stream if that would take more than `max_memory`."""
+    from massart.table import default_memory, read_table, stream_table
+
+    most = default_memory() if max_memory is None else size_of(max_memory)
+    if file == "-":
+        with bars(in_bytes=True) as draw:
+            table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+        yield table
+        return
+    with (
+        bars(in_bytes=True) as draw,
+        stream_table(
+            file, delimiter=delimiter, encoding=encoding, decimal=decimal, max_memory=most, callback=draw
+        ) as stream,
+    ):
+        if stream.is_larger_than(most):
+            yield stream
+        elif Path(file).is_file():
+            yield read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+        else:
+            yield stream.whole(draw)
+
+
+def size_of(text: str) -> int:
+    """Return a number of bytes that is written as 2GB, 500 MB or 1.5GiB."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if found is None or found[2] not in _UNITS or not float(found[1]):
+        raise ValueError(f"--max-memory must be a size such as 2GB or 500MB, got {text!r}")
+    return int(float(found[1]) * _UNITS[found[2]])

@@ -1,6 +1,7 @@
 """Arrays of other namespaces: the answer is the same as for numpy, and it is where the rows are.
 
-The strict arrays of the standard refuse what is not in it. With CuPy, or a GPU that torch sees, these laws hold there.
+The strict arrays of the standard refuse what is not in it, and have devices that numpy cannot reach. With CuPy, or a
+GPU that torch sees, these laws hold there.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from massart.rows import memory as rows_in_memory
 
 
 def strict(values, dtype=None):
+    """Return an array on a device of its own: to take it for one of numpy is an error."""
     xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
-    return xp.asarray(np.array(values, dtype=dtype))
+    return xp.asarray(np.array(values, dtype=dtype), device=xp.Device("device1"))
 
 
 def torch_on(device):
@@ -127,6 +129,22 @@ def test_labels_and_weights_may_come_from_the_host(there):
         warnings.simplefilter("error")
         found = MassartRegressor(random_state=0).fit(there(X), y.tolist(), weights)
     assert_array_equal(found.coef_, MassartRegressor(random_state=0).fit(X, y, weights).coef_)
+
+
+def test_no_more_than_samples_come_to_the_host(there, monkeypatch):
+    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 400)
+    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 40)
+    came, X, y, _ = [], *table(n=5000)
+
+    def watched(array):
+        came.append(tuple(array.shape))
+        return to_numpy(array)
+
+    monkeypatch.setattr(rows_in_memory, "to_numpy", watched)
+    found = MassartRegressor(random_state=0).fit(there(X), there(y))
+    assert found.certificate_.n_rows == 5000
+    assert sum(shape[0] for shape in came if shape[1:] == (X.shape[1],)) in range(400, 1000)
+    assert max(shape[0] for shape in came) < 1000
 
 
 # --- marks ---
@@ -245,7 +263,7 @@ def test_rows_and_labels_on_two_devices_are_refused():
     pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
     xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     X, y, _ = table(n=50)
-    away = xp.asarray(y, device=xp.Device("device1"))
+    away = xp.asarray(y, device=xp.Device("device2"))
     with pytest.raises(ValueError, match="y must be of numpy or where X is"):
         MassartRegressor().fit(strict(X), away)
 

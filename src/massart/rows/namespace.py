@@ -75,7 +75,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
         return np.asarray(array.detach().cpu().numpy())
     if hasattr(array, "compute"):  # Dask
         return np.asarray(array.compute())
-    return np.asarray(array)
+    return np.from_dlpack(array) if hasattr(array, "__dlpack__") else np.asarray(array)
 
 
 def _compat(array: Any) -> Any:

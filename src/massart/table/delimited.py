@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from massart.progress import Callback
-from massart.table.chunks import CHUNK_BYTES, LongRow, chunks_of, first_row_end, in_order
+from massart.table.chunks import CHUNK_BYTES, Chunk, LongRow, chunks_of, first_row_end, in_order
 from massart.table.dialect import sniff
 from massart.table.errors import TableError
 from massart.table.faults import find_fault, open_quote
@@ -26,6 +26,7 @@ from massart.table.numbers import LARGEST_EXACT, MISSING
 from massart.table.sources import Source
 from massart.table.table import check_names, named
 from massart.table.text import Text, encoding_of, sample_of, size_of
+from massart.table.views import view
 
 _MISFIT = re.compile(r"In CSV column #(\d+): .*?invalid value '", re.DOTALL)
 _LONG_INTEGER = r"^\s*[-+]?\d{16,}\s*$"
@@ -141,14 +142,15 @@ class Delimited:
             if fault is not None:
                 raise fault
 
-    def _parted(self, chunk: bytes) -> tuple[bytes, bytes]:
+    def _parted(self, chunk: Chunk) -> tuple[bytes, bytes]:
         """Part the first chunk into its header and the rows below it."""
+        chunk = bytes(chunk)
         for _ in range(self._dialect.skipped):
             chunk = chunk[chunk.find(b"\n") + 1 :]
         end = first_row_end(chunk, self._dialect.delimiter)
         return chunk[:end], chunk[end:]
 
-    def _bodies(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _bodies(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         body = self._parted(next(chunks, b""))[1]
         if body:
             yield body
@@ -159,7 +161,7 @@ class Delimited:
 
     def _parse(
         self,
-        chunk: bytes,
+        chunk: Chunk,
         types: Mapping[int, pa.DataType],
         columns: Sequence[int] | None = None,
         missing: Sequence[str] = MISSING,
@@ -179,14 +181,14 @@ class Delimited:
             ),
         )
 
-    def _inferred(self, chunk: bytes) -> list[pa.DataType]:
+    def _inferred(self, chunk: Chunk) -> list[pa.DataType]:
         types = self._parse(chunk, {}).schema.types
         if any(pa.types.is_binary(kind) for kind in types):
             raise pa.ArrowInvalid("a cell is no UTF-8")
         # Dates stay as they are written, for nothing is computed with them.
         return [pa.string() if pa.types.is_temporal(kind) else kind for kind in types]
 
-    def _fitting(self, chunk: bytes, types: Sequence[pa.DataType]) -> tuple[bytes, pa.Table | None]:
+    def _fitting(self, chunk: Chunk, types: Sequence[pa.DataType]) -> tuple[Chunk, pa.Table | None]:
         """Parse a chunk by these types; None where they do not fit."""
         # Looking at every cell for fifty spellings takes a tenth of the time, and most chunks hold none of them.
         for missing in (MISSING,) if self.spellings else (_MISSING_FLOATS, MISSING):
@@ -199,7 +201,7 @@ class Delimited:
                 return (chunk, None) if self._lost(chunk, table) else (b"", table)
         return chunk, None
 
-    def _widen(self, chunk: bytes) -> None:
+    def _widen(self, chunk: Chunk) -> None:
         """Make the types as wide as a chunk needs them."""
         inferred = self._inferred(chunk)
         while True:
@@ -219,7 +221,7 @@ class Delimited:
             for place in lost:
                 self.types[place] = pa.string()
 
-    def _lost(self, chunk: bytes, table: pa.Table) -> list[int]:
+    def _lost(self, chunk: Chunk, table: pa.Table) -> list[int]:
         """Return the columns of floats in which a cell is not the number that is written."""
         doubtful = [place for place, column in enumerate(table.columns) if may_have_lost(column)]
         if not doubtful:
@@ -246,10 +248,18 @@ def joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def may_have_lost(column: pa.ChunkedArray) -> bool:
     """Whether a column of floats may come from integers that they do not hold, or from numbers too large."""
-    if not pa.types.is_float64(column.type):
-        return False
-    limits = pc.min_max(column)
-    return bool(max(abs(limits["min"].as_py() or 0.0), abs(limits["max"].as_py() or 0.0)) >= LARGEST_EXACT)
+    return pa.types.is_float64(column.type) and not all(map(_are_small, column.chunks))
+
+
+def _are_small(numbers: pa.Array) -> bool:
+    """Whether all numbers are below the first integer that has no float of its own."""
+    if numbers.null_count:
+        limits = pc.min_max(numbers).as_py()
+        low, high = limits["min"] or 0.0, limits["max"] or 0.0
+    else:  # numpy answers a few thousand numbers sooner
+        values = view(numbers)
+        low, high = values.min(initial=0.0), values.max(initial=0.0)
+    return bool(-LARGEST_EXACT < low and high < LARGEST_EXACT)
 
 
 def _differ(numbers: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from massart.progress import Callback
-from massart.table.chunks import LongRow, chunks_of, in_order
+from massart.table.chunks import Chunk, LongRow, chunks_of, in_order
 from massart.table.delimited import Widened, joined, may_have_lost
 from massart.table.errors import TableError, quote
 from massart.table.numbers import LARGEST_EXACT
@@ -40,7 +40,7 @@ class JsonLines:
         self.types: list[pa.DataType] = []
         self._keys: list[str] = []  # the names as the file has them
         self._whole = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        self._first: bytes | None = None
+        self._first: Chunk | None = None
         if not self._whole:
             with Text(source, self._encoding) as text:
                 self._first = next(self._chunks(text), b"")
@@ -61,7 +61,7 @@ class JsonLines:
         """Yield the rows, in order; `Widened` after the last chunk if some of them needed wider types."""
         schema, wanted, widened = self.schema, dict(zip(self._keys, self.types, strict=True)), False
         with Text(self._source, self._encoding, self._callback) as text:
-            chunks: Iterable[bytes | None] = [None] if self._whole else self._chunks(text)
+            chunks: Iterable[Chunk | None] = [None] if self._whole else self._chunks(text)
             for chunk, table in in_order(partial(self._fitting, wanted=wanted), chunks):
                 if table is None:
                     self._widen(chunk)
@@ -72,13 +72,13 @@ class JsonLines:
         if widened:
             raise Widened
 
-    def _chunks(self, text: Text) -> Iterator[bytes]:
+    def _chunks(self, text: Text) -> Iterator[Chunk]:
         try:
             yield from chunks_of(text, None)
         except LongRow:
             raise self._fault() from None
 
-    def _fitting(self, chunk: bytes | None, wanted: Mapping[str, pa.DataType]) -> tuple[bytes | None, pa.Table | None]:
+    def _fitting(self, chunk: Chunk | None, wanted: Mapping[str, pa.DataType]) -> tuple[Chunk | None, pa.Table | None]:
         """Parse a chunk by the types that are wanted; None where they do not fit."""
         table = self._parse(chunk, wanted)
         kinds = dict(zip(table.column_names, table.schema.types, strict=True))
@@ -87,7 +87,7 @@ class JsonLines:
         columns = [table[key] if kinds.get(key) == kind else pa.nulls(len(table), kind) for key, kind in wanted.items()]
         return b"", pa.table(columns, names=list(wanted))
 
-    def _widen(self, chunk: bytes | None) -> None:
+    def _widen(self, chunk: Chunk | None) -> None:
         """Make the columns as many and as wide as a chunk needs them."""
         while True:
             wanted = dict(zip(self._keys, self.types, strict=True))
@@ -106,14 +106,14 @@ class JsonLines:
         self.names = named(self._keys)
         check_names(self.names, self._source.name)
 
-    def _parse(self, chunk: bytes | None, wanted: Mapping[str, pa.DataType]) -> pa.Table:
+    def _parse(self, chunk: Chunk | None, wanted: Mapping[str, pa.DataType]) -> pa.Table:
         if chunk is None:
             return _tabulated(self._source, _objects(self._source, self._encoding), wanted)
         table = _by_arrow(chunk, wanted)
         if table is not None:
             return table
         try:
-            lines = io.StringIO(chunk.decode(UTF_8).removeprefix("\ufeff"), newline="")
+            lines = io.StringIO(str(chunk, UTF_8).removeprefix("\ufeff"), newline="")
             return _tabulated(self._source, _lines(self._source, lines), wanted)
         except (TableError, UnicodeDecodeError):
             raise self._fault() from None
@@ -128,7 +128,7 @@ class JsonLines:
         return TableError(f"{self._source.name}: a line is too long to be read")
 
 
-def _by_arrow(chunk: bytes, wanted: Mapping[str, pa.DataType]) -> pa.Table | None:
+def _by_arrow(chunk: Chunk, wanted: Mapping[str, pa.DataType]) -> pa.Table | None:
     known = pa.schema([(key, kind) for key, kind in wanted.items() if not pa.types.is_null(kind)])
     try:
         table = pa.json.read_json(

@@ -24,7 +24,7 @@ from massart.table.reading import in_plain_words, kind_of, open_text
 from massart.table.sources import Format, Source, open_source
 from massart.table.table import Table, require_column
 
-_LARGEST_BLOCK = 1 << 23  # larger ones are slower: benchmarks/bench_streams.py
+_LARGEST_BLOCK = 1 << 23  # 1 << 25 took 1.4 times the processor time: benchmarks/bench_streams.py, Parquet
 _COPIES = 3  # what a table in memory and its numbers take at most: benchmarks/bench_fit.py
 _LEAST_MEMORY = 1 << 29
 

@@ -367,6 +367,29 @@ def test_a_worker_that_dies_is_survived(processes, tmp_path, times, held):
         assert max(reads_of(tmp_path).values()) > 1  # what was lost was read again
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("held", [True, False])
+def test_a_fit_goes_on_without_the_worker_that_dies_in_its_middle(processes, monkeypatch, held):
+    X, y, _ = table()
+    known = MassartRegressor(random_state=0).fit(X, y)
+    sample, killed = massart.rows.dask.BlockRows.sample, []
+
+    def then_die(self, *arguments):
+        found = sample(self, *arguments)
+        killed.append(min(processes.run(os.getpid).values()))
+        os.kill(killed[-1], signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(massart.rows.dask.BlockRows, "sample", then_die)
+    with processes.as_current():
+        given = da.from_array(X, chunks=(300, 4)), da.from_array(y, chunks=300)
+        found = MassartRegressor(random_state=0).fit(*(processes.persist(given) if held else given))
+        assert_array_equal(found.inlier_mask_.compute(), known.inlier_mask_)
+    assert killed
+    assert_array_equal(found.coef_, known.coef_)
+    assert repr(found.certificate_) == repr(known.certificate_)
+
+
 @dataclass(frozen=True)
 class Deadly:
     def __call__(self, block):

@@ -60,7 +60,7 @@ class _Scheduler:
 
     def persist(self, tasks: Sequence[Any]) -> list[Any]:
         """Start tasks, whose results stay where they are made."""
-        return list(_dask.persist(*tasks, scheduler=self.client))
+        return list(_dask.persist(*tasks) if self.client is None else self.client.persist(list(tasks)))
 
     def total(self, tasks: Sequence[Any]) -> Any:
         """Return the sum of the results of tasks, added where they are, and always in the same order."""

@@ -297,9 +297,66 @@ def typical_sizes(X: Cloud) -> FloatArray:
     A maximum or a norm would let the few largest entries decide. Entries too small beside the largest of their
     column are left out, since they may be nothing but rounding. A zero column gets 1.
     """
-    largest: Largest = accumulate(_LargestExponents(), X)
-    total, count = accumulate(_Exponents(np.maximum(largest.values - _ROUNDING_BITS, _NO_EXPONENT)), X)
-    return np.asarray(np.exp2(np.rint(total / np.maximum(count, 1))))
+    found: _Exponents = accumulate(_ExponentSums(), X)
+    bound = np.maximum(found.largest - _ROUNDING_BITS, _NO_EXPONENT)
+    if (found.least <= bound).any():
+        found = accumulate(_ExponentSums(bound), X)
+    return np.asarray(np.exp2(np.rint(found.total / np.maximum(found.count, 1))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Exponents:
+    """Of the entries of each column that are not zero: the largest and the least exponent, the sum, the number."""
+
+    largest: FloatArray
+    least: FloatArray
+    total: FloatArray
+    count: FloatArray
+
+    def __add__(self, other: _Exponents) -> _Exponents:
+        return _Exponents(
+            np.maximum(self.largest, other.largest),
+            np.minimum(self.least, other.least),
+            self.total + other.total,
+            self.count + other.count,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _ExponentSums:
+    """The kernel of `typical_sizes`, for exponents above a bound."""
+
+    above: FloatArray | None = None
+
+    def __call__(self, X: Any, weights: Any) -> _Exponents:
+        xp = namespace_of(X)
+        present = X != 0
+        exponent = _exponents_of(X)
+        if not xp.all(present):
+            exponent = xp.where(present, exponent, xp.full_like(exponent, _NO_EXPONENT))
+        exponent = exponent - xp.max(exponent, axis=1, keepdims=True)
+        if self.above is not None:
+            present = present & (exponent > like(self.above, X))
+        n = float(X.shape[0])
+        largest = kept = exponent
+        count = np.full(X.shape[1], n)
+        if not xp.all(present):
+            zeros = xp.zeros_like(exponent)
+            largest = xp.where(present, exponent, xp.full_like(exponent, _NO_EXPONENT))
+            kept = xp.where(present, exponent, zeros)
+            count = to_numpy(xp.sum(xp.where(present, xp.ones_like(exponent), zeros), axis=0))
+        sums = (xp.max(largest, axis=0), xp.min(kept, axis=0), xp.sum(kept, axis=0))
+        highest, lowest, total = (to_numpy(values).astype(np.float64) for values in sums)
+        return _Exponents(highest, lowest, total, count.astype(np.float64))
+
+
+def _exponents_of(X: Any) -> Any:
+    """Return the binary exponent of each entry that is not zero."""
+    if isinstance(X, np.ndarray):
+        return np.frexp(X)[1]
+    xp = namespace_of(X)
+    # The standard has no frexp; a logarithm may be one too large for a number just below a power of two.
+    return xp.floor(xp.log2(xp.where(X != 0, xp.abs(X), xp.ones_like(X))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,38 +367,3 @@ class Largest:
 
     def __add__(self, other: Largest) -> Largest:
         return Largest(np.maximum(self.values, other.values))
-
-
-@dataclass(frozen=True, slots=True)
-class _LargestExponents:
-    """The largest exponent in each column, of rows brought to a common size."""
-
-    def __call__(self, X: Any, weights: Any) -> Largest:
-        return Largest(to_numpy(namespace_of(X).max(_relative_exponents(X), axis=0)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Exponents:
-    """The sum and the number of the exponents in each column that are above a bound: (2, d)."""
-
-    above: NDArray[Any]
-
-    def __call__(self, X: Any, weights: Any) -> FloatArray:
-        exponent = _relative_exponents(X)
-        xp = namespace_of(exponent)
-        kept = exponent > like(self.above, X)
-        zeros = xp.zeros_like(exponent)
-        sums = [xp.sum(xp.where(kept, values, zeros), axis=0) for values in (exponent, xp.ones_like(exponent))]
-        return np.stack([to_numpy(values) for values in sums]).astype(np.float64)
-
-
-def _relative_exponents(X: Any) -> Any:
-    """Return the binary exponent of each entry less that of the largest entry of its row; far below for zeros."""
-    if isinstance(X, np.ndarray):
-        return np.where(X != 0, np.frexp(X)[1] - exponents(X, axis=1)[:, None], _NO_EXPONENT)
-    xp = namespace_of(X)
-    sizes = xp.abs(X)
-    none = xp.full_like(sizes, float(_NO_EXPONENT))
-    # The standard has no frexp; a logarithm may be one too large for a number just below a power of two.
-    exponent = xp.where(sizes > 0, xp.floor(xp.log2(xp.where(sizes > 0, sizes, xp.ones_like(sizes)))), none)
-    return xp.where(sizes > 0, exponent - xp.max(exponent, axis=1, keepdims=True), none)

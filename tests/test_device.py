@@ -117,6 +117,14 @@ def test_rows_of_other_types_are_read_as_they_are(there, dtype):
     assert_allclose(to_numpy(found.predict(there(X))), known.predict(X), rtol=1e-13)
 
 
+def test_bfloat16_is_read_though_numpy_does_not_have_it():
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    X, w = np.round(np.random.default_rng(4).standard_normal((900, 3)) * 16), np.array([1.0, -2.0, 0.5])
+    rows = torch_on("cpu")(X)
+    found = MassartRegressor(random_state=0).fit(rows.bfloat16(), X @ w)
+    assert_array_equal(found.coef_, w)
+
+
 def test_labels_and_weights_may_come_from_the_host(there):
     X, y, _ = table()
     weights = np.ones(len(y))

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from massart.rows import BoolArray, FloatArray, namespace_of
+from massart.rows.namespace import clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Link:
         """Return f(z)."""
         if self.lower == -np.inf and self.upper == np.inf:
             return z
-        inside: FloatArray = namespace_of(z).clip(z, self.lower, self.upper)
+        inside: FloatArray = clipped(z, self.lower, self.upper)
         return inside + self.slope * (z - inside) if self.slope else inside
 
     @property

@@ -29,6 +29,7 @@ import numpy as np
 
 from massart.link import IDENTITY, Link
 from massart.rows import BoolArray, FloatArray, namespace_of, row_blocks
+from massart.rows.namespace import clipped
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -125,8 +126,7 @@ class Agreement:
         """Return t for rows of these sizes; `w` is needed where columns are rounded."""
         arithmetic = self.relative * size
         if self.unit is not None:
-            xp = namespace_of(size)
-            arithmetic = xp.minimum(arithmetic, xp.clip(self.tight * size, self.unit / 4, None))
+            arithmetic = namespace_of(size).minimum(arithmetic, clipped(self.tight * size, self.unit / 4))
         slack = self.slack(w)
         if self.level in (Level.LABEL, Level.INPUTS):
             slack *= 1 + EDGE

@@ -41,7 +41,9 @@ class Block:
         """Return the rows, with their constant column, times `W`, (d, m), in float64."""
         columns = W[:-1] if self.intercept else W
         if is_elsewhere(self.rows):
-            product = floats(self.rows) @ like(columns, self.rows)
+            one = columns.shape[1] == 1  # a vector: devices have a function of its own for that
+            product = floats(self.rows) @ like(columns[:, 0] if one else columns, self.rows)
+            product = product[:, None] if one else product
         else:
             product = np.asarray(self.rows @ columns)
         if self.intercept:

@@ -166,11 +166,13 @@ class ArrayRows:
     def take(self, index: NDArray[np.intp]) -> Sample:
         """Return the rows of these numbers, in this order."""
         weights = None if self._weights is None else self._weights.take(index)
-        rows, y = self._X[index] if not self._elsewhere else to_numpy(_picked(self._X, index)), _picked(self._y, index)
+        rows, y = _picked(self._X, index), to_numpy(_picked(self._y, index))
+        if self._elsewhere:
+            rows = to_numpy(floats(rows))
         X = Block(rows, None, None, self._intercept).dense()
         if not np.isfinite(X).all():
             raise ValueError(self.fault())
-        return Sample(X, to_numpy(y), weights, index)
+        return Sample(X, y, weights, index)
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(block, *aligned)`` over all blocks."""

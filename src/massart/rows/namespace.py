@@ -65,6 +65,15 @@ def floats(array: Any) -> Any:
     return xp.astype(array, xp.float64, copy=False)
 
 
+def clipped(array: Any, lower: float, upper: float = np.inf) -> Any:
+    """Return an array with its numbers between two limits; array-api-compat's own function waits for the device."""
+    xp = namespace_of(array)
+    if xp is np:
+        return np.clip(array, lower, upper)
+    array = array if lower == -np.inf else xp.where(array < lower, lower, array)
+    return array if upper == np.inf else xp.where(array > upper, upper, array)
+
+
 def to_numpy(array: Any) -> NDArray[Any]:
     """Return an array in memory; without a copy if it is there already."""
     if isinstance(array, np.ndarray):

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from massart.isotropy import Status, radial_isotropy, radial_isotropy_of
+from massart.isotropy import Status, position_weights, radial_isotropy, radial_isotropy_of
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression, l1_regression_of, preprocessing
 from massart.pac.outliers import OutlierStatus, remove_outliers, remove_outliers_of
@@ -287,6 +287,23 @@ def test_several_labels_are_several_problems(kind):
     known, found = l1_regression(X, Y), l1_regression_of(kind(X, Y))
     close(found.coef, known.coef)
     close(found.coef[:, 1], -2 * found.coef[:, 0])
+
+
+def test_the_fit_in_position_is_that_of_unit_rows_in_memory(kind):
+    X = cloud()
+    y = X @ np.arange(1.0, 6.0)
+    y[::3] = -100.0
+    X[50] = 0
+    position = radial_isotropy(X)
+    U = X @ position.matrix.T
+    lengths = np.linalg.norm(U, axis=1)
+    rows = kind(X, np.column_stack([X[:, 0], y]))
+    found = l1_regression_of(rows, position_weights(rows, position), column=1)
+    there = lengths > 0
+    known = l1_regression(U[there] / lengths[there, None], y[there] / lengths[there])
+    assert found.coef.shape == (5,)
+    close(found.coef, position.matrix.T @ known.coef)
+    close(found.coef, np.arange(1.0, 6.0))
 
 
 def test_adding_a_formula_adds_its_coefficients(kind):

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +26,17 @@ from massart.isotropy.frame import Frame, frame_of_rows, frame_of_table
 from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
 from massart.isotropy.moments import Cloud, distances, radial_moments, triangular_factor, whitened_moments
 from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, Rows, check_matrix, check_weights, precision_of
+from massart.rows import (
+    Block,
+    BoolArray,
+    FloatArray,
+    Rows,
+    Values,
+    check_matrix,
+    check_weights,
+    namespace_of,
+    precision_of,
+)
 from massart.rows.scaling import scaled
 
 _LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
@@ -179,6 +190,27 @@ def radial_isotropy_of(
     solver = _Solver(gamma, two_sided, tol, max_iter, callback)
     solver.check(rows.n_columns, start)
     return solver.solve(frame_of_table(rows), start)
+
+
+def position_weights(rows: Rows, position: RadialIsotropy) -> Values:
+    """Return 1 / |A V'x| of each row of a table, times its weight; 0 where that is no number.
+
+    L1 regression with these weights is that of Algorithm 1, in radial-isotropic position: there a row and its label are
+    divided by that length.
+    """
+    return rows.map(_InverseLengths(position.subspace @ position.matrix.T))
+
+
+@dataclass(frozen=True, slots=True)
+class _InverseLengths:
+    T: FloatArray
+
+    def __call__(self, block: Block) -> Any:
+        Y = block.times(self.T)
+        xp = namespace_of(Y)
+        squared = xp.sum(Y * Y, axis=1)
+        weights = xp.where(squared > 0, 1 / xp.sqrt(xp.where(squared > 0, squared, xp.ones_like(squared))), squared)
+        return weights if block.weights is None else weights * block.weights
 
 
 @dataclass(frozen=True, slots=True)

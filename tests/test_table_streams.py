@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet  # noqa: F401
@@ -200,6 +201,16 @@ def test_a_type_that_changes_far_below_holds_for_all_blocks(tmp_path, kind):
     with stream_table(path, max_memory=1 << 14) as stream:
         assert stream.schema.types == [wanted, pa.int64()]
         assert_same(stream, read_table(path))
+
+
+@pytest.mark.parametrize("near", ["1.5,2\n", ",2\n"])
+def test_what_is_written_for_nan_far_below_is_missing(tmp_path, near):
+    rows = "1.5,2\n" * 20_000 + near + "NaN,3\n-nan,3\n" + near + "?,4\n" + "1e300,5\n" * 2000
+    with stream_table(written(tmp_path / "a.csv", "a,b\n" + rows), max_memory=1 << 14) as stream:
+        column = whole(stream.blocks())["a"]
+        assert column.type == pa.float64()
+        assert column.null_count == 3 + 2 * near.startswith(",")
+        assert not pa.compute.any(pa.compute.is_nan(column)).as_py()
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -32,10 +32,6 @@ _MISFIT = re.compile(r"In CSV column #(\d+): .*?invalid value '", re.DOTALL)
 _LONG_INTEGER = r"^\s*[-+]?\d{16,}\s*$"
 
 
-# What would be taken for a float: without them among the spellings, cells would be NaN and not missing.
-_MISSING_FLOATS = tuple(spelling for spelling in MISSING if not spelling or "nan" in spelling.lower())
-
-
 class Widened(Exception):
     """Some cells did not fit the types that were expected: all is to be parsed again with wider ones."""
 
@@ -190,16 +186,20 @@ class Delimited:
 
     def _fitting(self, chunk: Chunk, types: Sequence[pa.DataType]) -> tuple[Chunk, pa.Table | None]:
         """Parse a chunk by these types; None where they do not fit."""
-        # Looking at every cell for fifty spellings takes a tenth of the time, and most chunks hold none of them.
-        for missing in (MISSING,) if self.spellings else (_MISSING_FLOATS, MISSING):
+        table = None
+        # Looking at every cell for fifty spellings takes a tenth of the time, and most chunks hold none of them. What
+        # is read as NaN without them is not small.
+        for missing in (MISSING,) if self.spellings else (("",), MISSING):
             try:
                 table = self._parse(chunk, dict(enumerate(types)), missing=missing)
             except pa.ArrowInvalid as error:
                 if _MISFIT.match(str(error)) is None:
                     raise
+                table = None
             else:
-                return (chunk, None) if self._lost(chunk, table) else (b"", table)
-        return chunk, None
+                if not any(map(may_have_lost, table.columns)):
+                    return b"", table
+        return (chunk, None) if table is None or self._lost(chunk, table) else (b"", table)
 
     def _widen(self, chunk: Chunk) -> None:
         """Make the types as wide as a chunk needs them."""
@@ -252,8 +252,10 @@ def may_have_lost(column: pa.ChunkedArray) -> bool:
 
 
 def _are_small(numbers: pa.Array) -> bool:
-    """Whether all numbers are below the first integer that has no float of its own."""
+    """Whether all numbers are below the first integer that has no float of its own; NaN is not."""
     if numbers.null_count:
+        if pc.any(pc.is_nan(numbers)).as_py():
+            return False
         limits = pc.min_max(numbers).as_py()
         low, high = limits["min"] or 0.0, limits["max"] or 0.0
     else:  # numpy answers a few thousand numbers sooner

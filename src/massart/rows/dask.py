@@ -31,6 +31,10 @@ SHARE = 0.5
 
 _FAN_IN = 32  # sums that one task adds: few enough to hold, many enough to be worth a task
 
+_PIECE_BYTES = (
+    2 << 20
+)  # of 1 and 4 MB a worker takes longer: benchmarks/bench_dask.py; from 128 kB on temporaries fault
+
 _dask: Any = dask  # types are there for a part of it only
 _delayed, _sizeof = _dask.delayed, _dask.sizeof.sizeof
 
@@ -310,9 +314,8 @@ class DaskRows(BlockRows):
             columns.append(_aligned(sample_weight, "sample_weight", rows))
             if columns[2].ndim != 1:
                 raise ValueError(f"sample_weight must have shape (n,), got {columns[2].shape}")
-        tasks = (
-            array.to_delayed(optimize_graph=False).ravel() for array in _dask.optimize(*columns)
-        )  # what two are made of is made once
+        optimized = _dask.optimize(*columns)  # together: what two are made of is made once
+        tasks = (array.to_delayed(optimize_graph=False).ravel() for array in optimized)
         make = _task(_block, intercept)
         nbytes = math.inf if all(map(_is_held, columns)) else float(sum(array.nbytes for array in columns))
         super().__init__(
@@ -347,18 +350,11 @@ def cluster_rows(
 def _array(values: Any, name: str) -> Any:
     """Return a dask array of real numbers; that of a frame has chunks of unknown sizes."""
     if hasattr(values, "to_dask_array"):
-        types = (
-            [(f"{name} must hold numbers, got {{}}", values.dtype)]
-            if values.ndim == 1
-            else [
-                (f"{name} must hold numbers, got {{}} in column {column}", dtype)
-                for column, dtype in values.dtypes.items()
-            ]
-        )
-        for message, dtype in types:
+        types = {"": values.dtype} if values.ndim == 1 else {f" in column {j}": t for j, t in values.dtypes.items()}
+        for where, dtype in types.items():
             if dtype.kind not in "fiub":
-                raise ValueError(message.format(dtype))
-        values = values.astype(np.result_type(*(_plain(dtype) for _, dtype in types))).to_dask_array()
+                raise ValueError(f"{name} must hold numbers, got {dtype}{where}")
+        values = values.astype(np.result_type(*map(_plain, types.values()))).to_dask_array()
     if values.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype}")
     return values
@@ -495,7 +491,7 @@ def _pieces(length: int, block: Block, values: Sequence[NDArray[Any]]) -> Iterat
     """Cut a block into pieces that stay in the cache: large temporaries cost a worker more than its products."""
     if len(block) != length:
         raise ValueError(f"the table changed while it was read: a block had {length:,} rows, and now {len(block):,}")
-    for rows in row_blocks(length, int(block.rows.shape[1]) + block.intercept):
+    for rows in row_blocks(length, int(block.rows.shape[1]) + block.intercept, _PIECE_BYTES):
         weights = None if block.weights is None else block.weights[rows]
         yield Block(block.rows[rows], block.y[rows], weights, block.intercept), *(array[rows] for array in values)
 

@@ -52,29 +52,36 @@ class Mark:
         if slope > 1:
             widths, widest = slope * widths, slope * widest
         # Between the two sizes, t less what a product may be off is the least at one of them, whatever the grid is.
-        inside, outside = xp.minimum(widths - doubt * least, widest - doubt * upper), widest + doubt * upper
+        off = doubt * upper
+        inside, outside = xp.minimum(widths - doubt * least, widest - off), widest + off
         agree = magnitude <= inside
         unclear = ~agree & (magnitude <= outside)
         for gap in self._gaps(magnitude, y):
-            unclear |= (gap > inside) & (gap <= outside)
+            near = gap <= outside
+            near &= gap > inside
+            unclear |= near
         rows = Verified(products, residuals, widths, agree)
         if xp.any(unclear):
             close = block.dense(unclear)
             terms = abs(close) @ like(np.abs(self.coef), close)
-            near = compare(
+            told = compare(
                 products[unclear], terms, y[unclear], close.__getitem__, self.coef, self.agreement, self.link
             )
-            residuals[unclear], widths[unclear], agree[unclear] = near.residuals, near.half_widths, near.agree
+            residuals[unclear], widths[unclear], agree[unclear] = told.residuals, told.half_widths, told.agree
         return self.of(rows, y)
 
     def of(self, rows: Verified, y: FloatArray) -> Marks:
         """Return the marks of rows that were compared with the formula."""
         slack = rows.half_widths
         marks: Marks = _bit(rows.agree, AGREES)
-        marks |= _bit(self.link.decisive(rows.products), ACTIVE)
-        marks |= _bit(self.link.decisive(y, slack), DECISIVE)
-        marks |= _bit(self.link.impossible(y, slack), IMPOSSIBLE)
-        marks |= _bit(self._last_place(rows), LAST_PLACE)
+        if self.link.invertible:
+            marks |= ACTIVE | DECISIVE
+        else:
+            marks |= _bit(self.link.decisive(rows.products), ACTIVE)
+            marks |= _bit(self.link.decisive(y, slack), DECISIVE)
+            marks |= _bit(self.link.impossible(y, slack), IMPOSSIBLE)
+        if self._unit is not None:
+            marks |= _bit(~rows.agree & (abs(rows.residuals) <= self._unit + slack), LAST_PLACE)
         return marks
 
     def _gaps(self, magnitude: FloatArray, y: FloatArray) -> Iterator[FloatArray]:
@@ -85,11 +92,6 @@ class Mark:
             for limit in (self.link.lower, self.link.upper):
                 if np.isfinite(limit):
                     yield abs(y - limit)
-
-    def _last_place(self, rows: Verified) -> BoolArray:
-        if self._unit is None:
-            return rows.agree & False
-        return ~rows.agree & (abs(rows.residuals) <= self._unit + rows.half_widths)
 
     @property
     def _unit(self) -> float | None:

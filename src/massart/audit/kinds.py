@@ -131,6 +131,11 @@ class Catalogue:
         kept.sort(key=lambda pair: -pair[0])
         return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *cls.of_nothing().kinds))
 
+    @property
+    def explains(self) -> bool:
+        """Whether there is any kind that says what happened."""
+        return len(self.kinds) > 2
+
     @classmethod
     def of_nothing(cls) -> Catalogue:
         """Return one without kinds."""
@@ -144,7 +149,7 @@ class Catalogue:
         wrong = np.flatnonzero(labels.wrong)
         codes[labels.last_place] = len(self.kinds)
         codes[wrong] = len(self.kinds) - 1
-        if len(wrong) and len(self.kinds) > 2:
+        if len(wrong) and self.explains:
             ways = self._ways(X, rule, labels, groups)
             for code, kind in reversed([*enumerate(self.kinds[:-2], 1)]):
                 if kind.label in ways:

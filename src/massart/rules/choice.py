@@ -109,8 +109,7 @@ def fit(
     relu = attempt(RELU, 1 - LINEAR_SHARE)
     if _worth(relu) <= _worth(linear):
         return Choice(IDENTITY, linear, "")
-    gain = int(relu.n_agree[0]) - int(linear.n_agree[0])
-    why = f": so {gain:,} more rows follow than with no limit" if gain > 0 else ""
+    why = ": so more rows follow than with no limit" if relu.n_agree[0] > linear.n_agree[0] else ""
     return Choice(RELU, relu, f"Values below zero are taken as 0{why}.")
 
 

@@ -18,7 +18,7 @@ from massart.table.plan import Plan, make_plan
 from massart.table.reading import read_table
 from massart.table.streams import Stream, default_memory, stream_table
 from massart.table.table import Table, free_name, require_column
-from massart.table.writing import check_output, csv_text, write_columns, write_table, writing
+from massart.table.writing import check_output, csv_text, table_writer, write_columns, write_table
 
 __all__ = [
     "Category",
@@ -50,7 +50,7 @@ __all__ = [
     "require_column",
     "stream_table",
     "table_of",
+    "table_writer",
     "write_columns",
     "write_table",
-    "writing",
 ]

@@ -8,6 +8,7 @@ rest of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,12 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.progress import Callback, silent
 from massart.rows import BoolArray
 from massart.rows.sampling import Draw, Reservoir
-from massart.table.errors import TableError
 from massart.table.levels import is_text, levels_of
-from massart.table.streams import Stream
 from massart.table.table import Table
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
@@ -54,22 +52,22 @@ class Gathered:
     gappy: frozenset[str]
 
 
-def gather(stream: Stream, seed: int, callback: Callback = silent) -> Gathered:
-    """Read a stream once, and return the rows to look at closely.
+def gather(blocks: Iterable[Table], seed: int) -> Gathered:
+    """Read the blocks of a table once, and return the rows to look at closely.
 
     Parameters
     ----------
-    stream : Stream
+    blocks : iterable of Table
+        At least one row.
     seed : int
         Of the draw.
-    callback : callable
     """
     draw = Draw.of(DRAWN_ROWS, np.random.default_rng(seed))
     drawn, reservoir, rare = _Pile(), Reservoir(draw), _Pile()
     columns: dict[str, _Watch] = {}
     gappy: set[str] = set()
     start, first = 0, None
-    for block in stream.blocks(callback=callback):
+    for block in blocks:
         arrow = block.arrow
         first = first or block
         drawn.add(arrow, start, reservoir.offer(start, block.n_rows))
@@ -84,8 +82,7 @@ def gather(stream: Stream, seed: int, callback: Callback = silent) -> Gathered:
             watch.kept.append(start + seen[-1])
         rare.add(arrow, start, np.unique(np.concatenate(seen)))
         start += block.n_rows
-    if first is None or not start:
-        raise TableError(f"{stream.name}: there are no rows")
+    assert first is not None, "a stream has rows"
     drawn.keep(reservoir.prune())
     # The first blocks may have left rows of columns that are no categories after all: how they are cut must not matter.
     wanted = np.concatenate([np.empty(0, dtype=np.intp), *(rows for watch in columns.values() for rows in watch.kept)])

@@ -27,6 +27,7 @@ from massart.table.table import Table, require_column
 _LARGEST_BLOCK = 1 << 23  # 1 << 25 took 1.4 times the processor time: benchmarks/bench_streams.py, Parquet
 _COPIES = 3  # what a table in memory and its numbers take at most: benchmarks/bench_fit.py
 _LEAST_MEMORY = 1 << 29
+_MOST_HELD = 1 << 27  # of parsed text; a file is read nearly as fast
 
 _Part = TextPart | ParquetPart | ArrowPart
 
@@ -60,7 +61,7 @@ def stream_table(
         One line that names the file and what is wrong with it.
     """
     name, sources = _sources_of(path)
-    limit = max_memory // 4 // len(sources)
+    limit = min(max_memory // 4, _MOST_HELD) // len(sources)
     parts: list[_Part] = []
     try:
         for source in sources:

@@ -84,12 +84,12 @@ def write_table(path: str | Path, table: Table) -> None:
 
 
 def _write(path: Path, arrow: pa.Table, *, harmless: bool) -> None:
-    with writing(path, harmless=harmless) as write:
+    with table_writer(path, harmless=harmless) as write:
         write(arrow)
 
 
 @contextmanager
-def writing(path: str | Path, *, harmless: bool) -> Iterator[Callable[[pa.Table], None]]:
+def table_writer(path: str | Path, *, harmless: bool) -> Iterator[Callable[[pa.Table], None]]:
     """Write a table part by part: yield a function that takes the next one. Whole at the end, or nothing.
 
     Parameters

@@ -1,0 +1,353 @@
+"""The rows of a block next to a formula: which are wrong, what happened in them, and what they add to the totals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
+from massart.audit.explanations import Labels
+from massart.audit.finding import plain_terms
+from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
+from massart.audit.table_audit import ROW, Audit, count_groups
+from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rules.columns import Columns
+from massart.rules.formula import Formula
+from massart.rules.matrix import TermMatrix
+from massart.table import Encoding, Table, encode, free_name, replaced
+
+MOST_WORST = 100_000
+"""Wrong rows that are kept, those with the largest residuals: as many as a report carries."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judge:
+    """What is needed to judge the rows of a block, wherever that is: it can be sent, and knows nothing of the table.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Of the columns that the formula reads, and of those that lack values.
+    formula : Formula
+        Without the terms of a library that are not in the rule.
+    agreement : Agreement
+    used : tuple of int
+        The places of its coefficients among those of the whole library.
+    places : int or None
+        To which implied values are rounded.
+    catalogue : Catalogue
+    is_rule : bool
+        Without one no row is called wrong.
+    id_column, group_column : str or None
+    whole_numbers : bool
+        Whether implied values are whole.
+    strict : bool
+        Whether a missing value is an error.
+    """
+
+    encoding: Encoding
+    formula: Formula
+    agreement: Agreement
+    used: tuple[int, ...]
+    places: int | None
+    catalogue: Catalogue
+    is_rule: bool
+    id_column: str | None
+    group_column: str | None
+    whole_numbers: bool
+    strict: bool
+
+    @classmethod
+    def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
+        """Take the rule that was found in some rows; columns that are `gappy` may lack values in others."""
+        full, agreement = audit.formula, audit.agreement
+        used = [j for j, term in enumerate(full.terms) if term.is_shown or term.coef]
+        formula = replace(full, terms=tuple(full.terms[j] for j in used))
+        if full.intercept is not None:
+            used.append(len(full.terms))
+        if agreement.inputs:
+            agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in used))
+        read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy
+        encoding = audit.plan.encoding
+        labels = Labels(audit.given, audit.implied, audit.wrong, audit.last_place & audit.is_rule)
+        return cls(
+            replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read)),
+            formula,
+            agreement,
+            tuple(used),
+            places_of(audit.X, full, audit.agreement),
+            Catalogue.of(audit.kinds, audit.X, audit.rule, labels) if audit.is_rule else Catalogue.of_nothing(),
+            audit.is_rule,
+            audit.plan.id_column,
+            audit.plan.group_column,
+            bool((audit.implied == np.rint(audit.implied)).all()),
+            strict,
+        )
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that are read."""
+        names = [*(entry.column for entry in self.encoding.inputs), self.encoding.target.column]
+        return [*dict.fromkeys([*names, *self._shown])]
+
+    @property
+    def _shown(self) -> list[str]:
+        """The columns that tell which row it is."""
+        return [*dict.fromkeys(name for name in (self.id_column, self.group_column) if name is not None)]
+
+    def terms(self, columns: Columns, X: FloatArray, formula: Formula) -> FloatArray | TermMatrix:
+        """Return the values of the terms of a formula, given all columns and the plain ones as a matrix."""
+        terms = [term.term for term in formula.terms if term.term is not None]
+        return X if tuple(terms) == plain_terms(self.encoding) else TermMatrix(columns, terms)
+
+    def totals(
+        self,
+        blocks: Iterable[Table],
+        start: int = 0,
+        write_audit: Callable[[pa.Table], None] | None = None,
+        write_fixed: Callable[[pa.Table], None] | None = None,
+    ) -> Totals:
+        """Judge the rows of consecutive blocks, the first of which has the number `start`.
+
+        `write_audit` is given the wrong rows of each block, and `write_fixed` the block with its wrong targets
+        replaced.
+        """
+        totals = Totals.of_nothing(self)
+        for block in blocks:
+            numbers = range(start, start + block.n_rows)
+            start = numbers.stop
+            judged = self._judged(replace(block, numbers=numbers))
+            totals += judged.totals(totals.worst.least)
+            if write_audit is not None:
+                write_audit(judged.rows())
+            if write_fixed is not None:
+                write_fixed(judged.fixed())
+        return totals
+
+    def _judged(self, block: Table) -> _Judged:
+        design = encode(block, self.encoding, strict=self.strict, is_part=True)
+        y, formula = design.y, self.formula
+        assert y is not None
+        n = len(y)
+        nothing, zeros = np.zeros(n, dtype=bool), np.zeros(n)
+        X = self.terms(design.columns, design.X, formula)
+        if not n:
+            codes = np.zeros(0, dtype=np.intp)
+            return _Judged(self, block, design.kept, design.gaps, X, y, np.zeros(0, np.uint8), nothing, zeros, codes)
+        rows = ArrayRows(X, y, intercept=formula.intercept is not None)
+        try:
+            marks = rows.map(Mark(formula.coef, self.agreement, formula.link)).to_numpy()
+        except FloatingPointError:
+            raise ValueError(rows.fault()) from None
+        if not self.is_rule:
+            codes = np.zeros(n, dtype=np.intp)
+            return _Judged(self, block, design.kept, design.gaps, X, y, marks, nothing, zeros, codes)
+        agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
+        wrong, implied = ~agree & ~last_place, zeros
+        if self.catalogue.explains:  # a row may have its neighbour's value
+            implied = implied_values(X, formula, self.places)
+        else:
+            index = np.flatnonzero(~agree)
+            implied[index] = implied_values(X[index], formula, self.places)
+        codes = self.catalogue.codes(X, Rule(formula, self.agreement), Labels(y, implied, wrong, last_place))
+        return _Judged(self, block, design.kept, design.gaps, X, y, marks, wrong, implied, codes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """The rows of one block that were judged; implied values are there for rows that do not agree."""
+
+    judge: Judge
+    block: Table
+    kept: NDArray[np.intp]
+    gaps: Any
+    X: FloatArray | TermMatrix
+    y: FloatArray
+    marks: NDArray[np.uint8]
+    wrong: BoolArray
+    implied: FloatArray
+    codes: NDArray[np.intp]
+
+    def totals(self, least: float) -> Totals:
+        """Return what these rows add to the totals; residuals smaller than `least` are not among the largest."""
+        n_codes = len(self.judge.catalogue.kinds) + 1
+        groups = {}
+        if self.judge.group_column is not None:
+            groups = count_groups(self.block, self.judge.group_column, self.kept, self.wrong)
+        return Totals(
+            self.block.n_rows,
+            tally_of(self.marks),
+            self._usage(),
+            np.bincount(self.codes, minlength=n_codes),
+            groups,
+            Counter(self.gaps),
+            self._worst(least),
+        )
+
+    def _usage(self) -> NDArray[np.int64]:
+        agree = self.marks & AGREES > 0
+        n, k = len(agree), int(np.count_nonzero(agree))
+        usage = np.empty((len(self.judge.used), 2), dtype=np.int64)
+        usage[-1] = n, k  # the constant, if there is one
+        for place in range(len(self.judge.formula.terms)):
+            column = self.X[:, place]
+            present = int(np.count_nonzero(column))
+            usage[place] = present, k if present == n else int(np.count_nonzero(column[agree]))
+        return usage
+
+    def _worst(self, least: float) -> Worst:
+        index = np.flatnonzero(self.codes)
+        sizes = np.abs(self.y[index] - self.implied[index])
+        return Worst.of(self.block, self.kept[index], sizes, self.codes[index], least)
+
+    def rows(self) -> pa.Table:
+        """Return the wrong rows as the audit has them."""
+        index = np.flatnonzero(self.wrong)
+        rows = self.kept[index]
+        columns: dict[str, Any] = {ROW: pa.array(np.asarray(self.block.numbers)[rows] + 1)}
+        columns |= {name: self.block.column(name).take(pa.array(rows)) for name in self.judge._shown}
+        given, implied, yes = self.y[index], self.implied[index], np.ones(len(rows), dtype=bool)
+        values = {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": yes}
+        words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())
+        kinds = pa.DictionaryArray.from_arrays(pa.array(self.codes[index] - 1, pa.int32()), words).cast(pa.string())
+        for name, value in {**values, "kind": kinds}.items():
+            columns[free_name(name, columns)] = value if isinstance(value, pa.Array) else pa.array(value)
+        return pa.table(columns)
+
+    def fixed(self) -> pa.Table:
+        """Return the block with its wrong targets replaced."""
+        target = self.judge.encoding.target.column
+        original = free_name(f"{target}_given", self.block.column_names)
+        rows, implied = self.kept[self.wrong], self.implied[self.wrong]
+        return replaced(self.block, target, rows, implied, original, whole=self.judge.whole_numbers).arrow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worst:
+    """The rows with the largest residuals, and the first ones of each kind, with their cells.
+
+    Attributes
+    ----------
+    tables : tuple of pyarrow.Table
+    numbers : (m,) array of int
+        Their numbers in the file.
+    sizes : (m,) array
+        Of their residuals.
+    codes : (m,) array of int
+        Of their kinds.
+    least : float
+        Smaller residuals than this are not among the largest.
+    """
+
+    tables: tuple[pa.Table, ...]
+    numbers: NDArray[np.intp]
+    sizes: FloatArray
+    codes: NDArray[np.intp]
+    least: float = 0.0
+
+    @classmethod
+    def of(
+        cls, block: Table, rows: NDArray[np.intp], sizes: FloatArray, codes: NDArray[np.intp], least: float
+    ) -> Worst:
+        """Take the worst rows of a block: those larger than `least`."""
+        stay = _worst(sizes, codes)
+        if least > 0:
+            stay = stay[(sizes[stay] > least) | np.isin(stay, _first(codes))]
+        numbers = np.asarray(block.numbers, dtype=np.intp)[rows[stay]]
+        return cls((block.arrow.take(pa.array(rows[stay])),), numbers, sizes[stay], codes[stay])
+
+    def __add__(self, other: Worst) -> Worst:
+        """Return the worst of both; the rows of `other` come later."""
+        both = Worst(
+            (*self.tables, *other.tables),
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.sizes, other.sizes]),
+            np.concatenate([self.codes, other.codes]),
+            max(self.least, other.least),
+        )
+        return both.pruned() if len(both.numbers) > 2 * MOST_WORST else both
+
+    def pruned(self) -> Worst:
+        """Return no more than are needed."""
+        if not self.tables:
+            return self
+        stay = _worst(self.sizes, self.codes)
+        table = pa.concat_tables(self.tables).take(pa.array(stay)).combine_chunks()
+        sizes = self.sizes[stay]
+        least = float(np.sort(sizes)[-MOST_WORST]) if len(sizes) >= MOST_WORST else 0.0
+        return Worst((table,), self.numbers[stay], sizes, self.codes[stay], least)
+
+
+def _worst(sizes: FloatArray, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the places of the largest sizes, of equal ones the first, and of the first rows of each kind."""
+    largest = np.arange(len(sizes))
+    if len(sizes) > MOST_WORST:
+        least = np.partition(sizes, len(sizes) - MOST_WORST)[len(sizes) - MOST_WORST]
+        above, at = np.flatnonzero(sizes > least), np.flatnonzero(sizes == least)
+        largest = np.concatenate([above, at[: MOST_WORST - len(above)]])
+    return np.union1d(largest, _first(codes))
+
+
+def _first(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the places of the first rows of each kind."""
+    first = [np.flatnonzero(codes == code)[:MOST_EXAMPLES] for code in range(1, int(codes.max(initial=0)) + 1)]
+    return np.concatenate([np.empty(0, dtype=np.intp), *first])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """What rows add up to; sums of consecutive ones are in their order.
+
+    Attributes
+    ----------
+    n_rows : int
+    tally : (32,) array
+        Judged rows by their marks.
+    usage : (k, 2) array of int
+        Rows that use each coefficient, and those of them that agree.
+    kinds : array of int
+        Rows with each code of a kind.
+    groups : dict of str to pair of int
+        Rows and wrong rows of each group.
+    gaps : Counter of Gap
+        Why rows were left out.
+    worst : Worst
+    """
+
+    n_rows: int
+    tally: FloatArray
+    usage: NDArray[np.int64]
+    kinds: NDArray[np.intp]
+    groups: dict[str, tuple[int, int]]
+    gaps: Counter[Any]
+    worst: Worst
+
+    @classmethod
+    def of_nothing(cls, judge: Judge) -> Totals:
+        """Return the sum of no rows."""
+        usage, kinds = np.zeros((len(judge.used), 2), np.int64), np.zeros(len(judge.catalogue.kinds) + 1, np.intp)
+        none = np.empty(0, dtype=np.intp)
+        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst((), none, np.empty(0), none))
+
+    def __add__(self, other: Totals) -> Totals:
+        """Return the sum."""
+        groups = dict(self.groups)
+        for name, (n, wrong) in other.groups.items():
+            before = groups.get(name, (0, 0))
+            groups[name] = before[0] + n, before[1] + wrong
+        return Totals(
+            self.n_rows + other.n_rows,
+            self.tally + other.tally,
+            self.usage + other.usage,
+            self.kinds + other.kinds,
+            groups,
+            self.gaps + other.gaps,
+            self.worst + other.worst,
+        )

@@ -1,0 +1,351 @@
+"""Files larger than memory: the answer, the counts and the files are those of the same table in memory."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import massart.table.gathering
+from massart.audit import audit_table, summary
+from massart.audit.finding import Request, find
+from massart.audit.judging import Judge
+from massart.cli.app import run
+from massart.cli.inputs import size_of
+from massart.rows.ahead import ahead
+from massart.table import TableError, gather, stream_table
+from massart.table.frames import table_of
+
+SMALL = 150_000
+"""Bytes: every table here is larger, and comes in blocks of a few hundred rows."""
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """Let fewer rows propose, so that small tables are large ones."""
+    monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 4_000)
+
+
+def ledger(n=6_000, seed=0, gaps=True):
+    """Return a ledger of jobs with categories, flags, texts for numbers and gaps; 30 % of the totals are wrong."""
+    rng = np.random.default_rng(seed)
+    service = rng.choice(["repair", "service", "audit"], n, p=[0.5, 0.3, 0.2])
+    hours, items = rng.integers(1, 40, n) / 4, rng.integers(0, 30, n)
+    weekend = rng.random(n) < 0.2
+    total = 35 + 58 * hours + 7.9 * items + 25 * weekend + 60 * (service == "audit")
+    total = np.round(total, 2)
+    what = rng.random(n)
+    wrong = np.where(what < 0.1, total * 10, np.where(what < 0.2, 0.0, np.where(what < 0.3, total + 1 + items, total)))
+    columns = {
+        "job": np.arange(n),
+        "clerk": rng.choice(["Ann", "Bob", "Cem"], n),
+        "service": service,
+        "hours": hours,
+        "items": items,
+        "weekend": np.where(weekend, "yes", "no"),
+        "total": np.array([f"{value:,.2f}" for value in wrong]),
+    }
+    table = pa.table(columns)
+    if gaps:
+        missing = pa.array(np.isin(np.arange(n), rng.choice(n, 40, replace=False)))
+        table = table.set_column(3, "hours", pc.if_else(missing, pa.scalar(None, pa.float64()), table["hours"]))
+    return table
+
+
+def write(table, folder, kind):
+    if kind == "folder":
+        path = folder / "parts"
+        path.mkdir()
+        for k in range(3):
+            part = table.slice(k * 2_000, 2_000)
+            pa.parquet.write_table(part, path / f"{k}.parquet", row_group_size=700)
+        return path
+    path = folder / f"table.{kind}"
+    pa.csv.write_csv(table, path) if kind == "csv" else pa.parquet.write_table(table, path, row_group_size=900)
+    return path
+
+
+def without(words, facts):
+    """Return facts but for those that tell how the table was read."""
+    told = [notice for notice in facts["notices"] if "Looked" not in notice]
+    return {key: value for key, value in facts.items() if key not in words} | {"notices": told}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder"])
+def test_a_stream_has_the_answer_of_its_table(kind, tmp_path):
+    table = ledger()
+    path = write(table, tmp_path, kind)
+    known = audit_table(table_of(table), "total", terms="columns", group_column="clerk")
+    found = audit_table(path, "total", terms="columns", group_column="clerk", max_memory=SMALL)
+    assert found.whole is not None
+    assert known.whole is None
+    assert found.is_certain
+    assert found.n_wrong > 1_500
+    # The resolution and what the support is depend on the rows that judge; what is said of all rows does not.
+    differ = {"table", "explanation", "alpha", "eta_max", "weakest_direction", "groups"}
+    assert without(differ, summary(found)) == without(differ, summary(known))
+    assert found.groups() == known.groups()
+    assert found.usage() == known.usage()
+    assert [notice for notice in found.notices if "Looked" in notice] != []
+
+
+def test_how_a_stream_is_cut_does_not_matter(tmp_path):
+    path = write(ledger(), tmp_path, "parquet")
+    facts = [
+        json.dumps(summary(audit_table(path, "total", terms="columns", max_memory=size, group_column="clerk")))
+        for size in (20_000, 100_000, 400_000)
+    ]
+    assert facts[0] == facts[1] == facts[2]
+
+
+def test_files_are_those_of_the_table(tmp_path):
+    table = ledger()
+    path = write(table, tmp_path, "parquet")
+    for name, size in (("memory", None), ("stream", SMALL)):
+        audit_table(
+            path,
+            "total",
+            terms="columns",
+            max_memory=size,
+            audit=tmp_path / f"{name}.csv",
+            fixed=tmp_path / f"{name}.parquet",
+        )
+    fixed = [pa.parquet.read_table(tmp_path / f"{name}.parquet") for name in ("memory", "stream")]
+    assert fixed[0].equals(fixed[1])
+    memory, stream = (pa.csv.read_csv(tmp_path / f"{name}.csv") for name in ("memory", "stream"))
+    memory = memory.filter(pc.fill_null(memory["wrong"], False)).sort_by("row").drop_columns("rank")
+    assert stream.num_rows > 1_500
+    assert stream.equals(memory)
+
+
+def test_a_rare_level_and_a_rare_charge_are_met(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 40_000
+    place = np.full(n, "north", dtype=object)
+    place[rng.choice(n, 20_000, replace=False)] = "south"
+    place[[7_001, 15_555, 22_000, 30_303, 30_304, 31_000, 31_001, 31_002, 39_999]] = "isle"
+    charge = np.zeros(n)
+    charge[rng.choice(n, 12, replace=False)] = 3.0
+    kg = rng.integers(1, 500, n)
+    fee = np.round(4 + 0.35 * kg + 2 * (place == "south") + 17 * (place == "isle") + 5 * charge, 2)
+    fee[rng.random(n) < 0.2] *= 2
+    table = pa.table({"kg": kg, "place": place, "charge": charge, "fee": np.round(fee, 2)})
+    found = audit_table(write(table, tmp_path, "parquet"), "fee", terms="columns", max_memory=SMALL)
+    assert found.whole is not None
+    assert found.formula.text() == "fee = 0.35 * kg + 17 * (place = isle) + 2 * (place = south) + 5 * charge + 4"
+    usage = dict(zip(found.formula.names, found.usage(), strict=False))
+    assert usage["place = isle"].n_rows == 9
+
+
+def test_gathering_depends_on_no_block(tmp_path):
+    path = write(ledger(), tmp_path, "parquet")
+    found = []
+    for size in (15_000, 90_000, 10**9):
+        with stream_table(path, max_memory=size) as stream:
+            found.append(gather(stream.blocks(), seed=3))
+    for other in found[1:]:
+        assert other.table.arrow.equals(found[0].table.arrow)
+        np.testing.assert_array_equal(other.numbers, found[0].numbers)
+        np.testing.assert_array_equal(other.drawn, found[0].drawn)
+        assert (other.gappy, other.n_total) == (found[0].gappy, found[0].n_total)
+        assert other.table.frequencies == found[0].table.frequencies
+    assert found[0].gappy == {"clerk", "service", "hours", "weekend", "total"}
+    assert 3_900 < found[0].drawn.sum() <= 4_020
+
+
+def test_no_rule_no_files(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.standard_normal(5_000), "b": rng.standard_normal(5_000), "y": rng.random(5_000)})
+    path = write(table, tmp_path, "parquet")
+    audit, fixed = tmp_path / "a.csv", tmp_path / "f.csv"
+    found = audit_table(path, "y", terms="columns", max_memory=SMALL, audit=audit, fixed=fixed)
+    assert not found.is_rule
+    assert found.n_wrong == 0
+    assert found.n_judged == 5_000
+    assert not audit.exists()
+    assert not fixed.exists()
+
+
+@pytest.mark.parametrize("says", ["a rule", "none"])
+def test_all_rows_have_the_last_word(says, tmp_path):
+    """Where rows that nobody looked at tell another story, so does the verdict, and the files follow it."""
+    rng = np.random.default_rng(0)
+    n = 9_000
+    a = rng.integers(1, 1000, n).astype(float)
+    follows = np.zeros(n, dtype=bool)
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(pa.table({"a": a, "y": a}), path)
+    with stream_table(path, max_memory=SMALL) as stream:
+        chosen = gather(stream.blocks(), seed=0).numbers
+    follows[chosen] = True
+    if says == "a rule":
+        follows = ~follows
+    table = pa.table({"a": a, "y": np.where(follows, 3 * a + 1, rng.random(n))})
+    pa.parquet.write_table(table, path)
+    audit = tmp_path / "a.csv"
+    found = audit_table(path, "y", terms="columns", max_memory=SMALL, audit=audit)
+    assert found.is_rule == audit.exists()
+    if found.is_rule:
+        assert pa.csv.read_csv(audit).num_rows == found.n_wrong
+
+
+@pytest.mark.parametrize("cell", ["oops", "1e999"])
+def test_a_bad_cell_is_named_by_its_row_in_the_file(cell, tmp_path):
+    table = ledger(gaps=False)
+    items = table["items"].cast(pa.string()).to_pylist()
+    items[5_432] = cell
+    path = write(table.set_column(4, "items", pa.array(items)), tmp_path, "parquet")
+    with pytest.raises(TableError, match=r'"items".*row 5,433'):
+        audit_table(path, "total", terms="columns", max_memory=SMALL)
+
+
+def test_a_gap_is_refused_where_it_is(tmp_path):
+    table = ledger(gaps=False)
+    hours = table["hours"].to_pylist()
+    hours[4_321] = None
+    path = write(table.set_column(3, "hours", pa.array(hours, pa.float64())), tmp_path, "parquet")
+    with pytest.raises(TableError, match='row 4,322 has no "hours"'):
+        audit_table(path, "total", terms="columns", max_memory=SMALL, strict=True)
+
+
+def test_terms_that_look_back_need_the_whole_table(tmp_path):
+    path = write(ledger(gaps=False), tmp_path, "parquet")
+    with pytest.raises(TableError, match="lag.* needs the whole table in memory: raise --max-memory"):
+        audit_table(path, "total", terms="hours, lag(items)", max_memory=SMALL)
+
+
+def test_a_file_that_changes_in_the_middle(tmp_path, monkeypatch):
+    path = write(ledger(), tmp_path, "parquet")
+    find_rule = find
+
+    def change(*args, **options):
+        found = find_rule(*args, **options)
+        pa.parquet.write_table(ledger(seed=1), path)
+        return found
+
+    monkeypatch.setattr("massart.audit.streaming.find", change)
+    audit = tmp_path / "a.csv"
+    with pytest.raises(TableError, match="changed while it was read"):
+        audit_table(path, "total", terms="columns", max_memory=SMALL, audit=audit)
+    assert not audit.exists()
+    assert [*tmp_path.glob(".*")] == []
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
+    path = write(ledger(), tmp_path, "parquet")
+    audit = tmp_path / "a.csv"
+    audit.write_text("old")
+    calls = []
+
+    def full(self, arrow):
+        calls.append(arrow)
+        if len(calls) > 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("massart.table.writing._Writer.write", full)
+    with pytest.raises(TableError, match="No space left on device"):
+        audit_table(path, "total", terms="columns", max_memory=SMALL, audit=audit)
+    assert audit.read_text() == "old"
+    assert [*tmp_path.glob(".*")] == []
+
+
+def test_what_judges_a_block_travels_light():
+    found = find(table_of(ledger()), Request("total", terms="columns", group_column="clerk"))
+    judge = Judge.of(found.audit, frozenset({"hours"}), strict=False)
+    sent = pickle.dumps(judge)
+    assert len(sent) < 100_000
+    block = table_of(ledger(500, seed=2))
+    one, other = (each.totals([block]) for each in (judge, pickle.loads(sent)))
+    assert one.tally.sum() > 400
+    np.testing.assert_array_equal(one.tally, other.tally)
+    np.testing.assert_array_equal(one.kinds, other.kinds)
+
+
+# --- the command line ---
+
+
+def test_the_command_line_reads_patterns_and_streams(tmp_path, capsys):
+    folder = write(ledger(), tmp_path, "folder")
+    known = []
+    for size in ("1GB", "150kB"):
+        status = run(
+            ["fit", f"{folder}/*.parquet", "--target", "total", "--terms", "columns", "--json", "--max-memory", size]
+        )
+        facts = json.loads(capsys.readouterr().out)
+        known.append((status, facts["formula"], facts["verdict"], facts["rows_wrong"], facts["kinds"]))
+    assert known[0] == known[1]
+    assert known[0][0] == 0
+
+
+def test_a_report_of_a_stream_says_what_it_shows(tmp_path, capsys):
+    path, report = write(ledger(), tmp_path, "csv"), tmp_path / "r.html"
+    status = run(
+        ["fit", str(path), "--target", "total", "--terms", "columns", "--max-memory", "150kB", "--report", str(report)]
+    )
+    assert status == 0
+    page = report.read_text()
+    assert "drawn at random" in page
+    assert "6,000" in page
+
+
+@pytest.mark.parametrize("size", ["much", "0", "-1GB", "2 furlongs"])
+def test_a_size_is_checked(size, tmp_path, capsys):
+    path = write(ledger(), tmp_path, "csv")
+    assert run(["fit", str(path), "--target", "total", "--max-memory", size]) == 2
+    assert "--max-memory" in capsys.readouterr().err
+
+
+def test_sizes():
+    assert [size_of(text) for text in ("1", "2kB", "1.5 GB", "3MiB", "4g")] == [
+        1,
+        2000,
+        1_500_000_000,
+        3 << 20,
+        4 * 10**9,
+    ]
+
+
+def test_one_broken_file_in_a_folder_is_named(tmp_path):
+    folder = write(ledger(), tmp_path, "folder")
+    data = bytearray(Path(folder / "1.parquet").read_bytes())
+    data[200:260] = bytes(60)
+    (folder / "1.parquet").write_bytes(data)
+    with pytest.raises(TableError, match="1.parquet"):
+        audit_table(folder, "total", terms="columns", max_memory=SMALL)
+
+
+# --- reading ahead ---
+
+
+def test_ahead_keeps_the_order_and_passes_failures_on():
+    assert list(ahead(range(100))) == list(range(100))
+
+    def failing():
+        yield 1
+        raise KeyError("gone")
+
+    items = ahead(failing())
+    assert next(items) == 1
+    with pytest.raises(KeyError, match="gone"):
+        next(items)
+
+
+def test_ahead_stops_when_nobody_listens():
+    made = []
+
+    def counting():
+        for k in range(10**9):
+            made.append(k)
+            yield k
+
+    items = ahead(counting())
+    next(items)
+    items.close()
+    assert len(made) < 10

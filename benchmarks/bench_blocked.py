@@ -1,4 +1,4 @@
-"""Radial isotropy, L1 regression and outlier removal of tables in blocks, against the same rows in one array."""
+"""Kernels over the rows of a table in blocks, against the same rows in one array."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from numpy.typing import NDArray
 
 from massart.isotropy import radial_isotropy, radial_isotropy_of
 from massart.l1 import l1_regression, l1_regression_of
+from massart.pac.outliers import OutlierRemoval, remove_outliers, remove_outliers_of
+from massart.progress import silent
+from massart.robust import refine_on_table, robust_regression
+from massart.robust.biweight import tuning_for_efficiency
+from massart.robust.concentration import Positioned
+from massart.robust.position import place
+from massart.robust.refinement import Estimate, m_and_d_steps
+from massart.robust.regression import half_of
+from massart.robust.uncertainty import covariance_of
 from massart.rows import ArrayRows, Block, Rows, StreamRows
 
 SAME = 1e-12
@@ -30,6 +39,10 @@ def cases(small: bool) -> Iterator[Case]:
             for noise in (0.0, 1.0):
                 name = f"L1 {'noisy' if noise else 'exact'}, {n} x {d}, {kind.__name__}"
                 yield Case(name, partial(_l1, name, n, d, kind, noise))
+            name = f"outliers, {n} x {d}, {kind.__name__}"
+            yield Case(name, partial(_outliers, name, n, d, kind))
+            name = f"noisy steps, {n} x {d}, {kind.__name__}"
+            yield Case(name, partial(_noisy, name, n, d, kind))
 
 
 def whole(X: FloatArray, y: FloatArray) -> Rows:
@@ -63,11 +76,7 @@ def _isotropy(name: str, n: int, d: int, kind: Callable[..., Rows], gamma: float
 
 
 def _l1(name: str, n: int, d: int, kind: Callable[..., Rows], noise: float) -> Row:
-    rng = np.random.default_rng(n + d)
-    X = rng.standard_normal((n, d))
-    y = X @ rng.standard_normal(d) + noise * rng.standard_normal(n)
-    wrong = rng.random(n) < 0.4
-    y[wrong] += 10 * rng.standard_normal(int(wrong.sum())) + 5
+    X, y = _labelled(n, d, noise)
     rows = kind(X, y)
     return race(
         name,
@@ -76,6 +85,59 @@ def _l1(name: str, n: int, d: int, kind: Callable[..., Rows], noise: float) -> R
         peer_name="one array",
         wanted=at_most(SLOWER),
         judge=lambda ours, known: _same(ours.coef[:, 0], known.coef),
+    )
+
+
+def _labelled(n: int, d: int, noise: float) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(n + d)
+    X = rng.standard_normal((n, d))
+    y = X @ rng.standard_normal(d) + noise * rng.standard_normal(n)
+    wrong = rng.random(n) < 0.4
+    y[wrong] += 10 * rng.standard_normal(int(wrong.sum())) + 5
+    return X, y
+
+
+def _outliers(name: str, n: int, d: int, kind: Callable[..., Rows]) -> Row:
+    rng = np.random.default_rng(n + d)
+    X = rng.standard_t(3, (n, d))
+    rows = kind(X, X[:, 0])
+
+    def judge(ours: OutlierRemoval, known: OutlierRemoval) -> str:
+        if not np.array_equal(ours.inside, known.inside):
+            raise Incorrect("other rows are outliers")
+        return _same(ours.matrix.T @ ours.matrix, known.matrix.T @ known.matrix)
+
+    return race(
+        name,
+        lambda: remove_outliers_of(rows, alpha=0.01),
+        lambda: remove_outliers(X, alpha=0.01),
+        peer_name="one array",
+        wanted=at_most(SLOWER),
+        judge=judge,
+    )
+
+
+def _noisy(name: str, n: int, d: int, kind: Callable[..., Rows]) -> Row:
+    X, y = _labelled(n, d, 1.0)
+    sample = X[: 20 * d]
+    start = robust_regression(sample, y[: 20 * d], rng=np.random.default_rng(0))
+    position = place(sample, silent)
+    rows, first = kind(X, y), Estimate(position.to_coordinates(start.coef), start.scale)
+    c, half = tuning_for_efficiency(0.95), half_of(n, d)
+
+    def in_memory() -> FloatArray:
+        placed = Positioned(X @ position.back, y, np.full(n, 1 / n))
+        found = m_and_d_steps(placed, first, c, half, max_iter=500, tol=1e-7, callback=silent)
+        covariance_of(placed, np.ones(n), found, c)
+        return np.asarray(position.back @ found.coef)
+
+    return race(
+        name,
+        lambda: refine_on_table(rows, sample, start).coef,
+        in_memory,
+        peer_name="one array",
+        wanted=at_most(SLOWER),
+        judge=_same,
     )
 
 

@@ -80,7 +80,7 @@ class TableRows:
         return cls(rows, members, bool(rescaled))
 
     def within(self, V: FloatArray | None, members: BoolArray) -> FloatArray | Points:
-        """Return the members in the coordinates of V; None stands for the coordinates that the rows have."""
+        """Return the members in the coordinates of V: None for those that the rows have, (d,) for factors of these."""
         count = int(np.count_nonzero(members))
         points = TablePoints(self, V, None if count == len(members) else members, count)
         if count > FEW or not count:
@@ -96,7 +96,7 @@ class TablePoints:
     Attributes
     ----------
     table : TableRows
-    V : (d, k) array or None
+    V : (d, k) or (d,) array or None
     members : (n,) boolean array or None
         The rows; None for all.
     count : int
@@ -111,7 +111,7 @@ class TablePoints:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and dimension."""
-        return self.count, self.table.rows.n_columns if self.V is None else self.V.shape[1]
+        return self.count, self.table.rows.n_columns if self.V is None else self.V.shape[-1]
 
     def __len__(self) -> int:
         return self.count
@@ -211,7 +211,9 @@ def _coordinates(block: Block, V: FloatArray | None, rescaled: bool) -> tuple[An
     X = block.dense()
     if rescaled:
         X = _rescaled(X)
-    return (X if V is None else X @ like(V, X)), block.weights
+    if V is not None:
+        X = X * like(V, X) if V.ndim == 1 else X @ like(V, X)
+    return X, block.weights
 
 
 def _rescaled(X: Any) -> Any:

@@ -281,8 +281,7 @@ class _Table:
         self.scales = typical_sizes(X)
         largest = accumulate(_Largest(), X).values / self.scales
         self.exponent = int(exponents(largest)) if largest.any() else 0
-        # Powers of two: the product rounds nothing.
-        self.C = table.within(np.diag(np.ldexp(1 / self.scales, -self.exponent)), everything)
+        self.C = table.within(np.ldexp(1 / self.scales, -self.exponent), everything)
         self.nonzero = ~vanishing(self.C, np.ones(len(largest), dtype=bool))
 
     def lengths(self, some: BoolArray, T: FloatArray) -> FloatArray:

@@ -32,8 +32,8 @@ SHARE = 0.5
 _FAN_IN = 32  # sums that one task adds: few enough to hold, many enough to be worth a task
 
 _PIECE_BYTES = 2 << 20
-"""Size of the pieces that kernels see. Marking 2,000,000 x 30 took a sixth less processor time than with 1 MB; with 4 MB
-temporaries reach the 128 kB from which the allocator of a worker asks the system for each of them."""
+"""Size of the pieces that kernels see. Marking 2,000,000 x 30 took a sixth less processor time than with 1 MB; with 4
+MB temporaries reach the 128 kB from which the allocator of a worker asks the system for each of them."""
 
 _dask: Any = dask  # types are there for a part of it only
 _delayed, _sizeof = _dask.delayed, _dask.sizeof.sizeof

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from massart.agreement import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, Agreement, Level, Mark, speaks, tally, verify
+from massart.agreement import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, Agreement, Level, Mark, speaks, tally_of, verify
 from massart.certificate import Verdict
 from massart.linear import recover_linear
 from massart.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, scale
@@ -282,7 +282,7 @@ def test_marks_are_by_definition_and_the_tally_is_their_weight(link, seed):
     np.testing.assert_array_equal((marks & ACTIVE) > 0, link.decisive(X @ w))
     np.testing.assert_array_equal((marks & DECISIVE) > 0, link.decisive(y, t))
     np.testing.assert_array_equal((marks & IMPOSSIBLE) > 0, link.impossible(y, t))
-    counts = tally(marks, weights)
+    counts = tally_of(marks, weights)
     assert counts.sum() == weights.sum()
     assert counts[AGREES::2].sum() == weights[(marks & AGREES) > 0].sum()
 

@@ -121,8 +121,8 @@ class Judge:
         """
         totals = Totals.of_nothing(self)
         for block in blocks:
-            numbers = range(start, start + block.n_rows)
-            start = numbers.stop
+            numbers = np.arange(start, start + block.n_rows)
+            start += block.n_rows
             judged = self._judged(replace(block, numbers=numbers))
             totals += judged.totals(totals.worst.least)
             if write_audit is not None:
@@ -211,7 +211,8 @@ class _Judged:
         """Return the wrong rows as the audit has them."""
         index = np.flatnonzero(self.wrong)
         rows = self.kept[index]
-        columns: dict[str, Any] = {ROW: pa.array(np.asarray(self.block.numbers)[rows] + 1)}
+        assert isinstance(self.block.numbers, np.ndarray)
+        columns: dict[str, Any] = {ROW: pa.array(self.block.numbers[rows] + 1)}
         columns |= {name: self.block.column(name).take(pa.array(rows)) for name in self.judge._shown}
         given, implied, yes = self.y[index], self.implied[index], np.ones(len(rows), dtype=bool)
         values = {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": yes}
@@ -257,11 +258,9 @@ class Worst:
         cls, block: Table, rows: NDArray[np.intp], sizes: FloatArray, codes: NDArray[np.intp], least: float
     ) -> Worst:
         """Take the worst rows of a block: those larger than `least`."""
-        stay = _worst(sizes, codes)
-        if least > 0:
-            stay = stay[(sizes[stay] > least) | np.isin(stay, _first(codes))]
-        numbers = np.asarray(block.numbers, dtype=np.intp)[rows[stay]]
-        return cls((block.arrow.take(pa.array(rows[stay])),), numbers, sizes[stay], codes[stay])
+        stay = _worst(sizes, codes, least)
+        assert isinstance(block.numbers, np.ndarray)
+        return cls((block.arrow.take(pa.array(rows[stay])),), block.numbers[rows[stay]], sizes[stay], codes[stay])
 
     def __add__(self, other: Worst) -> Worst:
         """Return the worst of both; the rows of `other` come later."""
@@ -285,20 +284,16 @@ class Worst:
         return Worst((table,), self.numbers[stay], sizes, self.codes[stay], least)
 
 
-def _worst(sizes: FloatArray, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places of the largest sizes, of equal ones the first, and of the first rows of each kind."""
-    largest = np.arange(len(sizes))
-    if len(sizes) > MOST_WORST:
-        least = np.partition(sizes, len(sizes) - MOST_WORST)[len(sizes) - MOST_WORST]
-        above, at = np.flatnonzero(sizes > least), np.flatnonzero(sizes == least)
-        largest = np.concatenate([above, at[: MOST_WORST - len(above)]])
-    return np.union1d(largest, _first(codes))
-
-
-def _first(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places of the first rows of each kind."""
-    first = [np.flatnonzero(codes == code)[:MOST_EXAMPLES] for code in range(1, int(codes.max(initial=0)) + 1)]
-    return np.concatenate([np.empty(0, dtype=np.intp), *first])
+def _worst(sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0) -> NDArray[np.intp]:
+    """Return the places of the largest sizes above `least`, of equal ones the first, and the first of each kind."""
+    chosen = sizes > least if least else np.ones(len(sizes), dtype=bool)
+    if np.count_nonzero(chosen) > MOST_WORST:
+        limit = np.partition(sizes, len(sizes) - MOST_WORST)[len(sizes) - MOST_WORST]
+        chosen = sizes > limit
+        chosen[np.flatnonzero(sizes == limit)[: MOST_WORST - int(np.count_nonzero(chosen))]] = True
+    for code in range(1, int(codes.max(initial=0)) + 1):
+        chosen[np.flatnonzero(codes == code)[:MOST_EXAMPLES]] = True
+    return np.flatnonzero(chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

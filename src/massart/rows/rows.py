@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows.arrays import FloatArray
 from massart.rows.block import Sample
+from massart.rows.namespace import namespace_of
 
 Kernel: TypeAlias = Callable[..., Any]
 """Called with a block, and the values of its rows for each of `aligned`."""
@@ -98,5 +98,5 @@ def total_of(weights: Values | None, n_rows: int) -> float:
     return float(n_rows) if weights is None else float(weights.reduce(_sum))
 
 
-def _sum(values: FloatArray) -> float:
-    return float(values.sum())
+def _sum(values: Any) -> float:
+    return float(namespace_of(values).sum(values))

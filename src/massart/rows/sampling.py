@@ -94,20 +94,22 @@ class Reservoir:
 
     def offer(self, start: int, n_rows: int, weights: NDArray[Any] | None = None) -> NDArray[np.intp]:
         """Return which of so many rows are kept for now, the first of which has the number `start`."""
-        numbers = np.arange(start, start + n_rows)
         self._by_run = weights is None
         if weights is None:
-            keys = self._draw.run_keys(start, start + n_rows)[numbers // RUN - start // RUN]
-            chosen = np.flatnonzero(keys <= self._limit)
+            keys = self._draw.run_keys(start, start + n_rows)
+            runs = np.flatnonzero(keys <= self._limit)
+            numbers = ((start // RUN + runs)[:, None] * RUN + np.arange(RUN)).ravel()
+            keys = np.repeat(keys[runs], RUN)
+            inside = (numbers >= start) & (numbers < start + n_rows)
+            numbers, keys = numbers[inside], keys[inside]
         else:
-            keys = np.full(n_rows, np.inf)
-            there = np.flatnonzero(weights)
-            keys[there] = self._draw.weighted_keys(numbers[there], weights[there])
-            chosen = there[keys[there] <= self._limit]
-        self._keys.append(keys[chosen])
-        self._numbers.append(numbers[chosen])
-        self._count += len(chosen)
-        return chosen
+            numbers = start + np.flatnonzero(weights)
+            keys = self._draw.weighted_keys(numbers, weights[numbers - start])
+            numbers, keys = numbers[keys <= self._limit], keys[keys <= self._limit]
+        self._keys.append(keys)
+        self._numbers.append(numbers)
+        self._count += len(numbers)
+        return np.asarray(numbers - start)
 
     @property
     def is_crowded(self) -> bool:

@@ -32,7 +32,7 @@ class Table:
         The decimal mark that the file as a whole speaks for; None where it does not tell.
     spellings : mapping of str to str
         What a text file writes in a column, if not nothing, where a value is missing.
-    numbers : sequence of int
+    numbers : array of int
         Of some rows of a larger table, their numbers there, from 0; by default these are all of it.
     frequencies : mapping of str to mapping of str to int
         Of a column of text in the larger table, how many rows have each text.
@@ -42,7 +42,7 @@ class Table:
     name: str
     decimal: str | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
-    numbers: Sequence[int] | NDArray[np.intp] | None = None
+    numbers: NDArray[np.intp] | None = None
     frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def number(self, row: int) -> int:

@@ -20,7 +20,7 @@ from massart.audit.judging import Judge
 from massart.cli.app import run
 from massart.cli.inputs import size_of
 from massart.rows.ahead import ahead
-from massart.table import TableError, gather, stream_table
+from massart.table import TableError, gather, join, stream_table
 from massart.table.frames import table_of
 
 SMALL = 150_000
@@ -349,3 +349,88 @@ def test_ahead_stops_when_nobody_listens():
     next(items)
     items.close()
     assert len(made) < 10
+
+
+# --- on a cluster ---
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: massart[dask]")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("massart.table.pieces.ROWS_A_PIECE", 1_000)
+    folder = write(ledger(), tmp_path, "folder")
+    found = {}
+    for name, one in (("here", None), ("there", client)):
+        found[name] = audit_table(
+            folder,
+            "total",
+            terms="columns",
+            group_column="clerk",
+            max_memory=SMALL,
+            client=one,
+            audit=tmp_path / f"{name}.csv",
+            fixed=tmp_path / f"{name}.parquet",
+        )
+    assert summary(found["there"]) == summary(found["here"])
+    assert found["there"].whole is not None
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+    fixed = [pa.parquet.read_table(tmp_path / f"{name}.parquet") for name in found]
+    assert fixed[0].equals(fixed[1])
+
+
+def test_what_parts_gather_is_what_the_whole_does(tmp_path):
+    path = write(ledger(), tmp_path, "parquet")
+    with stream_table(path, max_memory=SMALL) as stream:
+        whole = gather(stream.blocks(), seed=1)
+        table = stream.whole().arrow
+    cuts = [0, 1_000, 1_003, 4_000, 6_000]
+    parts = [
+        gather([table_of(table.slice(start, stop - start))], 1, start)
+        for start, stop in zip(cuts, cuts[1:], strict=False)
+    ]
+    found = join(parts, seed=1)
+    np.testing.assert_array_equal(found.numbers[found.drawn], whole.numbers[whole.drawn])
+    assert found.table.frequencies == whole.table.frequencies
+    assert found.gappy == whole.gappy
+    assert found.n_total == whole.n_total == 6_000
+    rows = dict(zip(found.numbers.tolist(), found.table.arrow["job"].to_pylist(), strict=True))
+    assert all(number == job for number, job in rows.items())
+
+
+def test_a_cluster_names_the_row_and_the_file_at_fault(client, tmp_path):
+    table = ledger(gaps=False)
+    items = table["items"].cast(pa.string()).to_pylist()
+    items[5_432] = "oops"
+    path = write(table.set_column(4, "items", pa.array(items)), tmp_path, "parquet")
+    with pytest.raises(TableError, match=r'"items".*row 5,433'):
+        audit_table(path, "total", terms="columns", client=client)
+    with pytest.raises(TableError, match="a cluster reads Parquet files"):
+        audit_table(write(ledger(), tmp_path, "csv"), "total", client=client)
+
+
+@pytest.mark.slow
+def test_the_command_line_starts_a_cluster(tmp_path, capsys):
+    pytest.importorskip("distributed", reason="Dask is not installed: massart[dask]")
+    path = write(ledger(), tmp_path, "parquet")
+    assert run(["fit", str(path), "--target", "total", "--terms", "columns", "--dask", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["verdict"] == "CONFIRMED"
+    assert facts["rows"] == 6_000
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("distributed", reason="Dask is not installed: massart[dask]")
+    monkeypatch.setattr("massart.cli.inputs._SECONDS", 0.5)
+    path = write(ledger(), tmp_path, "parquet")
+    assert run(["fit", str(path), "--target", "total", "--dask", "tcp://127.0.0.1:9"]) == 2
+    assert "no Dask scheduler answers there" in capsys.readouterr().err

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from massart.audit.cluster import OnCluster
 from massart.audit.finding import Request, find, target_in
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
@@ -38,6 +39,7 @@ def audit_table(
     audit: str | Path | None = None,
     fixed: str | Path | None = None,
     announce: Callable[[Audit | None], None] | None = None,
+    client: Any = None,
     callback: Callback = silent,
 ) -> Audit:
     """Find the rule behind a column of a table, and the rows that do not follow it.
@@ -92,6 +94,8 @@ def audit_table(
     audit, fixed : str or Path, optional
         Files to write: the rows and what was found of them, and the table with its wrong targets replaced. Of a file
         larger than memory the first has the wrong rows, in the order of the file.
+    client : distributed.Client, optional
+        A Dask cluster whose workers read the file, which has to be Parquet, or a folder or pattern of such files.
     callback : callable
 
     Returns
@@ -127,13 +131,14 @@ def audit_table(
         announce,
         callback,
     )
+    engine = None if client is None else OnCluster(client)
     if isinstance(source, Stream):
-        return audit_stream(source, request, audit=audit, fixed=fixed)
+        return audit_stream(source, request, audit=audit, fixed=fixed, engine=engine)
     if isinstance(source, str | Path) and str(source) != "-":
         most = default_memory() if max_memory is None else max_memory
         with stream_table(source, max_memory=most, callback=callback) as stream:
-            if stream.is_larger_than(most):
-                return audit_stream(stream, request, audit=audit, fixed=fixed)
+            if engine is not None or stream.is_larger_than(most):
+                return audit_stream(stream, request, audit=audit, fixed=fixed, engine=engine)
             if not Path(source).is_file():
                 source = stream.whole()
     found = find(source if isinstance(source, Table) else table_of(source), request).audit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import TermMatrix
 from massart.table import Encoding, Table, encode, free_name, replaced
+
+Writer: TypeAlias = Callable[[pa.Table], None]
+"""Takes the next part of a file."""
 
 MOST_WORST = 100_000
 """Wrong rows that are kept, those with the largest residuals: as many as a report carries."""
@@ -111,11 +114,13 @@ class Judge:
         self,
         blocks: Iterable[Table],
         start: int = 0,
-        write_audit: Callable[[pa.Table], None] | None = None,
-        write_fixed: Callable[[pa.Table], None] | None = None,
+        least: float = 0.0,
+        write_audit: Writer | None = None,
+        write_fixed: Writer | None = None,
     ) -> Totals:
         """Judge the rows of consecutive blocks, the first of which has the number `start`.
 
+        Residuals smaller than `least` are not among the largest, as far as is known from elsewhere.
         `write_audit` is given the wrong rows of each block, and `write_fixed` the block with its wrong targets
         replaced.
         """
@@ -124,7 +129,7 @@ class Judge:
             numbers = np.arange(start, start + block.n_rows)
             start += block.n_rows
             judged = self._judged(replace(block, numbers=numbers))
-            totals += judged.totals(totals.worst.least)
+            totals += judged.totals(max(least, totals.worst.least))
             if write_audit is not None:
                 write_audit(judged.rows())
             if write_fixed is not None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.finding import Found, Request, find
-from massart.audit.judging import Judge, Totals
+from massart.audit.judging import Judge, Totals, Writer
 from massart.audit.table_audit import Audit
 from massart.audit.whole import Whole
 from massart.certificate import Certificate, Verdict
@@ -30,8 +31,41 @@ class _Different(Exception):
     """All rows tell another story than those that proposed: what was written is not to stand."""
 
 
+class Engine(Protocol):
+    """Where the two reads of a stream are done."""
+
+    def gather(self, stream: Stream, request: Request) -> Gathered:
+        """Read it once, for the rows to look at closely."""
+
+    def totals(
+        self, stream: Stream, judge: Judge, request: Request, write_audit: Writer | None, write_fixed: Writer | None
+    ) -> Totals:
+        """Read it once more, and judge all rows; parts of files are written in order."""
+
+
+class Here:
+    """Both reads are done in this process, while the next block is read."""
+
+    def gather(self, stream: Stream, request: Request) -> Gathered:
+        """Read it once, for the rows to look at closely."""
+        return gather(ahead(stream.blocks(callback=request.callback)), request.seed)
+
+    def totals(
+        self, stream: Stream, judge: Judge, request: Request, write_audit: Writer | None, write_fixed: Writer | None
+    ) -> Totals:
+        """Read it once more, and judge all rows."""
+        # The fixed table has all columns; otherwise those that are read are enough.
+        blocks = ahead(stream.blocks(None if write_fixed else judge.columns, request.callback))
+        return judge.totals(blocks, write_audit=write_audit, write_fixed=write_fixed)
+
+
 def audit_stream(
-    stream: Stream, request: Request, *, audit: str | Path | None = None, fixed: str | Path | None = None
+    stream: Stream,
+    request: Request,
+    *,
+    audit: str | Path | None = None,
+    fixed: str | Path | None = None,
+    engine: Engine | None = None,
 ) -> Audit:
     """Find the rule behind a column of a stream, and the rows that do not follow it.
 
@@ -42,20 +76,24 @@ def audit_stream(
     audit, fixed : str or Path, optional
         Files to write, if there is a rule: the wrong rows in the order of the stream; and the table with its wrong
         targets replaced.
+    engine : Engine, optional
+        Where the reads are done: by default here; see :mod:`massart.audit.cluster`.
     """
-    gathered = gather(stream.blocks(callback=request.callback), request.seed)
+    engine = engine or Here()
+    gathered = engine.gather(stream, request)
     found = find(gathered.table, request, ordered=False)
     judge = Judge.of(found.audit, gathered.gappy, request.strict)
     try:
-        totals, certificate = _read(stream, judge, found, request, audit, fixed)
+        totals, certificate = _read(stream, engine, judge, found, request, audit, fixed)
     except _Different:
         judge = replace(judge, is_rule=not judge.is_rule)
-        totals, certificate = _read(stream, judge, found, request, audit, fixed)
+        totals, certificate = _read(stream, engine, judge, found, request, audit, fixed)
     return _assembled(gathered, found, judge, totals, certificate)
 
 
 def _read(
     stream: Stream,
+    engine: Engine,
     judge: Judge,
     found: Found,
     request: Request,
@@ -69,9 +107,7 @@ def _read(
             write_audit = stack.enter_context(table_writer(audit, harmless=True))
         if judge.is_rule and fixed is not None:
             write_fixed = stack.enter_context(table_writer(fixed, harmless=False))
-        # The fixed table has all columns; otherwise those that are read are enough.
-        blocks = ahead(stream.blocks(None if write_fixed else judge.columns, request.callback))
-        totals = judge.totals(blocks, write_audit=write_audit, write_fixed=write_fixed)
+        totals = engine.totals(stream, judge, request, write_audit, write_fixed)
         certificate = found.answer.recovery.verdicts[0](totals.tally)
         if (certificate.verdict is Verdict.NONE) == judge.is_rule:
             raise _Different

@@ -13,6 +13,7 @@ import typer
 from massart import __version__
 from massart.cli.demo import demo
 from massart.cli.fit import fit
+from massart.cli.inputs import LOCAL
 from massart.cli.predict import predict
 from massart.cli.reproduce import reproduce
 from massart.cli.scan import scan
@@ -31,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may have no letter for ≈ or for a name
     try:
-        status = app(list(arguments), prog_name="massart", standalone_mode=False, obj=list(arguments))
+        status = app(_with_cluster(arguments), prog_name="massart", standalone_mode=False, obj=list(arguments))
         sys.stdout.flush()
     except _UsageError as error:
         return _complain(error.format_message())
@@ -47,6 +48,15 @@ def run(arguments: Sequence[str]) -> int:
     if status == _STOPPED:  # typer may have made it of the interrupt
         typer.echo("massart: stopped", err=True)
     return status if isinstance(status, int) else 0
+
+
+def _with_cluster(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with a local cluster where --dask names none: in typer an option has a value or has not."""
+    following = [*arguments[1:], "-"]
+    return [
+        f"--dask={LOCAL}" if argument == "--dask" and after.startswith("-") else argument
+        for argument, after in zip(arguments, following, strict=True)
+    ]
 
 
 def _complain(message: str) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from massart.cli.bars import spinner
-from massart.cli.inputs import opened
+from massart.cli.inputs import cluster, opened
 from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, MaxMemory
 from massart.cli.outputs import check_outputs, write_outputs
 
@@ -96,6 +96,13 @@ def fit(
     decimal: Decimal = None,
     encoding: Encoding = None,
     max_memory: MaxMemory = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Let the workers of a Dask cluster read Parquet files: tcp://..., or of a local one.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
 ) -> None:
     """Find the rule behind a column of a table, and list the rows that do not follow it.
@@ -117,7 +124,17 @@ def fit(
     for paths in named.values():
         check_outputs([file], paths)
     statuses, results = [0], []
-    with opened(file, delimiter=delimiter, encoding=encoding, decimal=decimal, max_memory=max_memory) as table:
+    with (
+        opened(
+            file,
+            delimiter=delimiter,
+            encoding=encoding,
+            decimal=decimal,
+            max_memory=max_memory,
+            as_stream=dask is not None,
+        ) as table,
+        cluster(dask) as client,
+    ):
         for name in target or []:
             require_column(table, name)  # a wrong name is told before any work
         for one, paths in named.items():
@@ -144,6 +161,7 @@ def fit(
                     audit=paths["--audit"],
                     fixed=paths["--fixed"],
                     announce=None if as_json else _announce,
+                    client=client,
                     callback=draw,
                 )
             tell_notices(found)

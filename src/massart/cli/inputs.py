@@ -6,25 +6,35 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from massart.cli.bars import bars
 
 if TYPE_CHECKING:
     from massart.table import Stream, Table
 
+LOCAL = "local"
+"""The cluster that --dask means without an address."""
+
+_SECONDS = 20
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 @contextmanager
 def opened(
-    file: str, *, delimiter: str | None, encoding: str | None, decimal: str | None, max_memory: str | None
+    file: str,
+    *,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    max_memory: str | None,
+    as_stream: bool = False,
 ) -> Iterator[Table | Stream]:
     """Open a file, a folder or a pattern: a table in memory, or a stream if that would take more than `max_memory`."""
     from massart.table import default_memory, read_table, stream_table
 
     most = default_memory() if max_memory is None else size_of(max_memory)
-    if file == "-":
+    if file == "-" and not as_stream:
         with bars(in_bytes=True) as draw:
             table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
         yield table
@@ -35,12 +45,37 @@ def opened(
             file, delimiter=delimiter, encoding=encoding, decimal=decimal, max_memory=most, callback=draw
         ) as stream,
     ):
-        if stream.is_larger_than(most):
+        if as_stream or stream.is_larger_than(most):
             yield stream
         elif Path(file).is_file():
             yield read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
         else:
             yield stream.whole(draw)
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[Any]:
+    """Give a client of a Dask cluster: at an address, of a local one for LOCAL, or None where none is asked for."""
+    if address is None:
+        yield None
+        return
+    try:
+        from dask.distributed import Client, LocalCluster
+    except ImportError:
+        raise ValueError("--dask needs Dask: install massart[dask]") from None
+    if address == LOCAL:
+        with (
+            LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=50) as workers,
+            Client(workers) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(address, timeout=_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--dask {address}: no Dask scheduler answers there ({error})") from None
+    with client:
+        yield client
 
 
 def size_of(text: str) -> int:

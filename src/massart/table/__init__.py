@@ -12,8 +12,9 @@ from massart.table.dates import date_texts
 from massart.table.design import Design, column_values, encode, left_out
 from massart.table.encoding import Category, Date, Encoding, Flag, Number
 from massart.table.frames import table_of
-from massart.table.gathering import Gathered, gather
+from massart.table.gathering import Gathered, gather, join
 from massart.table.grouping import groups_of, precision_of_columns
+from massart.table.pieces import Piece, pieces_of
 from massart.table.plan import Plan, make_plan
 from massart.table.reading import read_table
 from massart.table.streams import Stream, default_memory, stream_table
@@ -29,6 +30,7 @@ __all__ = [
     "Gathered",
     "MissingLibrary",
     "Number",
+    "Piece",
     "Plan",
     "Stream",
     "Table",
@@ -43,7 +45,9 @@ __all__ = [
     "gather",
     "groups_of",
     "left_out",
+    "join",
     "make_plan",
+    "pieces_of",
     "precision_of_columns",
     "read_table",
     "replaced",

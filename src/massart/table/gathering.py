@@ -8,7 +8,8 @@ rest of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -51,8 +52,15 @@ class Gathered:
     n_total: int
     gappy: frozenset[str]
 
+    def take(self, places: NDArray[np.intp]) -> Gathered:
+        """Return some of the rows."""
+        arrow, numbers = self.table.arrow.take(pa.array(places)).combine_chunks(), self.numbers[places]
+        return replace(
+            self, table=replace(self.table, arrow=arrow, numbers=numbers), numbers=numbers, drawn=self.drawn[places]
+        )
 
-def gather(blocks: Iterable[Table], seed: int) -> Gathered:
+
+def gather(blocks: Iterable[Table], seed: int, start: int = 0) -> Gathered:
     """Read the blocks of a table once, and return the rows to look at closely.
 
     Parameters
@@ -61,12 +69,14 @@ def gather(blocks: Iterable[Table], seed: int) -> Gathered:
         At least one row.
     seed : int
         Of the draw.
+    start : int
+        The number of the first row, if these are a part of a table.
     """
-    draw = Draw.of(DRAWN_ROWS, np.random.default_rng(seed))
+    draw, begin = _draw(seed), start
     drawn, reservoir, rare = _Pile(), Reservoir(draw), _Pile()
     columns: dict[str, _Watch] = {}
     gappy: set[str] = set()
-    start, first = 0, None
+    first = None
     for block in blocks:
         arrow = block.arrow
         first = first or block
@@ -87,17 +97,62 @@ def gather(blocks: Iterable[Table], seed: int) -> Gathered:
     # The first blocks may have left rows of columns that are no categories after all: how they are cut must not matter.
     wanted = np.concatenate([np.empty(0, dtype=np.intp), *(rows for watch in columns.values() for rows in watch.kept)])
     others = np.flatnonzero(np.isin(rare.numbers, wanted) & ~np.isin(rare.numbers, drawn.numbers))
-    if len(others) > RARE_ROWS:
-        keys = draw.weighted_keys(rare.numbers[others], np.ones(len(others)))
-        others = others[np.sort(np.argsort(keys, kind="stable")[:RARE_ROWS])]
     rare.keep(others)
     numbers = np.concatenate([drawn.numbers, rare.numbers])
-    order = np.argsort(numbers)
-    arrow = pa.concat_tables([*drawn.tables, *rare.tables]).take(pa.array(order)).combine_chunks()
     at_random = np.arange(len(numbers)) < len(drawn.numbers)
     frequencies = {name: watch.counts for name, watch in columns.items() if watch.counts}
-    table = replace(first, arrow=arrow, numbers=numbers[order], frequencies=frequencies)
-    return Gathered(table, numbers[order], at_random[order], start, frozenset(gappy))
+    arrow = pa.concat_tables([*drawn.tables, *rare.tables])
+    found = Gathered(
+        replace(first, arrow=arrow, numbers=numbers, frequencies=frequencies),
+        numbers,
+        at_random,
+        start - begin,
+        frozenset(gappy),
+    )
+    return found.take(_enough(found, draw))
+
+
+def join(parts: Sequence[Gathered], seed: int) -> Gathered:
+    """Return what was gathered of the parts of a table, in their order, as if it had been gathered of the whole.
+
+    Of each text, and of the rows that differ from others, parts have the first ones each; the first of these are taken.
+    """
+    draw, n_total = _draw(seed), sum(part.n_total for part in parts)
+    table = replace(parts[0].table, arrow=pa.concat_tables([part.table.arrow for part in parts]))
+    numbers = np.concatenate([part.numbers for part in parts])
+    frequencies: dict[str, Counter[str]] = {}
+    wanted = draw.index(n_total)
+    rare = [np.empty(0, dtype=np.intp)]
+    for name, column in zip(table.column_names, table.arrow.columns, strict=True):
+        if is_text(column.type):
+            counts = Counter[str]()
+            for part in parts:
+                counts.update(part.table.frequencies.get(name, {}))
+            if len(counts) > MOST_LEVELS or not all(name in part.table.frequencies for part in parts):
+                continue  # no category
+            frequencies[name] = counts
+        rare.append(_Watch().rows(column))
+    drawn = np.isin(numbers, wanted)
+    chosen = drawn.copy()
+    chosen[np.concatenate(rare)] = True
+    gappy = frozenset[str]().union(*(part.gappy for part in parts))
+    found = Gathered(replace(table, numbers=numbers, frequencies=frequencies), numbers, drawn, n_total, gappy)
+    found = found.take(np.flatnonzero(chosen))
+    return found.take(_enough(found, draw))
+
+
+def _draw(seed: int) -> Draw:
+    return Draw.of(DRAWN_ROWS, np.random.default_rng(seed))
+
+
+def _enough(found: Gathered, draw: Draw) -> NDArray[np.intp]:
+    """Return the places of the rows drawn, and of no more rare ones than are needed, in order."""
+    rare = np.flatnonzero(~found.drawn)
+    if len(rare) > RARE_ROWS:
+        keys = draw.weighted_keys(found.numbers[rare], np.ones(len(rare)))
+        rare = rare[np.argsort(keys, kind="stable")[:RARE_ROWS]]
+    places = np.concatenate([np.flatnonzero(found.drawn), rare])
+    return np.asarray(places[np.argsort(found.numbers[places])])
 
 
 def _has_gaps(column: pa.ChunkedArray) -> bool:

@@ -159,6 +159,12 @@ class ParquetPart(_FilePart):
             self._names = file.schema_arrow.names
             self.schema = self._named(file.schema_arrow)
             self.n_rows = int(file.metadata.num_rows)
+            self.group_sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+
+    @property
+    def path(self) -> str | None:
+        """Where the file can be read as it is; None if it is compressed as a whole."""
+        return None if self._unpacked is not None or self.source.path is None else str(self.source.path.resolve())
 
     @cached_property
     def nbytes(self) -> int:
@@ -167,18 +173,22 @@ class ParquetPart(_FilePart):
             return int(batch.nbytes / batch.num_rows * self.n_rows)
         return 0
 
-    def batches(self, columns: Sequence[str], block_bytes: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in order, with some of the columns."""
+    def batches(
+        self, columns: Sequence[str], block_bytes: int, groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in order, with some of the columns; of some row groups, or of all."""
         row_bytes = max(self.nbytes // max(self.n_rows, 1), 1)
-        return self._decoded(columns, max(block_bytes // row_bytes, 1))
+        return self._decoded(columns, max(block_bytes // row_bytes, 1), groups)
 
     def _reader(self) -> pa.parquet.ParquetFile:
         return pa.parquet.ParquetFile(self._open(), pre_buffer=False, buffer_size=BUFFER_BYTES)
 
-    def _decoded(self, columns: Sequence[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+    def _decoded(
+        self, columns: Sequence[str], n_rows: int, groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         raw = [self._names[self.schema.get_field_index(name)] for name in columns]
         with in_plain_words(self.source), self._reader() as file:
-            for group in range(file.num_row_groups):
+            for group in range(file.num_row_groups) if groups is None else groups:
                 with in_plain_words(self.source, f" in row group {group + 1:,}"):
                     for batch in file.iter_batches(n_rows, row_groups=[group], columns=raw, use_threads=True):
                         batch.validate(full=True)

@@ -95,11 +95,15 @@ class Stream:
     ----------
     name : str
         Of the file, the folder or the pattern, for messages.
+    parts : sequence of TextPart, ParquetPart and ArrowPart
+        Its files.
+    block_bytes : int
+        About the size of a block.
     """
 
     def __init__(self, name: str, parts: Sequence[_Part], block_bytes: int) -> None:
         self.name = name
-        self._parts, self._block_bytes = parts, block_bytes
+        self.parts, self.block_bytes = parts, block_bytes
 
     def __enter__(self) -> Stream:
         """Return the stream."""
@@ -113,16 +117,16 @@ class Stream:
 
     def close(self) -> None:
         """Remove temporary files."""
-        for part in self._parts:
+        for part in self.parts:
             part.close()
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of the columns, the same in every block."""
-        common = joined if all(isinstance(part, TextPart) for part in self._parts) else _promoted
+        common = joined if all(isinstance(part, TextPart) for part in self.parts) else _promoted
         types: dict[str, pa.DataType] = {}
         while True:  # types only become wider, so this ends
-            for part in self._parts:
+            for part in self.parts:
                 part.settle(types)
                 if not part.schema.names:
                     raise TableError(f"{part.source.name}: there are no columns")
@@ -133,14 +137,14 @@ class Stream:
                     if kind is None:
                         raise TableError(
                             f"{part.source.name}: column {quote(field.name)} holds {field.type}, "
-                            f"but {types[field.name]} in {self._parts[0].source.name}"
+                            f"but {types[field.name]} in {self.parts[0].source.name}"
                         )
                     types[field.name] = kind
             if common is _promoted or all(
-                kind in (types[name], pa.null()) for part in self._parts for name, kind in _types(part)
+                kind in (types[name], pa.null()) for part in self.parts for name, kind in _types(part)
             ):
                 break
-        if not any(part.n_rows for part in self._parts):
+        if not any(part.n_rows for part in self.parts):
             raise TableError(f"{self.name}: there are no rows below the column names")
         return pa.schema(types)
 
@@ -152,12 +156,12 @@ class Stream:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return sum(part.n_rows for part in self._parts) if self.schema else 0
+        return sum(part.n_rows for part in self.parts) if self.schema else 0
 
     @property
     def nbytes(self) -> int:
         """About what the whole table would take in memory; no text is parsed to know it."""
-        return sum(part.nbytes for part in self._parts)
+        return sum(part.nbytes for part in self.parts)
 
     def is_larger_than(self, max_memory: int) -> bool:
         """Tell whether the whole table, and what is made of it, would take more than so many bytes."""
@@ -166,12 +170,12 @@ class Stream:
     @property
     def decimal(self) -> str | None:
         """The decimal mark that the text as a whole speaks for; None where it does not tell."""
-        return next((part.decimal for part in self._parts if part.decimal is not None), None)
+        return next((part.decimal for part in self.parts if part.decimal is not None), None)
 
     @property
     def spellings(self) -> dict[str, str]:
         """What a text writes in a column, if not nothing, where a value is missing."""
-        return {name: spelling for part in reversed(self._parts) for name, spelling in part.spellings.items()}
+        return {name: spelling for part in reversed(self.parts) for name, spelling in part.spellings.items()}
 
     def blocks(self, columns: Sequence[str] | None = None, callback: Callback = silent) -> Iterator[Table]:
         """Yield the table in blocks of whole rows, from its start.
@@ -188,7 +192,7 @@ class Stream:
             require_column(self, name)
         schema = pa.schema([self.schema.field(name) for name in names])
         n_rows, done = self.n_rows, 0
-        for batches in _gathered(self._batches(schema), self._block_bytes):
+        for batches in _gathered(self._batches(schema), self.block_bytes):
             block = pa.Table.from_batches(batches, schema)
             done += block.num_rows
             callback(Progress(f"reading {self.name}", done, float(n_rows - done), 0.0))
@@ -200,16 +204,16 @@ class Stream:
         return replace(blocks[0], arrow=pa.concat_tables([block.arrow for block in blocks]))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for part in self._parts:
+        for part in self.parts:
             part.source.check_unchanged()
-            for batch in part.batches(schema.names, self._block_bytes):
+            for batch in part.batches(schema.names, self.block_bytes):
                 part.source.check_unchanged()
                 with in_plain_words(part.source):
-                    yield batch if batch.schema.equals(schema) else _cast(batch, schema)
+                    yield cast(batch, schema)
             part.source.check_unchanged()
 
     def _check_columns(self, part: _Part) -> None:
-        first = self._parts[0]
+        first = self.parts[0]
         for one, other in ((first, part), (part, first)):
             for name in one.schema.names:
                 if name not in other.schema.names:
@@ -248,7 +252,10 @@ def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return None
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the types of a schema of the same columns."""
+    if batch.schema.equals(schema):
+        return batch
     return pa.RecordBatch.from_arrays(
         [column.cast(kind) for column, kind in zip(batch.columns, schema.types, strict=True)], schema=schema
     )

@@ -1,0 +1,82 @@
+"""Parquet files cut into pieces of some row groups, which the workers of a cluster read by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from massart.table.errors import TableError
+from massart.table.parts import ParquetPart
+from massart.table.sources import open_source
+from massart.table.streams import Stream, cast
+from massart.table.table import Table
+
+ROWS_A_PIECE = 250_000
+"""Small row groups are read together, so that a task is worth its message."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Some row groups of a Parquet file: small, and it can be sent.
+
+    Attributes
+    ----------
+    path : str
+        Of the file, as all workers see it.
+    name : str
+        Of the whole table, for messages.
+    groups : tuple of int
+    start : int
+        The number of its first row in the whole table.
+    schema : pyarrow.Schema
+        Of the whole table.
+    size : int
+        Bytes of a block.
+    """
+
+    path: str
+    name: str
+    groups: tuple[int, ...]
+    start: int
+    schema: pa.Schema
+    size: int
+
+    def blocks(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
+        """Yield its rows in blocks."""
+        names = list(self.schema.names if columns is None else columns)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        part = ParquetPart(open_source(self.path))
+        try:
+            for batch in part.batches(names, self.size, self.groups):
+                yield Table(pa.Table.from_batches([cast(batch, schema)]), self.name)
+        finally:
+            part.close()
+            part.source.check_unchanged()
+
+
+def pieces_of(stream: Stream) -> list[Piece]:
+    """Cut a stream of Parquet files into pieces, in order.
+
+    Raises
+    ------
+    TableError
+        Naming a file that is no Parquet, or not where workers could read it.
+    """
+    found: list[Piece] = []
+    start = 0
+    for part in stream.parts:
+        if not isinstance(part, ParquetPart) or part.path is None:
+            raise TableError(f"{part.source.name}: a cluster reads Parquet files that are not compressed as a whole")
+        groups: list[int] = []
+        rows = 0
+        sizes = part.group_sizes
+        for group, n_rows in enumerate(sizes):
+            groups.append(group)
+            rows += n_rows
+            if rows >= ROWS_A_PIECE or group == len(sizes) - 1:
+                found.append(Piece(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes))
+                start += rows
+                groups, rows = [], 0
+    return found

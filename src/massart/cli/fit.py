@@ -100,7 +100,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="[ADDRESS]",
-            help="Let the workers of a Dask cluster read Parquet files: tcp://..., or of a local one.",
+            help="Let a Dask cluster read Parquet files: tcp://...; one on this machine by default.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,18 +61,18 @@ def cluster(address: str | None) -> Iterator[Any]:
         yield None
         return
     try:
-        from dask.distributed import Client, LocalCluster
+        distributed: Any = import_module("dask.distributed")
     except ImportError:
         raise ValueError("--dask needs Dask: install massart[dask]") from None
     if address == LOCAL:
         with (
-            LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=50) as workers,
-            Client(workers) as client,
+            distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=50) as workers,
+            distributed.Client(workers) as client,
         ):
             yield client
         return
     try:
-        client = Client(address, timeout=_SECONDS)
+        client = distributed.Client(address, timeout=_SECONDS)
     except (OSError, ValueError) as error:
         raise ValueError(f"--dask {address}: no Dask scheduler answers there ({error})") from None
     with client:

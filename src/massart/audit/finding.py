@@ -117,6 +117,7 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
         matrix = TermMatrix(_with_target(design, target), asked)
         design, matrix = _with_values(design, matrix)
     assert design.y is not None
+    assert isinstance(design.X, np.ndarray)
     question = Question(
         design.columns,
         plain_terms(plan.encoding),

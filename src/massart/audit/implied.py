@@ -16,7 +16,7 @@ from massart.agreement import Agreement
 from massart.agreement.decimals import LONG, count_decimals
 from massart.rows import FloatArray
 from massart.rules.formula import Formula
-from massart.rules.matrix import TermMatrix
+from massart.rules.matrix import Matrix
 from massart.table import Date, Encoding, date_texts
 
 _MOST_PLACES = 12
@@ -25,7 +25,7 @@ _FLOAT_DIGITS = 14
 _SMALLEST_SIZE = 1e-280
 
 
-def places_of(X: FloatArray | TermMatrix, formula: Formula, agreement: Agreement) -> int | None:
+def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:
     """Return the places after the point that the formula needs on these rows; None if there is no such number."""
     if agreement.places is not None:
         return agreement.places
@@ -40,7 +40,7 @@ def places_of(X: FloatArray | TermMatrix, formula: Formula, agreement: Agreement
     return places
 
 
-def implied_values(X: FloatArray | TermMatrix, formula: Formula, places: int | None) -> FloatArray:
+def implied_values(X: Matrix, formula: Formula, places: int | None) -> FloatArray:
     """Return what the formula gives for the rows, rounded where it is known to how many places."""
     values = formula.predict(X)
     return values if places is None else np.round(values, places) + 0.0  # no negative zero

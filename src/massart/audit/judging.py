@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -18,9 +18,11 @@ from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
 from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows.ahead import in_order
+from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
-from massart.rules.matrix import TermMatrix
+from massart.rules.matrix import Matrix, TermMatrix
 from massart.table import Encoding, Table, encode, free_name, replaced
 
 Writer: TypeAlias = Callable[[pa.Table], None]
@@ -105,7 +107,7 @@ class Judge:
         """The columns that tell which row it is."""
         return [*dict.fromkeys(name for name in (self.id_column, self.group_column) if name is not None)]
 
-    def terms(self, columns: Columns, X: FloatArray, formula: Formula) -> FloatArray | TermMatrix:
+    def terms(self, columns: Columns, X: FloatArray | Columnwise, formula: Formula) -> Matrix:
         """Return the values of the terms of a formula, given all columns and the plain ones as a matrix."""
         terms = [term.term for term in formula.terms if term.term is not None]
         return X if tuple(terms) == plain_terms(self.encoding) else TermMatrix(columns, terms)
@@ -125,15 +127,27 @@ class Judge:
         replaced.
         """
         totals = Totals.of_nothing(self)
-        for block in blocks:
-            numbers = np.arange(start, start + block.n_rows)
-            start += block.n_rows
-            judged = self._judged(replace(block, numbers=numbers))
-            totals += judged.totals(max(least, totals.worst.least))
-            if write_audit is not None:
-                write_audit(judged.rows())
-            if write_fixed is not None:
-                write_fixed(judged.fixed())
+
+        def numbered() -> Iterator[tuple[Table, float, NDArray[np.intp]]]:
+            number = start
+            for block in blocks:
+                numbers = np.arange(number, number + block.n_rows)
+                number += block.n_rows
+                # What the largest residuals are is known better the more blocks are done.
+                yield replace(block, numbers=numbers), max(least, totals.worst.least), totals.worst.examples
+
+        def judged(part: tuple[Table, float, NDArray[np.intp]]) -> tuple[Totals, pa.Table | None, pa.Table | None]:
+            block, known, examples = part
+            found = self._judged(block)
+            rows = None if write_audit is None else found.rows()
+            return found.totals(known, examples), rows, None if write_fixed is None else found.fixed()
+
+        for part, rows, fixed in in_order(judged, numbered()):
+            totals += part
+            if write_audit is not None and rows is not None:
+                write_audit(rows)
+            if write_fixed is not None and fixed is not None:
+                write_fixed(fixed)
         return totals
 
     def _judged(self, block: Table) -> _Judged:
@@ -173,15 +187,18 @@ class _Judged:
     block: Table
     kept: NDArray[np.intp]
     gaps: Any
-    X: FloatArray | TermMatrix
+    X: Matrix
     y: FloatArray
     marks: NDArray[np.uint8]
     wrong: BoolArray
     implied: FloatArray
     codes: NDArray[np.intp]
 
-    def totals(self, least: float) -> Totals:
-        """Return what these rows add to the totals; residuals smaller than `least` are not among the largest."""
+    def totals(self, least: float, examples: NDArray[np.intp]) -> Totals:
+        """Return what these rows add to the totals.
+
+        Residuals smaller than `least` are not among the largest, and of kinds that have `examples` none is needed.
+        """
         n_codes = len(self.judge.catalogue.kinds) + 1
         groups = {}
         if self.judge.group_column is not None:
@@ -193,7 +210,7 @@ class _Judged:
             np.bincount(self.codes, minlength=n_codes),
             groups,
             Counter(self.gaps),
-            self._worst(least),
+            self._worst(least, examples),
         )
 
     def _usage(self) -> NDArray[np.int64]:
@@ -204,13 +221,16 @@ class _Judged:
         for place in range(len(self.judge.formula.terms)):
             column = self.X[:, place]
             present = int(np.count_nonzero(column))
-            usage[place] = present, k if present == n else int(np.count_nonzero(column[agree]))
+            if 2 * present > n:  # of few zeros, those that agree are few, too
+                usage[place] = present, k if present == n else k - np.count_nonzero(agree[np.flatnonzero(column == 0)])
+            else:
+                usage[place] = present, np.count_nonzero(column[agree])
         return usage
 
-    def _worst(self, least: float) -> Worst:
+    def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
         index = np.flatnonzero(self.codes)
         sizes = np.abs(self.y[index] - self.implied[index])
-        return Worst.of(self.block, self.kept[index], sizes, self.codes[index], least)
+        return Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
 
     def rows(self) -> pa.Table:
         """Return the wrong rows as the audit has them."""
@@ -260,10 +280,18 @@ class Worst:
 
     @classmethod
     def of(
-        cls, block: Table, rows: NDArray[np.intp], sizes: FloatArray, codes: NDArray[np.intp], least: float
+        cls,
+        block: Table,
+        rows: NDArray[np.intp],
+        sizes: FloatArray,
+        codes: NDArray[np.intp],
+        least: float,
+        examples: NDArray[np.intp],
     ) -> Worst:
-        """Take the worst rows of a block: those larger than `least`."""
-        stay = _worst(sizes, codes, least)
+        """Take the worst rows of a block: those larger than `least`, and first ones of kinds without `examples`."""
+        stay = _worst(sizes, codes, least, examples)
+        if not len(stay):
+            return cls((), rows[:0], sizes[:0], codes[:0])
         assert isinstance(block.numbers, np.ndarray)
         return cls((block.arrow.take(pa.array(rows[stay])),), block.numbers[rows[stay]], sizes[stay], codes[stay])
 
@@ -278,6 +306,11 @@ class Worst:
         )
         return both.pruned() if len(both.numbers) > 2 * MOST_WORST else both
 
+    @property
+    def examples(self) -> NDArray[np.intp]:
+        """How many rows there are with each code of a kind."""
+        return np.bincount(self.codes)
+
     def pruned(self) -> Worst:
         """Return no more than are needed."""
         if not self.tables:
@@ -289,7 +322,9 @@ class Worst:
         return Worst((table,), self.numbers[stay], sizes, self.codes[stay], least)
 
 
-def _worst(sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0) -> NDArray[np.intp]:
+def _worst(
+    sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0, known: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
     """Return the places of the largest sizes above `least`, of equal ones the first, and the first of each kind."""
     chosen = sizes > least if least else np.ones(len(sizes), dtype=bool)
     if np.count_nonzero(chosen) > MOST_WORST:
@@ -297,7 +332,8 @@ def _worst(sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0) -> ND
         chosen = sizes > limit
         chosen[np.flatnonzero(sizes == limit)[: MOST_WORST - int(np.count_nonzero(chosen))]] = True
     for code in range(1, int(codes.max(initial=0)) + 1):
-        chosen[np.flatnonzero(codes == code)[:MOST_EXAMPLES]] = True
+        if known is None or code >= len(known) or known[code] < MOST_EXAMPLES:
+            chosen[np.flatnonzero(codes == code)[:MOST_EXAMPLES]] = True
     return np.flatnonzero(chosen)
 
 

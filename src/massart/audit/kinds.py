@@ -18,7 +18,7 @@ from massart.audit.coincidence import SURE, Explanation, WrongValues, select
 from massart.audit.explanations import Labels, Parts, WrongRows, explanations, recalled
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula, Summand
-from massart.rules.matrix import TermMatrix
+from massart.rules.matrix import Matrix
 
 UNEXPLAINED, LAST_PLACE, SECOND_RULE = "unexplained", "last place", "second rule"
 CONSTANT = "constant"
@@ -91,7 +91,7 @@ class Rule:
 
 
 def kinds_of(
-    X: FloatArray | TermMatrix,
+    X: Matrix,
     formula: Formula,
     agreement: Agreement,
     labels: Labels,
@@ -115,7 +115,7 @@ class Catalogue:
     kinds: tuple[Kind, ...]
 
     @classmethod
-    def of(cls, found: Kinds, X: FloatArray | TermMatrix, rule: Rule, labels: Labels) -> Catalogue:
+    def of(cls, found: Kinds, X: Matrix, rule: Rule, labels: Labels) -> Catalogue:
         """Take the kinds that hardly a row has by chance: of the rows each allows, nearly all were given it."""
         named = [kind for kind in found.kinds if kind.explains]
         ways = cls(tuple(named))._ways(X, rule, labels, None)
@@ -141,9 +141,7 @@ class Catalogue:
         """Return one without kinds."""
         return cls(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
 
-    def codes(
-        self, X: FloatArray | TermMatrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None = None
-    ) -> NDArray[np.intp]:
+    def codes(self, X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
         """Return the kind of each row: 0 if it agrees, k for the k-th of `kinds`."""
         codes = np.zeros(len(labels.wrong), dtype=np.intp)
         wrong = np.flatnonzero(labels.wrong)
@@ -171,9 +169,7 @@ class Catalogue:
         )
         return Kinds(renamed[codes], tuple(kinds))
 
-    def _ways(
-        self, X: FloatArray | TermMatrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None
-    ) -> dict[str, Explanation]:
+    def _ways(self, X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None) -> dict[str, Explanation]:
         parts = parts_of(X, rule.formula)
         labels = with_widths(parts, rule, labels)
         rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
@@ -191,7 +187,7 @@ def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:
     return replace(labels, half_widths=widths, unit=rule.agreement.unit)
 
 
-def parts_of(X: FloatArray | TermMatrix, formula: Formula) -> Parts:
+def parts_of(X: Matrix, formula: Formula) -> Parts:
     """Return what the formula adds up: the levels of a category are one part, since a row has one of them."""
     coef = formula.coef
     names = [_part(summand) for summand in formula.all_terms]

@@ -55,7 +55,7 @@ class Here:
     ) -> Totals:
         """Read it once more, and judge all rows."""
         # The fixed table has all columns; otherwise those that are read are enough.
-        blocks = ahead(stream.blocks(None if write_fixed else judge.columns, request.callback))
+        blocks = stream.blocks(None if write_fixed else judge.columns, request.callback)
         return judge.totals(blocks, write_audit=write_audit, write_fixed=write_fixed)
 
 

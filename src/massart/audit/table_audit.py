@@ -22,7 +22,7 @@ from massart.certificate import Certificate, Verdict
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
-from massart.rules.matrix import TermMatrix
+from massart.rules.matrix import Matrix
 from massart.table import (
     Design,
     Plan,
@@ -69,7 +69,7 @@ class Audit:
     table: Table
     plan: Plan
     design: Design
-    X: FloatArray | TermMatrix
+    X: Matrix
     formula: Formula
     certificate: Certificate
     agree: BoolArray

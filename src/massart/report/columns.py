@@ -163,7 +163,7 @@ def write(value: float, places: int | None = None, grouped: bool = True, digits:
 
 def compress(data: bytes) -> str:
     """Return data as text for a page; the same data give the same text."""
-    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
 
 
 def _numbers(entries: Entries) -> FloatArray | None:

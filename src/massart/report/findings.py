@@ -178,7 +178,7 @@ def called_wrong(certificate: Certificate, agree: BoolArray, last_place: BoolArr
 
 def usage_of(X: Any, agree: BoolArray, *, constant: bool) -> tuple[Usage, ...]:
     """Return how many rows use each coefficient; X may be sparse, or made when it is read."""
-    if isinstance(X, np.ndarray) or not hasattr(X, "terms"):
+    if isinstance(X, np.ndarray) or not hasattr(X, "made_when_read"):
         used = X != 0
         counts = np.asarray(used.sum(axis=0)).ravel(), np.asarray(used[agree].sum(axis=0)).ravel()
         found = [Usage(int(n), int(k)) for n, k in zip(*counts, strict=True)]

@@ -1,13 +1,18 @@
-"""Read the next block while this one is worked on."""
+"""Blocks by threads: the next one is read while this one is worked on, or several are worked on at a time."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _END = object()
 
@@ -50,3 +55,34 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
 class _Failed:
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+
+def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield the results of a function on items, in their order, computed by threads a few items ahead.
+
+    Items are taken in the caller's thread. The function must let go of the interpreter, as Arrow's parsers and numpy's
+    loops do.
+    """
+    items = iter(items)
+    first = list(islice(items, 2))
+    if len(first) < 2:  # a small table needs no threads
+        yield from map(function, first)
+        return
+    workers = _n_cores()
+    ahead: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in chain(first, items):
+                ahead.append(pool.submit(function, item))
+                if len(ahead) > workers:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def _n_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

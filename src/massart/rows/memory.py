@@ -110,7 +110,7 @@ class ArrayRows:
         if self._elsewhere:
             self._X = X.detach() if hasattr(X, "detach") else X
         else:
-            self._X = X if isinstance(X, np.ndarray) or hasattr(X, "terms") else _sparse_rows(X)
+            self._X = X if isinstance(X, np.ndarray) or hasattr(X, "made_when_read") else _sparse_rows(X)
         if self._X.ndim != 2 or 0 in self._X.shape:
             raise ValueError(f"X must have at least one row and one column, got shape {tuple(self._X.shape)}")
         if self._elsewhere:

@@ -19,7 +19,7 @@ from massart.certificate import Certificate, Verdict
 from massart.certificate.words import INTERCEPT
 from massart.link import Link
 from massart.rows import FloatArray
-from massart.rules.matrix import TermMatrix
+from massart.rules.matrix import Matrix
 from massart.rules.terms import CONDITIONS, Term, quoted
 
 SHOWN_DIGITS = 10
@@ -153,7 +153,7 @@ class Formula:
             return " (when positive, else 0)"
         return f" (clipped to {' and '.join(f'{word} {value:g}' for word, value in self._limits())})"
 
-    def predict(self, X: FloatArray | TermMatrix) -> FloatArray:
+    def predict(self, X: Matrix) -> FloatArray:
         """Return what it gives for rows whose columns are the terms."""
         constant = 0.0 if self.intercept is None else self.intercept.coef
         return self.link(np.asarray(X @ np.array([term.coef for term in self.terms])) + constant)

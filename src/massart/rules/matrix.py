@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from massart.rows import BoolArray, FloatArray, row_blocks
+from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.terms import Term, TermError
 
@@ -24,6 +25,7 @@ class TermMatrix:
 
     ndim = 2
     dtype = np.dtype(np.float64)
+    made_when_read = True
 
     def __init__(self, columns: Columns, terms: Sequence[Term]) -> None:
         self.terms = tuple(terms)
@@ -85,3 +87,7 @@ class TermMatrix:
                 row = int(np.argmin(finite))
                 what = "is infinite" if np.isinf(values[row]) else "has no value"
                 raise TermError(f"the term {term} {what} in row {row + 1:,} of those that are judged")
+
+
+Matrix: TypeAlias = FloatArray | Columnwise | TermMatrix
+"""The values of terms: an array, the columns of a table where they are, or terms that are made when they are read."""

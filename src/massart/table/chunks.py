@@ -8,15 +8,10 @@ end outside of them.
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.table.text import Text
@@ -28,9 +23,6 @@ Chunk = bytes | memoryview
 
 _MARK = b"\xef\xbb\xbf"
 _QUOTE = ord('"')
-
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 
 class LongRow(Exception):
@@ -123,28 +115,3 @@ class _Quoted:
         """Return the quoted part that a place lies in, if any."""
         k = int(np.searchsorted(self.opens, place)) - 1
         return (int(self.opens[k]), int(self.ends[k])) if k >= 0 and place < self.ends[k] else None
-
-
-def in_order(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
-    """Yield the results of a function on items, in their order, computed by threads a few items ahead.
-
-    Items are taken in the caller's thread. The function must let go of the interpreter, as Arrow's parsers do.
-    """
-    items = iter(items)
-    first = list(islice(items, 2))
-    if len(first) < 2:  # a small table needs no threads
-        yield from map(function, first)
-        return
-    workers = int(pa.cpu_count())
-    ahead: deque[Future[_Result]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for item in chain(first, items):
-                ahead.append(pool.submit(function, item))
-                if len(ahead) > workers:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from massart.progress import Callback
-from massart.table.chunks import CHUNK_BYTES, Chunk, LongRow, chunks_of, first_row_end, in_order
+from massart.rows.ahead import in_order
+from massart.table.chunks import CHUNK_BYTES, Chunk, LongRow, chunks_of, first_row_end
 from massart.table.dialect import sniff
 from massart.table.errors import TableError
 from massart.table.faults import find_fault, open_quote

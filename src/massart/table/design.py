@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
+from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.columns import Levels as Coded
 from massart.table.dates import days_of, is_date, read_dates
@@ -39,7 +40,7 @@ class Design:
     Attributes
     ----------
     X : (n, d) array
-        In Fortran order.
+        In Fortran order; of a part of a table, it may be a matrix whose columns lie where Arrow has them.
     y : (n,) array or None
     columns : Columns
         The same rows as terms see them; numbers that are columns of X lie there.
@@ -53,7 +54,7 @@ class Design:
         Units that were assumed.
     """
 
-    X: FloatArray
+    X: FloatArray | Columnwise
     y: FloatArray | None
     columns: Columns
     kept: NDArray[np.intp]
@@ -89,6 +90,8 @@ def encode(
         For columns that are not there or do not hold what the encoding says, numbers that float64 does not hold, and if
         no row is left.
     """
+    if is_part and with_target and (views := _views(table, encoding)) is not None:
+        return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
     n, d = table.n_rows, len(encoding.terms)
     entries = [*encoding.inputs, *([encoding.target] if with_target else [])]
     complete = not is_part and not any(table.column(entry.column).null_count for entry in entries)
@@ -131,6 +134,22 @@ def encode(
     dates = {name: values[kept] for name, values in dates.items()}
     seen = _columns(encoding, X, codes, dates)
     return Design(X, None if y is None else y[kept], seen, kept, n, gaps.counts(), tuple(gaps.remarks))
+
+
+def _views(table: Table, encoding: Encoding) -> tuple[Columnwise, FloatArray, Columns] | None:
+    """Return the numbers of a table where they are, if all of them are floats and none is missing."""
+    found: dict[str, FloatArray] = {}
+    for entry in (*encoding.inputs, encoding.target):
+        column = table.column(entry.column)
+        if not isinstance(entry, Number) or column.type != pa.float64() or column.null_count or not len(column):
+            return None
+        parts = [view(chunk) for chunk in column.chunks]
+        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if not np.isfinite(values.sum()):
+            return None
+        found[entry.column] = values
+    y = found.pop(encoding.target.column)
+    return Columnwise([*found.values()]), y, Columns(found)
 
 
 def _columns(

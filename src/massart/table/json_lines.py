@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.json
 
 from massart.progress import Callback
-from massart.table.chunks import Chunk, LongRow, chunks_of, in_order
+from massart.rows.ahead import in_order
+from massart.table.chunks import Chunk, LongRow, chunks_of
 from massart.table.delimited import Widened, joined, may_have_lost
 from massart.table.errors import TableError, quote
 from massart.table.numbers import LARGEST_EXACT

@@ -32,7 +32,11 @@ class Mark:
     column: int = 0
 
     def __call__(self, block: Block) -> Marks:
-        """Return the marks of the rows of a block.
+        """Return the marks of the rows of a block."""
+        return self.of(self.compared(block), block.y[:, self.column])
+
+    def compared(self, block: Block) -> Verified:
+        """Compare the rows of a block with the formula.
 
         The size of a row is at least ``|y| + |w.x|``, and at most what the largest number of the block allows: that
         decides nearly all rows. For those with something that t decides, the definition does.
@@ -68,7 +72,7 @@ class Mark:
                 products[unclear], terms, y[unclear], close.__getitem__, self.coef, self.agreement, self.link
             )
             residuals[unclear], widths[unclear], agree[unclear] = told.residuals, told.half_widths, told.agree
-        return self.of(rows, y)
+        return rows
 
     def of(self, rows: Verified, y: FloatArray) -> Marks:
         """Return the marks of rows that were compared with the formula."""

@@ -42,7 +42,11 @@ def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:
 
 def implied_values(X: Matrix, formula: Formula, places: int | None) -> FloatArray:
     """Return what the formula gives for the rows, rounded where it is known to how many places."""
-    values = formula.predict(X)
+    return rounded(formula.predict(X), places)
+
+
+def rounded(values: FloatArray, places: int | None) -> FloatArray:
+    """Return values to so many places, if there is such a number."""
     return values if places is None else np.round(values, places) + 0.0  # no negative zero
 
 

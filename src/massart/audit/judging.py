@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import Labels
 from massart.audit.finding import plain_terms
-from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.implied import places_of, residuals, rounded
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
-from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows import ArrayRows, Block, BoolArray, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
@@ -28,8 +28,8 @@ from massart.table import Encoding, Table, encode, free_name, replaced
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""
 
-MOST_WORST = 100_000
-"""Wrong rows that are kept, those with the largest residuals: as many as a report carries."""
+MOST_WORST = 25_000
+"""Wrong rows that are kept, those with the largest residuals: what a report shows of a large file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,21 +162,33 @@ class Judge:
             return _Judged(self, block, design.kept, design.gaps, X, y, np.zeros(0, np.uint8), nothing, zeros, codes)
         rows = ArrayRows(X, y, intercept=formula.intercept is not None)
         try:
-            marks = rows.map(Mark(formula.coef, self.agreement, formula.link)).to_numpy()
+            compared = rows.map(_Compare(Mark(formula.coef, self.agreement, formula.link))).to_numpy()
         except FloatingPointError:
             raise ValueError(rows.fault()) from None
+        marks = compared["marks"]
         if not self.is_rule:
             codes = np.zeros(n, dtype=np.intp)
             return _Judged(self, block, design.kept, design.gaps, X, y, marks, nothing, zeros, codes)
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
         wrong, implied = ~agree & ~last_place, zeros
-        if self.catalogue.explains:  # a row may have its neighbour's value
-            implied = implied_values(X, formula, self.places)
-        else:
-            index = np.flatnonzero(~agree)
-            implied[index] = implied_values(X[index], formula, self.places)
+        # A row may have its neighbour's value; if not, nobody asks what right rows imply.
+        index = slice(None) if self.catalogue.explains else np.flatnonzero(~agree)
+        implied[index] = rounded(formula.link(compared["products"][index]), self.places)
         codes = self.catalogue.codes(X, Rule(formula, self.agreement), Labels(y, implied, wrong, last_place))
         return _Judged(self, block, design.kept, design.gaps, X, y, marks, wrong, implied, codes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compare:
+    """Marks and products of the rows of a block, in one read."""
+
+    mark: Mark
+
+    def __call__(self, block: Block) -> NDArray[Any]:
+        rows = self.mark.compared(block)
+        found = np.empty(len(block), dtype=[("products", np.float64), ("marks", np.uint8)])
+        found["products"], found["marks"] = rows.products, self.mark.of(rows, block.y[:, 0])
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -297,6 +309,8 @@ class Worst:
 
     def __add__(self, other: Worst) -> Worst:
         """Return the worst of both; the rows of `other` come later."""
+        if not other.tables:
+            return self
         both = Worst(
             (*self.tables, *other.tables),
             np.concatenate([self.numbers, other.numbers]),

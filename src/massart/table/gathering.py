@@ -21,6 +21,7 @@ from massart.rows import BoolArray
 from massart.rows.sampling import Draw, Reservoir
 from massart.table.levels import is_text, levels_of
 from massart.table.table import Table
+from massart.table.views import view
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 """Rows drawn at random, and rare rows at most: together no more than judge a formula."""
@@ -159,7 +160,7 @@ def _has_gaps(column: pa.ChunkedArray) -> bool:
     """Tell whether a column lacks values, or holds text, in which these may be spelled out."""
     if column.null_count or is_text(column.type):
         return True
-    return bool(pc.any(pc.is_nan(column)).as_py())
+    return any(bool(np.isnan(np.asarray(view(chunk)).sum())) for chunk in column.chunks)  # NaN, or infinities
 
 
 @dataclass

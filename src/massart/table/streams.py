@@ -24,7 +24,7 @@ from massart.table.reading import in_plain_words, kind_of, open_text
 from massart.table.sources import Format, Source, open_source
 from massart.table.table import Table, require_column
 
-_LARGEST_BLOCK = 1 << 23  # 1 << 25 took 1.4 times the processor time: benchmarks/bench_streams.py, Parquet
+_LARGEST_BLOCK = 1 << 25  # judging is quicker than in smaller ones, and four of them are under way at most
 _COPIES = 3  # what a table in memory and its numbers take at most: benchmarks/bench_fit.py
 _LEAST_MEMORY = 1 << 29
 _MOST_HELD = 1 << 27  # of parsed text; a file is read nearly as fast
@@ -271,7 +271,7 @@ def _gathered(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[pa.
             piece = batch.slice(start, n_rows)
             gathered.append(piece)
             total += piece.nbytes
-            if total >= size:
+            if 2 * total > size:  # another piece would be too much, and columns in one piece are not copied
                 yield gathered
                 gathered, total = [], 0
     if gathered:

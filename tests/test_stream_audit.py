@@ -21,7 +21,7 @@ from massart.audit.judging import Judge
 from massart.cli.app import run
 from massart.cli.inputs import size_of
 from massart.rows.ahead import ahead
-from massart.table import TableError, gather, join, stream_table
+from massart.table import TableError, gather, gather_some, join, stream_table
 from massart.table.frames import table_of
 
 SMALL = 150_000
@@ -267,6 +267,54 @@ def test_what_judges_a_block_travels_light():
     assert one.tally.sum() > 400
     np.testing.assert_array_equal(one.tally, other.tally)
     np.testing.assert_array_equal(one.kinds, other.kinds)
+
+
+def floats(n, **others):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((n, 3)), 3)
+    y = np.where(rng.random(n) < 0.3, rng.standard_normal(n), X @ [1.5, -2.0, 0.25] + 4)
+    return pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], **others, "y": y})
+
+
+def gathered_of_some(table, folder, monkeypatch):
+    monkeypatch.setattr("massart.table.pieces.ROWS_A_PIECE", 1_000)
+    path = folder / "t.parquet"
+    pa.parquet.write_table(table, path, row_group_size=500)
+    with stream_table(path, max_memory=SMALL) as stream:
+        return gather_some(stream, seed=0), path
+
+
+def test_some_pieces_of_numbers_tell_of_all(tmp_path, monkeypatch):
+    table = floats(30_000)
+    found, path = gathered_of_some(table, tmp_path, monkeypatch)
+    assert found is not None
+    assert found.n_total == 30_000
+    assert found.gappy == {"a", "b", "c", "y"}
+    assert len(np.unique(found.numbers // 1_000)) == 6
+    assert found.table.arrow.equals(table.take(pa.array(found.numbers)))
+    known = audit_table(table_of(table), "y", terms="columns")
+    audit = audit_table(path, "y", terms="columns", max_memory=SMALL)
+    assert audit.whole is not None
+    assert audit.is_certain
+    assert (audit.formula.text(), audit.n_wrong, audit.n_judged) == (known.formula.text(), known.n_wrong, 30_000)
+
+
+@pytest.mark.parametrize("what", ["rare", "constant", "gaps", "text"])
+def test_some_pieces_do_not_tell_what_is_rare(what, tmp_path, monkeypatch):
+    n = 30_000
+    charge = np.zeros(n)
+    charge[[5, 11_111, 29_999]] = 2.0
+    columns = {
+        "rare": charge,
+        "constant": np.ones(n),
+        "gaps": pa.array([None if k == 17_000 else 1.0 * k for k in range(n)]),
+        "text": pa.array(["x", "y"] * (n // 2)),
+    }
+    found, path = gathered_of_some(floats(n, other=columns[what]), tmp_path, monkeypatch)
+    assert found is None
+    if what == "rare":
+        with stream_table(path, max_memory=SMALL) as stream:
+            assert {5, 11_111, 29_999} <= set(gather(stream.blocks(), seed=0).numbers.tolist())
 
 
 # --- the command line ---

@@ -24,7 +24,7 @@ from massart.audit.whole import Whole
 from massart.certificate import Certificate, Verdict
 from massart.rows import ArrayRows
 from massart.rows.ahead import ahead
-from massart.table import Gathered, Stream, encode, gather, left_out, table_writer
+from massart.table import Gathered, Stream, encode, gather, gather_some, left_out, table_writer
 
 
 class _Different(Exception):
@@ -47,8 +47,9 @@ class Here:
     """Both reads are done in this process, while the next block is read."""
 
     def gather(self, stream: Stream, request: Request) -> Gathered:
-        """Read it once, for the rows to look at closely."""
-        return gather(ahead(stream.blocks(callback=request.callback)), request.seed)
+        """Read it once, or as much of it as is needed, for the rows to look at closely."""
+        found = gather_some(stream, request.seed)
+        return found or gather(ahead(stream.blocks(callback=request.callback)), request.seed)
 
     def totals(
         self, stream: Stream, judge: Judge, request: Request, write_audit: Writer | None, write_fixed: Writer | None

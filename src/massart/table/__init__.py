@@ -14,7 +14,7 @@ from massart.table.encoding import Category, Date, Encoding, Flag, Number
 from massart.table.frames import table_of
 from massart.table.gathering import Gathered, gather, join
 from massart.table.grouping import groups_of, precision_of_columns
-from massart.table.pieces import Piece, pieces_of
+from massart.table.pieces import Piece, gather_some, pieces_of
 from massart.table.plan import Plan, make_plan
 from massart.table.reading import read_table
 from massart.table.streams import Stream, default_memory, stream_table
@@ -43,6 +43,7 @@ __all__ = [
     "encode",
     "free_name",
     "gather",
+    "gather_some",
     "groups_of",
     "left_out",
     "join",

@@ -45,6 +45,8 @@ class Gathered:
         Rows of the stream.
     gappy : frozenset of str
         Columns that have cells without a value, or may have.
+    varied : bool
+        Whether every column has many rows that differ from its first value: then nothing is rare.
     """
 
     table: Table
@@ -52,6 +54,7 @@ class Gathered:
     drawn: BoolArray
     n_total: int
     gappy: frozenset[str]
+    varied: bool = False
 
     def take(self, places: NDArray[np.intp]) -> Gathered:
         """Return some of the rows."""
@@ -81,6 +84,8 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0) -> Gathered:
     for block in blocks:
         arrow = block.arrow
         first = first or block
+        if block.numbers is not None and len(block.numbers):
+            start = int(block.numbers[0])
         drawn.add(arrow, start, reservoir.offer(start, block.n_rows))
         if reservoir.is_crowded:
             drawn.keep(reservoir.prune())
@@ -109,6 +114,7 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0) -> Gathered:
         at_random,
         start - begin,
         frozenset(gappy),
+        all(watch.is_varied for watch in columns.values()),
     )
     return found.take(_enough(found, draw))
 
@@ -192,6 +198,11 @@ class _Watch:
         self.counts: dict[str, int] = {}
         self.kept: list[NDArray[np.intp]] = []
         self._many, self._left, self._usual = False, ROWS_A_LEVEL, None
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether many rows differ from the first one."""
+        return not self._left
 
     def rows(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
         """Return the rows of a block of the column to keep."""

@@ -159,7 +159,9 @@ class ParquetPart(_FilePart):
             self._names = file.schema_arrow.names
             self.schema = self._named(file.schema_arrow)
             self.n_rows = int(file.metadata.num_rows)
-            self.group_sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+            groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
+            self.group_sizes = [group.num_rows for group in groups]
+            self.is_full = all(_is_full(group) for group in groups)
 
     @property
     def path(self) -> str | None:
@@ -193,6 +195,12 @@ class ParquetPart(_FilePart):
                     for batch in file.iter_batches(n_rows, row_groups=[group], columns=raw, use_threads=True):
                         batch.validate(full=True)
                         yield batch.select(raw).rename_columns(list(columns))
+
+
+def _is_full(group: pa.parquet.RowGroupMetaData) -> bool:
+    """Tell whether the statistics of a row group say that no value is missing."""
+    columns = (group.column(k).statistics for k in range(group.num_columns))
+    return all(known is not None and known.has_null_count and not known.null_count for known in columns)
 
 
 class ArrowPart(_FilePart):

@@ -18,7 +18,7 @@ import massart.rows.stream
 from massart.agreement import AGREES, Agreement, Level, Mark, tally, tally_of
 from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows, Block, StreamRows, rows_of, to_numpy, total_of
+from massart.rows import ArrayRows, Block, StreamRows, Uses, rows_of, to_numpy, total_of
 
 
 def in_memory(X, y, weights=None, intercept=False):
@@ -294,6 +294,33 @@ def test_a_large_table_is_sampled_alike(kind, monkeypatch):
     assert_array_equal(found.coef[:, 0], w)
     assert_array_equal(found.agree[:, 0], ~wrong)
     assert found.certificates[0].n_rows == 2000
+
+
+def test_rows_that_a_rare_column_rests_on_are_looked_for(kind, monkeypatch):
+    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
+    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)
+    X, y, w, wrong = table(n=6000)
+    rare = np.zeros(6000)
+    rare[np.random.default_rng(5).choice(6000, 30, replace=False)] = 1
+    X, y, w = np.column_stack([X, rare]), y + 40 * rare, np.insert(w, 4, 40.0)
+    rows = kind(X, y, None, True)
+    used = rows.map(Uses((4,))).to_numpy()
+    assert_array_equal(used, rare)
+    found = recover(rows, rng=np.random.default_rng(0))
+    assert_array_equal(found.coef[:, 0], w)
+    assert_array_equal(found.agree[:, 0], ~wrong)
+    assert found.certificates[0].verdict.stands
+
+
+def test_samples_are_joined_in_order():
+    X, y, _, _ = table()
+    weights = weights_of(len(y))
+    rows = in_memory(X, y, weights, True)
+    both = rows.take(np.array([3, 5, 9])).joined(rows.take(np.array([9, 1, 5, 600])))
+    expected = rows.take(np.array([1, 3, 5, 9, 600]))
+    assert_array_equal(both.index, expected.index)
+    assert_array_equal(both.X, expected.X)
+    assert_array_equal(both.weights, expected.weights)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

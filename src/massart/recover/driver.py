@@ -32,7 +32,7 @@ from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
-from massart.rows import BoolArray, FloatArray, Rows, Sample, Values
+from massart.rows import BoolArray, FloatArray, Rows, Sample, Uses, Values, total_of
 from massart.search import reweighted
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
@@ -42,6 +42,10 @@ link clips, since about half of the rows tell no more than a side."""
 JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN, JUDGING_NUMBERS = 40_000, 1_400, 20_000_000
 """Rows that judge a formula, if there are so many: fixed beforehand by the number of columns. And how many numbers they
 have at most."""
+
+RARE_ROWS, MOST_RARE_ROWS = 64, 20_000
+"""Of a column that fewer of the rows that judge have, other than zero, so many more are looked for in the whole table;
+and how many at most for all such columns."""
 
 MOST_REPEATED = 20_000
 """Rows that whole weights may make."""
@@ -276,7 +280,7 @@ class _Driver:
         d = rows.n_columns
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
         size = min(size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
-        judging = rows.sample(size, options.rng)
+        judging = self._with_rare_rows(rows.sample(size, options.rng))
         repeated = judging.weights is not None and _is_whole(judging.weights)
         if repeated:  # as if the table had each row so often, but for what is independent
             times = np.asarray(judging.weights, dtype=np.intp)
@@ -321,10 +325,30 @@ class _Driver:
             noisy = find_noisy(sample, answer.coef, agreement, self.link, self.options, forced=inliers == "noisy")
         return answer if noisy is None else self._noisy(j, noisy)
 
+    def _with_rare_rows(self, judging: Sample) -> Sample:
+        """Return rows that judge, and more of those that some columns rest on: a choice by X alone."""
+        self.rare = np.empty(0, dtype=np.intp)
+        if len(judging.index) >= self.rows.n_rows:
+            return judging
+        columns = judging.X[:, :-1] if (judging.X[:, -1] == 1).all() else judging.X
+        thin = np.flatnonzero(np.count_nonzero(columns, axis=0) < RARE_ROWS)
+        if not len(thin):
+            return judging
+        uses = self.rows.map(Uses(tuple(thin.tolist())))
+        if not total_of(uses, self.rows.n_rows):
+            return judging
+        rare = self.rows.sample(min(RARE_ROWS * len(thin), MOST_RARE_ROWS), self.options.rng, uses)
+        self.rare = rare.index
+        return judging.joined(rare)
+
     def _some(self, rows: Sample, most: int) -> Sample:
-        """Return the rows, or so many of them at random."""
+        """Return the rows, or so many of them at random beside the rare ones."""
         n = len(rows.index)
-        return rows if n <= most else rows.take(np.sort(self.options.rng.choice(n, most, replace=False)))
+        if n <= most:
+            return rows
+        chosen = np.isin(rows.index, self.rare)
+        chosen[self.options.rng.choice(n, most, replace=False)] = True
+        return rows.take(np.flatnonzero(chosen))
 
     def _is_exact(self, certificate: Certificate) -> bool:
         """Tell whether noise need not be considered: a majority agrees, and not for want of a rule."""

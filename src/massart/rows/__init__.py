@@ -12,7 +12,7 @@ from massart.rows.arrays import (
     precision_of,
     row_blocks,
 )
-from massart.rows.block import Block, Sample
+from massart.rows.block import Block, Sample, Uses
 from massart.rows.memory import ArrayRows, ArrayValues, rows_of
 from massart.rows.namespace import is_elsewhere, like, matrix_of, namespace_of, to_numpy
 from massart.rows.rows import Kernel, Rows, Values, total_of
@@ -29,6 +29,7 @@ __all__ = [
     "Rows",
     "Sample",
     "StreamRows",
+    "Uses",
     "Values",
     "block_rows",
     "check_labels",

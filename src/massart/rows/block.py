@@ -77,6 +77,23 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Uses:
+    """Which rows have a number other than zero in some of the columns: a kernel for :meth:`massart.rows.Rows.map`."""
+
+    columns: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Any:
+        """Return 1 for such rows, and 0 for others."""
+        if is_elsewhere(block.rows):
+            xp = namespace_of(block.rows)
+            some = xp.take(block.rows, like(np.array(self.columns), block.rows), axis=1)
+            return xp.astype(xp.any(some != 0, axis=1), xp.float64)
+        some = block.rows[:, list(self.columns)]
+        used = some != 0 if isinstance(some, np.ndarray) else (some != 0).toarray()
+        return np.asarray(used.any(axis=1), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A few rows in memory.
 
@@ -108,6 +125,18 @@ class Sample:
         """Return some of the rows, by a mask or by numbers."""
         weights = None if self.weights is None else self.weights[chosen]
         return Sample(self.X[chosen], self.y[chosen], weights, self.index[chosen])
+
+    def joined(self, other: Sample) -> Sample:
+        """Return these rows and those of another sample that are not among them, in the order of the table."""
+        new = other.take(~np.isin(other.index, self.index))
+        weights = None if self.weights is None else np.concatenate([self.weights, new.counts])
+        both = Sample(
+            np.concatenate([self.X, new.X]),
+            np.concatenate([self.y, new.y]),
+            weights,
+            np.concatenate([self.index, new.index]),
+        )
+        return both.take(np.argsort(both.index, kind="stable"))
 
     def in_canonical_order(self, *, labels: bool = True) -> Sample:
         """Return the rows in an order that their own numbers decide, so that answers do not depend on that of a table.

@@ -17,12 +17,7 @@ from massart.noise import MassartNoise, cauchy, elliptical_cauchy, flip, gaussia
 from massart.pac import (
     OutlierStatus,
     PACStatus,
-    dunagan_vempala_bound,
     learn_pac,
-    linear_sample_size,
-    outlier_sample_size,
-    pac_sample_size,
-    relu_sample_size,
     remove_outliers,
 )
 from massart.pac.coverage import largest_share_outside, most_wrong
@@ -150,34 +145,12 @@ def test_fewer_rows_than_columns_span_what_they_span():
     assert removal.ratio == pytest.approx(3)
 
 
-def test_a_beta_that_is_asked_for():
-    X = cauchy(300, 3, np.random.default_rng(0))
-    smallest = remove_outliers(X, alpha=0.1)
-    loose = remove_outliers(X, alpha=0.1, beta=2 * smallest.ratio)
-    assert loose.ratio <= 2 * smallest.ratio
-    assert loose.inside.sum() > smallest.inside.sum()
-    assert loose.status is OutlierStatus.REMOVED
-    assert remove_outliers(X, alpha=0.1, beta=300).status is OutlierStatus.WHOLE
-    short = remove_outliers(X, alpha=0.1, beta=0.5 * smallest.ratio)
-    assert short.status is OutlierStatus.ABOVE_BETA
-    assert_array_equal(short.inside, smallest.inside)
-    assert short.lower_bound > 0.5 * smallest.ratio
-
-
-def test_integers_are_free_of_outliers_at_the_bound_of_theory():
-    for seed in range(5):
-        X = integers(400, 5, np.random.default_rng(seed), largest=1000)
-        removal = remove_outliers(X, alpha=0.1, beta=dunagan_vempala_bound(5, 11, 0.1))
-        assert removal.status is not OutlierStatus.ABOVE_BETA
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"alpha": 0.0}, "alpha must be between 0 and 1, got 0.0"),
         ({"alpha": 1.0}, "alpha must be between 0 and 1"),
         ({"alpha": np.nan}, "alpha must be between 0 and 1"),
-        ({"alpha": 0.1, "beta": 0.0}, "beta must be positive"),
         ({"alpha": 0.1, "tol": 2.0}, "tol must be between 0 and 1"),
         ({"alpha": 0.1, "sample_weight": [1.0]}, "sample_weight must have shape"),
     ],
@@ -327,38 +300,3 @@ def test_bad_arguments_of_the_learner(arguments, message):
     good = {"X": np.ones((4, 2)), "y": np.ones(4), "epsilon": 0.1, "rng": np.random.default_rng(0)}
     with pytest.raises(ValueError, match=message):
         learn_pac(**(good | arguments))
-
-
-# Sample sizes
-
-
-def test_sample_sizes_are_the_formulas_of_the_theorems():
-    assert linear_sample_size(10, 0.25, 0.5) == 10**3 / (0.5 * 0.5**2)
-    assert relu_sample_size(10, 0.25, 0.5, 0.25) == 10**3 / (0.5 * 0.25**2 * 0.5**2)
-    assert pac_sample_size(4, 8, 0.5, 0.25) == 4**4 * 8**3 / (0.5**3 * 0.5**2)
-    assert outlier_sample_size(4, 8, 0.5) == 4**2 * 8 / 0.5
-    growth = 10**3 / 0.25
-    assert linear_sample_size(10, 0.25, constant=3, log_power=2) == np.ceil(3 * growth * np.log(growth) ** 2)
-    assert dunagan_vempala_bound(4, 8, 0.5, constant=2) == pytest.approx(2 * 8 * (8 + np.log(8)))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: linear_sample_size(0, 0.1), "d must be at least 1"),
-        (lambda: linear_sample_size(2, 0.5), "eta must be at least 0 and below 1/2"),
-        (lambda: linear_sample_size(2, 0.1, 0.0), "rho must be above 0"),
-        (lambda: linear_sample_size(2, 0.1, constant=0), "constant must be positive"),
-        (lambda: linear_sample_size(2, 0.1, log_power=-1), "log_power must be"),
-        (lambda: relu_sample_size(2, 0.1, half_space=2), "half_space must be above 0 and at most 1"),
-        (lambda: pac_sample_size(2, 0, 0.1, 0.1), "bits must be positive"),
-        (lambda: pac_sample_size(2, 8, 0.0, 0.1), "epsilon must be above 0"),
-        (lambda: outlier_sample_size(2, 8, 1.5), "alpha must be above 0 and at most 1"),
-        (lambda: dunagan_vempala_bound(0, 8, 0.5), "d must be at least 1"),
-        (lambda: dunagan_vempala_bound(2, 8, 1.0), "alpha must be between 0 and 1"),
-        (lambda: dunagan_vempala_bound(2, 0, 0.5), "bits and constant must be positive"),
-    ],
-)
-def test_bad_arguments_of_sample_sizes(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,8 +1,7 @@
-"""PAC learning without any assumption on the rows: outlier removal, the learner, and sample sizes (Appendix B)."""
+"""PAC learning without any assumption on the rows: outlier removal and the learner (Appendix B)."""
 
 from massart.pac.learner import PACFormula, PACPiece, PACStatus, learn_pac
-from massart.pac.outliers import OutlierRemoval, OutlierStatus, dunagan_vempala_bound, remove_outliers
-from massart.pac.sizes import linear_sample_size, outlier_sample_size, pac_sample_size, relu_sample_size
+from massart.pac.outliers import OutlierRemoval, OutlierStatus, remove_outliers
 
 __all__ = [
     "OutlierRemoval",
@@ -10,11 +9,6 @@ __all__ = [
     "PACFormula",
     "PACPiece",
     "PACStatus",
-    "dunagan_vempala_bound",
     "learn_pac",
-    "linear_sample_size",
-    "outlier_sample_size",
-    "pac_sample_size",
-    "relu_sample_size",
     "remove_outliers",
 ]

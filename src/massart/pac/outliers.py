@@ -70,7 +70,6 @@ class OutlierStatus(Enum):
 
     WHOLE = "no row was removed"
     REMOVED = "outliers were removed, and the rows inside have none"
-    ABOVE_BETA = "no set of this share without beta-outliers was found; the ellipsoid has the smallest ratio found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,6 @@ def remove_outliers(
     X: ArrayLike,
     *,
     alpha: float,
-    beta: float | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float | None = None,
     callback: Callback = silent,
@@ -163,10 +161,7 @@ def remove_outliers(
     ----------
     X : (n, d) array
     alpha : float in (0, 1)
-        Share of the rows that may be left outside.
-    beta : float, optional
-        Remove no more rows than this bound asks for. By default the smallest that `alpha` allows, up to a factor
-        ``SHARPNESS``. :func:`dunagan_vempala_bound` is what theory promises.
+        Share of the rows that may be left outside. Beta is the smallest that it allows, up to a factor ``SHARPNESS``.
     sample_weight : (n,) array, optional
         A row of weight c counts c times.
     tol : float, optional
@@ -190,11 +185,11 @@ def remove_outliers(
     weights = check_weights(sample_weight, len(rows))
     counts = np.ones(len(rows)) if weights is None else weights
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    return _Removal(_Memory(rows), counts, alpha, beta, tol, callback).run()
+    return _Removal(_Memory(rows), counts, alpha, tol, callback).run()
 
 
 def remove_outliers_of(
-    rows: Rows, *, alpha: float, beta: float | None = None, tol: float | None = None, callback: Callback = silent
+    rows: Rows, *, alpha: float, tol: float | None = None, callback: Callback = silent
 ) -> OutlierRemoval:
     """Do what :func:`remove_outliers` does for the rows of a table, wherever they are, in blocks.
 
@@ -205,35 +200,12 @@ def remove_outliers_of(
     ----------
     rows : Rows
         With their weights, if they have any; labels do not matter.
-    alpha, beta, tol, callback
+    alpha, tol, callback
         As for :func:`remove_outliers`.
     """
     counts = np.ones(rows.n_rows) if rows.weights is None else rows.weights.to_numpy()
     tol = rows.precision[0] ** (5 / 6) if tol is None else tol
-    return _Removal(_Table(rows), counts, alpha, beta, tol, callback).run()
-
-
-def dunagan_vempala_bound(d: int, bits: float, alpha: float, *, constant: float = 1.0) -> float:
-    r"""Return a beta for which an ellipsoid of share :math:`1 - \alpha` without outliers exists, up to the constant.
-
-    .. math:: \beta = c \, \frac{d}{\alpha} \left( b + \ln \frac{d}{\alpha} \right)
-
-    Parameters
-    ----------
-    d : int
-    bits : float
-        b: numbers are integers of so many bits.
-    alpha : float in (0, 1)
-    constant : float
-        c, which Dunagan and Vempala (2004) leave open.
-    """
-    if d < 1:
-        raise ValueError(f"d must be at least 1, got {d}")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
-    if not (bits > 0 and constant > 0):
-        raise ValueError(f"bits and constant must be positive, got {bits} and {constant}")
-    return constant * d / alpha * (bits + math.log(d / alpha))
+    return _Removal(_Table(rows), counts, alpha, tol, callback).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,32 +313,23 @@ class _Removal:
         cloud: _Memory | _Table,
         counts: FloatArray,
         alpha: float,
-        beta: float | None,
         tol: float,
         callback: Callback,
     ) -> None:
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
-        if beta is not None and not (math.isfinite(beta) and beta > 0):
-            raise ValueError(f"beta must be positive and finite, got {beta}")
         if not 0 < tol < 1:
             raise ValueError(f"tol must be between 0 and 1, got {tol}")
         self.cloud, self.counts = cloud, counts
         self.total = float(counts.sum())
-        self.alpha, self.beta, self.tol, self.callback = alpha, beta, tol, callback
+        self.alpha, self.tol, self.callback = alpha, tol, callback
         self.n_iter = 0
 
     def run(self) -> OutlierRemoval:
         everything = np.ones(len(self.counts), dtype=bool)
         best = self._peel(everything, np.inf)
         assert best is not None  # nothing is above infinity
-        lower = 0.0
-        if self.beta is None:
-            best, lower = self._smallest(best)
-        elif best.largest > self.beta:
-            enough = self._peel(everything, self.beta)
-            best, lower = (enough, 0.0) if enough is not None else self._smallest(best)
-        return self._result(best, lower)
+        return self._result(*self._smallest(best))
 
     def _smallest(self, best: _Kept) -> tuple[_Kept, float]:
         """Return the set of the smallest beta that keeps enough, and a beta that does not."""
@@ -428,8 +391,6 @@ class _Removal:
             V = np.linalg.qr(kept.axes * (scales / scales.max())[:, None])[0]
         A = np.asarray((V.T @ T).T)
         ratio = share * kept.largest
-        reached = self.beta is None or ratio <= self.beta
-        status = OutlierStatus.WHOLE if kept.rows.all() else OutlierStatus.REMOVED
         return OutlierRemoval(
             subspace=V,
             matrix=A,
@@ -441,7 +402,7 @@ class _Removal:
             scales=scales,
             tol=self.tol,
             n_iter=self.n_iter,
-            status=status if reached else OutlierStatus.ABOVE_BETA,
+            status=OutlierStatus.WHOLE if kept.rows.all() else OutlierStatus.REMOVED,
         )
 
 

@@ -35,7 +35,8 @@ from linear_cases import (
     verdicts,
 )
 from massart import MassartRegressor
-from massart.noise import decoy, dummy_table, gaussian, linear, one_hot
+from massart.noise import decoy, gaussian, linear
+from row_families import dummy_table, one_hot
 
 ETAS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 SIZES = (60, 80, 100, 120, 160, 200)

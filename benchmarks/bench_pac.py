@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.linear import recover_linear
-from massart.noise import Adversary, MassartNoise, decoy, dummy_table, far_constant, flip, linear, one_hot
+from massart.noise import Adversary, MassartNoise, decoy, far_constant, flip, linear
 from massart.pac import PACFormula, PACStatus, learn_pac, remove_outliers
 from massart.recover import ArrayRecovery
+from row_families import dummy_table, one_hot
 
 FloatArray = NDArray[np.float64]
 Sampler = Callable[[int, np.random.Generator], FloatArray]

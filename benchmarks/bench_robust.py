@@ -11,18 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drug_discovery import drug_discovery
-from massart.noise import (
-    Adversary,
-    MassartNoise,
-    decoy,
-    far_constant,
-    gaussian,
-    gross,
-    linear,
-    permuted_weights,
-    scale,
-)
+from massart.noise import Adversary, MassartNoise, decoy, far_constant, gaussian, gross, linear, scale
 from massart.robust import RobustFit, robust_regression
+from row_families import permuted_weights
 
 FloatArray = NDArray[np.float64]
 

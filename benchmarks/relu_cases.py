@@ -27,28 +27,30 @@ from massart.l1 import l1_regression
 from massart.noise import (
     Adversary,
     MassartNoise,
-    cauchy,
-    column_scales,
     decoy,
-    displaced_weights,
     far_constant,
     flip,
     gaussian,
-    gaussian_with_intercept,
     high_leverage,
-    integer_weights,
-    integers_on_subspace,
-    intercept_weights,
     negate,
     paper_mixture,
     paper_weights,
-    permuted_weights,
     relu,
-    rescaled_weights,
     scale,
-    scaled_columns,
     where,
     zero,
+)
+from row_families import (
+    cauchy,
+    column_scales,
+    displaced_weights,
+    gaussian_with_intercept,
+    integer_weights,
+    integers_on_subspace,
+    intercept_weights,
+    permuted_weights,
+    rescaled_weights,
+    scaled_columns,
 )
 
 ROUNDING = 1e-10
@@ -76,8 +78,8 @@ class ReluCell:
     n, d : int
     eta : float
     adversary : str
-        "neg", "flip", "const", "zero", "decoy" and "oppose" as in `massart.noise.adversaries`; "1.1x"; "near", which
-        is a decoy 5 % away.
+        "neg", "flip", "const", "zero" and "decoy" as in `massart.noise.adversaries`; "oppose" as in `row_families`;
+        "1.1x"; "near", which is a decoy 5 % away.
     rows : str
         "Gaussian"; "mixture" (the paper's, where only rows of high leverage can be wrong) and "mixture, any row";
         "intercept" (active on a fifth of the rows); "integers, 70 %" and "integers, 90 %" (on a subspace of three

@@ -14,7 +14,7 @@ from drug_discovery import drug_discovery
 from harness import MissingPeer
 from heavy_families import FAMILIES
 from massart.isotropy import Status, decompose, radial_isotropy
-from massart.noise import integers_on_subspace
+from row_families import integers_on_subspace
 
 
 def check_pieces(X, pieces, gamma=0.5, weights=None):

@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as hnp
 
 from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
 from massart.isotropy import RadialIsotropy, Status, radial_isotropy
-from massart.noise import cauchy, dummy_table, ill_conditioned, paper_mixture
+from massart.noise import paper_mixture
 from massart.progress import Progress
+from row_families import cauchy, dummy_table, ill_conditioned
 
 TIGHT = {"gamma": 1e-9, "two_sided": True}
 

@@ -13,25 +13,21 @@ from massart.l1 import l1_regression
 from massart.linear import recover_linear
 from massart.noise import (
     MassartNoise,
-    cauchy,
     decoy,
-    dummy_table,
     far_constant,
     flip,
     gaussian,
     gross,
-    integers_on_subspace,
     linear,
     negate,
-    oppose,
     paper_adversary,
     paper_mixture,
     paper_weights,
     scale,
-    scaled_columns,
     zero,
 )
 from massart.recover.polish import least_squares
+from row_families import cauchy, dummy_table, integers_on_subspace, oppose, scaled_columns
 
 ADVERSARIES = {
     "negate": lambda w, rng: negate(w),

@@ -21,7 +21,6 @@ from massart.noise import (
     MassartNoise,
     constant,
     decoy,
-    displaced_weights,
     far_constant,
     flip,
     gaussian,
@@ -30,7 +29,6 @@ from massart.noise import (
     idle,
     linear,
     negate,
-    oppose,
     paper_adversary,
     paper_mixture,
     paper_weights,
@@ -39,6 +37,7 @@ from massart.noise import (
     where,
     zero,
 )
+from row_families import displaced_weights, oppose
 
 ADVERSARIES: dict[str, Callable[[np.ndarray, Concept], Adversary]] = {
     "idle": lambda w, concept: idle,
@@ -316,7 +315,7 @@ def test_the_papers_adversary_flips_with_probability_eta_the_rows_away_from_e1()
         (lambda: decoy([], linear), "other must be a vector with at least one entry"),
         (lambda: negate([[1.0]]), r"w must be a vector with at least one entry, got shape \(1, 1\)"),
         (lambda: flip([np.nan], relu), "w must be finite"),
-        (lambda: oppose(["a"], relu), "w must hold real numbers"),
+        (lambda: flip(["a"], relu), "w must hold real numbers"),
     ],
 )
 def test_bad_arguments_of_adversaries_are_named(make: Callable[[], Adversary], message: str) -> None:

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bench_pac import learn, subspaces
 from massart.certificate import Verdict
-from massart.noise import MassartNoise, cauchy, elliptical_cauchy, flip, gaussian, integers, linear, planted_subspace
+from massart.noise import MassartNoise, flip, gaussian, linear
 from massart.pac import (
     OutlierStatus,
     PACStatus,
@@ -22,6 +22,7 @@ from massart.pac import (
 )
 from massart.pac.coverage import largest_share_outside, most_wrong
 from massart.pac.outliers import SHARPNESS
+from row_families import cauchy, elliptical_cauchy, integers, planted_subspace
 
 SAMPLERS = [gaussian, cauchy, elliptical_cauchy, integers]
 

@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from massart.certificate import Verdict
-from massart.noise import MassartNoise, dummy_table, far_constant, gaussian, gross, scale
+from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import recover
 from massart.recover.driver import JUDGING_ROWS
 from massart.rows import ArrayRows, Block
+from row_families import dummy_table
 
 
 def table(n, d, eta, adversary, seed=0):

@@ -11,23 +11,11 @@ from hypothesis import strategies as st
 
 from massart.certificate import Verdict
 from massart.cutting_plane import analytic_center, ellipsoid
-from massart.noise import (
-    MassartNoise,
-    decoy,
-    far_constant,
-    flip,
-    gaussian,
-    gross,
-    integers_on_subspace,
-    negate,
-    oppose,
-    relu,
-    scale,
-    zero,
-)
+from massart.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, negate, relu, scale, zero
 from massart.progress import Progress
 from massart.relu import RELU, recover_relu
 from relu_cases import FAMILIES, ReluCell, attempt, default, wrong_claims
+from row_families import integers_on_subspace, oppose
 
 ADVERSARIES = {
     "negate": lambda w, rng: negate(w),

@@ -8,18 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from massart.isotropy import radial_isotropy
-from massart.noise import (
-    MassartNoise,
-    gaussian,
-    integers_on_subspace,
-    paper_adversary,
-    paper_mixture,
-    paper_weights,
-    relu,
-)
+from massart.noise import MassartNoise, gaussian, paper_adversary, paper_mixture, paper_weights, relu
 from massart.progress import Progress
 from massart.relu import RELU, Link
 from massart.relu.descent import ORIGINAL_STEP_SIZE, Scale, Status, Transformation, descend
+from row_families import integers_on_subspace
 
 EVERY_TRANSFORMATION = pytest.mark.parametrize("transformation", Transformation, ids=lambda choice: choice.name)
 

@@ -13,16 +13,10 @@ from massart.isotropy import radial_isotropy
 from massart.noise import (
     MassartNoise,
     decoy,
-    dummy_table,
     far_constant,
     flip,
     gaussian,
-    gaussian_with_intercept,
-    integer_weights,
-    integers_on_subspace,
-    intercept_weights,
     negate,
-    oppose,
     paper_adversary,
     paper_mixture,
     paper_weights,
@@ -33,6 +27,14 @@ from massart.progress import Progress
 from massart.relu import RELU, Link
 from massart.relu.oracle import radius_of, separation_oracle
 from massart.relu.separation import Answer, Position, separation_margin, sides
+from row_families import (
+    dummy_table,
+    gaussian_with_intercept,
+    integer_weights,
+    integers_on_subspace,
+    intercept_weights,
+    oppose,
+)
 
 LINKS = {
     "ReLU": RELU,

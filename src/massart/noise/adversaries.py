@@ -10,7 +10,6 @@ everything, so a factory may be given the truth itself. The names in parentheses
 ``far_constant`` (const)           ten times the largest clean label, the same for every row
 ``constant(value)``, ``zero``      one given value; zero (which a ReLU explains by w = 0)
 ``decoy(other, concept)`` (decoy)  :math:`f_{w'}(x)`: another member of the class
-``oppose(w, concept)`` (oppose)    :math:`f_{w + 3 v}(x)` with a random v as long as w
 ``scale(factor)``                  1.1 y: wrong by a little; -100 y: Section 4's drug-discovery set
 ``gross(spread)``                  noise without a plan
 ``idle``                           the clean label: noise that was allowed and not used
@@ -29,7 +28,6 @@ from numpy.typing import ArrayLike
 from massart.noise.arguments import check_number, check_vector
 from massart.noise.concepts import Concept, linear
 from massart.noise.model import Adversary
-from massart.noise.weights import displaced_weights
 from massart.rows import BoolArray, FloatArray, check_mask
 
 Predicate: TypeAlias = Callable[[FloatArray], BoolArray]
@@ -93,8 +91,7 @@ def gross(spread: float = 100.0) -> Adversary:
 def decoy(other: ArrayLike, concept: Concept) -> Adversary:
     r"""Answer with another member of the class, :math:`f_{w'}(x)` for w' = `other`.
 
-    At :math:`\eta = 1/2` truth and decoy would trade places. The measured decoys take `other` from `permuted_weights`,
-    `rescaled_weights` or, 5 % away from the truth, `displaced_weights`.
+    At :math:`\eta = 1/2` truth and decoy would trade places.
     """
     parameter = check_vector(other, "other")
 
@@ -116,19 +113,6 @@ def negate(w: ArrayLike) -> Adversary:
 def flip(w: ArrayLike, concept: Concept) -> Adversary:
     r"""Answer :math:`f_{-w}(x)`: the flip that stays in the class, :math:`\max(0, -w \cdot x)` for a ReLU."""
     return decoy(-check_vector(w, "w"), concept)
-
-
-def oppose(w: ArrayLike, concept: Concept) -> Adversary:
-    r"""Answer :math:`f_{w + 3v}(x)` for one v of random direction with :math:`|v| = |w|`, drawn at each corruption.
-
-    At rates near 0.45 and few rows this decoy sometimes fits more rows than the truth: the trap for a verdict.
-    """
-    truth = check_vector(w, "w")
-
-    def adversary(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.random.Generator) -> FloatArray:
-        return decoy(displaced_weights(truth, 3.0, rng), concept)(X, clean, allowed, rng)
-
-    return adversary
 
 
 def where(predicate: Predicate, adversary: Adversary) -> Adversary:

@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 from massart.rows import FloatArray, check_labels
 
 
-def check_count(value: object, name: str, least: int, most: int | None = None) -> int:
-    """Return `value` as an integer from `least` to `most` (without a limit where `most` is None)."""
-    if not isinstance(value, int | np.integer) or value < least or (most is not None and value > most):
-        limit = "" if most is None else f" and at most {most}"
-        raise ValueError(f"{name} must be an integer of at least {least}{limit}, got {value!r}")
+def check_count(value: object, name: str, least: int) -> int:
+    """Return `value` as an integer of at least `least`."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     return int(value)
 
 

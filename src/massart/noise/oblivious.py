@@ -47,7 +47,7 @@ class ObliviousNoise:
         Largest share of wrong labels, :math:`0 \le \eta < 1`.
     errors : callable
         ``errors(m, budget, rng)`` chooses b. It is told m and :math:`\lfloor \eta m \rfloor` and sees no row and no
-        label: obliviousness is its signature. See `uniform_errors` and `constant_errors`.
+        label: obliviousness is its signature.
     """
 
     eta: float
@@ -188,32 +188,6 @@ def simulate_oblivious(
     corruption = MassartNoise(rate, _placing(b[b != 0.0])).corrupt(rows, clean, rng)
     succeeded = int(np.count_nonzero(corruption.allowed)) >= int(np.count_nonzero(b))
     return Simulation(corruption=corruption, errors=b, rate=rate, succeeded=succeeded)
-
-
-def uniform_errors(spread: float) -> ErrorVector:
-    r"""Spend the whole budget on rows chosen at random, with errors uniform on :math:`\pm` `spread`."""
-    reach = check_number(spread, "spread")
-    if reach <= 0.0:
-        raise ValueError(f"spread must be positive, got {reach:g}")
-
-    def errors(m: int, budget: int, rng: np.random.Generator) -> FloatArray:
-        b = np.zeros(m)
-        b[rng.permutation(m)[:budget]] = rng.uniform(-reach, reach, budget)
-        return b
-
-    return errors
-
-
-def constant_errors(value: float) -> ErrorVector:
-    """Spend the whole budget on rows chosen at random, with the same error `value`: a shifted copy of the truth."""
-    shift = check_number(value, "value")
-
-    def errors(m: int, budget: int, rng: np.random.Generator) -> FloatArray:
-        b = np.zeros(m)
-        b[rng.permutation(m)[:budget]] = shift
-        return b
-
-    return errors
 
 
 def _placing(values: FloatArray) -> Adversary:

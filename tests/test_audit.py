@@ -514,3 +514,14 @@ def test_bad_arguments_are_named() -> None:
         audit_table(ledger(), "total", error_unit="batch")
     with pytest.raises(TableError, match="the target cannot tell which rows are wrong together"):
         audit_table(ledger(), "total", error_unit="total")
+
+
+def test_noise_around_zero_is_no_limit_at_zero() -> None:
+    """Labels of both signs follow a sum, also where many of them are near zero."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((4000, 2))
+    y = 2 * X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(4000)
+    found = audit_table({"a": X[:, 0], "b": X[:, 1], "y": y}, "y", terms="columns")
+    assert found.certificate.verdict is Verdict.NOISY
+    assert not found.formula.clipping
+    assert found.n_agree > 3900

@@ -107,8 +107,9 @@ def fit(
     if not _may_be_clipped(linear, rows):
         return Choice(IDENTITY, linear, "")
     relu = attempt(RELU, 1 - LINEAR_SHARE)
-    if _worth(relu) <= _worth(linear):
-        return Choice(IDENTITY, linear, "")
+    noisy = relu.certificates[0].verdict is Verdict.NOISY
+    if _worth(relu) <= _worth(linear) or (noisy and relu.n_agree[0] < linear.n_agree[0]):
+        return Choice(IDENTITY, linear, "")  # a smaller scale of fewer rows says nothing
     why = ": so more rows follow than with no limit" if relu.n_agree[0] > linear.n_agree[0] else ""
     return Choice(RELU, relu, f"Values below zero are taken as 0{why}.")
 

@@ -303,10 +303,11 @@ def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: boo
 
 def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
     n_levels = len(levels.texts)
-    few = min(MOST_LEVELS, max(FEW_LEVELS, math.isqrt(levels.n_present)))
+    n_present = sum(table.frequencies[name].values()) if name in table.frequencies else levels.n_present
+    few = min(MOST_LEVELS, max(FEW_LEVELS, math.isqrt(n_present)))
     if asked:
         few = MOST_LEVELS
-    if n_levels > 1 and (n_levels > few or levels.n_present < (2 if asked else ROWS_A_LEVEL) * n_levels):
+    if n_levels > 1 and (n_levels > few or n_present < (2 if asked else ROWS_A_LEVEL) * n_levels):
         return Role(None, doubt or f"it looks like an identifier or free text: {n_levels:,} different values")
     return _category(table, name, levels, with_base, doubt)
 

@@ -1,7 +1,6 @@
 """Noisy inliers: robust regression with high breakdown and high efficiency, and whether it is called for."""
 
 from massart.robust.blocked import refine_on_table
-from massart.robust.exactness import looks_exact
 from massart.robust.judgement import Inliers, Judgement, judge_inliers
 from massart.robust.regression import RobustFit, Status, robust_regression
 
@@ -11,7 +10,6 @@ __all__ = [
     "RobustFit",
     "Status",
     "judge_inliers",
-    "looks_exact",
     "refine_on_table",
     "robust_regression",
 ]

@@ -16,12 +16,12 @@ from massart.progress import Callback, silent
 from massart.robust.biweight import tuning_for_efficiency, weight
 from massart.robust.position import place
 from massart.robust.refinement import Estimate, m_and_d_steps
-from massart.robust.regression import RobustFit, Status, half_of
+from massart.robust.regression import CUTOFF, EFFICIENCY, MOST_STEPS, RobustFit, Status, half_of
 from massart.robust.uncertainty import covariance_of, standard_errors_of
 from massart.rows import ArrayValues, Block, FloatArray, Rows, is_elsewhere, like, namespace_of, to_numpy
 
-EFFICIENCY, CUTOFF, MOST_STEPS, AT_REST = 0.95, 3.0, 500, 1e-7
-"""As in :func:`massart.robust.robust_regression`."""
+AT_REST = 1e-7
+"""`tol` of :func:`massart.robust.robust_regression`."""
 
 
 def refine_on_table(

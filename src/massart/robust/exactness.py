@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from massart.rows import BoolArray, FloatArray
 
@@ -11,21 +10,6 @@ ROUNDING = 64.0
 """A residual of so many units of rounding, of the size of what was added up, counts as zero."""
 
 _NEARLY = 1e-7  # residuals of this relative size become rounding once the rows are solved again, or they are noise
-
-
-def looks_exact(residuals: ArrayLike, size: ArrayLike, precision: float = float(np.finfo(float).eps)) -> BoolArray:
-    r"""Return which residuals are nothing but rounding: :math:`|r_i| \le 64\, \epsilon\, s_i`.
-
-    Parameters
-    ----------
-    residuals : array of shape (n,)
-        :math:`y_i - x_i^\top w`.
-    size : array of shape (n,)
-        The size of what was added up, such as :func:`size_of_terms`.
-    precision : float
-        Of the numbers themselves: the machine epsilon of the type that they were stored in.
-    """
-    return np.asarray(np.abs(np.asarray(residuals)) <= ROUNDING * precision * np.asarray(size))
 
 
 def size_of_terms(X: FloatArray, y: FloatArray, coef: FloatArray) -> FloatArray:
@@ -40,8 +24,8 @@ def size_of_terms(X: FloatArray, y: FloatArray, coef: FloatArray) -> FloatArray:
 
 
 def agreeing_rows(X: FloatArray, y: FloatArray, coef: FloatArray, precision: float) -> BoolArray:
-    """Return the rows that `coef` reproduces to rounding."""
-    return looks_exact(y - X @ coef, size_of_terms(X, y, coef), precision)
+    """Return the rows that `coef` reproduces to rounding, of numbers of a `precision`."""
+    return np.asarray(np.abs(y - X @ coef) <= ROUNDING * precision * size_of_terms(X, y, coef))
 
 
 def solve_exactly(X: FloatArray, y: FloatArray, coef: FloatArray, precision: float) -> tuple[FloatArray, BoolArray]:

@@ -29,7 +29,7 @@ from massart.l1 import l1_regression
 from massart.progress import Callback, silent
 from massart.robust.biweight import loss, tuning_for_efficiency
 from massart.robust.exactness import ROUNDING, size_of_terms, solve_exactly
-from massart.robust.regression import RobustFit, Status, robust_regression
+from massart.robust.regression import EFFICIENCY, RobustFit, Status, robust_regression
 from massart.rows import FloatArray, check_labels, check_matrix, check_weights, precision_of
 
 JUDGED_ROWS = 2000
@@ -40,7 +40,6 @@ LEVEL = 0.005
 
 _PERMUTATIONS = 999
 _FITTED_ROWS = 3  # rows for each column that a fit sees, as long as a quarter of all is left to judge it
-_EFFICIENCY = 0.95
 _PLURALITY = 0.05  # share of rows, beyond those that any labels would allow, that can make a rule without a majority
 
 
@@ -63,8 +62,6 @@ class Judgement:
         Rows of positive weight.
     n_agree : int
         Rows that the best coefficients reproduce to rounding.
-    n_accidents : float
-        As many would agree, about, if labels had no rule.
     p_value : float
         Of the hypothesis that the columns say nothing of the labels; 0 for exact ones, 1 where rows are too few to
         tell.
@@ -73,7 +70,6 @@ class Judgement:
     inliers: Inliers
     n_rows: int
     n_agree: int
-    n_accidents: float
     p_value: float
 
 
@@ -138,10 +134,10 @@ def judge_inliers(
         n_agree, share = max((n_agree, share), fitted, key=lambda found: (found[1], found[0]))
     beyond = n_agree - rank > max(2 * (accidents - rank), _PLURALITY * count)
     if count > rank and ((share > 0.5 and n_agree > rank) or beyond):
-        return Judgement(Inliers.EXACT, count, n_agree, accidents, 0.0)
+        return Judgement(Inliers.EXACT, count, n_agree, 0.0)
     p_value = min([1.0, *(len(trials) * trial.p_value for trial in trials)])
     inliers = Inliers.NOISY if p_value <= LEVEL else Inliers.NO_RULE
-    return Judgement(inliers, count, n_agree, accidents, p_value)
+    return Judgement(inliers, count, n_agree, p_value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +202,7 @@ class _Labelled:
         labels = np.vstack([y, rng.permuted(np.broadcast_to(y, (_PERMUTATIONS, len(y))), axis=1)])
         residuals = labels - X @ fit.coef
         if fit.scale > 0.0:
-            losses = loss(residuals / fit.scale, tuning_for_efficiency(_EFFICIENCY))
+            losses = loss(residuals / fit.scale, tuning_for_efficiency(EFFICIENCY))
         else:
             wrong = np.abs(residuals) > ROUNDING * self.precision * size_of_terms(X, y, fit.coef)
             losses = wrong.astype(np.float64)

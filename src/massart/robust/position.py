@@ -53,10 +53,10 @@ class Position:
         return np.asarray(np.linalg.lstsq(self.back, w, rcond=None)[0])
 
 
-def place(X: FloatArray, callback: Callback, *, orthonormal: bool = False) -> Position:
-    """Choose coordinates for the rows of `X`, all of which count; `orthonormal` ones on demand."""
+def place(X: FloatArray, callback: Callback) -> Position:
+    """Choose coordinates for the rows of `X`, all of which count."""
     n, d = X.shape
-    if n >= WIDE * d and X.any() and not orthonormal:
+    if n >= WIDE * d and X.any():
         pieces = decompose(X, callback=callback)
         back = np.hstack([piece.subspace @ piece.matrix.T for piece in pieces])
         Z = np.asarray(X @ back)
@@ -70,7 +70,7 @@ def place(X: FloatArray, callback: Callback, *, orthonormal: bool = False) -> Po
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
     back = axes[:rank].T
     wide = n < WIDE * rank
-    if not wide and not orthonormal:
+    if not wide:
         back = back / sizes[:rank]
     return Position(np.asarray(X @ back), back, _inverse_lengths(U[:, :rank]), wide=wide)
 

@@ -33,6 +33,15 @@ from massart.robust.uncertainty import UNDETERMINED, covariance_of, standard_err
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
 from massart.rows.scaling import power_of_two
 
+EFFICIENCY = 0.95
+"""Of the M-step when all rows are right, against least squares."""
+
+CUTOFF = 3.0
+"""Rows within so many scales are inliers."""
+
+MOST_STEPS = 500
+"""Re-weighted least-squares steps."""
+
 _LEAST_BREAKDOWN = 0.1
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
@@ -60,7 +69,7 @@ class RobustFit:
     weights : array of shape (n,)
         Robustness weight of each row, from 1 (right) to 0 (wrong by 4.7 scales or more).
     inliers : boolean array of shape (n,)
-        Rows with :math:`|y_i - x_i^\top w| \le` `cutoff` times `scale`; for an exact fit, those that agree.
+        Rows with :math:`|y_i - x_i^\top w| \le 3` times `scale`; for an exact fit, those that agree.
     covariance : array of shape (d, d)
         Of `coef`, in the directions that the trusted rows determine; zero in the others.
     standard_errors : array of shape (d,)
@@ -95,10 +104,6 @@ def robust_regression(
     sample_weight: ArrayLike | None = None,
     starts: Sequence[ArrayLike] = (),
     rng: np.random.Generator,
-    ridge: float | None = None,
-    efficiency: float = 0.95,
-    cutoff: float = 3.0,
-    max_iter: int = 500,
     tol: float = 1e-7,
     callback: Callback = silent,
 ) -> RobustFit:
@@ -115,15 +120,6 @@ def robust_regression(
         Coefficients to start from besides our own, such as the answer of Algorithm 2.
     rng : numpy.random.Generator
         Draws the random starts.
-    ridge : float, optional
-        The penalty :math:`\lambda |w|^2`. By default 0 with at least ten rows for each column; with fewer, the one
-        that predicts deleted rows best, 0 included. Laws of equivariance under linear maps of X hold at 0.
-    efficiency : float
-        Of the M-step when all rows are right, against least squares.
-    cutoff : float
-        Rows within so many scales are inliers.
-    max_iter : int
-        Limit of re-weighted least-squares steps.
     tol : float
         The steps end when no trusted row's fit changes by more than this share of the scale.
     callback : callable
@@ -142,8 +138,9 @@ def robust_regression(
     -----
     Steps: place the rows in radial-isotropic position; collect starts (zero, least squares, L1, those given, 500
     random ones) and take concentration steps from each; S-steps from the one of least M-scale; M-steps and the D-scale
-    in turn. If the start, or anything on the way, fits more than half of the rows to rounding, those rows are solved by
-    least squares and the fit is exact.
+    in turn. With fewer than ten rows for each column the fit is shrunk by the ridge that predicts deleted rows best, 0
+    included; laws of equivariance under linear maps of X hold without one. If the start, or anything on the way, fits
+    more than half of the rows to rounding, those rows are solved by least squares and the fit is exact.
 
     Examples
     --------
@@ -161,7 +158,10 @@ def robust_regression(
     labels = _check_vector(y, n)
     sample = check_weights(sample_weight, n)
     given = [_check_start(start, d, j) for j, start in enumerate(starts)]
-    _check_options(rng, ridge, efficiency, cutoff, max_iter, tol)
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}")
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol}")
     precision = max(precision_of(X), precision_of(y))
 
     # Powers of two bring numbers near one, so that squares neither overflow nor vanish; they change no bit.
@@ -174,20 +174,18 @@ def robust_regression(
             y=labels[present] / y_unit,
             counts=counts[present],
             precision=precision,
-            c=tuning_for_efficiency(efficiency),
-            max_iter=max_iter,
+            c=tuning_for_efficiency(EFFICIENCY),
             tol=tol,
             callback=callback,
         )
         unit = y_unit / x_unit
-        penalty = None if ridge is None else ridge / x_unit**2 / len(problem.y)
-        answer = problem.solve([start / unit for start in given], penalty, rng)
+        answer = problem.solve([start / unit for start in given], rng)
         residuals = labels / y_unit - matrix / x_unit @ answer.coef
         if answer.scale == 0.0:
             inliers = agreeing_rows(matrix / x_unit, labels / y_unit, answer.coef, precision)
             weights = inliers.astype(float)
         else:
-            inliers = np.abs(residuals) <= cutoff * answer.scale
+            inliers = np.abs(residuals) <= CUTOFF * answer.scale
             weights = weight(residuals / answer.scale, problem.c)
         return RobustFit(
             coef=answer.coef * unit,
@@ -224,13 +222,11 @@ class _Problem:
     counts: FloatArray  # sample weights of mean 1
     precision: float
     c: float
-    max_iter: int
     tol: float
     callback: Callback
 
-    def solve(self, given: list[FloatArray], ridge: float | None, rng: np.random.Generator) -> _Answer:
-        # The norm of w in the caller's units is that of c where M is orthonormal.
-        position = place(self.X, self.callback, orthonormal=bool(ridge))
+    def solve(self, given: list[FloatArray], rng: np.random.Generator) -> _Answer:
+        position = place(self.X, self.callback)
         n, r = len(self.y), position.rank
         rows = Positioned(position.Z, self.y, self.counts / n)
         if n <= r or r == 0:
@@ -243,19 +239,17 @@ class _Problem:
             if agreeing is not None:
                 return self._exact(position, agreeing, 0)
         breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
-        if ridge is None and position.wide:
+        if position.wide:
             # Without it concentration settles on the half that the columns can imitate best.
             blank = Estimate(np.zeros(r), float(m_scale(self.y, rows.shares, breakdown)))
             rows = replace(rows, ridge=choose_ridge(rows, blank, self.c) if blank.scale > 0.0 else 0.0)
-        elif ridge is not None:
-            rows = replace(rows, ridge=ridge)
         if rows.ridge > 0.0:
             candidates = find_starts(position, rows, own, half, rng, self.callback)
         scales = m_scale(rows.residuals(candidates), rows.shares, breakdown)
         start = s_steps(rows, candidates[int(np.argmin(scales))], breakdown)
         if start.scale > 0.0:
             start = replace(start, coef=reach_all_directions(rows, start.coef, self.c * start.scale))
-            refine = self._refine_wide if position.wide and ridge is None else self._refine
+            refine = self._refine_wide if position.wide else self._refine
             start = refine(rows, start, half)
         agreeing = self._agreement(position.back @ start.coef, r, half)
         if agreeing is not None:
@@ -263,7 +257,7 @@ class _Problem:
         return self._noisy(position, rows, start)
 
     def _refine(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
-        return m_and_d_steps(rows, start, self.c, half, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        return m_and_d_steps(rows, start, self.c, half, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
 
     def _refine_wide(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
         """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start.
@@ -283,11 +277,11 @@ class _Problem:
             ridge = choose_ridge(rows, estimate, self.c)
             settled = abs(ridge - estimate.ridge) <= 0.5 * estimate.ridge and abs(scale - previous) <= 0.05 * scale
             estimate = replace(estimate, ridge=ridge)
-            estimate = m_steps(rows, estimate, self.c, max_iter=self.max_iter, tol=rough, callback=self.callback)
+            estimate = m_steps(rows, estimate, self.c, max_iter=MOST_STEPS, tol=rough, callback=self.callback)
             previous = scale
             if settled:
                 break
-        estimate = m_steps(rows, estimate, self.c, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        estimate = m_steps(rows, estimate, self.c, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
         return replace(estimate, scale=d_scale(rows, estimate.coef, estimate.ridge, self.c, half))
 
     def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
@@ -354,20 +348,3 @@ def _check_start(start: ArrayLike, d: int, j: int) -> FloatArray:
     if array.shape != (d,) or not np.isfinite(array).all():
         raise ValueError(f"starts[{j}] must be {d} finite numbers, got an array of shape {array.shape}")
     return array
-
-
-def _check_options(
-    rng: object, ridge: float | None, efficiency: float, cutoff: float, max_iter: int, tol: float
-) -> None:
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}")
-    if ridge is not None and not 0.0 <= ridge < np.inf:
-        raise ValueError(f"ridge must be a finite number and not negative, got {ridge}")
-    if not 0.3 <= efficiency <= 0.999:
-        raise ValueError(f"efficiency must be between 0.3 and 0.999, got {efficiency}")
-    if not 0.0 < cutoff < np.inf:
-        raise ValueError(f"cutoff must be positive, got {cutoff}")
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, got {max_iter}")
-    if not tol > 0.0:
-        raise ValueError(f"tol must be positive, got {tol}")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from massart.experiments.baselines import libraries, oblivious_huber, ours, r, relu, sever, spectral, thresholding
+from massart.experiments.baselines import libraries, ours, r, relu, sever, thresholding
 from massart.experiments.baselines.baseline import Baseline, baseline
 from massart.experiments.baselines.libraries import tuned_ridge
 
@@ -31,21 +31,12 @@ LINEAR: dict[str, Baseline] = {
     "ridge": baseline("Ridge", "scikit-learn RidgeCV and Ridge", libraries.ridge),
     "huber": baseline("Huber", "scikit-learn HuberRegressor", libraries.huber),
     "ransac": baseline("RANSAC", "scikit-learn RANSACRegressor, exact threshold", libraries.ransac),
-    "ransac_default": baseline(
-        "RANSAC (default)", "scikit-learn RANSACRegressor, its defaults", libraries.ransac_default
-    ),
-    "theil_sen": baseline("Theil-Sen", "scikit-learn TheilSenRegressor", libraries.theil_sen),
     "rlm": baseline("RLM (biweight)", "statsmodels RLM, Tukey's biweight", libraries.rlm, "statsmodels"),
     "torrent": baseline("TORRENT", "Bhatia, Jain and Kar 2015, TORRENT-FC", thresholding.torrent),
     "ada_crr": baseline("AdaCRR", "Suggala, Bhatia, Ravikumar and Jain 2019, AdaCRR-FC", thresholding.ada_crr),
-    "oblivious_huber": baseline(
-        "Huber (oblivious)", "d'Orsi, Novikov and Steurer 2020", oblivious_huber.oblivious_huber
-    ),
     "sever": baseline("Sever", "Diakonikolas et al. 2018, least squares", sever.sever),
-    "chen_sdp": baseline("Chen et al.", "Chen, Koehler, Moitra and Yau 2020, alternating SDP", spectral.chen_sdp),
     "lmrob": baseline("MM (lmrob)", "R robustbase::lmrob", r.lmrob, "R: robustbase"),
     "lts": baseline("LTS (ltsReg)", "R robustbase::ltsReg", r.lts, "R: robustbase"),
-    "rq": baseline("L1 (quantreg)", "R quantreg::rq", r.rq, "R: quantreg"),
 }
 """Linear regression: key to method."""
 
@@ -62,13 +53,12 @@ RELU: dict[str, Baseline] = {
 def given_rate(eta: float) -> dict[str, Baseline]:
     """Return the methods whose papers take the share of wrong labels as known, told that it is `eta`.
 
-    TORRENT, Sever and the estimator of Chen et al., by their keys in `LINEAR`, where they assume fixed shares.
+    TORRENT and Sever, by their keys in `LINEAR`, where they assume fixed shares.
     """
     if not 0 <= eta < 1:
         raise ValueError(f"eta must be in [0, 1), got {eta}")
     told = {
         "torrent": partial(thresholding.torrent_at_rate, eta=eta),
         "sever": partial(sever.sever, epsilon=eta),
-        "chen_sdp": partial(spectral.chen_sdp, eta=eta),
     }
     return {key: baseline(LINEAR[key].name, LINEAR[key].reference, method) for key, method in told.items()}

@@ -46,10 +46,6 @@ class Baseline:
     fit: Fit
     requires: str | None = None
 
-    def available(self) -> bool:
-        """Whether `fit` can be called here."""
-        return self.missing() is None
-
     def missing(self) -> str | None:
         """Return one line that says what to install; None where nothing is missing."""
         return _missing(self.name, self.requires)

@@ -23,9 +23,6 @@ RANSAC_TRIALS = 2000
 RANSAC_THRESHOLD = 1e-6
 """Residual of an inlier over the median absolute label: inliers that fit exactly."""
 
-THEIL_SEN_SUBSETS = 10_000
-"""scikit-learn's default."""
-
 RLM_ITERATIONS = 200
 
 
@@ -66,30 +63,18 @@ def huber(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     return np.asarray(HuberRegressor(alpha=0.0, max_iter=HUBER_ITERATIONS, fit_intercept=False).fit(X, y).coef_)
 
 
-def ransac(X: FloatArray, y: FloatArray, rng: np.random.Generator, *, max_trials: int = RANSAC_TRIALS) -> FloatArray:
+def ransac(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """RANSAC told what this problem needs: d rows a draw, a threshold that only exact fits pass, more trials."""
-    threshold = RANSAC_THRESHOLD * float(np.median(np.abs(y[y != 0]))) if y.any() else RANSAC_THRESHOLD
-    return _ransac(X, y, rng, min_samples=X.shape[1], residual_threshold=threshold, max_trials=max_trials)
-
-
-def ransac_default(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """RANSAC as it comes: the threshold is the median absolute deviation of the labels, 100 trials."""
-    return _ransac(X, y, rng, min_samples=X.shape[1])
-
-
-def _ransac(X: FloatArray, y: FloatArray, rng: np.random.Generator, **settings: float | None) -> FloatArray:
     from sklearn.linear_model import LinearRegression, RANSACRegressor
 
-    model = RANSACRegressor(LinearRegression(fit_intercept=False), random_state=_seed(rng), **settings)
+    model = RANSACRegressor(
+        LinearRegression(fit_intercept=False),
+        min_samples=X.shape[1],
+        residual_threshold=RANSAC_THRESHOLD * float(np.median(np.abs(y[y != 0]))) if y.any() else RANSAC_THRESHOLD,
+        max_trials=RANSAC_TRIALS,
+        random_state=int(rng.integers(2**31)),
+    )
     return np.asarray(model.fit(X, y).estimator_.coef_)
-
-
-def theil_sen(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Spatial median of the solutions of random d-subsets (scikit-learn)."""
-    from sklearn.linear_model import TheilSenRegressor
-
-    model = TheilSenRegressor(fit_intercept=False, max_subpopulation=THEIL_SEN_SUBSETS, random_state=_seed(rng))
-    return np.asarray(model.fit(X, y).coef_)
 
 
 def rlm(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -97,8 +82,3 @@ def rlm(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     sm = importlib.import_module("statsmodels.api")
     model = sm.RLM(y, X, M=sm.robust.norms.TukeyBiweight())
     return np.asarray(model.fit(maxiter=RLM_ITERATIONS).params)
-
-
-def _seed(rng: np.random.Generator) -> int:
-    """Return a seed for libraries that want an integer."""
-    return int(rng.integers(2**31))

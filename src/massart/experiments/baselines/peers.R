@@ -7,8 +7,6 @@ n <- as.integer(arguments[4]); d <- as.integer(arguments[5])
 set.seed(as.integer(arguments[6]))
 
 methods <- list(
-  # Koenker's modified Barrodale and Roberts: the default, exact.
-  rq = function(X, y) quantreg::rq.fit.br(X, y, tau = 0.5)$coefficients,
   # MM: S start from 500 subsets, biweight with 95 % efficiency; more iterations than by default.
   lmrob = function(X, y) robustbase::lmrob(y ~ X + 0, max.it = 500, k.max = 2000)$coefficients,
   # FAST-LTS with half of the rows; 2000 starts instead of 500. Its raw answer is what fits exactly.

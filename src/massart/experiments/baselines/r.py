@@ -29,11 +29,6 @@ def lts(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     return _fit("ltsReg", X, y, rng)
 
 
-def rq(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Median regression by simplex (quantreg)."""
-    return _fit("rq", X, y, rng)
-
-
 def crq(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Powell's censored median regression (quantreg), on the rows whose label is not negative."""
     return _fit("crq", X, y, rng)

@@ -32,13 +32,11 @@ def opened(
     as_stream: bool = False,
 ) -> Iterator[Table | Stream]:
     """Open a file, a folder or a pattern: a table in memory, or a stream if that would take more than `max_memory`."""
-    from massart.table import default_memory, read_table, stream_table
+    from massart.table import default_memory, stream_table
 
     most = default_memory() if max_memory is None else size_of(max_memory)
     if file == "-" and not as_stream:
-        with bars(in_bytes=True) as draw:
-            table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
-        yield table
+        yield whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
         return
     with (
         bars(in_bytes=True) as draw,
@@ -48,10 +46,19 @@ def opened(
     ):
         if as_stream or stream.is_larger_than(most):
             yield stream
-        elif Path(file).is_file():
-            yield read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
-        else:
-            yield stream.whole(draw)
+            return
+    yield whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
+
+
+def whole_table(file: str, *, delimiter: str | None, encoding: str | None, decimal: str | None) -> Table:
+    """Read a file, or all files of a folder or a pattern, into memory."""
+    from massart.table import read_table, stream_table
+
+    with bars(in_bytes=True) as draw:
+        if file == "-" or Path(file).is_file():
+            return read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+        with stream_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal) as stream:
+            return stream.whole(draw)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from massart.cli.bars import bars
+from massart.cli.inputs import whole_table
 from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
 
 
@@ -27,12 +27,11 @@ def predict(
     from massart.audit import apply_model, load_model
     from massart.cli.outputs import check_outputs
     from massart.cli.text import harmless
-    from massart.table import csv_text, read_table, write_columns
+    from massart.table import csv_text, write_columns
 
     check_outputs([model, file], {"--out": out})
     saved = load_model(model)
-    with bars(in_bytes=True) as draw:
-        table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
     found = apply_model(saved, table, id_column=id_column)
     for notice in found.notices:
         typer.echo(notice, err=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from massart.cli.bars import bars
+from massart.cli.inputs import whole_table
 from massart.cli.options import Decimal, Delimiter, Encoding, File
 from massart.cli.outputs import check_outputs
 
@@ -44,11 +45,9 @@ def scan(
     from massart.audit import scan_table
     from massart.cli.fit import _names
     from massart.cli.outputs import _digest, _write
-    from massart.table import read_table
 
     check_outputs([file], {"--report": report})
-    with bars(in_bytes=True) as draw:
-        table = read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
+    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
     with bars() as draw:
         found = scan_table(
             table,

@@ -46,13 +46,13 @@ import pyarrow, pyarrow.csv, pyarrow.parquet
 {imports}
 path, *more = sys.argv[1:]
 found, taken = {{}}, 0.0
-start = time.perf_counter()
+start, before = time.perf_counter(), time.process_time()
 {body}
-seconds = time.perf_counter() - start
+seconds, processor = time.perf_counter() - start, time.process_time() - before
 with open("/proc/self/status") as status:
     # Not ru_maxrss: a process starts with that of the one that started it.
     peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
-print(json.dumps({{"seconds": taken or seconds, "peak": peak, **found}}))
+print(json.dumps({{"seconds": taken or seconds, "processor": processor, "peak": peak, **found}}))
 """
 _FIT = _PROGRAM.format(
     imports="import massart.audit, massart.report\nfrom massart.cli import run",
@@ -195,11 +195,15 @@ def _small_table() -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Seconds and bytes of a fit, and seconds of one read, of so many rows."""
+    """Seconds and bytes of a fit, and seconds of one read, of so many rows.
+
+    Seconds of the processor, of all cores together, tell more than the clock where others work, too.
+    """
 
     n_rows: int
     fit: float
     read: float
+    processor: float
     peak: float
 
 
@@ -210,7 +214,8 @@ def growth(size: Size) -> Iterator[Point]:
             fit = (_FIT, str(path), "--max-memory", size.max_memory)
             found = _in_turn({"read": (_READ_PARQUET, str(path)), "fit": fit}, size.rounds)
         _judge(found["fit"], n)
-        yield Point(n, _seconds(found["fit"]), _seconds(found["read"]), _peak(found["fit"]))
+        processor = statistics.median(run["processor"] for run in found["fit"])
+        yield Point(n, _seconds(found["fit"]), _seconds(found["read"]), processor, _peak(found["fit"]))
 
 
 def _growth_rows(size: Size) -> Iterator[Row]:
@@ -353,7 +358,11 @@ def main() -> None:
     points = []
     for point in growth(_SMALL if chosen.small else _FULL):
         points.append(point)
-        print(f"{point.n_rows:>11,} rows  {point.fit:8.2f} s  {point.read:8.2f} s read  {point.peak / 1e6:5.0f} MB")
+        print(
+            f"{point.n_rows:>11,} rows  {point.fit:6.2f} s  {point.processor:6.2f} s of the processor  "
+            f"{point.read:6.2f} s one read  {point.peak / 1e6:5.0f} MB",
+            flush=True,
+        )
     plot(points, chosen.plot)
 
 

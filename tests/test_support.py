@@ -19,6 +19,7 @@ from massart.certificate.simulation import (
     ClosedForm,
     Simulation,
     closed_form_quantile,
+    number_of_draws,
     upper_triangles,
 )
 from massart.certificate.support import (
@@ -27,11 +28,9 @@ from massart.certificate.support import (
     Leverages,
     closed_form_eta_max,
     counting_eta_max,
-    fixed_sum_eta_max,
     geometry_of,
     held_out_support,
     measure_support,
-    simulated_eta_max,
     weak_row_weights,
 )
 
@@ -51,6 +50,12 @@ def whitened(X, geometry=None):
     u = piece.position.images(X)[0]
     values, axes = np.linalg.eigh(u.T @ u)
     return u @ (axes / np.sqrt(values))
+
+
+def simulated_eta_max(Y, alpha, *, seed, bound, delta=1e-3):
+    """Return the largest eta up to `bound` that `alpha` excludes on whitened rows."""
+    n, k = Y.shape
+    return Simulation(upper_triangles(Y), k, number_of_draws(n, k, delta), seed).eta_max(alpha, delta, bound)[0]
 
 
 def one_hot(levels, n_levels):
@@ -216,7 +221,6 @@ def test_closed_form_gives_the_table(alpha, n, d, delta, expected):
     eta = closed_form_eta_max(alpha, 1.03 * d / n, d, delta)
     assert expected - 0.015 <= eta <= expected + 0.075  # the table was made with weights of a larger L
     assert closed_form_quantile(eta, 1.03 * d / n, d, delta) == pytest.approx(alpha, abs=1e-9)
-    assert fixed_sum_eta_max(alpha, 1.03 * d / n, delta) > eta
 
 
 @pytest.mark.parametrize(
@@ -232,10 +236,10 @@ def test_simulation_gives_the_table(rng, n, d, share, alpha, eta):
     Y = whitened(rng.standard_normal((n, d)))
     wrong = np.arange(n) < share * n
     assert np.linalg.eigvalsh(Y[~wrong].T @ Y[~wrong])[0] == pytest.approx(alpha, abs=0.06)
-    found = simulated_eta_max(Y, alpha, 1e-3, seed=3, bound=0.9)
+    found = simulated_eta_max(Y, alpha, seed=3, bound=0.9)
     assert eta - 0.03 <= found <= eta + 0.05
     assert found > closed_form_eta_max(alpha, float((Y**2).sum(axis=1).max()), d, 1e-3)
-    assert simulated_eta_max(Y, alpha, 1e-3, seed=3, bound=0.9, budget=1.0) is None
+    assert number_of_draws(n, d, 1e-3, budget=1.0) == 0
 
 
 def test_simulated_p_values_are_valid_at_every_true_rate(rng):
@@ -254,9 +258,9 @@ def test_simulated_p_values_are_valid_at_every_true_rate(rng):
 
 def test_simulation_is_monotone_in_alpha_and_repeats_itself(rng):
     Y = whitened(rng.standard_normal((100, 3)))
-    found = [simulated_eta_max(Y, alpha, 1e-3, seed=5, bound=0.8) for alpha in np.linspace(0.3, 1.0, 8)]
+    found = [simulated_eta_max(Y, alpha, seed=5, bound=0.8) for alpha in np.linspace(0.3, 1.0, 8)]
     assert found == sorted(found)
-    assert found == [simulated_eta_max(Y, alpha, 1e-3, seed=5, bound=0.8) for alpha in np.linspace(0.3, 1.0, 8)]
+    assert found == [simulated_eta_max(Y, alpha, seed=5, bound=0.8) for alpha in np.linspace(0.3, 1.0, 8)]
 
 
 @pytest.mark.parametrize(
@@ -556,7 +560,7 @@ def test_held_out_rows_need_less(rng):
     geometry = geometry_of(X)
     held = held_out_support(geometry, X, agree, np.zeros(3000))
     assert held.eta_max > measured(X, agree, geometry=geometry, simulate=False).eta_max
-    assert held.eta_max == pytest.approx(fixed_sum_eta_max(held.alpha, held.weakest.leverage, 1e-3), abs=1e-12)
+    assert held.eta_max == pytest.approx(closed_form_eta_max(held.alpha, held.weakest.leverage, 1, 1e-3), abs=1e-12)
 
 
 def test_held_out_tail_holds_for_a_fixed_rival(rng):

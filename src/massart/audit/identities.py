@@ -164,9 +164,7 @@ def not_most_frequent(values: FloatArray) -> BoolArray:
 # --- sums -------------------------------------------------------------------------------------------------------------
 
 
-def sums_of(
-    numbers: Numbers, target: int, rng: np.random.Generator, without: frozenset[int] = frozenset()
-) -> Identity | None:
+def sums_of(numbers: Numbers, target: int, rng: np.random.Generator) -> Identity | None:
     """Propose a sum of columns for a target, from columns that have values where it has some, or from others.
 
     Parameters
@@ -175,11 +173,9 @@ def sums_of(
         A sample of the table.
     target : int
     rng : numpy.random.Generator
-    without : set of int
-        Columns that are left out.
     """
     halves = numbers.half_units()
-    for rows, features in _views(numbers.values, target, without):
+    for rows, features in _views(numbers.values, target):
         X, y = numbers.values[np.ix_(rows, features)], numbers.values[rows, target]
         rules = _Rows(X, y, halves[features], halves[target])
         found = rules.circuit(rng)
@@ -193,12 +189,10 @@ def sums_of(
     return None
 
 
-def _views(
-    values: FloatArray, target: int, without: frozenset[int]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _views(values: FloatArray, target: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield rows and columns that have no gaps in them: all rows of the target first, then those of a rarer column."""
     present = np.isfinite(values)
-    barred = np.isin(np.arange(values.shape[1]), [target, *without])
+    barred = np.arange(values.shape[1]) == target
     seen: set[bytes] = set()
     shares = present[present[:, target]].mean(axis=0)
     rarer = [j for j in np.argsort(-shares, kind="stable") if shares[j] < _COMPLETE and not barred[j]]

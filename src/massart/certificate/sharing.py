@@ -108,7 +108,7 @@ class Sharing:
     reach: float
 
 
-def bound_sharing(case: Decisive, *, span: Span | None = None, budget: float = BUDGET) -> Sharing:
+def bound_sharing(case: Decisive, *, span: Span | None = None) -> Sharing:
     """Bound the rows that another formula can share, for certain: by packing, counting, or fourth moments.
 
     `span` is that of the rows, if it is known.
@@ -118,7 +118,7 @@ def bound_sharing(case: Decisive, *, span: Span | None = None, budget: float = B
         return Sharing(None, bound, False, np.inf)
     if span is None:
         span = span_of(case.rows)
-    for name, found in _bounds(case, case.rows[:, span.columns], budget):
+    for name, found in _bounds(case, case.rows[:, span.columns]):
         if case.proves(found):
             return Sharing(case.shared(found), name, True, found.reach)
         if best is None or found.rows < best.rows:
@@ -126,39 +126,37 @@ def bound_sharing(case: Decisive, *, span: Span | None = None, budget: float = B
     return Sharing(None if best is None else case.shared(best), bound, False, np.inf)
 
 
-def is_affordable(k: int, n_rows: int, wrong: float, *, budget: float = BUDGET) -> bool:
+def is_affordable(k: int, n_rows: int, wrong: float) -> bool:
     """Tell whether some bound of so many rows that span k columns may be within the budget."""
     if k == 0:
         return False
-    packing = n_rows > k * wrong and (wrong + 1) * block_cost(k) <= budget
-    counting = enumeration_cost(k, k) <= _ENUMERATION_SHARE * budget  # rows that span have k directions at least
-    return packing or counting or (wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= budget)
+    packing = n_rows > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET
+    counting = enumeration_cost(k, k) <= _ENUMERATION_SHARE * BUDGET  # rows that span have k directions at least
+    return packing or counting or (wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= BUDGET)
 
 
-def _bounds(case: Decisive, rows: FloatArray, budget: float) -> Iterator[tuple[Bound, HyperplaneBound]]:
+def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, HyperplaneBound]]:
     """Yield bounds in order of cost, leaving out those that cannot prove enough; `rows` have full column rank."""
     k = rows.shape[1]
     if k == 0:
         return
     weights, at_hand, wrong = case.weights, case.at_hand, case.wrong
     found: HyperplaneBound | None
-    if at_hand > k * wrong and (wrong + 1) * block_cost(k) <= budget:
-        found = packing_bound(rows, wrong + case.slack, sample_weight=weights, limit=case.limit, budget=budget)
+    if at_hand > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET:
+        found = packing_bound(rows, wrong + case.slack, sample_weight=weights, limit=case.limit, budget=BUDGET)
         if found is not None:
             yield Bound.PACKING, found
-    found = slab_count(rows, sample_weight=weights, limit=case.limit, budget=_ENUMERATION_SHARE * budget)
+    found = slab_count(rows, sample_weight=weights, limit=case.limit, budget=_ENUMERATION_SHARE * BUDGET)
     if found is not None:
         yield Bound.EXACT, found
         return
     if wrong < largest_off_share(k) * at_hand:
-        found = fourth_moment_bound(rows, sample_weight=weights, limit=case.limit, budget=budget)
+        found = fourth_moment_bound(rows, sample_weight=weights, limit=case.limit, budget=BUDGET)
         if found is not None:
             yield Bound.FOURTH_MOMENT, found
 
 
-def sample_sharing(
-    case: Decisive, rng: np.random.Generator, *, confidence: float, wanted: float, budget: float = BUDGET
-) -> float | None:
+def sample_sharing(case: Decisive, rng: np.random.Generator, *, confidence: float, wanted: float) -> float | None:
     """Bound the rows that another formula can share, with confidence, by random blocks of the decisive rows.
 
     Parameters
@@ -168,12 +166,11 @@ def sample_sharing(
     confidence : float
     wanted : float
         Only a bound of at most so many rows is of use: where no number of draws could give it, none is made.
-    budget : float
     """
     span = span_of(case.rows)
     rows = case.rows[:, span.columns]
     k = rows.shape[1]
-    n_draws = int(min(_MOST_DRAWS, budget / (_OPERATIONS_PER_DRAW * max(k, 1) ** 3)))
+    n_draws = int(min(_MOST_DRAWS, BUDGET / (_OPERATIONS_PER_DRAW * max(k, 1) ** 3)))
     if k == 0 or n_draws < 1:
         return None
     ceiling = failure_ceiling(0, n_draws, confidence)

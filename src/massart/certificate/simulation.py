@@ -101,11 +101,6 @@ def closed_form_quantile(eta: float, leverage: float, dimension: int, delta: flo
     return high
 
 
-def fixed_sum_eta_max(alpha: float, leverage: float, delta: float) -> float:
-    """Return the largest eta that the closed form excludes in a direction fixed before the labels were seen: k is 1."""
-    return closed_form_eta_max(alpha, leverage, 1, delta)
-
-
 def counting_eta_max(n: float, n_agree: float, hyperplane_rows: float, delta: float) -> float:
     """Return the largest eta with P(Bin(n, eta) >= n_agree - hyperplane_rows) <= delta; 0 where none is excluded.
 
@@ -271,28 +266,6 @@ def number_of_draws(n: int, dimension: int, delta: float, budget: float = BUDGET
     cost = n * max(dimension * (dimension + 1) / 2, _DRAWING) + 20.0 * dimension**3
     allowed = min(_MOST_ALLOWED, floor(budget * delta / cost))
     return ceil(allowed / delta) - 1 if allowed >= 1 else 0
-
-
-def simulated_eta_max(
-    whitened: FloatArray, alpha: float, delta: float, *, seed: int, bound: float = 0.5, budget: float = BUDGET
-) -> float | None:
-    """Return the largest eta up to `bound` that `alpha` excludes by simulation; None where the draws cost too much.
-
-    Parameters
-    ----------
-    whitened : (n, k) array
-        Rows y_i with A_i = y_i y_i' and sum A_i = I.
-    alpha, delta, bound
-        As above.
-    seed : int
-        The same for every formula that is judged on these rows.
-    budget : float
-    """
-    n_draws = number_of_draws(len(whitened), whitened.shape[1], delta, budget)
-    if not n_draws:
-        return None
-    simulation = Simulation(upper_triangles(whitened), whitened.shape[1], n_draws, seed)
-    return simulation.eta_max(alpha, delta, bound)[0]
 
 
 def upper_triangles(rows: FloatArray) -> FloatArray:

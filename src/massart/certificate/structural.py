@@ -33,13 +33,14 @@ from massart.certificate.enumeration import distinct_directions, enumeration_cos
 from massart.certificate.fourth_moment import fourth_moment_cost, moment_bounds, whiten
 from massart.certificate.span import independent_rows, span_of
 from massart.l1 import l1_regression
-from massart.rows import FloatArray, check_matrix, check_weights
+from massart.rows import FloatArray, check_matrix
 
 _STARTS = 4
 _STEPS = 50
 _ROUNDING = 1e-9  # taken off the lower side
 _GROWTH = 1e-10  # relative growth of the ratio below which the search has converged
-_EXACT_BUDGET = 1e8
+_EXACT_BUDGET = 1e8  # floating-point operations for the lower side by enumeration, about ...
+_BUDGET = 5e9  # ... and by fourth moments
 _DEPENDENT = 1e-13  # subsets of unit rows with a smaller singular value are dependent ...
 _DOUBTFUL = 1e-6  # ... and one between the two forbids the enumeration to claim anything
 
@@ -65,13 +66,7 @@ class StructuralMargin:
 
 
 def structural_margin(
-    X_agree: ArrayLike,
-    X_wrong: ArrayLike,
-    *,
-    weight_agree: ArrayLike | None = None,
-    weight_wrong: ArrayLike | None = None,
-    rng: np.random.Generator | None = None,
-    budget: float = 5e9,
+    X_agree: ArrayLike, X_wrong: ArrayLike, *, rng: np.random.Generator | None = None
 ) -> StructuralMargin:
     """Return both sides of the margin of the structural condition (Lemma 2.3) for a linear formula.
 
@@ -79,13 +74,9 @@ def structural_margin(
     ----------
     X_agree, X_wrong : (n, d) and (m, d) arrays
         The rows that the formula fits and the others; m may be 0. As the L1 regression sees them: transformed rows
-        for Algorithm 1.
-    weight_agree, weight_wrong : arrays, optional
-        Their weights in the L1 objective.
+        for Algorithm 1, times their weights.
     rng : numpy.random.Generator, optional
         More starts for the search of a bad direction.
-    budget : float
-        Floating-point operations to spend on the lower side, about.
 
     Examples
     --------
@@ -93,10 +84,10 @@ def structural_margin(
     >>> round(margin.lower, 6), round(margin.upper, 6)
     (0.6, 0.6)
     """
-    good = _weighted(check_matrix(X_agree, "X_agree"), weight_agree, "weight_agree")
+    good = check_matrix(X_agree, "X_agree")
     d = good.shape[1]
     empty = np.shape(X_wrong)[:1] == (0,)
-    bad = np.zeros((0, d)) if empty else _weighted(check_matrix(X_wrong, "X_wrong"), weight_wrong, "weight_wrong")
+    bad = np.zeros((0, d)) if empty else check_matrix(X_wrong, "X_wrong")
     if bad.shape[1] != d:
         raise ValueError(f"X_wrong has {bad.shape[1]} columns but X_agree has {d}")
     good, bad = good[good.any(axis=1)], bad[bad.any(axis=1)]
@@ -110,20 +101,15 @@ def structural_margin(
     good, bad = good / scales, bad / scales
     direction, ratio = _search(good, bad, rng)
     lower = -1.0
-    vertex = _best_vertex(good, bad, min(budget, _EXACT_BUDGET))
+    vertex = _best_vertex(good, bad, _EXACT_BUDGET)
     if vertex is not None:
         if _ratio(good, bad, vertex) > ratio:
             direction, ratio = vertex, _ratio(good, bad, vertex)
         lower = _margin(ratio) - _sensitivity(good, bad, ratio)
-    elif fourth_moment_cost(len(good), d) <= budget:
+    elif fourth_moment_cost(len(good), d) <= _BUDGET:
         lower = _margin(_ratio_bound(good, bad)) - _ROUNDING
     direction = direction / scales
     return StructuralMargin(max(lower, -1.0), _margin(ratio), direction / np.linalg.norm(direction))
-
-
-def _weighted(X: FloatArray, weights: ArrayLike | None, name: str) -> FloatArray:
-    checked = check_weights(weights, len(X), name)
-    return X if checked is None else X * checked[:, None]
 
 
 def _unspanned(bad: FloatArray, undetermined: FloatArray) -> StructuralMargin:

@@ -82,9 +82,7 @@ from massart.certificate.simulation import (
     Tail,
     closed_form_eta_max,
     counting_eta_max,
-    fixed_sum_eta_max,
     number_of_draws,
-    simulated_eta_max,
     upper_triangles,
 )
 from massart.certificate.span import span_of
@@ -98,12 +96,10 @@ __all__ = [
     "Support",
     "closed_form_eta_max",
     "counting_eta_max",
-    "fixed_sum_eta_max",
     "geometry_of",
     "held_out_support",
     "is_weak_by_chance",
     "measure_support",
-    "simulated_eta_max",
     "weak_row_weights",
 ]
 

@@ -39,7 +39,6 @@ class Bound(Enum):
     """The argument that bounds the rows that another formula can share; the value says it in words."""
 
     PACKING = "the rows it fits contain disjoint blocks of independent rows, and another formula misses a row of each"
-    SAMPLED = "random blocks of the rows it fits were independent, so that few of these rows share a hyperplane"
     FOURTH_MOMENT = "the fourth moments of the rows it fits show how many of these rows share a hyperplane at most"
     EXACT = "the rows it fits were counted on every hyperplane"
     NONE = "nothing bounds how many of the rows it fits another formula could share"

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from massart.isotropy.curvature import PinchedHessian, pinched_hessian
-from massart.isotropy.moments import Cloud, RadialMoments, radial_moments, squared_lengths
+from massart.isotropy.moments import Cloud, RadialMoments, radial_moments
 from massart.rows import FloatArray
 
 _MEMORY = 10  # pairs kept by the quasi-Newton method; more do not save passes on any family measured
@@ -51,7 +51,6 @@ class Iterate:
         Of Psi, ascending.
     sweeps : int
         Passes over the rows since the previous iterate.
-    X : (n, d) array or Points
     """
 
     T: FloatArray
@@ -59,12 +58,6 @@ class Iterate:
     eigenvalues: FloatArray
     eigenvectors: FloatArray
     sweeps: int
-    X: Cloud
-
-    @property
-    def lengths(self) -> FloatArray:
-        """``|T' x_i|^2`` for each row: one read."""
-        return squared_lengths(self.X, self.T)
 
     @property
     def residual(self) -> float:
@@ -83,7 +76,7 @@ def fixed_point(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> 
     while True:
         psi = radial_moments(X, T0 @ M, weights).psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
-        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, 1, X)
+        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, 1)
         M = M @ (eigenvectors / np.sqrt(np.maximum(eigenvalues, np.exp(-_LONGEST_STEP)))) @ eigenvectors.T
 
 
@@ -99,7 +92,7 @@ def geodesic_descent(X: Cloud, T0: FloatArray, weights: FloatArray | None = None
     for step_number in count():
         psi = moments.psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
-        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps, X)
+        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps)
         gradient = identity - psi
         if step_number == _MODEL_STEP and pairs:
             step, change, _ = pairs[-1]
@@ -211,7 +204,7 @@ def dual_newton(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> 
         scaled = Q * np.sqrt(target / leverage)[:, None]
         eigenvalues, eigenvectors = np.linalg.eigh(scaled.T @ scaled)
         M = linalg.solve_triangular(R, np.eye(k))
-        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps, X)
+        yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps)
         gradient = leverage - target
         hessian = Q @ Q.T
         np.square(hessian, out=hessian)

@@ -91,9 +91,7 @@ def accumulate(kernel: PointKernel, X: Cloud, weights: FloatArray | None = None,
     return total
 
 
-def radial_moments(
-    X: Cloud, T: FloatArray, weights: FloatArray | None = None, *, lengths: FloatArray | None = None
-) -> RadialMoments:
+def radial_moments(X: Cloud, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
     """Return the radial moments of the rows of `X` under ``y = T' x``: one pass, ``O(n d k)``.
 
     Parameters
@@ -103,11 +101,7 @@ def radial_moments(
     T : (d, k) array
     weights : (n,) array, optional
         Row weights; one each by default. Points have their own.
-    lengths : (n,) array, optional
-        Receives ``|T' x_i|^2``.
     """
-    if lengths is not None:
-        lengths[:] = squared_lengths(X, T)
     moments: RadialMoments = accumulate(_Radial(T), X, weights)
     return moments
 

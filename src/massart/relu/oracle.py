@@ -259,7 +259,7 @@ class SeparationOracle:
         return everywhere
 
 
-def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU, gamma: float = 0.5) -> float:
+def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU) -> float:
     r"""Return the radius of a ball around 0 that should hold the truth: where a cutting plane may start.
 
     In radial-isotropic position, on unit rows u with labels :math:`y / |A x|`, the truth is :math:`\tilde w` with
@@ -272,7 +272,7 @@ def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU, gamma: float = 0
 
     Parameters
     ----------
-    X, y, link, gamma
+    X, y, link
         As for :func:`separation_oracle`.
     """
     rows = check_matrix(X)
@@ -283,7 +283,7 @@ def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU, gamma: float = 0
     decisive = link.decisive(labels[used])
     total = 0.0
     hidden = np.zeros(len(rows))  # what earlier levels may add to w.x
-    for piece in decompose(rows, gamma):
+    for piece in decompose(rows):
         parts = rows[piece.members] @ piece.subspace
         products = (sizes + hidden)[piece.members] / np.linalg.norm(parts @ piece.matrix.T, axis=1)
         shown = products[decisive[piece.members]] if decisive[piece.members].any() else products

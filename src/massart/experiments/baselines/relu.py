@@ -22,32 +22,16 @@ from massart.rows import FloatArray
 
 SGD_STEPS = 20_000
 SGD_BATCH = 16
-SGD_STEP = 1.0
-"""Step length over the inverse of the largest |x|^2, beyond which single rows overshoot."""
-
 CLAD_ROUNDS = 50
 
 
-def karmakar_sgd(
-    X: FloatArray,
-    y: FloatArray,
-    rng: np.random.Generator,
-    *,
-    theta: float = 0.0,
-    step: float = SGD_STEP,
-    batch: int = SGD_BATCH,
-    n_steps: int = SGD_STEPS,
-) -> FloatArray:
+def karmakar_sgd(X: FloatArray, y: FloatArray, rng: np.random.Generator, *, theta: float = 0.0) -> FloatArray:
     """Mini-batch steps on the rows with y > theta, drawn with replacement, from w = 0.
 
     Parameters
     ----------
     theta : float
         The bound on the additive noise, which the paper takes as known. Here 0: no bound is known for Massart noise.
-    step : float
-        The paper's step length depends on moments of the rows; this one is in units of the inverse of the largest
-        ``|x|^2`` of the rows that count, and constant as the paper's.
-    batch, n_steps : int
     """
     w = np.zeros(X.shape[1])
     active = y > theta
@@ -56,18 +40,19 @@ def karmakar_sgd(
     longest = float(np.square(X[active]).sum(axis=1).max())
     if longest == 0:
         return w
-    rate = step / (longest * batch)
+    # The paper's step length depends on moments of the rows; this one is the longest at which no row overshoots.
+    rate = 1.0 / (longest * SGD_BATCH)
     # The indicator as a factor: rows that do not count still fill the batch, as in the paper.
     counted = np.where(active[:, None], X, 0.0)
     labels = np.where(active, y, 0.0)
-    for _ in range(n_steps):
-        drawn = rng.integers(len(X), size=batch)
+    for _ in range(SGD_STEPS):
+        drawn = rng.integers(len(X), size=SGD_BATCH)
         rows = counted[drawn]
         w = w + rate * ((labels[drawn] - rows @ w) @ rows)
     return w
 
 
-def clad(X: FloatArray, y: FloatArray, rng: np.random.Generator, *, rounds: int = CLAD_ROUNDS) -> FloatArray:
+def clad(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Repeat L1 regression on the rows with w.x > 0, starting from those of a positive label.
 
     From all rows, half of whose labels are zero, the first fit is often w = 0, and that would be the end.
@@ -75,7 +60,7 @@ def clad(X: FloatArray, y: FloatArray, rng: np.random.Generator, *, rounds: int 
     w = np.zeros(X.shape[1])
     rows = y > 0
     seen: set[bytes] = set()
-    while rows.sum() >= X.shape[1] and rows.tobytes() not in seen and len(seen) < rounds:
+    while rows.sum() >= X.shape[1] and rows.tobytes() not in seen and len(seen) < CLAD_ROUNDS:
         seen.add(rows.tobytes())
         w = l1_regression(X[rows], y[rows]).coef
         rows = X @ w > 0

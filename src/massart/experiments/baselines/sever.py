@@ -23,15 +23,13 @@ EPSILON = 0.2
 ROUNDS = 4
 
 
-def sever(
-    X: FloatArray, y: FloatArray, rng: np.random.Generator, *, epsilon: float = EPSILON, rounds: int = ROUNDS
-) -> FloatArray:
-    """Least squares after `rounds` times leaving out the share epsilon/2 of the rows with the largest scores."""
+def sever(X: FloatArray, y: FloatArray, rng: np.random.Generator, *, epsilon: float = EPSILON) -> FloatArray:
+    """Least squares after four times leaving out the share epsilon/2 of the rows with the largest scores."""
     n, d = X.shape
     removed = int(np.ceil(epsilon / 2 * n)) if epsilon > 0 else 0
     rows = np.arange(n)
     w = np.linalg.lstsq(X, y, rcond=None)[0]
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         if len(rows) - removed < d:
             break
         gradients = (X[rows] @ w - y[rows])[:, None] * X[rows]

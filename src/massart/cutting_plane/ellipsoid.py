@@ -87,22 +87,7 @@ def ellipsoid(
 
     Parameters
     ----------
-    oracle : callable
-        Maps a query to a :class:`Halfspace` that holds the target, or to None where it accepts.
-    d : int
-        Dimension.
-    radius : float
-        R: the target lies in the ball of this radius about `start`.
-    start : (d,) array, optional
-        The first query; the origin by default.
-    max_queries : int
-    tol : float
-        Give up once what is left has less volume than a ball of radius ``tol * radius``.
-    callback : callable
-        Called after each query; the residual is the radius, in units of R, of a ball with the volume left.
-
-    Returns
-    -------
-    Cuts
+    oracle, d, radius, start, max_queries, tol, callback
+        As for :func:`analytic_center`.
     """
     return search("ellipsoid method", Ellipsoid.unit_ball, oracle, d, radius, start, max_queries, tol, callback)

@@ -22,6 +22,7 @@ from massart.rows import (
     BoolArray,
     FloatArray,
     Rows,
+    Total,
     is_elsewhere,
     like,
     namespace_of,
@@ -143,18 +144,6 @@ class TablePoints:
 
 
 @dataclass(frozen=True, slots=True)
-class _Total:
-    """A sum over pieces; None over none."""
-
-    total: Any
-
-    def __add__(self, other: _Total) -> _Total:
-        if self.total is None or other.total is None:
-            return other if self.total is None else self
-        return _Total(self.total + other.total)
-
-
-@dataclass(frozen=True, slots=True)
 class _Reduce:
     """A kernel of points as one of blocks that adds."""
 
@@ -162,8 +151,8 @@ class _Reduce:
     V: FloatArray | None
     rescaled: bool
 
-    def __call__(self, block: Block, chosen: Any = None) -> _Total:
-        total = _Total(None)
+    def __call__(self, block: Block, chosen: Any = None) -> Total:
+        total = Total(None)
         for piece in _pieces(block):
             some = _cut(block, piece)
             if chosen is not None:
@@ -171,7 +160,7 @@ class _Reduce:
                 moved = is_elsewhere(some.rows) and not is_elsewhere(mask)
                 some = some.take(like(mask, some.rows) if moved else mask)
             if len(some):
-                total = total + _Total(self.kernel(*_coordinates(some, self.V, self.rescaled)))
+                total = total + Total(self.kernel(*_coordinates(some, self.V, self.rescaled)))
         return total
 
 

@@ -351,13 +351,3 @@ def _exponents_of(X: Any) -> Any:
     xp = namespace_of(X)
     # The standard has no frexp; a logarithm may be one too large for a number just below a power of two.
     return xp.floor(xp.log2(xp.where(X != 0, xp.abs(X), xp.ones_like(X))))
-
-
-@dataclass(frozen=True, slots=True)
-class Largest:
-    """Numbers of which the larger ones are the sum."""
-
-    values: NDArray[Any]
-
-    def __add__(self, other: Largest) -> Largest:
-        return Largest(np.maximum(self.values, other.values))

@@ -14,7 +14,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from massart.l1.matrix import DenseMatrix, IntArray, PieceKernel, SparseMatrix, split
-from massart.rows import ArrayValues, Block, FloatArray, Rows, is_elsewhere, like, namespace_of, to_numpy
+from massart.rows import (
+    ArrayValues,
+    Block,
+    FloatArray,
+    Largest,
+    Rows,
+    Total,
+    is_elsewhere,
+    like,
+    namespace_of,
+    to_numpy,
+)
 
 FEW = 0.5
 """A share of the rows below which they are taken into memory; of more, the others are passed over in each read."""
@@ -164,40 +175,18 @@ class _Gram:
 
 
 @dataclass(frozen=True, slots=True)
-class _Largest:
-    """Numbers of which the larger ones are the sum."""
-
-    values: FloatArray
-
-    def __add__(self, other: _Largest) -> _Largest:
-        return _Largest(np.maximum(self.values, other.values))
-
-
-@dataclass(frozen=True, slots=True)
 class _Maxima:
     """The kernel of the largest magnitude in every column."""
 
-    def __call__(self, block: Block, present: Any = None) -> _Largest:
+    def __call__(self, block: Block, present: Any = None) -> Largest:
         if is_elsewhere(block.rows):
             X = block.dense()
             xp = namespace_of(X)
             sizes = xp.abs(X) if present is None else xp.abs(X) * _beside(present, X)[:, None]
-            return _Largest(to_numpy(xp.max(sizes, axis=0)))
+            return Largest(to_numpy(xp.max(sizes, axis=0)))
         some = block if present is None else block.take(present > 0)
         largest = _rows_of(some).column_maxima()
-        return _Largest(np.append(largest, 1.0) if block.intercept else largest)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """A sum over pieces; None over none."""
-
-    total: Any
-
-    def __add__(self, other: _Sum) -> _Sum:
-        if self.total is None or other.total is None:
-            return other if self.total is None else self
-        return _Sum(self.total + other.total)
+        return Largest(np.append(largest, 1.0) if block.intercept else largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +195,8 @@ class _Pieces:
 
     kernel: PieceKernel
 
-    def __call__(self, block: Block, present: Any = None) -> _Sum:
+    def __call__(self, block: Block, present: Any = None) -> Total:
         X = to_numpy(block.dense())
         if present is not None:
             X = X[to_numpy(present) > 0]
-        return _Sum(DenseMatrix(X).reduce(self.kernel) if len(X) else None)
+        return Total(DenseMatrix(X).reduce(self.kernel) if len(X) else None)

@@ -33,7 +33,6 @@ from numpy.typing import ArrayLike
 
 from massart.isotropy.blocked import TableRows
 from massart.isotropy.moments import (
-    Largest,
     RadialMoments,
     Triangle,
     accumulate,
@@ -47,6 +46,7 @@ from massart.progress import Callback, Progress, silent
 from massart.rows import (
     BoolArray,
     FloatArray,
+    Largest,
     Rows,
     check_matrix,
     check_weights,

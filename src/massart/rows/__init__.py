@@ -15,7 +15,7 @@ from massart.rows.arrays import (
 from massart.rows.block import Block, Sample, Uses
 from massart.rows.memory import ArrayRows, ArrayValues, rows_of
 from massart.rows.namespace import is_elsewhere, like, matrix_of, namespace_of, to_numpy
-from massart.rows.rows import Kernel, Rows, Values, total_of
+from massart.rows.rows import Kernel, Largest, Rows, Total, Values, total_of
 from massart.rows.stream import StreamRows
 
 __all__ = [
@@ -26,9 +26,11 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "Kernel",
+    "Largest",
     "Rows",
     "Sample",
     "StreamRows",
+    "Total",
     "Uses",
     "Values",
     "block_rows",

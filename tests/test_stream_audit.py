@@ -207,6 +207,16 @@ def test_a_bad_cell_is_named_by_its_row_in_the_file(cell, tmp_path):
         audit_table(path, "total", terms="columns", max_memory=SMALL)
 
 
+@pytest.mark.parametrize("size", [SMALL, None])
+def test_a_bad_cell_in_a_folder_is_named_by_its_file(size, tmp_path):
+    table = ledger(gaps=False)
+    hours = table["hours"].to_pylist()
+    hours[4_321] = float("inf")
+    folder = write(table.set_column(3, "hours", pa.array(hours)), tmp_path, "folder")
+    with pytest.raises(TableError, match=r'^parts: column "hours" has inf in row 322 of 2.parquet'):
+        audit_table(folder, "total", terms="columns", max_memory=size)
+
+
 def test_a_gap_is_refused_where_it_is(tmp_path):
     table = ledger(gaps=False)
     hours = table["hours"].to_pylist()

@@ -90,7 +90,7 @@ def audit_table(
         Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
     max_memory : int, optional
         Bytes that a table may take; a file that is larger is read in blocks, more than once, and never held. By default
-        a quarter of the memory of the machine.
+        an eighth of the memory of the machine.
     audit, fixed : str or Path, optional
         Files to write: the rows and what was found of them, and the table with its wrong targets replaced. Of a file
         larger than memory the first has the wrong rows, in the order of the file.

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from massart.audit.finding import Request
 from massart.audit.judging import Judge, Totals, Writer
 from massart.progress import Callback, Progress
-from massart.table import Gathered, Piece, Stream, Table, gather, join, pieces_of
+from massart.table import Gathered, Piece, Stream, Table, gather, join, limit_of, pieces_of
 
+_JOINED = 8  # what pieces gather is joined when there is so much of it
 _AHEAD = 2  # tasks for each thread of a worker: one is worked on, and one is ready
 
 
@@ -35,8 +37,16 @@ class OnCluster:
     def gather(self, stream: Stream, request: Request) -> Gathered:
         """Read a stream once, for the rows to look at closely."""
         pieces = pieces_of(stream)
-        tasks = [(_gathered, piece, request.seed) for piece in pieces]
-        return join([*self._results(iter(tasks), len(tasks), request.callback)], request.seed)
+        parts: list[Gathered] = []
+        limit = np.inf
+        # Which rows are drawn is known better the more pieces are done.
+        tasks = ((_gathered, piece, request.seed, limit) for piece in pieces)
+        for part in self._results(tasks, len(pieces), request.callback):
+            parts.append(part)
+            if len(parts) == _JOINED:
+                parts = [join(parts, request.seed)]
+                limit = limit_of(parts[0], request.seed)
+        return join(parts, request.seed)
 
     def totals(
         self, stream: Stream, judge: Judge, request: Request, write_audit: Writer | None, write_fixed: Writer | None
@@ -76,8 +86,8 @@ class OnCluster:
             callback(Progress("reading on the cluster", done + 1, float(n_tasks - done - 1), 0.0))
 
 
-def _gathered(piece: Piece, seed: int) -> Gathered:
-    return gather(piece.blocks(), seed, piece.start)
+def _gathered(piece: Piece, seed: int, limit: float) -> Gathered:
+    return gather(piece.blocks(), seed, piece.start, limit)
 
 
 def _judged(

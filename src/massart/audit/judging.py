@@ -131,10 +131,11 @@ class Judge:
         def numbered() -> Iterator[tuple[Table, float, NDArray[np.intp]]]:
             number = start
             for block in blocks:
-                numbers = np.arange(number, number + block.n_rows)
+                if block.numbers is None:
+                    block = replace(block, numbers=np.arange(number, number + block.n_rows))
                 number += block.n_rows
                 # What the largest residuals are is known better the more blocks are done.
-                yield replace(block, numbers=numbers), max(least, totals.worst.least), totals.worst.examples
+                yield block, max(least, totals.worst.least), totals.worst.examples
 
         def judged(part: tuple[Table, float, NDArray[np.intp]]) -> tuple[Totals, pa.Table | None, pa.Table | None]:
             block, known, examples = part

@@ -193,7 +193,7 @@ def radial_isotropy_of(
 
 
 def position_weights(rows: Rows, position: RadialIsotropy) -> Values:
-    """Return 1 / |A V'x| of each row of a table, times its weight; 0 where that is no number.
+    """Return ``1 / |A V'x|`` of each row of a table, times its weight; 0 where that is no number.
 
     L1 regression with these weights is that of Algorithm 1, in radial-isotropic position: there a row and its label are
     divided by that length.

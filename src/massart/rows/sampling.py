@@ -62,7 +62,11 @@ class Draw:
 
     def run_keys(self, start: int, stop: int) -> FloatArray:
         """Return the keys of the runs that rows from `start` to before `stop` belong to."""
-        return self._uniform(np.arange(start // RUN, -(-stop // RUN), dtype=np.uint64))
+        return self.keys_of(np.arange(start // RUN, -(-stop // RUN)))
+
+    def keys_of(self, runs: NDArray[np.integer]) -> FloatArray:
+        """Return the keys of runs of these numbers."""
+        return self._uniform(runs.astype(np.uint64))
 
     def weighted_keys(self, rows: NDArray[np.integer], weights: FloatArray) -> FloatArray:
         """Return the keys of rows of these numbers and weights."""
@@ -84,13 +88,15 @@ class Reservoir:
     Parameters
     ----------
     draw : Draw
+    limit : float
+        Rows with larger keys are not drawn, as far as is known from elsewhere.
     """
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, limit: float = np.inf) -> None:
         self._draw = draw
         self._keys: list[FloatArray] = []
         self._numbers: list[NDArray[np.intp]] = []
-        self._count, self._limit, self._by_run = 0, np.inf, True
+        self._count, self._limit, self._by_run = 0, limit, True
 
     def offer(self, start: int, n_rows: int, weights: NDArray[Any] | None = None) -> NDArray[np.intp]:
         """Return which of so many rows are kept for now, the first of which has the number `start`."""

@@ -12,7 +12,7 @@ from massart.table.dates import date_texts
 from massart.table.design import Design, column_values, encode, left_out
 from massart.table.encoding import Category, Date, Encoding, Flag, Number
 from massart.table.frames import table_of
-from massart.table.gathering import Gathered, gather, join
+from massart.table.gathering import Gathered, gather, join, limit_of
 from massart.table.grouping import groups_of, precision_of_columns
 from massart.table.pieces import Piece, gather_some, pieces_of
 from massart.table.plan import Plan, make_plan
@@ -46,6 +46,7 @@ __all__ = [
     "gather_some",
     "groups_of",
     "left_out",
+    "limit_of",
     "join",
     "make_plan",
     "pieces_of",

@@ -234,7 +234,7 @@ class _Gaps:
         shown = (
             "" if reason.lack == "no" else f": {quote(table.cells([reason.column], np.array([row]))[reason.column][0])}"
         )
-        return TableError(f"{table.name}: row {table.number(row):,} has {reason.lack} {quote(reason.column)}{shown}")
+        return TableError(f"{table.name}: row {table.place(row)} has {reason.lack} {quote(reason.column)}{shown}")
 
 
 def left_out(gaps: Mapping[Gap, int], n_rows: int) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
         row = int(np.argmin(finite | missing))
         shown = table.cells([entry.column], np.array([row]))[entry.column][0]
         raise TableError(
-            f"{table.name}: column {quote(entry.column)} has {shown} in row {table.number(row):,}, "
+            f"{table.name}: column {quote(entry.column)} has {shown} in row {table.place(row)}, "
             "which is infinite or too large for a number"
         )
     gaps.add(entry.column, missing, spelling)
@@ -312,7 +312,7 @@ def _fill_dates(table: Table, entry: Date, out: FloatArray) -> str:
         if strange.any():
             row = levels.first_row(strange)
             raise TableError(
-                f"{table.name}: column {quote(entry.column)} should hold dates, but row {table.number(row):,} has "
+                f"{table.name}: column {quote(entry.column)} should hold dates, but row {table.place(row)} has "
                 f"{quote(levels.text(row))}"
             )
         np.take(np.append(days, np.nan), levels.codes, out=out, mode="wrap")
@@ -356,7 +356,7 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
         if strange.any():
             row = levels.first_row(strange)
             raise TableError(
-                f"{table.name}: column {quote(entry.column)} should say yes or no, but row {table.number(row):,} has "
+                f"{table.name}: column {quote(entry.column)} should say yes or no, but row {table.place(row)} has "
                 f"{quote(levels.text(row))}"
             )
         values[:-1][yes], values[:-1][no] = 1.0, 0.0
@@ -369,7 +369,7 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
     if infinite.any():
         row = levels.first_row(infinite)
         raise TableError(
-            f"{table.name}: column {quote(entry.column)} has {quote(levels.text(row))} in row {table.number(row):,}, "
+            f"{table.name}: column {quote(entry.column)} has {quote(levels.text(row))} in row {table.place(row)}, "
             "which is infinite or too large for a number"
         )
     np.take(values, levels.codes, out=out, mode="wrap")  # the code -1 of a missing text finds the NaN at the end
@@ -419,7 +419,7 @@ def _fill_numbers(table: Table, column: pa.ChunkedArray, entry: Number | Flag, o
             row = int(np.argmax(strange))
             raise TableError(
                 f"{table.name}: column {quote(entry.column)} should say yes or no, "
-                f"but row {table.number(row):,} has {out[row]:g}"
+                f"but row {table.place(row)} has {out[row]:g}"
             )
 
 
@@ -435,6 +435,6 @@ def _check_exact(table: Table, name: str, column: pa.ChunkedArray) -> None:
 
 def _inexact(table: Table, name: str, row: int, shown: str) -> TableError:
     return TableError(
-        f"{table.name}: column {quote(name)} has {shown} in row {table.number(row):,}, an integer beyond 2**53 that "
+        f"{table.name}: column {quote(name)} has {shown} in row {table.place(row)}, an integer beyond 2**53 that "
         "float64 cannot hold exactly (leave the column out, or use it as the id)"
     )

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray
-from massart.rows.sampling import Draw, Reservoir
+from massart.rows.sampling import RUN, Draw, Reservoir
 from massart.table.levels import is_text, levels_of
 from massart.table.table import Table
 from massart.table.views import view
@@ -64,7 +64,7 @@ class Gathered:
         )
 
 
-def gather(blocks: Iterable[Table], seed: int, start: int = 0) -> Gathered:
+def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np.inf) -> Gathered:
     """Read the blocks of a table once, and return the rows to look at closely.
 
     Parameters
@@ -75,9 +75,11 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0) -> Gathered:
         Of the draw.
     start : int
         The number of the first row, if these are a part of a table.
+    limit : float
+        Keys of rows that are not drawn, as far as is known from other parts, are larger.
     """
     draw, begin = _draw(seed), start
-    drawn, reservoir, rare = _Pile(), Reservoir(draw), _Pile()
+    drawn, reservoir, rare = _Pile(), Reservoir(draw, limit), _Pile()
     columns: dict[str, _Watch] = {}
     gappy: set[str] = set()
     first = None
@@ -146,6 +148,15 @@ def join(parts: Sequence[Gathered], seed: int) -> Gathered:
     found = Gathered(replace(table, numbers=numbers, frequencies=frequencies), numbers, drawn, n_total, gappy)
     found = found.take(np.flatnonzero(chosen))
     return found.take(_enough(found, draw))
+
+
+def limit_of(found: Gathered, seed: int) -> float:
+    """Return the largest key of the rows drawn, if these are as many as are needed: others will have smaller ones."""
+    draw = _draw(seed)
+    runs = np.unique(found.numbers[found.drawn] // RUN)
+    if len(runs) < draw.n_runs:
+        return float(np.inf)
+    return float(draw.keys_of(runs).max())
 
 
 def _draw(seed: int) -> Draw:

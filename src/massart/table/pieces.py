@@ -40,6 +40,8 @@ class Piece:
         Of the whole table.
     size : int
         Bytes of a block.
+    files : tuple of pairs of int and str
+        The number of the first row of its file, and the name, if there are several.
     """
 
     path: str
@@ -48,6 +50,7 @@ class Piece:
     start: int
     schema: pa.Schema
     size: int
+    files: tuple[tuple[int, str], ...]
 
     def blocks(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
         """Yield its rows in blocks."""
@@ -59,7 +62,7 @@ class Piece:
             for batch in part.batches(names, self.size, self.groups):
                 numbers = np.arange(start, start + batch.num_rows)
                 start += batch.num_rows
-                yield Table(pa.Table.from_batches([cast(batch, schema)]), self.name, numbers=numbers)
+                yield Table(pa.Table.from_batches([cast(batch, schema)]), self.name, numbers=numbers, files=self.files)
         finally:
             part.close()
             part.source.check_unchanged()
@@ -75,7 +78,8 @@ def pieces_of(stream: Stream) -> list[Piece]:
     """
     found: list[Piece] = []
     start = 0
-    for part in stream.parts:
+    for k, part in enumerate(stream.parts):
+        own = stream.files[k : k + 1]
         if not isinstance(part, ParquetPart) or part.path is None:
             raise TableError(f"{part.source.name}: a cluster reads Parquet files that are not compressed as a whole")
         groups: list[int] = []
@@ -85,7 +89,9 @@ def pieces_of(stream: Stream) -> list[Piece]:
             groups.append(group)
             rows += n_rows
             if rows >= ROWS_A_PIECE or group == len(sizes) - 1:
-                found.append(Piece(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes))
+                found.append(
+                    Piece(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes, own)
+                )
                 start += rows
                 groups, rows = [], 0
     return found

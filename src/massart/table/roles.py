@@ -150,10 +150,10 @@ def text_among_numbers(
     text = levels.text(row)
     if unit is not None and units_of(in_ascii(pa.array([text]))).names:
         return TableError(
-            f"{table.name}: column {quote(name)} is in {unit}, but row {table.number(row):,} has {quote(text)}"
+            f"{table.name}: column {quote(name)} is in {unit}, but row {table.place(row)} has {quote(text)}"
         )
     return TableError(
-        f"{table.name}: text among the numbers of column {quote(name)}: row {table.number(row):,} has {quote(text)}"
+        f"{table.name}: text among the numbers of column {quote(name)}: row {table.place(row)} has {quote(text)}"
     )
 
 

@@ -11,9 +11,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
 import pyarrow as pa
 
 from massart.progress import Callback, Progress, silent
@@ -159,6 +161,13 @@ class Stream:
         return sum(part.n_rows for part in self.parts) if self.schema else 0
 
     @property
+    def files(self) -> tuple[tuple[int, str], ...]:
+        """The number of the first row of each file, and its name; nothing where there is one file."""
+        starts = accumulate((part.n_rows for part in self.parts[:-1]), initial=0)
+        names = (part.source.name for part in self.parts)
+        return tuple(zip(starts, names, strict=True)) if len(self.parts) > 1 else ()
+
+    @property
     def nbytes(self) -> int:
         """About what the whole table would take in memory; no text is parsed to know it."""
         return sum(part.nbytes for part in self.parts)
@@ -191,17 +200,18 @@ class Stream:
         for name in names:
             require_column(self, name)
         schema = pa.schema([self.schema.field(name) for name in names])
-        n_rows, done = self.n_rows, 0
+        n_rows, done, files = self.n_rows, 0, self.files
         for batches in _gathered(self._batches(schema), self.block_bytes):
             block = pa.Table.from_batches(batches, schema)
             done += block.num_rows
             callback(Progress(f"reading {self.name}", done, float(n_rows - done), 0.0))
-            yield Table(block, self.name, self.decimal, self.spellings)
+            yield Table(block, self.name, self.decimal, self.spellings, np.arange(done - block.num_rows, done), files)
 
     def whole(self, callback: Callback = silent) -> Table:
         """Return the whole table in memory."""
         blocks = [*self.blocks(callback=callback)]
-        return replace(blocks[0], arrow=pa.concat_tables([block.arrow for block in blocks]))
+        arrow = pa.concat_tables([block.arrow for block in blocks])
+        return replace(blocks[0], arrow=arrow, numbers=np.arange(arrow.num_rows) if self.files else None)
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in self.parts:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +36,8 @@ class Table:
         What a text file writes in a column, if not nothing, where a value is missing.
     numbers : array of int
         Of some rows of a larger table, their numbers there, from 0; by default these are all of it.
+    files : tuple of pairs of int and str
+        Where the larger table has several files: the number of the first row of each, and its name.
     frequencies : mapping of str to mapping of str to int
         Of a column of text in the larger table, how many rows have each text.
     """
@@ -43,11 +47,16 @@ class Table:
     decimal: str | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
     numbers: NDArray[np.intp] | None = None
+    files: tuple[tuple[int, str], ...] = ()
     frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
-    def number(self, row: int) -> int:
-        """Return the number of a row as people count, from 1."""
-        return row + 1 if self.numbers is None else int(self.numbers[row]) + 1
+    def place(self, row: int) -> str:
+        """Return the number of a row as people count, from 1, and its file if there are several."""
+        number = row if self.numbers is None else int(self.numbers[row])
+        if not self.files:
+            return f"{number + 1:,}"
+        start, name = self.files[bisect_right(self.files, number, key=itemgetter(0)) - 1]
+        return f"{number - start + 1:,} of {name}"
 
     @property
     def n_rows(self) -> int:

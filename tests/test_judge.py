@@ -9,7 +9,7 @@ import pytest
 
 import massart.recover.driver
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.agreement import Agreement, Level, levels, tally
+from massart.agreement import Agreement, Level, levels, tally_of
 from massart.certificate import Reason, Verdict, geometry_of
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Assumption, Formula, Judges, Options, judge, recover
@@ -33,7 +33,7 @@ def judged(X, y, w, link=IDENTITY, agreement=None, assumption=NOTHING_MORE, unit
     sample = Sample(X, y, None, np.arange(len(y)))
     formula = Formula(np.asarray(w, dtype=float), agreement or levels("auto", X, y)[0], link)
     judges = Judges(sample, geometry_of(X, units=units), None, units, assumption, np.random.default_rng(0))
-    return judge(formula, judges, tally(formula.marks(sample)[1], None), **options)
+    return judge(formula, judges, tally_of(formula.marks(sample)[1], None), **options)
 
 
 def gaussian(n, d, wrong, seed=0):

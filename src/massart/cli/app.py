@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -52,10 +53,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def _with_cluster(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with a local cluster where --dask names none: in typer an option has a value or has not."""
-    following = [*arguments[1:], "-"]
     return [
         f"--dask={LOCAL}" if argument == "--dask" and after.startswith("-") else argument
-        for argument, after in zip(arguments, following, strict=True)
+        for argument, after in pairwise([*arguments, "-"])
     ]
 
 

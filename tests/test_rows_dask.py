@@ -28,7 +28,7 @@ import massart.rows.dask
 from massart import MassartRegressor, MassartReLURegressor
 from massart.recover import recover
 from massart.rows import ArrayRows, Block
-from massart.rows.dask import DaskRows, cluster_rows
+from massart.rows.dask import BlockRows, DaskRows
 
 W = np.array([1.5, -2.0, 0.25, 3.0])
 EPS = float(np.finfo(np.float64).eps)
@@ -241,6 +241,11 @@ class Read:
         return Block(X[rows], y[rows, None], None, True)
 
 
+def cluster_rows(client, blocks, share=0.5):
+    """Rows that the workers read themselves."""
+    return BlockRows([dask.delayed(block)() for block in blocks], (EPS, EPS), client=client, share=share)
+
+
 def reads_of(folder):
     return Counter(map(int, (folder / "reads").read_text().split()))
 
@@ -248,7 +253,7 @@ def reads_of(folder):
 @pytest.mark.parametrize("held", [True, False])
 def test_blocks_are_read_once_if_they_fit_and_anew_if_not(threads, tmp_path, held):
     blocks = [Read(tmp_path, number) for number in range(6)]
-    rows = cluster_rows(threads, blocks, (EPS, EPS), share=0.5 if held else 0.0)
+    rows = cluster_rows(threads, blocks, share=0.5 if held else 0.0)
     found = recover(rows, rng=np.random.default_rng(0))
     assert_array_equal(found.coef[:, 0], [*W, 7])
     assert_array_equal(found.agree[:, 0], ~table()[2])
@@ -276,7 +281,7 @@ class Broken:
 
 def test_an_error_of_a_worker_arrives_as_it_is(processes):
     with pytest.raises(OSError, match=r"^sales.parquet, row group 3: the file is cut off$"):
-        cluster_rows(processes, [Broken()], (EPS, EPS))
+        cluster_rows(processes, [Broken()])
 
 
 @dataclass(frozen=True)
@@ -291,7 +296,7 @@ class Shrinking:
 
 
 def test_a_block_that_changes_is_refused(threads, tmp_path):
-    rows = cluster_rows(threads, [Read(tmp_path, 1), Shrinking(tmp_path)], (EPS, EPS), share=0.0)
+    rows = cluster_rows(threads, [Read(tmp_path, 1), Shrinking(tmp_path)], share=0.0)
     (tmp_path / "cut off").touch()
     with pytest.raises(ValueError, match="the table changed while it was read: a block had 500 rows, and now 400"):
         rows.map(Labels())
@@ -355,7 +360,7 @@ def test_a_worker_that_dies_is_survived(processes, tmp_path, times, held):
     (tmp_path / "workers").mkdir()
     _, y, wrong = table()
     blocks = [Read(tmp_path, number) for number in range(6)]
-    rows = cluster_rows(processes, blocks, (EPS, EPS), share=0.5 if held else 0.0)
+    rows = cluster_rows(processes, blocks, share=0.5 if held else 0.0)
     killer = threading.Thread(target=kill_workers, args=(tmp_path / "workers", times))
     killer.start()
     labels = rows.map(Slowly(tmp_path / "workers"))
@@ -399,7 +404,7 @@ class Deadly:
 @pytest.mark.slow
 def test_a_block_that_kills_every_worker_is_one_error(processes, tmp_path):
     processes.cluster.scheduler.allowed_failures = 1
-    rows = cluster_rows(processes, [Read(tmp_path, 0)], (EPS, EPS))
+    rows = cluster_rows(processes, [Read(tmp_path, 0)])
     with pytest.raises(ConnectionError, match="^workers of the Dask cluster died, one after the other"):
         rows.map(Deadly())
     assert_array_equal(rows.map(Labels()).to_numpy(), table()[1][:500])  # and it can be started again

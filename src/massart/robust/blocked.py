@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
 from massart.robust.biweight import tuning_for_efficiency, weight
 from massart.robust.position import place
@@ -24,29 +23,17 @@ AT_REST = 1e-7
 """`tol` of :func:`massart.robust.robust_regression`."""
 
 
-def refine_on_table(
-    rows: Rows,
-    X: FloatArray,
-    start: RobustFit,
-    *,
-    column: int = 0,
-    link: Link = IDENTITY,
-    callback: Callback = silent,
-) -> RobustFit:
+def refine_on_table(rows: Rows, X: FloatArray, start: RobustFit, *, callback: Callback = silent) -> RobustFit:
     """Take a robust fit of a sample to the rows of a whole table: its M-steps, scale and errors are those of all rows.
 
     Parameters
     ----------
     rows : Rows
-        With their weights, if they have any.
+        With one label each, and with their weights, if they have any.
     X : (m, d) array
         The sample: it gives the coordinates in which the steps are well conditioned.
     start : RobustFit
         Its fit, of a scale that is not 0 and without a ridge.
-    column : int
-        Which labels.
-    link : Link
-        One that can be inverted.
     """
     if not start.scale > 0.0 or start.ridge:
         raise ValueError(f"start must have a positive scale and no ridge, got {start.scale} and {start.ridge}")
@@ -54,7 +41,7 @@ def refine_on_table(
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights.to_numpy()
     present = int(np.count_nonzero(weights))
     counts = weights * (present / weights.sum())
-    y = link.inverse(rows.map(_Label(column)).to_numpy())
+    y = rows.map(_label).to_numpy()
     placed = TablePlaced(rows, position.back, y, counts / present)
     c = tuning_for_efficiency(EFFICIENCY)
     first = Estimate(position.to_coordinates(start.coef), start.scale)
@@ -112,12 +99,8 @@ class TablePlaced:
         return self.rows.map(_Quadratic(self.back, form)).to_numpy()
 
 
-@dataclass(frozen=True, slots=True)
-class _Label:
-    column: int
-
-    def __call__(self, block: Block) -> Any:
-        return block.y[:, self.column]
+def _label(block: Block) -> Any:
+    return block.y[:, 0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,25 +325,6 @@ class DaskRows(BlockRows):
         )
 
 
-def cluster_rows(
-    client: Any, blocks: Sequence[Callable[[], Block]], precision: tuple[float, float], *, share: float = SHARE
-) -> BlockRows:
-    """Return rows that the workers of a cluster read themselves.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    blocks : sequence of callables
-        Small ones that can be pickled: each reads a block, a row group of a file say, on the worker that calls it.
-    precision : pair of float
-        The relative precisions of the rows and of the labels.
-    share : float
-        Of the memory of all workers: blocks that together take more are not held there but read anew for each verb.
-    """
-    tasks = [_task(_applied, block)() for block in blocks]
-    return BlockRows(tasks, precision, client=client, share=share)
-
-
 # --- collections ---
 
 

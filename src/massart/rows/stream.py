@@ -35,8 +35,6 @@ class StreamRows:
         The relative precisions of the rows and of the labels.
     n_rows : int, optional
         If it is known; otherwise rows are counted when they are read first.
-    folder : str, optional
-        Where values go that are too large for memory; by default the folder for temporary files.
     """
 
     def __init__(
@@ -45,9 +43,8 @@ class StreamRows:
         *,
         precision: tuple[float, float] = (_DOUBLE, _DOUBLE),
         n_rows: int | None = None,
-        folder: str | None = None,
     ) -> None:
-        self._read, self._n_rows, self._folder = blocks, n_rows, folder
+        self._read, self._n_rows = blocks, n_rows
         self._precision = precision
         first = next((block for block in blocks() if len(block)), None)
         if first is None:
@@ -111,7 +108,7 @@ class StreamRows:
 
     def map(self, kernel: Kernel, *aligned: Values) -> Values:
         """Return ``kernel(block, *aligned)`` of all blocks, one value or one row of values for each row."""
-        return collected((kernel(*block) for block in self._blocks(aligned)), self._folder)
+        return collected(kernel(*block) for block in self._blocks(aligned))
 
     def fault(self) -> str:
         """Say where the first NaN or infinity of the rows is."""
@@ -206,10 +203,10 @@ def _joined(pieces: Sequence[_Piece]) -> Sample:
     )
 
 
-def collected(parts: Iterable[NDArray[Any]], folder: str | None = None) -> ArrayValues:
+def collected(parts: Iterable[NDArray[Any]]) -> ArrayValues:
     """Return values that come in parts as one array: in memory or, if they are many, in a file that has no name."""
     with contextlib.ExitStack() as stack:
-        return ArrayValues(_collected(parts, lambda: stack.enter_context(tempfile.TemporaryFile(dir=folder))))
+        return ArrayValues(_collected(parts, lambda: stack.enter_context(tempfile.TemporaryFile())))
 
 
 def _collected(parts: Iterable[NDArray[Any]], new_file: Callable[[], IO[bytes]]) -> NDArray[Any]:

@@ -23,6 +23,7 @@ _MOST_PLACES = 12
 _LOOKED_AT = 2_000
 _FLOAT_DIGITS = 14
 _SMALLEST_SIZE = 1e-280
+_MOST_DIGITS = 400  # before the point, of any float
 
 
 def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:
@@ -53,10 +54,10 @@ def rounded(values: FloatArray, places: int | None) -> FloatArray:
 def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:
     """Return given minus implied without what floats lose in such a difference: 9.37, not 9.370000000000005."""
     size = np.abs(given) + np.abs(implied)
-    places = _FLOAT_DIGITS - np.ceil(np.log10(np.maximum(size, _SMALLEST_SIZE))).astype(int)
+    places = _FLOAT_DIGITS - np.ceil(np.log10(np.maximum(size, _SMALLEST_SIZE))).astype(np.int16)
     found = given - implied
-    for count in np.unique(places):
-        chosen = places == count
+    for count in np.flatnonzero(np.bincount(places + _MOST_DIGITS)) - _MOST_DIGITS:
+        chosen = np.flatnonzero(places == count)
         found[chosen] = np.round(found[chosen], count)
     return found + 0.0  # no negative zero
 

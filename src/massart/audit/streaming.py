@@ -9,6 +9,7 @@ verdict is made by the rows gathered and the tally of all.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +25,7 @@ from massart.audit.whole import Whole
 from massart.certificate import Certificate, Verdict
 from massart.rows import ArrayRows
 from massart.rows.ahead import ahead
-from massart.table import Gathered, Stream, encode, gather, gather_some, left_out, table_writer
+from massart.table import Gathered, Stream, Table, encode, gather, gather_some, left_out, table_writer
 
 
 class _Different(Exception):
@@ -56,7 +57,9 @@ class Here:
     ) -> Totals:
         """Read it once more, and judge all rows."""
         # The fixed table has all columns; otherwise those that are read are enough.
-        blocks = stream.blocks(None if write_fixed else judge.columns, request.callback)
+        blocks: Iterable[Table] = stream.blocks(None if write_fixed else judge.columns, request.callback)
+        if write_audit or write_fixed:
+            blocks = ahead(blocks)  # what is written does not keep the next block waiting
         return judge.totals(blocks, write_audit=write_audit, write_fixed=write_fixed)
 
 

@@ -355,7 +355,7 @@ def kill_workers(folder, times):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("held", "times"), [(True, 1), (True, 2), (False, 1)])
+@pytest.mark.parametrize(("held", "times"), [(True, 2), (False, 1)])
 def test_a_worker_that_dies_is_survived(processes, tmp_path, times, held):
     (tmp_path / "workers").mkdir()
     _, y, wrong = table()

@@ -110,6 +110,8 @@ class Recovery:
         Robust scale of the residuals of noisy inliers; 0 for exact ones.
     standard_errors : (d, m) array
         Of the coefficients, for noisy inliers; 0 for exact ones, NaN where nothing is known.
+    covariances : tuple of m (d, d) arrays or None
+        Of the coefficients, for noisy inliers; None for exact ones.
     agreements : tuple of m Agreement
         What counted as agreement.
     verdicts : tuple of m callables
@@ -123,6 +125,7 @@ class Recovery:
     fractions: tuple[tuple[Fraction | None, ...], ...]
     scale: FloatArray
     standard_errors: FloatArray
+    covariances: tuple[FloatArray | None, ...]
     agreements: tuple[Agreement, ...]
     verdicts: tuple[Callable[[FloatArray], Certificate], ...]
 
@@ -210,6 +213,7 @@ def recover(
         fractions=tuple(outcome.fractions for outcome in outcomes),
         scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
         standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
+        covariances=tuple(outcome.covariance for outcome in outcomes),
         agreements=tuple(outcome.certificate.agreement for outcome in outcomes),
         verdicts=tuple(outcome.verdict for outcome in outcomes),
     )
@@ -248,6 +252,7 @@ class _Outcome:
     verdict: Callable[[FloatArray], Certificate]
     certificate: Certificate
     standard_errors: FloatArray
+    covariance: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -601,7 +606,8 @@ class _Driver:
             )
 
         none = (None,) * len(found.coef)
-        return _Outcome(found.coef, none, marks, counts, verdict, verdict(counts), found.standard_errors)
+        certificate = verdict(counts)
+        return _Outcome(found.coef, none, marks, counts, verdict, certificate, found.standard_errors, found.covariance)
 
     def _marks(self, formula: Formula, j: int) -> Values:
         """Return the marks of all rows of the table: one read."""

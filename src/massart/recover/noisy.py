@@ -55,6 +55,8 @@ class NoisyFit:
     Attributes
     ----------
     coef, standard_errors : (d,) arrays
+    covariance : (d, d) array
+        Of `coef`, in the directions that the inliers determine; zero in the others.
     scale : float
         Robust scale of the residuals of inliers.
     reach : float
@@ -65,6 +67,7 @@ class NoisyFit:
 
     coef: FloatArray
     standard_errors: FloatArray
+    covariance: FloatArray
     scale: float
     reach: float
     span: Span
@@ -100,7 +103,8 @@ def find_noisy(
         return None
     fit, part = found
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
-    return NoisyFit(fit.coef, fit.standard_errors, fit.scale, reach, span_of(part.X[fit.inliers & part.X.any(axis=1)]))
+    span = span_of(part.X[fit.inliers & part.X.any(axis=1)])
+    return NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
 
 
 def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link: Link) -> NoisyFit | None:
@@ -122,9 +126,11 @@ def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link:
     fit = coef.copy()
     fit[columns] += least_squares(X[:, columns], y - X @ coef)
     scale = float(np.sqrt(((y - X @ fit) ** 2).sum() / max(len(y) - len(columns), 1)))
-    errors = np.full(len(coef), np.nan)
-    errors[columns] = scale * np.linalg.norm(np.linalg.pinv(X[:, columns]), axis=1)
-    return NoisyFit(fit, errors, scale, MOST_UNITS * unit, span_of(X))
+    errors, covariance = np.full(len(coef), np.nan), np.zeros((len(coef), len(coef)))
+    inverse = scale * np.linalg.pinv(X[:, columns])
+    covariance[np.ix_(columns, columns)] = inverse @ inverse.T
+    errors[columns] = np.linalg.norm(inverse, axis=1)
+    return NoisyFit(fit, errors, covariance, scale, MOST_UNITS * unit, span_of(X))
 
 
 def _fit_part(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, Sample] | None:

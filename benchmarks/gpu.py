@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import os
 import pstats
 import sys
 import time
@@ -24,6 +25,7 @@ import numpy as np
 from massart import MassartRegressor
 from massart.agreement import AGREES, Agreement, Level, Mark, tally
 from massart.agreement.agreement import compensated_products
+from massart.isotropy import radial_isotropy, radial_isotropy_of
 from massart.link import IDENTITY
 from massart.rows import ArrayRows, Block, to_numpy
 
@@ -33,28 +35,6 @@ BLOCK = 1_000_000
 
 PARTS = ("sample", "map", "tally", "geometry_of", "_find", "_final", "judge")
 """Functions of a fit whose times are shown: `map` marks all rows, `_final` has it and `judge` in it."""
-
-_KERNEL = """
-extern "C" __global__ void products_and_sizes(
-    const double* X, const double* w, double* products, double* sizes, long long n, int d)
-{
-    long long row = (blockIdx.x * (long long) blockDim.x + threadIdx.x) / 32;
-    if (row >= n) return;
-    int lane = threadIdx.x % 32;
-    double product = 0, size = 0;
-    for (int j = lane; j < d; j += 32) {
-        double term = X[row * d + j] * w[j];
-        product += term;
-        size += fabs(term);
-    }
-    for (int step = 16; step; step /= 2) {
-        product += __shfl_down_sync(~0u, product, step);
-        size += __shfl_down_sync(~0u, size, step);
-    }
-    if (lane == 0) { products[row] = product; sizes[row] = size; }
-}
-"""  # w.x and its size in one read, a warp a row: no part of massart, but what marking could take
-
 
 @dataclass(frozen=True)
 class Place:
@@ -117,6 +97,7 @@ def main() -> int:
     product = primitives(place, X, there, wrong)
     ok = marking(place, X, y, w, wrong, product)
     ok &= fitting(place, X, y, w, wrong)
+    ok &= isotropy(place, X, y)
     ok &= bits(place, rng)
     print("all answers are right" if ok else "AN ANSWER IS WRONG")
     return 0 if ok else 1
@@ -143,28 +124,12 @@ def marking(place: Place, X: Any, y: Any, w: Any, wrong: Any, product: float) ->
     rows = ArrayRows(X, y)
     marks = rows.map(mark)
     for name, function in {
+        "the largest number, once a fit": lambda: Block(X, None, None, intercept=False).largest(),
         "Mark, all rows": lambda: rows.map(mark),
-        "  of it, the largest number": lambda: Block(X, None, None, intercept=False).largest(),
         "tally": lambda: tally(marks, None),
     }.items():
         seconds = place.best(function)
         _line(name, seconds, seconds / product)
-    if not place.is_torch:
-        products, sizes, there = place.xp.empty(len(X)), place.xp.empty(len(X)), place.array(w)
-        kernel = place.xp.RawKernel(_KERNEL, "products_and_sizes")
-        size, grid = 256, (-(-len(X) // 8),)
-
-        def one_read() -> None:
-            kernel(grid, (size,), (X, there, products, sizes, np.int64(len(X)), np.int32(len(w))))
-
-        seconds = place.best(one_read)
-        _line("products and sizes by one kernel", seconds, seconds / product)
-        some = slice(0, min(len(X), BLOCK))
-        off = max(
-            float(abs(products[some] - X[some] @ there).max()),
-            float(abs(sizes[some] - abs(X[some]) @ abs(there)).max()),
-        )
-        print(f"  it is off by {off:.1e} at most")
     return _same(to_numpy(marks.native()) & AGREES > 0, ~to_numpy(wrong), "marks")
 
 
@@ -193,6 +158,21 @@ def fitting(place: Place, X: Any, y: Any, w: Any, wrong: Any) -> bool:
         half, labels + wrong[few] * place.normal(len(half))
     )
     return ok & _same(found.coef_, w, "coefficients of float32 rows")
+
+
+def isotropy(place: Place, X: Any, y: Any) -> bool:
+    """Print what radial isotropy takes, and the same of fewer rows on the host; return whether both are the same."""
+    _line("radial isotropy, all rows", place.best(lambda: radial_isotropy_of(ArrayRows(X, y), 1e-3), runs=2), None)
+    few = slice(0, -(-len(X) // 10))
+    rows, here = ArrayRows(X[few], y[few]), to_numpy(X[few])
+    seconds = place.best(lambda: radial_isotropy_of(rows, 1e-3), runs=2)
+    _line(f"radial isotropy, {len(here):,} rows", seconds, None)
+    start = time.perf_counter()
+    known = radial_isotropy(here, 1e-3)
+    spent = time.perf_counter() - start
+    print(f"{f'  on the host, {os.cpu_count()} cores':<36}{spent * 1e3:>12.2f} ms{spent / seconds:>10.1f} x")
+    found = radial_isotropy_of(rows, 1e-3).matrix
+    return _same(np.abs(found - known.matrix).max() <= 1e-9 * np.abs(known.matrix).max(), True, "radial isotropy")
 
 
 def bits(place: Place, rng: np.random.Generator) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,15 @@ class Block:
     weights : (b,) array or None
     intercept : bool
         Whether a constant column 1 follows the columns of `rows`.
+    all_rows : Extent or None
+        Of the whole table, where that was looked at: then a block need not be.
     """
 
     rows: Any
     y: Any
     weights: Any
     intercept: bool
+    all_rows: Extent | None = None
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -51,13 +55,8 @@ class Block:
         return product
 
     def largest(self) -> float:
-        """Return the largest magnitude of a number in the block, NaN included; that of the constant is 1."""
-        values = self.rows if isinstance(self.rows, np.ndarray) or is_elsewhere(self.rows) else self.rows.data
-        xp = namespace_of(values)
-        if 0 in values.shape:
-            return float(self.intercept)
-        least, most = xp.aminmax(values) if hasattr(xp, "aminmax") else (xp.min(values), xp.max(values))  # one read
-        largest = max(float(most), -float(least))
+        """Return the largest magnitude of a number in the block or the table, NaN included; that of the constant is 1."""
+        largest = (self.all_rows or Extent(self.rows)).largest
         return max(largest, 1.0) if self.intercept else largest
 
     def dense(self, chosen: BoolArray | None = None) -> Any:
@@ -74,6 +73,24 @@ class Block:
         """Return some of the rows, by a mask or by numbers."""
         weights = None if self.weights is None else self.weights[chosen]
         return Block(self.rows[chosen], self.y[chosen], weights, self.intercept)
+
+
+class Extent:
+    """How large the numbers of a matrix are: looked at once, when it is asked for."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest magnitude of a number, NaN included."""
+        X = self._X
+        values = X if isinstance(X, np.ndarray) or is_elsewhere(X) else X.data
+        if 0 in values.shape:
+            return 0.0
+        xp = namespace_of(values)
+        least, most = xp.aminmax(values) if hasattr(xp, "aminmax") else (xp.min(values), xp.max(values))  # one read
+        return max(float(most), -float(least))
 
 
 @dataclass(frozen=True, slots=True)

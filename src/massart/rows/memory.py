@@ -22,7 +22,7 @@ from massart.rows.arrays import (
     precision_of,
     row_blocks,
 )
-from massart.rows.block import Block, Sample
+from massart.rows.block import Block, Extent, Sample
 from massart.rows.namespace import floats, is_elsewhere, is_on_host, like, namespace_of, place_of, to_numpy
 from massart.rows.rows import Kernel, Rows, Sum, Values
 from massart.rows.sampling import Draw
@@ -30,6 +30,7 @@ from massart.rows.sampling import Draw
 _BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
 _DOUBLE = float(np.finfo(np.float64).eps)
 _DEVICE_BLOCK_BYTES = 1 << 30  # starting a function takes as long as a few megabytes; each block starts some dozens
+_DEVICE_BLOCKS = 4  # a copy of a block takes no more than this part of what the rows themselves take there
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +129,7 @@ class ArrayRows:
         self._y = labels[:, None] if labels.ndim == 1 else labels
         self._weights = None if weights is None else ArrayValues(weights)
         self._intercept = intercept
+        self._extent = None if is_on_host(self._X) else Extent(self._X)  # a second read costs there as much as marking
         own = _precision_of(self._X), _precision_of(y)
         self._precision = own if precision is None else (max(own[0], precision), max(own[1], precision))
 
@@ -202,7 +204,7 @@ class ArrayRows:
         arrays = [_beside(self._X, values) for values in aligned]
         for rows in _cuts(self._X, self.n_columns):
             weights = None if self._weights is None else self._weights.array[rows]
-            block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept)
+            block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept, self._extent)
             yield block, *(_cut(array, rows) for array in arrays)
 
 
@@ -228,7 +230,9 @@ def times(X: Any, W: FloatArray) -> Any:
 
 
 def _cuts(X: Any, n_columns: int) -> Iterator[slice]:
-    return row_blocks(int(X.shape[0]), n_columns, _BLOCK_BYTES if is_on_host(X) else _DEVICE_BLOCK_BYTES)
+    n_rows = int(X.shape[0])
+    part = 8 * n_columns * -(-n_rows // _DEVICE_BLOCKS)
+    return row_blocks(n_rows, n_columns, _BLOCK_BYTES if is_on_host(X) else max(_DEVICE_BLOCK_BYTES, part))
 
 
 def _cut(array: Any, rows: slice) -> Any:

@@ -189,10 +189,10 @@ def verify(X: Any, y: FloatArray, w: FloatArray, agreement: Agreement, link: Lin
         rows = X[chosen]
         return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
 
-    return compare(np.asarray(X @ w), _terms(X, np.abs(w)), y, dense, w, agreement, link)
+    return compare(np.asarray(X @ w), magnitudes(X, np.abs(w)), y, dense, w, agreement, link)
 
 
-def _terms(X: Any, sizes: FloatArray) -> FloatArray:
+def magnitudes(X: Any, sizes: FloatArray) -> FloatArray:
     """Return ``abs(X) @ sizes``, without a copy of many rows."""
     if not isinstance(X, np.ndarray):
         return np.asarray(abs(X) @ sizes)

@@ -52,12 +52,17 @@ class Mark:
         least, upper = sizes + abs(products), sizes + most
         slope = max(1.0, self.link.slope)
         doubt = slope * doubt_of(self.coef)
-        widths, widest = (self.agreement.half_widths(size, self.coef) for size in (least, upper))
+        widths, outside = (self.agreement.half_widths(size, self.coef) for size in (least, upper))
         if slope > 1:
-            widths, widest = slope * widths, slope * widest
+            widths, outside = slope * widths, slope * outside
         # Between the two sizes, t less what a product may be off is the least at one of them, whatever the grid is.
+        inside = widths - doubt * least
         off = doubt * upper
-        inside, outside = xp.minimum(widths - doubt * least, widest - off), widest + off
+        if not (
+            self.agreement.unit is None and self.agreement.relative * slope >= doubt
+        ):  # else it grows
+            inside = xp.minimum(inside, outside - off)
+        outside += off
         agree = magnitude <= inside
         unclear = ~agree & (magnitude <= outside)
         for gap in self._gaps(magnitude, y):

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from massart.certificate.wide import WideRows, wide_rows
 from massart.isotropy import decompose
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, row_blocks
+from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, nonzero_counts, row_blocks
 
 IntArray = NDArray[np.intp]
 Result = TypeVar("Result")
@@ -184,7 +184,11 @@ class Geometry:
 
 
 def geometry_of(
-    X: ArrayLike, *, sample_weight: ArrayLike | None = None, units: NDArray[np.integer[Any]] | None = None
+    X: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    units: NDArray[np.integer[Any]] | None = None,
+    there: Any = None,
 ) -> Geometry:
     """Return pieces, weights and parts for the rows of a certificate, from X alone.
 
@@ -195,6 +199,8 @@ def geometry_of(
         Must depend on X only. Rows of weight 0 say nothing; unequal weights make L larger.
     units : (n,) array of int, optional
         Rows of one unit are wrong together.
+    there : (n, d) array, optional
+        X on a device, where sums of many columns are quicker.
 
     Examples
     --------
@@ -206,7 +212,7 @@ def geometry_of(
     rows = check_matrix(X)
     weights = check_weights(sample_weight, len(rows))
     if units is None:
-        return _geometry(rows, weights, None)
+        return _geometry(rows, weights, None, there)
     numbers = np.asarray(units)
     if numbers.shape != (len(rows),) or numbers.dtype.kind not in "iu":
         raise ValueError(f"units must be {len(rows)} integers, got {numbers.dtype} of shape {numbers.shape}")
@@ -219,16 +225,18 @@ def geometry_of(
     return min(plain, balanced, key=lambda geometry: _largest_unit(geometry, rows))
 
 
-def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None) -> Geometry:
+def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None, there: Any = None) -> Geometry:
     """Find exponents, parts and their pieces."""
-    active = X.any(axis=1)
+    active = X[:, 0] != 0
+    unclear = np.flatnonzero(~active)
+    active[unclear] = X[unclear].any(axis=1)
     if weights is not None:
         active &= weights > 0
     rows = np.flatnonzero(active)
     exponents, sizes = _column_sizes(X, rows)
     all_left_out = list(_left_out(X, rows))
     if len(all_left_out) == 1 and weights is None and units is None and len(rows) == len(X):
-        wide = wide_rows(X, exponents)
+        wide = wide_rows(X, exponents, there)
         if wide is not None:
             whole = Piece(np.eye(X.shape[1]), Position(exponents, wide.basis))
             return Geometry(exponents, sizes, (Part(all_left_out[0], (whole,)),), wide=wide)
@@ -244,7 +252,7 @@ def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None)
 def _left_out(X: FloatArray, rows: IntArray) -> Iterator[IntArray]:
     """Yield the columns that each part leaves out: none, then those up to a growing number of non-zero rows."""
     yield np.arange(0)
-    counts = np.count_nonzero(X if len(rows) == len(X) else X[rows], axis=0)
+    counts = nonzero_counts(X if len(rows) == len(X) else X[rows])
     rare = counts[(counts > 0) & (counts <= _RARE * len(rows))]
     last = 0
     for edge in np.geomspace(rare.min(), rare.max(), _MOST_PARTS - 1) if rare.size else ():

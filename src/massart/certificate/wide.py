@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, like, namespace_of, to_numpy
 from massart.rows.ahead import in_order
 
 COLUMNS, ROWS_PER_COLUMN = 128, 8
@@ -43,6 +44,8 @@ class WideRows:
     Attributes
     ----------
     X : (n, d) array
+    rows : (n, d) array
+        The same, or where sums of them are made.
     factors : (d,) array
         Powers of two by which columns are multiplied, to be of size 1.
     basis : (d, d) array
@@ -58,6 +61,7 @@ class WideRows:
     """
 
     X: FloatArray
+    rows: Any
     factors: FloatArray
     basis: FloatArray
     lengths: FloatArray
@@ -73,7 +77,7 @@ class WideRows:
         """
         key = agree.tobytes()
         if key not in self._known:
-            M_A = self.M - _weighted_gram(self.X, self.factors, self.lengths, np.flatnonzero(~agree))
+            M_A = self.M - _weighted_gram(self.rows, self.factors, self.lengths, np.flatnonzero(~agree))
             frame = self.basis @ self.root
             shares, axes = np.linalg.eigh(frame.T @ M_A @ frame)
             self._known.clear()
@@ -85,26 +89,30 @@ class WideRows:
         return np.asarray((self.X @ directions / self.lengths[:, None]) ** 2)
 
 
-def wide_rows(X: FloatArray, exponents: NDArray[np.intp]) -> WideRows | None:
-    """Return the rows in near-isotropic position; None where there are few columns, or where that is not so simple."""
+def wide_rows(X: FloatArray, exponents: NDArray[np.intp], there: Any = None) -> WideRows | None:
+    """Return the rows in near-isotropic position; None where there are few columns, or where that is not so simple.
+
+    Sums are made of `there`, the rows on a device, if these are given.
+    """
     n, d = X.shape
     if d < COLUMNS or n < ROWS_PER_COLUMN * d:
         return None
     factors = np.ldexp(1.0, -exponents)
     if not (np.abs(exponents).max() < 64 and max(X.max(), -X.min()) * factors.max() < _LARGEST):
         return None
+    rows = X if there is None else there
     everything = np.arange(n)
-    lengths = _lengths(X, factors, None)
+    lengths = _lengths(rows, factors, None)
     if not lengths.min() > 1 / _LARGEST:
         return None
-    gram = _rough_gram(X, factors, lengths)
+    gram = _rough_gram(rows, factors, lengths)
     factor, failed = sla.lapack.dpotrf(gram)
     if failed or sla.lapack.dpocon(factor, np.linalg.norm(gram, 1))[0] * _CONDITION < 1:
         return None
     basis = np.triu(sla.lapack.dtrtri(factor)[0])
     for _ in range(_STEPS):
-        lengths = _lengths(X, factors, basis)
-        M = _weighted_gram(X, factors, lengths, everything)
+        lengths = _lengths(rows, factors, basis)
+        M = _weighted_gram(rows, factors, lengths, everything)
         M_z = basis.T @ M @ basis
         factor, failed = sla.lapack.dpotrf(M_z)
         if failed:
@@ -112,49 +120,62 @@ def wide_rows(X: FloatArray, exponents: NDArray[np.intp]) -> WideRows | None:
         root = np.triu(sla.lapack.dtrtri(factor)[0])
         leverage = (1 + _ROUNDING) / float(np.linalg.eigvalsh(M_z)[0])
         if leverage * n <= NEAR_ISOTROPIC * d:
-            return WideRows(X, factors, basis, lengths, M, root, leverage)
+            return WideRows(X, rows, factors, basis, lengths, M, root, leverage)
         basis = basis @ root
     return None
 
 
-def _lengths(X: FloatArray, factors: FloatArray, basis: FloatArray | None) -> FloatArray:
+def _lengths(X: Any, factors: FloatArray, basis: FloatArray | None) -> FloatArray:
     """Return |B'x| for each row, to half of the digits, of columns of size 1."""
-    rough = None if basis is None else basis.astype(np.float32)
+    xp = namespace_of(X)
+    scales = like(factors, X)
+    rough = None if basis is None else like(basis.astype(np.float32), X)
 
     def lengths_of(block: slice) -> FloatArray:
-        rows = (X[block] * factors).astype(np.float32)
+        rows = xp.astype(X[block, :] * scales, xp.float32, copy=False)
         images = rows if rough is None else rows @ rough
-        return np.sqrt(np.einsum("ij,ij->i", images, images)).astype(np.float64)
+        return to_numpy(xp.sqrt(xp.vecdot(images, images))).astype(np.float64)
 
-    return np.concatenate(_by_threads(lambda blocks: np.concatenate([*map(lengths_of, blocks)]), len(X)))
+    return np.concatenate(_in_blocks(lambda blocks: np.concatenate([*map(lengths_of, blocks)]), X, len(X)))
 
 
-def _rough_gram(X: FloatArray, factors: FloatArray, lengths: FloatArray) -> FloatArray:
+def _rough_gram(X: Any, factors: FloatArray, lengths: FloatArray) -> FloatArray:
     """Return the sum of x x' over unit rows, to half of the digits."""
+    xp = namespace_of(X)
+    scales, sizes = like(factors, X), like(lengths, X)
 
     def gram_of(block: slice) -> FloatArray:
-        rows = (X[block] * (factors / lengths[block, None])).astype(np.float32)
-        return (rows.T @ rows).astype(np.float64)
+        rows = xp.astype(X[block, :] * (scales / sizes[block, None]), xp.float32, copy=False)
+        return to_numpy(rows.T @ rows).astype(np.float64)
 
-    return np.asarray(sum(_by_threads(lambda blocks: sum(map(gram_of, blocks)), len(X))))
+    return np.asarray(sum(_in_blocks(lambda blocks: sum(map(gram_of, blocks)), X, len(X))))
 
 
-def _weighted_gram(X: FloatArray, factors: FloatArray, lengths: FloatArray, index: NDArray[np.intp]) -> FloatArray:
+def _weighted_gram(X: Any, factors: FloatArray, lengths: FloatArray, index: NDArray[np.intp]) -> FloatArray:
     """Return the sum of x x' / |z|^2 over some rows, of columns of size 1."""
+    xp = namespace_of(X)
 
     def gram_of(block: slice) -> FloatArray:
         chosen = index[block]
-        rows = X[chosen]
-        rows *= 1 / lengths[chosen, None]
-        return np.asarray(rows.T @ rows)
+        rows = xp.take(X, like(chosen, X), axis=0)
+        rows *= like(1 / lengths[chosen, None], X)
+        return to_numpy(rows.T @ rows)
 
-    total = sum(_by_threads(lambda blocks: sum(map(gram_of, blocks)), len(index)), np.zeros((X.shape[1], X.shape[1])))
-    return np.asarray(total * (factors[:, None] * factors))
+    parts = _in_blocks(lambda blocks: sum(map(gram_of, blocks)), X, len(index))
+    return np.asarray(sum(parts, np.zeros((X.shape[1], X.shape[1]))) * (factors[:, None] * factors))
 
 
-def _by_threads(function: Callable[[list[slice]], Any], n: int) -> list[Any]:
-    """Return the results of a function on the blocks of n rows, some blocks at a time: the same for any threads."""
+def _in_blocks(function: Callable[[list[slice]], Any], X: Any, n: int) -> list[Any]:
+    """Return the results of a function on the blocks of n rows, some at a time: the same for any number of threads."""
+    if not isinstance(X, np.ndarray):
+        return [function([slice(0, n)])] if n else []
     starts = range(0, n, _TASK)
     tasks = [[slice(i, min(i + _BLOCK, n)) for i in range(start, min(start + _TASK, n), _BLOCK)] for start in starts]
-    with threadpool_limits(1, user_api="blas"):  # products of a block are too small to be shared
+    with _blas().limit(limits=1):  # products of a block are too small to be shared
         return list(in_order(function, tasks))
+
+
+@cache
+def _blas() -> Any:
+    """Return the control of the threads of matrix products; to look for libraries takes longer than to use it."""
+    return ThreadpoolController().select(user_api="blas")

@@ -32,7 +32,7 @@ from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
-from massart.rows import BoolArray, FloatArray, Rows, Sample, Uses, Values, total_of
+from massart.rows import BoolArray, FloatArray, Rows, Sample, Uses, Values, nonzero_counts, total_of
 from massart.search import reweighted
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN, SMALLEST_SAMPLE = 16, 32, 400
@@ -298,7 +298,7 @@ class _Driver:
         own = None if units is None else units[judging.index]
         if repeated and units is None:
             own = judging.index
-        geometry = geometry_of(judging.X, sample_weight=judging.weights, units=own)
+        geometry = geometry_of(judging.X, sample_weight=judging.weights, units=own, there=judging.there)
         self.finding, held_out = judging, None
         if link.invertible and geometry.wide is None:  # else sums of all rows that judge are kept
             self.finding = self._some(judging, FINDING_ROWS)
@@ -336,7 +336,7 @@ class _Driver:
         if len(judging.index) >= self.rows.n_rows:
             return judging
         columns = judging.X[:, :-1] if (judging.X[:, -1] == 1).all() else judging.X
-        thin = np.flatnonzero(np.count_nonzero(columns, axis=0) < RARE_ROWS)
+        thin = np.flatnonzero(nonzero_counts(columns) < RARE_ROWS)
         if not len(thin):
             return judging
         uses = self.rows.map(Uses(tuple(thin.tolist())))

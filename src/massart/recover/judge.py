@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, Mark, Verified, speaks, verify
+from massart.agreement.agreement import magnitudes
 from massart.agreement.marks import KINDS, Marks
 from massart.certificate import (
     CONFIDENCE,
@@ -378,7 +379,7 @@ def _resolution(X: FloatArray, found: Verified, widths: FloatArray) -> float:
     used = found.half_widths > 0
     if not used.any():
         return np.inf
-    differences = np.abs(X) @ widths
+    differences = magnitudes(X, widths)
     return float((differences[used] / found.half_widths[used]).max())
 
 

@@ -9,6 +9,7 @@ from massart.rows.arrays import (
     check_mask,
     check_matrix,
     check_weights,
+    nonzero_counts,
     precision_of,
     row_blocks,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "like",
     "matrix_of",
     "namespace_of",
+    "nonzero_counts",
     "precision_of",
     "row_blocks",
     "rows_of",

@@ -55,7 +55,7 @@ class Block:
         return product
 
     def largest(self) -> float:
-        """Return the largest magnitude of a number in the block or the table, NaN included; that of the constant is 1."""
+        """Return the largest magnitude of a number in the block or the table, NaN included; 1 for the constant."""
         largest = (self.all_rows or Extent(self.rows)).largest
         return max(largest, 1.0) if self.intercept else largest
 
@@ -122,12 +122,15 @@ class Sample:
     weights : (n,) array or None
     index : (n,) array of int
         Row numbers in the table.
+    there : (n, d) array or None
+        X on the device that the table is on, for sums that are quicker there; other samples of these rows have none.
     """
 
     X: FloatArray
     y: FloatArray
     weights: FloatArray | None
     index: NDArray[np.intp]
+    there: Any = None
 
     @property
     def counts(self) -> FloatArray:
@@ -136,7 +139,7 @@ class Sample:
 
     def column(self, j: int) -> Sample:
         """Return the same rows with one label column."""
-        return Sample(self.X, self.y[:, j], self.weights, self.index)
+        return Sample(self.X, self.y[:, j], self.weights, self.index, self.there)
 
     def take(self, chosen: NDArray[Any]) -> Sample:
         """Return some of the rows, by a mask or by numbers."""

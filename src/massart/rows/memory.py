@@ -30,7 +30,7 @@ from massart.rows.sampling import Draw
 _BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
 _DOUBLE = float(np.finfo(np.float64).eps)
 _DEVICE_BLOCK_BYTES = 1 << 30  # starting a function takes as long as a few megabytes; each block starts some dozens
-_DEVICE_BLOCKS = 4  # a copy of a block takes no more than this part of what the rows themselves take there
+_DEVICE_BLOCKS = 2  # so many at most: each waits for the device some times
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,13 +168,11 @@ class ArrayRows:
     def take(self, index: NDArray[np.intp]) -> Sample:
         """Return the rows of these numbers, in this order."""
         weights = None if self._weights is None else self._weights.take(index)
-        rows, y = _picked(self._X, index), to_numpy(_picked(self._y, index))
-        if self._elsewhere:
-            rows = to_numpy(floats(rows))
-        X = Block(rows, None, None, self._intercept).dense()
-        if not np.isfinite(X).all():
+        rows, y = Block(_picked(self._X, index), None, None, self._intercept).dense(), _picked(self._y, index)
+        X = to_numpy(rows)
+        if first_fault(X, "X", 0):
             raise ValueError(self.fault())
-        return Sample(X, y, weights, index)
+        return Sample(X, to_numpy(y), weights, index, None if is_on_host(rows) else rows)
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(block, *aligned)`` over all blocks."""

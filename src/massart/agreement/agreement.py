@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray, namespace_of, row_blocks
+from massart.rows import BoolArray, FloatArray, magnitudes, namespace_of
 from massart.rows.namespace import clipped
 
 EPS = float(np.finfo(np.float64).eps)
@@ -190,13 +190,6 @@ def verify(X: Any, y: FloatArray, w: FloatArray, agreement: Agreement, link: Lin
         return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
 
     return compare(np.asarray(X @ w), magnitudes(X, np.abs(w)), y, dense, w, agreement, link)
-
-
-def magnitudes(X: Any, sizes: FloatArray) -> FloatArray:
-    """Return ``abs(X) @ sizes``, without a copy of many rows."""
-    if not isinstance(X, np.ndarray):
-        return np.asarray(abs(X) @ sizes)
-    return np.concatenate([np.abs(X[block]) @ sizes for block in row_blocks(len(X), len(sizes))] or [np.zeros(0)])
 
 
 def compare(

@@ -58,9 +58,7 @@ class Mark:
         # Between the two sizes, t less what a product may be off is the least at one of them, whatever the grid is.
         inside = widths - doubt * least
         off = doubt * upper
-        if not (
-            self.agreement.unit is None and self.agreement.relative * slope >= doubt
-        ):  # else it grows
+        if not (self.agreement.unit is None and self.agreement.relative * slope >= doubt):  # else it grows
             inside = xp.minimum(inside, outside - off)
         outside += off
         agree = magnitude <= inside

@@ -421,7 +421,8 @@ class _Judged:
 
     @classmethod
     def checked(cls, geometry: Geometry, X: ArrayLike, agree: ArrayLike, half_widths: ArrayLike) -> _Judged:
-        rows = check_matrix(X)
+        wide = geometry.wide
+        rows = wide.X if wide is not None and wide.X is X else check_matrix(X)  # or checked before
         if rows.shape[1] != geometry.exponents.size:
             raise ValueError(f"X has {rows.shape[1]} columns but the geometry has {geometry.exponents.size}")
         for name in ("sample_weight", "units"):

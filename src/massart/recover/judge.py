@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, Mark, Verified, speaks, verify
-from massart.agreement.agreement import magnitudes
+from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, Mark, Verified, speaks
+from massart.agreement.agreement import compare
 from massart.agreement.marks import KINDS, Marks
 from massart.certificate import (
     CONFIDENCE,
@@ -114,7 +114,9 @@ class Formula:
 
     def marks(self, rows: Sample) -> tuple[Verified, Marks]:
         """Return rows in memory next to the formula."""
-        found = verify(rows.X, rows.y, self.coef, self.agreement, self.link)
+        w = self.coef
+        sums = rows.products(w), rows.magnitudes(w)
+        found = compare(*sums, rows.y, rows.X.__getitem__, w, self.agreement, self.link)
         return found, Mark(self.coef, self.agreement, self.link).of(found, rows.y)
 
 
@@ -237,7 +239,7 @@ def judge(
     sharing = bound_sharing(case, span=span)
     bound = judges.assumption.wrong_at_most
     eta_max, widths = _excluded(formula, judges, support, found, marks)
-    resolution = _resolution(rows.X, found, widths)
+    resolution = _resolution(rows, found, widths)
     free = judges.seen is None and formula.link.invertible
     if free and not sharing.proven and (eta_max < bound or not resolution < np.inf):
         counted = _by_counting(case, sharing, counts, judges)
@@ -317,7 +319,7 @@ def _without(judges: Judges, columns: list[int]) -> Judges:
     looks = judges.assumption.looks * comb(X.shape[1], len(columns))
     return replace(
         judges,
-        rows=replace(rows, X=X),
+        rows=replace(rows, X=X, there=None),
         geometry=geometry_of(X, sample_weight=rows.weights, units=judges.units),
         held_out=held_out,
         assumption=replace(judges.assumption, looks=looks),
@@ -370,16 +372,16 @@ def measure_support_of(
     return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)
 
 
-def _resolution(X: FloatArray, found: Verified, widths: FloatArray) -> float:
+def _resolution(rows: Sample, found: Verified, widths: FloatArray) -> float:
     """Return by how many half-widths a rival may differ on a row that differs by at most so much in coefficients."""
     if not np.isfinite(widths).all():
-        if not np.isfinite(widths[X.any(axis=0)]).all():
+        if not np.isfinite(widths[rows.X.any(axis=0)]).all():
             return np.inf
         widths = np.where(np.isfinite(widths), widths, 0.0)
     used = found.half_widths > 0
     if not used.any():
         return np.inf
-    differences = magnitudes(X, widths)
+    differences = rows.magnitudes(widths)
     return float((differences[used] / found.half_widths[used]).max())
 
 

@@ -153,3 +153,10 @@ def nonzero_counts(X: FloatArray) -> NDArray[np.intp]:
         nonzero = X[block] != 0
         counts += len(nonzero) if nonzero.all() else np.count_nonzero(nonzero, axis=0)
     return counts
+
+
+def magnitudes(X: Any, sizes: FloatArray) -> FloatArray:
+    """Return ``abs(X) @ sizes``, without a copy of many rows."""
+    if not isinstance(X, np.ndarray):
+        return np.asarray(abs(X) @ sizes)
+    return np.concatenate([np.abs(X[block]) @ sizes for block in row_blocks(len(X), len(sizes))] or [np.zeros(0)])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows.arrays import BoolArray, FloatArray
-from massart.rows.namespace import floats, is_elsewhere, like, namespace_of
+from massart.rows.arrays import BoolArray, FloatArray, magnitudes
+from massart.rows.namespace import floats, is_elsewhere, like, namespace_of, to_numpy
 
 _HASH_SEED = 0
 
@@ -136,6 +136,15 @@ class Sample:
     def counts(self) -> FloatArray:
         """How often each row counts."""
         return np.ones(len(self.X)) if self.weights is None else self.weights
+
+    def products(self, w: FloatArray) -> FloatArray:
+        """Return X @ w."""
+        return self.X @ w if self.there is None else to_numpy(self.there @ like(w, self.there))
+
+    def magnitudes(self, w: FloatArray) -> FloatArray:
+        """Return abs(X) @ abs(w)."""
+        sizes = np.abs(w)
+        return magnitudes(self.X, sizes) if self.there is None else to_numpy(abs(self.there) @ like(sizes, self.there))
 
     def column(self, j: int) -> Sample:
         """Return the same rows with one label column."""

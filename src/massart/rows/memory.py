@@ -169,10 +169,9 @@ class ArrayRows:
         """Return the rows of these numbers, in this order."""
         weights = None if self._weights is None else self._weights.take(index)
         rows, y = Block(_picked(self._X, index), None, None, self._intercept).dense(), _picked(self._y, index)
-        X = to_numpy(rows)
-        if first_fault(X, "X", 0):
+        if not _is_finite(rows):
             raise ValueError(self.fault())
-        return Sample(X, to_numpy(y), weights, index, None if is_on_host(rows) else rows)
+        return Sample(to_numpy(rows), to_numpy(y), weights, index, None if is_on_host(rows) else rows)
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(block, *aligned)`` over all blocks."""
@@ -242,6 +241,8 @@ def _picked(array: Any, index: NDArray[np.intp]) -> Any:
 
 
 def _is_finite(array: Any) -> bool:
+    if isinstance(array, np.ndarray):
+        return not first_fault(array, "X", 0)
     xp = namespace_of(array)
     return bool(xp.all(xp.isfinite(array)))
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from massart.progress import Callback, Progress, silent
 from massart.robust.refinement import Placed, deleted_factors, solve
 from massart.rows import FloatArray
 
@@ -36,7 +37,7 @@ APART = 3.0
 _LOG_NORMAL = 0.5 * np.log(2 * np.pi)
 _LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is no mode
 _LEAST_SHARE = 1e-12
-_LEAST_SCALE = 1e-12  # of the range of labels
+_LEAST_SCALE = 1e-20  # of the range of residuals
 _LEAST_FREE = 0.2  # degrees of freedom a row, whatever the number of columns
 _NOTHING, _TRUSTED = 1e-9, 0.01  # trust that counts as none; and that of rows whose fits should come to rest
 _FAR = 2.5  # scales of the start beyond which a row belongs to the other mode at first
@@ -61,7 +62,7 @@ class Modes:
     likelihood : float
         Its logarithm.
     width : float
-        2R: the range of the labels.
+        2R.
     n_iter : int
         Steps.
     converged : bool
@@ -85,7 +86,7 @@ class Modes:
 
     def trust_of(self, residuals: FloatArray) -> FloatArray:
         """Return the probability of rows to be right."""
-        return _chances(self.log_parts(residuals))[0][0]
+        return np.asarray(_chances(self.log_parts(residuals))[0][0])
 
     def slopes(self, residuals: FloatArray) -> FloatArray:
         r"""Return :math:`\psi'(r)` of :math:`\psi(r) = r\,` trust: how the pull of a row grows with its residual."""
@@ -114,7 +115,16 @@ class Modes:
 
 
 def separate(
-    rows: Placed, coef: FloatArray, scale: float, *, least: float, ridge: float, max_iter: int, tol: float
+    rows: Placed,
+    coef: FloatArray,
+    scale: float,
+    *,
+    width: float,
+    least: float,
+    ridge: float,
+    max_iter: int,
+    tol: float,
+    callback: Callback = silent,
 ) -> Modes:
     """Take EM steps from a plane and a scale, until no trusted row's fit changes by more than `tol` scales.
 
@@ -123,17 +133,20 @@ def separate(
     rows : Placed
     coef, scale : array of shape (r,) and float
         The start.
+    width : float
+        2R: the range in which residuals may lie; the same for all planes that are compared.
     least : float
         The least scale there can be: that of the rounding of labels.
     ridge : float
         Of every fit.
     max_iter : int
     tol : float
+    callback : callable
     """
     shares = rows.shares
     n = np.count_nonzero(shares)
     residuals = rows.residuals(coef[None])[0]
-    width = max(float(np.ptp(rows.y[shares > 0])), np.finfo(float).tiny)
+    width = max(width, np.finfo(float).tiny)
     least = max(least, _LEAST_SCALE * width)
     scale = max(scale, least)
     far = np.where(np.abs(residuals) > _FAR * scale, shares, 0.0)
@@ -144,27 +157,30 @@ def separate(
     found = Modes(coef, scale, pi / pi.sum(), centre, spread, shares, -np.inf, width)
     for step in range(1, max_iter + 1):
         chances = _chances(found.log_parts(residuals))[0]
-        weights = shares * np.where(chances[0] > _NOTHING, chances[0], 0.0)
-        if np.count_nonzero(weights) <= len(coef):
+        trust = np.where(chances[0] > _NOTHING, chances[0], 0.0)
+        if np.count_nonzero(shares * trust) <= len(coef):
             break
-        following = solve(rows, weights, ridge * float(weights.sum()))
+        following = solve(rows, shares * trust, ridge * float(shares @ trust))
         now = rows.residuals(following[None])[0]
-        change = float(np.abs(now - residuals)[chances[0] > _TRUSTED].max(initial=0.0))
+        change = float(np.abs(now - residuals)[trust > _TRUSTED].max(initial=0.0))
         coef, residuals = following, now
-        mass, free = float(weights.sum()), float(weights.sum()) - (len(coef) / n if not ridge else 0.0)
-        scale = max(float(np.sqrt(weights @ residuals**2 / max(free, _LEAST_FREE * mass))), least)
+        scale = max(float(np.sqrt(shares * trust @ residuals**2 / (shares @ trust))), least)
         second = shares * chances[1]
         mass = max(float(second.sum()), _LEAST_SHARE)
         centre = float(second @ residuals) / mass
         spread = max(float(np.sqrt(second @ (residuals - centre) ** 2 / mass)), _LEAST_SPREAD * scale)
         rest = change <= tol * scale and abs(scale / found.scale - 1.0) <= tol
+        callback(Progress("robust regression", step, change / scale, tol))
         found = replace(found, coef=coef, scale=scale, shares=chances @ shares, centre=centre, spread=spread)
         found = replace(found, n_iter=step, converged=rest)
         if rest:
             break
     trust = found.trust_of(residuals)
-    factor = deleted_factors(rows, trust, ridge)
-    likelihood = n * float(shares @ _chances(found.log_parts(residuals * factor))[1])
+    mass = max(float(shares @ trust), np.finfo(float).tiny)
+    free = max(mass - (len(coef) / n if not ridge else 0.0), _LEAST_FREE * mass)
+    found = replace(found, scale=found.scale * float(np.sqrt(mass / free)))
+    deleted = residuals * deleted_factors(rows, trust, ridge)
+    likelihood = n * float(shares @ _chances(found.log_parts(deleted))[1])
     return replace(found, trust=trust, likelihood=likelihood)
 
 
@@ -175,7 +191,7 @@ def single_likelihood(rows: Placed, coef: FloatArray, ridge: float) -> float:
     free = max(1.0 - (len(coef) / n if not ridge else 0.0), _LEAST_FREE)
     square = max(float(rows.shares @ residuals**2) / free, np.finfo(float).tiny)
     deleted = residuals * deleted_factors(rows, np.ones(len(residuals)), ridge)
-    return -n * (0.5 * np.log(square) + 0.5 * float(rows.shares @ deleted**2) / square + _LOG_NORMAL)
+    return float(-n * (0.5 * np.log(square) + 0.5 * (rows.shares @ deleted**2) / square + _LOG_NORMAL))
 
 
 def _chances(log_parts: FloatArray) -> tuple[FloatArray, FloatArray]:

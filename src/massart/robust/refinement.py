@@ -43,7 +43,7 @@ _LEAST_TAU = 0.2
 _LEAST_FREE = 0.05  # 1 - h of a row that alone determines a direction
 _D_ROUNDS = 10  # of a scale and the leverages at it
 _D_STEPS = 500
-_CLEARLY = 3.0  # standard errors by which shrinkage must predict better
+_CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
 SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
 _RIDGES = 10.0 ** np.arange(-7.0, 3.01, 0.25)  # relative to the median eigenvalue; the least stands for none
 
@@ -173,7 +173,7 @@ def deleted_factors(rows: Placed, weights: FloatArray, ridge: float) -> FloatArr
 
 
 def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
-    r"""Return the lambda that predicts deleted rows best; 0 where that is not clearly better than without one.
+    r"""Return the lambda that predicts deleted rows best; 0 where, with few columns, that is not clearly better.
 
     For the weighted fit the deleted residual is :math:`r_i/(1 - h_i)`, for every lambda from one eigendecomposition.
     Its loss at the scale of `estimate` is bounded, so wrong rows have no say. The standard error is that of the mean
@@ -197,7 +197,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
     excess -= excess[int(np.argmin(excess @ rows.shares))]
     mean = excess @ rows.shares
     error = np.sqrt((excess - mean[:, None]) ** 2 @ rows.shares**2)
-    clearly = mean[0] > _CLEARLY * error[0]
+    clearly = len(sizes) >= _MANY_COLUMNS or mean[0] > _CLEARLY * error[0]
     return float(_RIDGES[int(np.argmin(mean))] * middle) if clearly else 0.0
 
 

@@ -32,6 +32,7 @@ from massart.robust.modes import Modes, separate, single_likelihood
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
     Estimate,
+    Placed,
     choose_ridge,
     d_scale,
     m_and_d_steps,
@@ -54,6 +55,7 @@ MOST_STEPS = 500
 _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
 _FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 6, 50, 5  # how many are looked at, and followed
+_MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
 _MODE_WORK = 1.5e10  # multiplications for each of these
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
@@ -95,6 +97,8 @@ class RobustFit:
     n_iter : int
         Re-weighted least-squares steps.
     status : Status
+    separated : bool
+        Whether wrong rows were found to be a mode of their own: see :mod:`massart.robust.modes`.
     """
 
     coef: FloatArray
@@ -107,6 +111,7 @@ class RobustFit:
     rank: int
     n_iter: int
     status: Status
+    separated: bool = False
 
 
 def robust_regression(
@@ -212,6 +217,7 @@ def robust_regression(
             rank=answer.rank,
             n_iter=answer.n_iter,
             status=answer.status,
+            separated=answer.modes is not None,
         )
 
 
@@ -267,11 +273,10 @@ class _Problem:
             rows = replace(rows, ridge=choose_ridge(rows, blank, self.c) if blank.scale > 0.0 else 0.0)
         if rows.ridge > 0.0:
             candidates, freedom = find_starts(position, rows, own, half, rng, self.callback), 1.0
-        modes = self._modes(position, rows, candidates, rng)
-        if modes is not None:
+        modes, apart = self._modes(position, rows, candidates, rng)
+        if apart:
             return self._separated(position, rows, modes)
-        scales = m_scale(rows.residuals(candidates), rows.shares, breakdown, freedom)
-        start = s_steps(rows, candidates[int(np.argmin(scales))], breakdown, freedom)
+        start = self._start(rows, candidates, modes, breakdown, freedom)
         if start.scale > 0.0:
             start = replace(start, coef=reach_all_directions(rows, start.coef, self.c * start.scale))
             refine = self._refine_wide if rows.ridge > 0.0 else self._refine
@@ -281,10 +286,20 @@ class _Problem:
             return self._exact(position, agreeing, start.n_iter)
         return self._noisy(position, rows, start)
 
+    def _start(
+        self, rows: Positioned, candidates: FloatArray, modes: Modes, breakdown: float, freedom: float
+    ) -> Estimate:
+        """Return where M-steps start: the plane of the likeliest right mode, or where S-steps lead if that is none."""
+        if modes.stands:
+            scale = float(m_scale(rows.residuals(modes.coef[None])[0], rows.shares, breakdown, freedom))
+            return Estimate(modes.coef, min(scale, _MOST_WIDENED * modes.scale), rows.ridge)
+        scales = m_scale(rows.residuals(candidates), rows.shares, breakdown, freedom)
+        return s_steps(rows, candidates[int(np.argmin(scales))], breakdown, freedom)
+
     def _modes(
         self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator
-    ) -> Modes | None:
-        """Return the two modes of the rows, if there are two."""
+    ) -> tuple[Modes, bool]:
+        """Return the two modes of the rows, and whether there are two."""
         n, r = len(self.y), position.rank
         few, X = rows, self.X
         if n > max(SCREENED_ROWS, 20 * r):
@@ -293,25 +308,26 @@ class _Problem:
         work = len(few.y) * r * r
         most = int(np.clip(_MODE_WORK / (_SCREENING_STEPS * work), _FEWEST_PLANES, _MOST_PLANES))
         planes = islice(starting_planes(position, few, X, candidates, rng), most)
-        steps = partial(separate, least=self.rounding, ridge=rows.ridge)
+        plain = few.least_squares.fit(few.shares[None])[0]
+        width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
+        steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
         found = [steps(few, *plane, max_iter=_SCREENING_STEPS, tol=_ROUGH) for plane in planes]
         found = sorted(found, key=_rank)[: int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))]
         best = min((steps(few, m.coef, m.scale, max_iter=_MODE_STEPS, tol=_ROUGH) for m in found), key=_rank)
-        plain = few.least_squares.fit(few.shares[None])[0]
         if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
-            return None
-        limit = int(np.clip(_MODE_WORK / (n * r * r), _MODE_STEPS, MOST_STEPS))
-        return steps(rows, best.coef, best.scale, max_iter=limit, tol=self.tol)
+            return best, False
+        limit = int(min(max(_MODE_WORK / (n * r * r), _MODE_STEPS), MOST_STEPS))
+        final = steps(rows, best.coef, best.scale, max_iter=limit, tol=self.tol, callback=self.callback)
+        # With few rows for each column, more steps may end at a few rows that the columns can imitate.
+        return final if final.stands or few is not rows else best, True
 
     def _separated(self, position: Position, rows: Positioned, modes: Modes) -> _Answer:
         """Answer with the mode of right rows."""
         agreeing = self._agreement(position.back @ modes.coef, position.rank, half_of(len(self.y), position.rank))
         if agreeing is not None:
             return self._exact(position, agreeing, modes.n_iter)
-        residuals = rows.residuals(modes.coef[None])[0]
         estimate = Estimate(modes.coef, modes.scale, rows.ridge, modes.n_iter, modes.converged)
-        pull = Pull(modes.trust, residuals * modes.trust, modes.slopes(residuals))
-        return self._answer(position, rows, estimate, pull, modes)
+        return self._noisy(position, rows, estimate, modes)
 
     def _refine(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
         return m_and_d_steps(rows, start, self.c, half, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
@@ -347,23 +363,14 @@ class _Problem:
         enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
         return agreeing if enough else None
 
-    def _noisy(self, position: Position, rows: Positioned, estimate: Estimate) -> _Answer:
-        """Answer with the M-estimate."""
-        u = rows.residuals(estimate.coef[None])[0] / estimate.scale
-        trust = weight(u, self.c)
-        pull = Pull(trust, estimate.scale * u * trust, slope(u, self.c))
-        return self._answer(position, rows, estimate, pull, None)
-
-    def _answer(
-        self, position: Position, rows: Positioned, estimate: Estimate, pull: Pull, modes: Modes | None
-    ) -> _Answer:
-        covariance, determined = covariance_of(rows, pull, estimate.ridge)
-        M = position.back
+    def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> _Answer:
+        """Answer with an estimate from noisy rows."""
+        covariance, errors = uncertainty_of(position.back, rows, estimate, modes)
         return _Answer(
-            coef=M @ estimate.coef,
+            coef=position.back @ estimate.coef,
             scale=max(estimate.scale, self.rounding),
-            covariance=M @ covariance @ M.T,
-            standard_errors=standard_errors_of(M, covariance, determined),
+            covariance=covariance,
+            standard_errors=errors,
             ridge=estimate.ridge,
             rank=position.rank,
             n_iter=estimate.n_iter,
@@ -391,6 +398,20 @@ class _Problem:
             return _Answer(coef, 0.0, *nothing, Status.UNDERDETERMINED)
         scale = float(m_scale(self.y, rows.shares, 0.5))
         return _Answer(np.zeros(d), scale, *nothing, Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT)
+
+
+def uncertainty_of(
+    M: FloatArray, rows: Placed, estimate: Estimate, modes: Modes | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the covariance of the coefficients M c, and their standard errors."""
+    residuals = rows.residuals(estimate.coef[None])[0]
+    if modes is None:
+        c, u = tuning_for_efficiency(EFFICIENCY), residuals / estimate.scale
+        pull = Pull(weight(u, c), slope(u, c), residuals)
+    else:
+        pull = Pull(modes.trust, modes.slopes(residuals), residuals)
+    covariance, determined = covariance_of(rows, pull, estimate.ridge)
+    return M @ covariance @ M.T, standard_errors_of(M, covariance, determined)
 
 
 def _rank(modes: Modes) -> tuple[bool, float]:

@@ -24,15 +24,15 @@ class Pull:
     ----------
     trust : (n,) array
         :math:`w_i = \psi(r_i)/r_i`, from 0 to 1.
-    force : (n,) array
-        :math:`\psi(r_i)`.
     slopes : (n,) array
         :math:`\psi'(r_i)`.
+    residuals : (n,) array
+        :math:`r_i`.
     """
 
     trust: FloatArray
-    force: FloatArray
     slopes: FloatArray
+    residuals: FloatArray
 
 
 def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, FloatArray]:
@@ -59,7 +59,7 @@ def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, F
         bread = middle * gram
     inverse = regular_inverse(bread, ridge)
     factors = deleted_factors(rows, pull.trust, ridge / float(q.sum()))
-    meat, _ = rows.normal_equations((shares * pull.force * factors) ** 2)
+    meat, _ = rows.normal_equations((q * pull.residuals * factors) ** 2)
     return inverse @ meat @ inverse, root @ root.T @ gram
 
 

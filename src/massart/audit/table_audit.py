@@ -149,11 +149,15 @@ class Audit:
     @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
-        labels = Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule)
         if self.whole is None:
-            return kinds_of(self.X, self.formula, self.agreement, labels, self._together())
-        codes = self.whole.catalogue.codes(self.X, self.rule, labels, self._together())
-        return self.whole.catalogue.counted(codes, self.whole.kinds)
+            return kinds_of(self.X, self.formula, self.agreement, self.labels, self._together())
+        return self.whole.kinds
+
+    @property
+    def labels(self) -> Labels:
+        """The judged rows next to the formula."""
+        numbers = self.numbers_of(self.design.kept)
+        return Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule, numbers=numbers)
 
     @property
     def rule(self) -> Rule:
@@ -216,7 +220,7 @@ class Audit:
 
     def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the numbers in the file, from 0, of rows of `table`."""
-        return rows if self.whole is None else self.whole.numbers[rows]
+        return rows if self.table.numbers is None else self.table.numbers[rows]
 
     def fixed(self) -> Table:
         """Return the table with the wrong targets replaced; what was given stays in a column beside it."""
@@ -301,9 +305,12 @@ class Audit:
         return list(dict.fromkeys(name for term in shown for name in term.columns()))
 
     def _together(self) -> NDArray[np.intp] | None:
-        """Return numbers of the judged rows, equal where they have the same id or, with ids of their own, group."""
+        """Return numbers of the judged rows, equal where they have the same id or, with ids of their own, group.
+
+        None without such a column, and where rows are missing that may have the same.
+        """
         for name in (self.plan.id_column, self.plan.group_column):
-            if name is not None:
+            if name is not None and self.design.columns.ordered:
                 codes, names = groups_of(self.table, name)
                 if len(names) <= len(codes):
                     return codes[self.design.kept]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE
-from massart.audit.kinds import Catalogue
+from massart.audit.kinds import Kinds
 from massart.rows import BoolArray, FloatArray
 
 _MARKS = np.arange(KINDS)
@@ -22,18 +21,14 @@ class Whole:
     ----------
     n_rows : int
         Rows of the file.
-    numbers : (m,) array of int
-        The numbers in the file, from 0, of the rows at hand.
     drawn : (m,) boolean array
-        Those of them that were drawn at random; the others are rare by their columns, or the worst.
+        Those at hand that were drawn at random; the others are rare by their columns, or the worst.
     tally : (32,) array
         The judged rows by their marks.
     usage : tuple of pairs of int
         For each coefficient the rows that use it, and those of them that agree.
-    catalogue : Catalogue
-        The kinds of errors, found in the rows drawn.
-    kinds : tuple of int
-        Rows with each code of `catalogue`.
+    kinds : Kinds
+        What happened in each row at hand that was judged, and in how many of all.
     groups : dict of str to pair of int
         For each value of the group column its rows, and those that are wrong.
     places : int or None
@@ -41,12 +36,10 @@ class Whole:
     """
 
     n_rows: int
-    numbers: NDArray[np.intp]
     drawn: BoolArray
     tally: FloatArray
     usage: tuple[tuple[int, int], ...]
-    catalogue: Catalogue
-    kinds: tuple[int, ...]
+    kinds: Kinds
     groups: dict[str, tuple[int, int]]
     places: int | None
 

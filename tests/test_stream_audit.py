@@ -239,6 +239,36 @@ def test_gathering_depends_on_no_block(tmp_path):
     assert 3_900 < found[0].drawn.sum() <= 4_020
 
 
+def test_ids_that_repeat_elsewhere_are_called_unique_nowhere(tmp_path):
+    """The rows looked at closely have ids of their own and texts of their own, but others have these, too."""
+    table = ledger(gaps=False)
+    path = write(table.append_column("job_id", table["job"]), tmp_path, "parquet")
+    with stream_table(path, max_memory=SMALL) as stream:
+        chosen = gather(stream.blocks(), seed=0).numbers
+    ids = np.arange(table.num_rows)
+    others = np.setdiff1d(ids, chosen)
+    ids[others] = ids[chosen][: len(others)]
+    clerk, total = np.array(table["clerk"]), np.array(table["total"])
+    for name in np.unique(clerk):  # a clerk forgets to change what he wrote for the job before
+        own = np.flatnonzero(clerk == name)
+        total[own[2::7]] = total[own[1:-1:7]]
+    table = table.set_column(6, "total", pa.array(total)).append_column("job_id", pa.array(ids))
+    path = write(table.append_column("note", pa.array([f"see {k}" for k in ids])), tmp_path, "parquet")
+    request = Request("total", terms="columns", group_column="clerk")
+    with stream_table(path, max_memory=SMALL) as stream:
+        some = gather(stream.blocks(), seed=0)
+    np.testing.assert_array_equal(some.numbers, chosen)
+    assert len(set(some.table.arrow["job_id"].to_pylist())) == len(chosen)
+    of_groups = f"{BEFORE} in its group"
+    assert of_groups in {kind.label for kind in find(table_of(table), request).audit.kinds.kinds}
+    found = audit_table(path, "total", terms="columns", group_column="clerk", max_memory=SMALL)
+    for audit in (find(some.table, request, ordered=False).audit, found):
+        assert of_groups not in {kind.label for kind in audit.kinds.kinds}
+    said = [notice for notice in found.notices if "identifier" in notice]
+    assert {notice.split('"')[1] for notice in said} == {"job_id", "note"}
+    assert all(notice.startswith("Among these: left out ") for notice in said)
+
+
 def test_no_rule_no_files(tmp_path):
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.standard_normal(5_000), "b": rng.standard_normal(5_000), "y": rng.random(5_000)})

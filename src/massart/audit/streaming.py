@@ -187,5 +187,6 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
 
 
 def _among(notice: str) -> str:
-    """Say of a notice that counts rows which rows it counts."""
-    return f"Among these: of{notice.removeprefix('Of')}" if notice.startswith("Of ") else notice
+    """Say of a notice that counts rows, or tells what the values of a column are like, which rows it is about."""
+    about_rows = notice.startswith(("Of ", "Left out ", "Used "))
+    return f"Among these: {notice[0].lower()}{notice[1:]}" if about_rows else notice

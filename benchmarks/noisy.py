@@ -21,11 +21,12 @@ import argparse
 import json
 import math
 import multiprocessing
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -283,8 +284,10 @@ def _batches(tasks: Iterable[Task]) -> list[list[Task]]:
 
 def compare(study: Study, method: str, found: dict[str, dict[str, list[Record]]]) -> str:
     """Return the errors of each cell beside those of the peers, and what they sum up to."""
-    wanted = ["tables", "best peer", "ratio", "95 % of it", "", "oracle's", *(f"{peer}'s" for peer in study.peers)]
-    lines = [["cell", *wanted, "failed", "least theirs", f"time/{study.peers[1]}'s"]]
+    peers = study.peers or ("least squares",)
+    timed = "KS2014" if "KS2014" in peers else peers[0]
+    wanted = ["tables", "best peer", "ratio", "95 % of it", "", "oracle's", *(f"{peer}'s" for peer in peers)]
+    lines = [["cell", *wanted, "failed", "least theirs", f"time/{timed}'s"]]
     lost, halves, far, unclean = [], [], [], []
     for cell in (cell for cell in study.cells if cell.name in found):
         records = found[cell.name]
@@ -292,11 +295,11 @@ def compare(study: Study, method: str, found: dict[str, dict[str, list[Record]]]
         errors = {name: np.array([record.error for record in theirs]) for name, theirs in records.items()}
         # No answer counts as a hundred failures.
         over = {name: np.where(np.isfinite(each), each / oracle, 100 * FAILED) for name, each in errors.items()}
-        best = min(study.peers, key=lambda peer: float(np.log(over[peer]).mean()))
+        best = min(peers, key=lambda peer: float(np.log(over[peer]).mean()))
         ratio, low, high = interval(np.log(over[method] / over[best]))
         medians = {name: float(np.median(each)) for name, each in over.items()}
         failed = {name: float((each > FAILED).mean()) for name, each in over.items()}
-        least = min(failed[peer] for peer in study.peers)
+        least = min(failed[peer] for peer in peers)
         marks = []
         if low > LOST:
             marks.append("LOST")
@@ -310,11 +313,11 @@ def compare(study: Study, method: str, found: dict[str, dict[str, list[Record]]]
             marks.append(f"{clean:.3f} of the oracle's")
             if clean > CLEAN:
                 unclean.append(f"{cell.name} {clean:.3f}")
-        times = [np.median([line.seconds for line in records[name]]) for name in (method, study.peers[1])]
+        times = [np.median([line.seconds for line in records[name]]) for name in (method, timed)]
         lines.append(
             [cell.name, str(len(oracle)), best, f"{ratio:.2f}", f"{low:.2f}-{high:.2f}", ", ".join(marks)]
-            + [f"{medians[name]:.2f}" for name in (method, *study.peers)]
-            + [f"{failed[method]:.0%}", f"{least:.0%}", f"{times[0] / times[1]:.2f}"]
+            + [f"{medians[name]:.2f}" for name in (method, *peers)]
+            + [f"{failed[method]:.0%}", f"{least:.0%}", f"{times[0] / max(times[1], 1e-4):.2f}"]
         )
     notes = [
         f"{method}, {len(found)} cells; 's: median of the error over the oracle's.",
@@ -338,9 +341,9 @@ def _listed(names: Sequence[str]) -> str:
     return f"{len(names)}" + (f": {', '.join(names)}" if names else "")
 
 
-def cover(method: str, found: dict[str, dict[str, list[Record]]]) -> str:
+def cover(study: Study, method: str, found: dict[str, dict[str, list[Record]]]) -> str:
     """Return how often 95 % intervals cover: all coefficients, and in brackets the slope that the noise depends on."""
-    names = (method, *(peer for peer in COVERAGE.peers if peer != "ltsReg"))
+    names = (method, *(peer for peer in study.peers if peer != "ltsReg"))
     lines = [["95 % intervals cover", "tables", *names]]
     for cell, records in found.items():
         shares = []
@@ -434,9 +437,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(drug(options))
     else:
         study = COVERAGE if options.coverage else CENSORED if options.censored else SIMULATION
+        if options.peers_from is None and shutil.which("Rscript") is None:
+            print("Rscript is not on the path: least squares is the only peer.")
+            study = replace(study, peers=())
         found = gathered(study, method, options)
         if not options.fill:
-            print(cover(method, found) if options.coverage else compare(study, method, found))
+            print(cover(study, method, found) if options.coverage else compare(study, method, found))
     return 0
 
 

@@ -55,6 +55,8 @@ NEAR_ORACLE = 1.5
 NEAR = {("shift5", 25), ("shift5", 40), ("plane", 40), ("bad", 40)}
 """Where an error of at most `NEAR_ORACLE` times the oracle's is wanted, from 200 to 1,000 rows."""
 
+_TIMED = 10_000  # numbers in X from which on times are compared
+_QUICK = 0.03  # seconds wanted below
 _LARGE = 15_000  # numbers in X; of such tables there is a third, since KS2014 takes ten seconds for some
 _BATCH = 100_000  # numbers that one process of R is given at once
 _BOOTSTRAPS = 2_000
@@ -289,7 +291,7 @@ def compare(study: Study, method: str, found: dict[str, dict[str, list[Record]]]
     timed = "KS2014" if "KS2014" in peers else peers[0]
     wanted = ["tables", "best peer", "ratio", "95 % of it", "", "oracle's", *(f"{peer}'s" for peer in peers)]
     lines = [["cell", *wanted, "failed", "least theirs", f"time/{timed}'s"]]
-    lost, halves, far, unclean = [], [], [], []
+    lost, halves, far, unclean, slow = [], [], [], [], []
     for cell in (cell for cell in study.cells if cell.name in found):
         records = found[cell.name]
         oracle = np.array([record.error for record in records["oracle"]])
@@ -315,6 +317,8 @@ def compare(study: Study, method: str, found: dict[str, dict[str, list[Record]]]
             if clean > CLEAN:
                 unclean.append(f"{cell.name} {clean:.3f}")
         times = [np.median([line.seconds for line in records[name]]) for name in (method, timed)]
+        if times[0] > (times[1] if cell.n * cell.d >= _TIMED else _QUICK):
+            slow.append(f"{cell.name} {1000 * times[0]:.0f} ms")
         lines.append(
             [cell.name, str(len(oracle)), best, f"{ratio:.2f}", f"{low:.2f}-{high:.2f}", ", ".join(marks)]
             + [f"{medians[name]:.2f}" for name in (method, *peers)]
@@ -326,6 +330,7 @@ def compare(study: Study, method: str, found: dict[str, dict[str, list[Record]]]
         f"At least half failures where a peer has fewer: {_listed(halves)}",
         f"Above {NEAR_ORACLE} times the oracle's error where that is wanted: {_listed(far)}",
         f"Above {CLEAN} times the oracle's error on clean rows: {_listed(unclean)}",
+        f"Slower than {timed} (below n d = {_TIMED:,}: than {1000 * _QUICK:.0f} ms): {_listed(slow)}",
     ]
     return "\n".join([aligned(lines), "", *notes])
 

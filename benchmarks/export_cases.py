@@ -226,9 +226,9 @@ def _clipped(rng: np.random.Generator, n: int) -> Planted:
     return Planted({"a": a, "b": b}, np.maximum(0, 1.5 * a + 2.25 * b), "columns", 2, {"model": "relu"})
 
 
-def _limits(rng: np.random.Generator, n: int) -> Planted:
+def _limited(rng: np.random.Generator, n: int) -> Planted:
     a, b = rng.integers(-90, 90, n), rng.integers(-90, 90, n)
-    return Planted({"a": a, "b": b}, np.clip(1.5 * a + 2.25 * b + 20, 0, 120), "auto")
+    return Planted({"a": a, "b": b}, np.minimum(1.5 * a + 2.25 * b + 20, 60), "auto")
 
 
 def _thousands(rng: np.random.Generator, n: int) -> Planted:
@@ -251,11 +251,6 @@ def _given(rng: np.random.Generator, n: int) -> Planted:
     a, b = rng.integers(1, 90, n), rng.integers(1, 90, n)
     value = 3 * a + 7 * b + rng.uniform(-0.4, 0.4, n)
     return Planted({"a": a, "b": b}, value, "a, b", 3, {"tolerance": 0.5})
-
-
-def _noisy(rng: np.random.Generator, n: int) -> Planted:
-    a, b = rng.normal(0, 9, n), rng.normal(0, 9, n)
-    return Planted({"a": a, "b": b}, 3 * a + 7 * b + rng.normal(0, 1, n), "a, b", None)
 
 
 def _large(rng: np.random.Generator, n: int) -> Planted:
@@ -326,12 +321,11 @@ CASES: Mapping[str, Draw] = {
     "larger": _larger,
     "cap": _cap,
     "clipped": _clipped,
-    "limits": _limits,
+    "limited": _limited,
     "thousands": _thousands,
     "rounded-inputs": _rounded_inputs,
     "float32": _singles,
     "tolerance": _given,
-    "noisy": _noisy,
     "large": _large,
     "days-between": _between,
     "due-date": _due,

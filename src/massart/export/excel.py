@@ -140,6 +140,9 @@ class Excel(Writer):
     def _when(self, condition: str) -> str:
         return f"IF({condition},1,0)"
 
+    def _equal(self, first: str, second: str) -> str:
+        return f"IF({first}={second},1,0)"
+
     def _both(self, first: str, second: str) -> str:
         return f"AND({first},{second})"
 

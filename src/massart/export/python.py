@@ -215,7 +215,7 @@ class Python(Writer):
         return f"float({condition})"
 
     def _equal(self, first: str, second: str) -> str:
-        return f"{first} == {second}"
+        return f"float({first} == {second})"
 
     def _both(self, first: str, second: str) -> str:
         return f"{first} and {second}"

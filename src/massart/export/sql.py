@@ -156,6 +156,9 @@ class Sql(Writer):
     def _when(self, condition: str) -> str:
         return f"CASE WHEN {condition} THEN 1e0 ELSE 0e0 END"
 
+    def _equal(self, first: str, second: str) -> str:
+        return f"CASE WHEN {first} = {second} THEN 1e0 WHEN {first} <> {second} THEN 0e0 END"
+
     def _both(self, first: str, second: str) -> str:
         return f"{first} AND {second}"
 
@@ -173,10 +176,11 @@ class Sql(Writer):
         return found if whole and exponent > 0 else f"CASE WHEN {base} {allowed} 0e0 THEN {found} END"
 
     def _extreme(self, op: str, parts: Sequence[str]) -> str:
-        sign, (first, *others) = ("<=" if op == "min" else ">="), parts
-        for other in others:
-            first = f"CASE WHEN {first} {sign} {other} THEN {first} ELSE {other} END"
-        return first
+        sign, words = "<=" if op == "min" else ">=", []
+        for k, part in enumerate(parts):  # without ELSE, since it has no value where one of them has none
+            before = " AND ".join(f"{part} {sign} {other}" for other in (*parts[:k], *parts[k + 1 :]))
+            words.append(f"WHEN {before} THEN {part}")
+        return f"CASE {' '.join(words)} END"
 
     def _called(self, function: str, inside: str) -> str:
         match function:

@@ -37,6 +37,10 @@ class Writer(ABC):
         """Return 1 where a condition holds, 0 elsewhere."""
 
     @abstractmethod
+    def _equal(self, first: str, second: str) -> str:
+        """Return 1 where two numbers are equal, 0 elsewhere."""
+
+    @abstractmethod
     def _both(self, first: str, second: str) -> str:
         """Return that two conditions hold."""
 
@@ -59,10 +63,6 @@ class Writer(ABC):
     @abstractmethod
     def _calendar(self, function: str, date: str) -> str:
         """Return the "month" or the "weekday", Monday being 1, of a column of dates."""
-
-    def _equal(self, first: str, second: str) -> str:
-        """Return that two numbers are equal."""
-        return f"{first} = {second}"
 
     def plain(self, value: float) -> str:
         """Return a number that is not known as a fraction."""
@@ -92,7 +92,7 @@ class Writer(ABC):
             case "within":
                 return self._within(term, *parts)
             case "=":
-                return self._when(self._equal(*map(self.term, parts)))
+                return self._equal(*map(self.term, parts))
             case "/":
                 return self._divided(*map(self.term, parts))
             case "*" | "+" | "-" as sign:
@@ -120,7 +120,7 @@ class Writer(ABC):
             wanted = day_of(value) if isinstance(entry, Date) and is_day(value) else float(value)
         except ValueError:
             raise ExportError(f"{self.name} cannot say {term}: the column holds numbers") from None
-        return self._when(self._equal(self._column(name), self.plain(wanted)))
+        return self._equal(self._column(name), self.plain(wanted))
 
     def _within(self, term: Term, name: str, low: float | str | None, high: float | str | None, closed: str) -> str:
         value = self._checked(name, term)

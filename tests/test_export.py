@@ -250,6 +250,15 @@ def test_no_name_is_taken_for_a_command(names):
         assert [row[:3] for row in database.execute(export(model, "sql"))] == [cells[1], cells[2]]
 
 
+def test_no_name_is_taken_for_the_encoding_of_a_file(tmp_path):
+    names = ["# coding: rot13", "vim: set fileencoding=utf-16 :"]
+    model = model_of([t.column(names[0])], [1.0], [names[0]], target=names[1])
+    (tmp_path / "rule.py").write_text(export(model, "python"), encoding="utf-8")
+    program = f"import rule; print(rule.wrong({dict.fromkeys(names, 1.0)!r}))"
+    told = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
+
+
 def test_what_dbt_runs_is_what_sql_runs():
     jinja2 = pytest.importorskip("jinja2")
     model = planted("hostile").model
@@ -259,7 +268,7 @@ def test_what_dbt_runs_is_what_sql_runs():
     )
     assert rendered == export(model, "sql", "a.b")
     properties = json.loads(dbt_properties(model, "test").splitlines()[-1].partition(": ")[2])
-    assert made.from_string(properties).render() == export(model, "sql").splitlines()[0].removeprefix("-- ")
+    assert made.from_string(properties).render() == export(model, "sql").splitlines()[2].removeprefix("-- ")
 
 
 def test_what_great_expectations_runs_is_what_sql_runs():

@@ -38,15 +38,15 @@ def pandera(rule: Rule) -> str:
 
 def dbt(rule: Rule, table: str) -> str:
     """Return a singular test: a SELECT from a model of dbt that returns the wrong rows."""
-    model = ", ".join(json.dumps(part) for part in table.split("."))
+    model = ", ".join(map(_quoted, table.split(".")))
     before, after = (_without_braces(part) for part in select(rule, _TABLE).split(_TABLE, 1))
     return f"{before}{{{{ ref({model}) }}}}{after}"
 
 
 def dbt_properties(rule: Rule, name: str) -> str:
     """Return the entry for the test of this name in a file of properties."""
-    lines = ["version: 2", "data_tests:", f"  - name: {json.dumps(name)}"]
-    return "\n".join([*lines, f"    description: {json.dumps(_without_braces(rule.text))}"]) + "\n"
+    lines = ["version: 2", "data_tests:", f"  - name: {_quoted(name)}"]
+    return "\n".join([*lines, f"    description: {_quoted(_without_braces(rule.text))}"]) + "\n"
 
 
 def great_expectations(rule: Rule) -> str:
@@ -62,6 +62,11 @@ def great_expectations(rule: Rule) -> str:
         f"suite = gx.ExpectationSuite(\n    name={_title(rule)!r},\n    expectations=[\n"
         f"        gxe.UnexpectedRowsExpectation(unexpected_rows_query=QUERY, description={rule.text!r})\n    ],\n)\n"
     )
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML and Jinja read it."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _title(rule: Rule) -> str:

@@ -99,9 +99,12 @@ class Rule:
 
     @property
     def heading(self) -> tuple[str, ...]:
-        """The rule, who wrote this, and what is judged: lines for a comment."""
+        """Who wrote this, what is judged, and the rule: lines for a comment.
+
+        Python would take the name of a column in one of the first two for the encoding of the file.
+        """
         judged = "Rows with a gap in what the rule reads, or with a level that it does not know, are not judged."
-        return (self.text, f"Written by massart {version('massart')}.", judged)
+        return (f"Written by massart {version('massart')}.", judged, self.text)
 
     @property
     def limited(self) -> bool:

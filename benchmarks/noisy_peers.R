@@ -109,5 +109,6 @@ export <- function(folder) {
   }
 }
 
+if (arguments[1] == "censored") invisible(lapply(c("survival", "quantreg"), requireNamespace, quietly = TRUE))
 if (arguments[1] == "classic") export(arguments[2]) else
   fit_all(get(arguments[1]), arguments[2], arguments[3], as.double(arguments[4]))

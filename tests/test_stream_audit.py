@@ -172,6 +172,19 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
     assert len(audits) == 1
 
 
+def test_the_last_digit_of_what_is_implied_depends_on_no_cut(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4_500, 5))
+    y = np.where(rng.random(4_500) < 0.3, rng.standard_normal(4_500), X @ np.sqrt([2.0, 3, 5, 7, 11]))
+    path = write(pa.table({**{f"x{j}": X[:, j] for j in range(5)}, "y": y}), tmp_path, "parquet")
+    audits = []
+    for size in (5_000, 50_000, 500_000):
+        assert audit_table(path, "y", terms="columns", max_memory=size, audit=tmp_path / "a.csv").whole is not None
+        audits.append((tmp_path / "a.csv").read_bytes())
+    assert len(set(audits)) == 1
+    assert audits[0].count(b"\n") > 1_000
+
+
 @pytest.mark.parametrize("size", [10_000, 60_000])
 def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkeypatch):
     path = write(shuffled_ledger(), tmp_path, "parquet")

@@ -59,7 +59,7 @@ class OnCluster:
         pieces = pieces_of(stream)
         starts = [*(piece.start for piece in pieces), stream.n_rows]
         ends = NO_ROWS
-        if judge.catalogue.looks_around:
+        if judge.looks_around:
             asked = judge.within(0, 0)
             found = self._results(((_ends, piece, asked) for piece in pieces), len(pieces), request.callback)
             ends = np.concatenate([NO_ROWS, *found])

@@ -18,7 +18,7 @@ from massart.audit.finding import plain_terms
 from massart.audit.implied import places_of, residuals, rounded
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
-from massart.rows import ArrayRows, Block, FloatArray
+from massart.rows import ArrayRows, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
@@ -180,6 +180,9 @@ class Judge:
         self, blocks: Iterable[Table], around: NDArray[np.void]
     ) -> Iterator[tuple[Table, NDArray[np.void]]]:
         """Yield each block with the rows next to it: it waits for the one after it."""
+        if not self.looks_around:
+            yield from ((block, NO_ROWS) for block in blocks)
+            return
         before = around
         parts = ((block, self.ends(block)) for block in blocks)
         for (block, ends), (_, after) in pairwise(chain(parts, [(None, around)])):
@@ -187,10 +190,13 @@ class Judge:
             yield block, np.concatenate([before, after])
             before = ends
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether what happened in a row may depend on those next to it."""
+        return self.is_rule and self.catalogue.looks_around
+
     def ends(self, block: Table) -> NDArray[np.void]:
-        """Return the first and the last row of a block, as the rows next to them ask for them, if these do."""
-        if not self.catalogue.looks_around or not self.is_rule:
-            return NO_ROWS
+        """Return the first and the last row of a block, as the rows next to them ask for them."""
         assert isinstance(block.numbers, np.ndarray)
         rows = np.unique([0, block.n_rows - 1])
         few = replace(block, arrow=block.arrow.take(pa.array(rows)), numbers=block.numbers[rows])
@@ -213,15 +219,14 @@ class Judge:
             return _Judged(self, block, design.kept, design.gaps, X, np.zeros(0, np.uint8), labels, codes)
         rows = ArrayRows(X, y, intercept=formula.intercept is not None)
         try:
-            compared = rows.map(_Compare(Mark(formula.coef, self.agreement, formula.link))).to_numpy()
+            marks = rows.map(Mark(formula.coef, self.agreement, formula.link)).to_numpy()
         except FloatingPointError:
             raise ValueError(rows.fault()) from None
-        marks = compared["marks"]
         if self.is_rule:
             agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
-            index = slice(None) if self.catalogue.looks_around else np.flatnonzero(~agree)
-            labels.implied[index] = rounded(formula.link(compared["products"][index]), self.places)
+            index = slice(None) if self.looks_around else np.flatnonzero(~agree)
+            labels.implied[index] = rounded(formula.link(_sums(X, formula, index)), self.places)
             swapped = np.isin(numbers, _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=~agree & ~last_place, last_place=last_place, swapped=swapped)
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels)
@@ -243,17 +248,13 @@ def _between(numbers: NDArray[np.intp], start: int, stop: int) -> NDArray[np.int
     return numbers[slice(*np.searchsorted(numbers, [start, stop]))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Compare:
-    """Marks and products of the rows of a block, in one read."""
-
-    mark: Mark
-
-    def __call__(self, block: Block) -> NDArray[Any]:
-        rows = self.mark.compared(block)
-        found = np.empty(len(block), dtype=[("products", np.float64), ("marks", np.uint8)])
-        found["products"], found["marks"] = rows.products, self.mark.of(rows, block.y[:, 0])
-        return found
+def _sums(X: Matrix, formula: Formula, index: slice | NDArray[np.intp]) -> FloatArray:
+    """Return the sums of some rows, term by term: the last digit of a product of matrices depends on their size."""
+    total = np.zeros(len(X))[index]
+    for place, term in enumerate(formula.all_terms):
+        if term.coef:
+            total += term.coef * X[:, place][index] if term.term is not None else term.coef
+    return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,11 +321,11 @@ class _Judged:
     def rows(self) -> pa.Table:
         """Return the wrong rows as the audit has them."""
         index = np.flatnonzero(self.labels.wrong)
-        rows, wrong = self.kept[index], self.labels.at(index)
-        columns: dict[str, Any] = {ROW: pa.array(wrong["number"] + 1)}
+        rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
+        columns: dict[str, Any] = {ROW: pa.array(self.labels.number(index) + 1)}
         columns |= {name: self.block.column(name).take(pa.array(rows)) for name in self.judge._shown}
-        values: dict[str, Any] = {name: np.ascontiguousarray(wrong[name]) for name in ("given", "implied")}
-        values |= {"residual": residuals(**values), "wrong": np.ones(len(rows), dtype=bool)}
+        yes = np.ones(len(rows), dtype=bool)
+        values = {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": yes}
         words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())
         kinds = pa.DictionaryArray.from_arrays(pa.array(self.codes[index] - 1, pa.int32()), words).cast(pa.string())
         for name, value in {**values, "kind": kinds}.items():

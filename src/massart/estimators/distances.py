@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.covariance import MinCovDet
 
 from massart.rows import FloatArray
 
@@ -24,6 +23,8 @@ def robust_distances(X: Any) -> tuple[FloatArray | None, int]:
     as rows of categories do, the determinant tells nothing, and the covariance of all rows takes its place. None where
     the rows are too few, or do not differ.
     """
+    from sklearn.covariance import MinCovDet  # which brings a good part of scikit-learn along
+
     rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     spread = rows.std(axis=0)
     varying = spread > _RANK * np.abs(rows).max(axis=0, initial=0.0)

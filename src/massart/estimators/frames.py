@@ -7,12 +7,13 @@ index. (Numbers of rows in files and audits, called *row*, count from 1.)
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from massart.rows import FloatArray
 
 TARGET = "y"
 """What labels without a name are called."""
@@ -47,14 +48,47 @@ class Origin:
         found = rows.tolist() if self.index is None else self.index[rows].tolist()
         return [label if isinstance(label, int | float | str) else str(label) for label in found]
 
-    def table(self, rows: NDArray[np.intp], columns: Mapping[str, NDArray[Any]]) -> Any:
-        """Return columns for some rows: a frame of the library, or a structured array with the index first."""
-        if self.index is not None:
-            return sys.modules["pandas"].DataFrame(dict(columns), index=self.index[rows])
-        columns = {INDEX: rows, **columns}
-        if self.library == "polars":
+    def of(self, rows: NDArray[np.intp]) -> Origin:
+        """Return the same for some of the rows."""
+        return Origin(self.library, None if self.index is None else self.index[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRows:
+    """Rows that are called wrong, with what they give and what the formula implies.
+
+    Attributes
+    ----------
+    rows : (k,) array of int
+    given, implied : (k,) arrays
+    origin : Origin
+        Of these rows.
+    places : int or None
+        Decimals to which labels are rounded.
+    """
+
+    rows: NDArray[np.intp]
+    given: FloatArray
+    implied: FloatArray
+    origin: Origin
+    places: int | None
+
+    def table(self) -> Any:
+        """Return the worst first: a frame of the library they came from, or a structured array with their index."""
+        implied = self.implied if self.places is None else np.round(self.implied, self.places)
+        residual = self.given - implied
+        order = np.argsort(-np.abs(residual), kind="stable")
+        columns: dict[str, NDArray[Any]] = {
+            "given": self.given[order],
+            "implied": implied[order],
+            "residual": residual[order],
+        }
+        if self.origin.index is not None:
+            return sys.modules["pandas"].DataFrame(columns, index=self.origin.index[order])
+        columns = {INDEX: self.rows[order], **columns}
+        if self.origin.library == "polars":
             return sys.modules["polars"].DataFrame(columns)
-        array = np.empty(len(rows), dtype=[(name, values.dtype) for name, values in columns.items()])
+        array = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
         for name, values in columns.items():
             array[name] = values
         return array

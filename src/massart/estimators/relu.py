@@ -55,7 +55,7 @@ class MassartReLURegressor(Recoverer):
     wrong_rows_ : data frame or structured array, or tuple of m
         The rows that are called wrong, the worst first: what is given, what the formula implies, and the residual. A
         frame with the labels of the index where `X` or `y` is of pandas, one of polars where `X` is, else an array with
-        these fields and the index, from 0. Not there for rows of Dask or on a device.
+        these fields and the index, from 0. Not there for rows of Dask, on a device or in a memory map.
     scale_ : float or (m,) array
         Robust scale of the residuals of right labels; 0 where they are exact.
     standard_errors_ : array like `coef_`

@@ -44,6 +44,7 @@ class Planted:
     options: Mapping[str, Any] = field(default_factory=dict)
     target: str = "total"
     is_date: bool = False
+    gaps: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +65,10 @@ class Case:
 
 def case(name: str, seed: int, n_rows: int) -> Case:
     """Draw a table, fit the first half of its rows, and judge all of them by the model."""
-    rng = np.random.default_rng([seed, list(CASES).index(name)])
-    planted = CASES[name](rng, n_rows)
+    rng = np.random.default_rng([seed, *name.encode()])
+    planted = {**CASES, **ORDERED}[name](rng, n_rows)
     values = spoiled(rng, planted)
-    gaps = np.arange(n_rows) >= n_rows // 2
+    gaps = (np.arange(n_rows) >= n_rows // 2) & planted.gaps
     columns = {ROW: pa.array(np.arange(n_rows))}
     for column, given in planted.columns.items():
         missing = gaps & (rng.random(n_rows) < GAPS)
@@ -300,6 +301,25 @@ def _hostile(rng: np.random.Generator, n: int) -> Planted:
     terms = f"{quoted[0]}*{quoted[1]}, {quoted[0]}:{quoted[2]}, {quoted[3]}"
     return Planted(columns, 1.5 * a * b + rate * a + 3 * columns[other], terms, target=target)
 
+
+def _balance(rng: np.random.Generator, n: int) -> Planted:
+    account, paid = rng.choice(["A-1", "B-2", "C-3"], n), _money(rng, -90, 90, n)
+    day = np.datetime64("2023-01-01") + np.arange(n).astype("timedelta64[D]")
+    value = np.zeros(n)
+    for name in np.unique(account):
+        value[account == name] = np.cumsum(paid[account == name])
+    mixed = rng.permutation(n)
+    columns = {"account": account[mixed], "day": day[mixed], "paid": paid[mixed]}
+    return Planted(columns, value[mixed], "lag(total, by=account, order=day), paid", gaps=False)
+
+
+def _running(rng: np.random.Generator, n: int) -> Planted:
+    paid = _money(rng, -90, 90, n)
+    return Planted({"paid": paid}, np.cumsum(paid), "lag(total), paid", gaps=False)
+
+
+ORDERED: Mapping[str, Draw] = {"balance-by-account": _balance, "balance": _running}
+"""Rules that look at the row before: in the order of a column, which SQL knows, and of the sheet, which Excel does."""
 
 CASES: Mapping[str, Draw] = {
     "sum": _sums,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from massart.export.rule import ExportError, Rate, Rule, one_line
 from massart.export.writer import Writer
+from massart.rules.terms import Term
 from massart.table.encoding import Category, Date, Flag
 from massart.table.roles import NO, YES
 
@@ -25,14 +26,13 @@ def cells(rule: Rule, header: Sequence[str] | None) -> str:
     free = len(header or excel.places)
     expected, allowed, right = (letters(free + k) for k in range(3))
     pieces = [excel.piece(piece) for piece in rule.pieces]
-    known = ",".join(map(excel.known, rule.inputs)) or "TRUE"
     given, days = excel.given, _EPOCH if isinstance(rule.target, Date) else 0
     total = _limited(rule, excel, "+".join(pieces) or "0") + (f"+{days}" if days else "")
     size = "+".join(f"ABS({part})" for part in (given, *pieces))
     found = f"${expected}{_ROW}"
     judged = f"AND(ISNUMBER({found}),{excel.known(rule.target.column)})"
     formulas = {
-        expected: f'=IF(AND({known}),IFERROR({total},""),"")',
+        expected: f'=IF(AND({excel.judged()}),IFERROR({total},""),"")',
         allowed: f'=IF({judged},{_allowed(rule, size)},"")',
         right: f'=IF({judged},ABS({given}-{f"({found}-{days})" if days else found})<=${allowed}{_ROW},"")',
     }
@@ -92,12 +92,17 @@ class Excel(Writer):
         missing = next((name for name in self._entries if name not in names), None)
         if missing is not None:
             raise ExportError(f"the header has no column {missing!r}, which the rule reads")
+        self._above: list[str] = []
         self.places = {name: letters(names.index(name)) for name in self._entries}
 
     @property
     def given(self) -> str:
         """The target."""
         return self._column(self.rule.target.column)
+
+    def judged(self) -> str:
+        """Return that all cells that the terms read have a value, once these are written."""
+        return ",".join((*map(self.known, self.rule.inputs), *self._above)) or "TRUE"
 
     def known(self, column: str) -> str:
         """Return that a cell has a number, or a level that is known."""
@@ -162,8 +167,15 @@ class Excel(Writer):
         cell = self._cell(date)
         return f"MONTH({cell})" if function == "month" else f"WEEKDAY({cell},2)"
 
-    def _cell(self, column: str) -> str:
-        return f"${self.places[column]}{_ROW}"
+    def _lag(self, term: Term, name: str, by: str | None, order: str | None) -> str:
+        if by is not None or order is not None:
+            raise ExportError(f"excel cannot say {term}: the row before has to be the one above")
+        cell = self._cell(name, _ROW - 1)
+        self._above.append(f"ISNUMBER({cell})")
+        return f"({cell}-{_EPOCH})" if isinstance(self._entries[name], Date) else cell
+
+    def _cell(self, column: str, row: int = _ROW) -> str:
+        return f"${self.places[column]}{row}"
 
     def _text(self, column: str) -> str:
         entry, cell = self._entries[column], f'{self._cell(column)}&""'

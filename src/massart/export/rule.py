@@ -113,12 +113,9 @@ class Rule:
 
 
 def rule_of(model: SavedModel) -> Rule:
-    """Return what a saved model says; ExportError for terms that look at other rows."""
+    """Return what a saved model says."""
     formula, agreement = model.formula, model.agreement
     used = [summand for summand in formula.all_terms if summand.coef]
-    back = next((summand.term for summand in used if summand.term is not None and summand.term.needs_order), None)
-    if back is not None:
-        raise ExportError(f"the rule cannot be exported: {back} looks at other rows than the one that is judged")
     entries = {entry.column: entry for entry in model.encoding.inputs}
     read = {name for summand in used if summand.term is not None for name in summand.term.columns()}
     slope = max(1.0, formula.link.slope)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from massart.export.rule import ExportError, Rate, Rule
 from massart.export.writer import Writer
+from massart.rules.terms import Term
 from massart.table.encoding import Category, Date, Flag, Input
 from massart.table.roles import NO, YES
 
@@ -44,6 +45,7 @@ def query(rule: Rule, table: str) -> str:
     steps = {
         _ROWS: f"SELECT * FROM {table}",
         **dict(sql.dates()),
+        **dict(sql.before()),
         "massart_sums": (
             f"SELECT r.*,{_INDENT}{sql.given} AS massart_given,{_INDENT}{_added(pieces)} AS {total},"
             f"{_INDENT}{_added(sizes)} AS massart_size"
@@ -97,7 +99,13 @@ class Sql(Writer):
         self._entries: dict[str, Input] = entries
         self._dates = {column: k for k, (column, entry) in enumerate(entries.items()) if isinstance(entry, Date)}
         self._weekdays: set[str] = set()
-        self.rows = "massart_days" if self._dates else _ROWS
+        self._lags: list[str] = []
+        self._numbered = "massart_days" if self._dates else _ROWS
+
+    @property
+    def rows(self) -> str:
+        """What the terms read, once they are written."""
+        return "massart_before" if self._lags else self._numbered
 
     @property
     def given(self) -> str:
@@ -133,6 +141,12 @@ class Sql(Writer):
                 days.append(f"CAST(({since} + 719162) % 7 + 1 AS DOUBLE PRECISION) AS massart_w{k}")
         for step, rows, columns in (("massart_dates", _ROWS, parts), ("massart_days", "massart_dates", days)):
             yield step, f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {rows} AS r"
+
+    def before(self) -> Iterator[tuple[str, str]]:
+        """Yield the step that looks at the rows before, if a term does."""
+        if self._lags:
+            columns = (f"{lag} AS massart_lag{k}" for k, lag in enumerate(self._lags))
+            yield "massart_before", f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {self._numbered} AS r"
 
     def _number(self, rate: Rate) -> str:
         text = repr(float(rate.coef))
@@ -196,6 +210,14 @@ class Sql(Writer):
             return f"CAST(r.massart_m{k} AS DOUBLE PRECISION)"
         self._weekdays.add(date)
         return f"r.massart_w{k}"
+
+    def _lag(self, term: Term, name_: str, by: str | None, order: str | None) -> str:
+        if order is None:
+            raise ExportError(f"sql cannot say {term}: rows have no order there but that of a column (order=...)")
+        value = f"CASE WHEN CAST(r.{name(name_)} AS VARCHAR) <> '' THEN {self._column(name_)} END"
+        groups = "" if by is None else f"PARTITION BY r.{name(by)} "
+        self._lags.append(f"LAG({value}) OVER ({groups}ORDER BY {self._column(order)})")
+        return f"r.massart_lag{len(self._lags) - 1}"
 
     def _text(self, column: str) -> str:
         return f"TRIM(CAST(r.{name(column)} AS VARCHAR))"

@@ -353,8 +353,20 @@ def test_weights_of_dask_stay_there() -> None:
     assert hasattr(there.weights_, "__dask_graph__")
     assert_allclose(there.weights_.compute(), here.weights_, atol=1e-9)
     assert there.robust_r2_ == pytest.approx(here.robust_r2_)
-    assert not hasattr(there, "wrong_rows_")
     assert str(there.summary()) == str(here.summary())
+    X, y = exact_rows()
+    again = here.fit(da.from_array(X, chunks=(100, 2)), da.from_array(np.column_stack([y, y]), chunks=(100, 2)))
+    assert_array_equal(again.weights_.compute(), again.inlier_mask_.compute().astype(float))
+    assert not hasattr(again, "wrong_rows_")
+
+
+def test_wrong_rows_of_memory_maps_are_not_read_again(tmp_path: Any) -> None:
+    X, y = exact_rows()
+    np.save(tmp_path / "X.npy", X)
+    reg = MassartRegressor(random_state=0).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    with pytest.raises(AttributeError, match="use inlier_mask_ and predict"):
+        _ = reg.wrong_rows_
+    assert len(reg.fit(X, y).wrong_rows_) == 100
 
 
 # --- scores ---

@@ -51,6 +51,7 @@ from massart.rows import (
     to_numpy,
 )
 from massart.rows.memory import times
+from massart.rows.namespace import floats
 from massart.rules.formula import Formula, compose
 from massart.rules.terms import column
 
@@ -84,7 +85,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
     _answers: tuple[tuple[Formula, Certificate], ...]
     _covariances: tuple[FloatArray | None, ...]
     _weights: tuple[Any, ...]
-    _wrong_rows: tuple[WrongRows, ...]
+    _wrong_rows: tuple[WrongRows, ...] | None
 
     @abstractmethod
     def _link(self) -> Link:
@@ -173,17 +174,16 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
     def weights_(self) -> Any:
         """Robustness weights of the rows of `fit`, from 1 to 0; of an exact formula, whether a row follows it."""
         check_is_fitted(self)
-        xp, masks = namespace_of(self.inlier_mask_), self.inlier_mask_.reshape(self.inlier_mask_.shape[0], -1)
-        found = [
-            xp.astype(masks[:, j], xp.float64) if known is None else known for j, known in enumerate(self._weights)
-        ]
-        return found[0] if self.coef_.ndim == 1 else xp.stack(found, axis=1)
+        mask = self.inlier_mask_
+        masks = [mask] if mask.ndim == 1 else [mask[:, j] for j in range(mask.shape[1])]
+        found = [_floats(one) if known is None else known for one, known in zip(masks, self._weights, strict=True)]
+        return found[0] if mask.ndim == 1 else namespace_of(found[0]).stack(found, axis=1)
 
     @property
     def wrong_rows_(self) -> Any:
         """The rows of `fit` that are called wrong, the worst first: a table of the kind that they came in."""
         check_is_fitted(self)
-        if not hasattr(self, "_wrong_rows"):
+        if self._wrong_rows is None:
             raise AttributeError("wrong_rows_ is kept of rows in memory only: use inlier_mask_ and predict")
         tables = tuple(rows.table() for rows in self._wrong_rows)
         return tables[0] if self.coef_.ndim == 1 else tables
@@ -341,6 +341,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
 
     def _keep_wrong_rows(self, X: Any, y: Any, origin: Origin) -> None:
         """Keep the wrong rows with what the formula gives for them; of rows in memory, which cost no second read."""
+        self._wrong_rows = None
         if is_elsewhere(X) or isinstance(getattr(X, "base", None), np.memmap | mmap):
             return
         found = []
@@ -377,7 +378,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
             X = matrix_of(X)
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, reset=False)
-        m = 1 if np.ndim(y) == 1 else int(y.shape[1])
+        m = 1 if np.ndim(y) == 1 else int(np.shape(y)[1])
         if m != len(self._answers):
             raise ValueError(f"y must have {len(self._answers)} column(s) as in fit, got {m}")
         return X, y
@@ -408,6 +409,11 @@ def _masks(marks: Sequence[Values], mark: int, one_output: bool) -> Any:
     if one_output:
         return masks[0]
     return namespace_of(masks[0]).stack(masks, axis=1)
+
+
+def _floats(mask: Any) -> Any:
+    """Return a mask as numbers, where it is; arrays of Dask have a method for that, those of torch a function."""
+    return mask.astype(np.float64) if hasattr(mask, "astype") else floats(mask)
 
 
 def _picked(X: Any, rows: NDArray[np.intp]) -> Any:

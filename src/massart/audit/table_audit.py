@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement
+from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
@@ -35,6 +35,7 @@ from massart.table import (
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
 
+_MARKS = np.arange(KINDS)
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 
 
@@ -82,15 +83,22 @@ class Audit:
         """Number of rows of the table or of the file, judged or not."""
         return self.design.n_total if self.whole is None else self.whole.n_rows
 
+    @cached_property
+    def _tally(self) -> FloatArray:
+        """The judged rows of the table or of the file, by their marks."""
+        if self.whole is not None:
+            return self.whole.tally
+        return tally_of(np.uint8(AGREES) * self.agree + np.uint8(LAST_PLACE) * self.last_place)
+
     @property
     def n_judged(self) -> int:
         """Number of judged rows."""
-        return len(self.agree) if self.whole is None else self.whole.n_judged
+        return int(self._tally.sum())
 
     @property
     def n_agree(self) -> int:
         """Number of judged rows that follow the formula."""
-        return int(np.count_nonzero(self.agree)) if self.whole is None else self.whole.n_agree
+        return int(self._tally[_MARKS & AGREES > 0].sum())
 
     @cached_property
     def wrong(self) -> BoolArray:
@@ -100,14 +108,12 @@ class Audit:
     @property
     def n_wrong(self) -> int:
         """Number of wrong rows."""
-        if self.whole is None or not self.is_rule:
-            return int(np.count_nonzero(self.wrong))
-        return self.whole.n_judged - self.whole.n_agree - self.whole.n_last_place
+        return self.n_judged - self.n_agree - self.n_last_place if self.is_rule else 0
 
     @property
     def n_last_place(self) -> int:
         """Number of rows that are off by one unit of the last place."""
-        return int(np.count_nonzero(self.last_place)) if self.whole is None else self.whole.n_last_place
+        return int(self._tally[_MARKS & (AGREES | LAST_PLACE) == LAST_PLACE].sum())
 
     @property
     def wrong_share(self) -> float:
@@ -250,7 +256,7 @@ class Audit:
         if self.whole is None:
             counts = count_groups(self.table, self.plan.group_column, self.design.kept, self.wrong)
         else:
-            counts = self.whole.groups if self.is_rule else {name: (n, 0) for name, (n, _) in self.whole.groups.items()}
+            counts = self.whole.groups
         groups = [Group(name, *facts) for name, facts in counts.items()]
         return tuple(sorted(groups, key=lambda group: (-group.n_wrong / group.n_rows, -group.n_wrong, group.name)))
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from massart.agreement import AGREES, KINDS, LAST_PLACE
 from massart.audit.kinds import Kinds
 from massart.rows import BoolArray, FloatArray
-
-_MARKS = np.arange(KINDS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,18 +37,3 @@ class Whole:
     kinds: Kinds
     groups: dict[str, tuple[int, int]]
     places: int | None
-
-    @property
-    def n_judged(self) -> int:
-        """Rows that were judged."""
-        return int(self.tally.sum())
-
-    @property
-    def n_agree(self) -> int:
-        """Rows that follow the formula."""
-        return int(self.tally[_MARKS & AGREES > 0].sum())
-
-    @property
-    def n_last_place(self) -> int:
-        """Rows that do not, by one unit of the last place."""
-        return int(self.tally[(_MARKS & LAST_PLACE > 0) & (_MARKS & AGREES == 0)].sum())

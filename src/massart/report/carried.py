@@ -25,7 +25,7 @@ MOST_RIGHT, MOST_DRAWN = 2_000, 3_000
 MOST_LARGEST = 500
 """Wrong rows that are drawn for the size of their residual; the others are a random sample."""
 
-MOST_CHARACTERS = 4_400_000
+MOST_CHARACTERS = 4_200_000
 """Of the packed rows in the page."""
 
 AGREES = "agrees"

@@ -19,6 +19,7 @@ WIDTH, HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 12, 10, 46
 _MOST_RIGHT, _MOST_WRONG = 300, 600
 _MOST_TICKS = 7
+_MOST_POWERS = 40
 _LARGEST = 1e300  # beyond which the width of an axis overflows
 
 
@@ -75,9 +76,13 @@ def _axis(
         return start + (placed(v) - low) / (high - low) * (end - start)
 
     if scale.compressed:
-        powers = scale.unit * 10.0 ** np.arange(0, 40)
-        candidates = np.concatenate([-powers[::-1], [0.0], powers])
-        inside = candidates[(placed(candidates) >= low) & (placed(candidates) <= high)]
+        sizes = scale.unit * 10.0 ** np.arange(_MOST_POWERS)
+        for digits in ((1,), (1, 2, 5)):
+            some = np.sort(np.multiply.outer(digits, sizes).ravel())
+            candidates = np.concatenate([-some[::-1], [0.0], some])
+            inside = candidates[(placed(candidates) >= low) & (placed(candidates) <= high)]
+            if len(inside) > _MOST_TICKS / 2:
+                break
         return position, inside[:: -(-len(inside) // _MOST_TICKS) or 1]
     step = 10.0 ** np.floor(np.log10((high - low) / 4))
     step *= next(k for k in (5, 2, 1) if k * step <= (high - low) / 4 or k == 1)

@@ -94,7 +94,7 @@ def _picture(rows: JudgedRows) -> str:
 
 def _coefficients(findings: Findings) -> str:
     rows = [(c.label, c.number, c.certainty, c.evidence) for c in islice(coefficients(findings), MOST_TERMS)]
-    more = len(findings.formula.all_terms) - len(rows)
+    more = sum(term.is_shown for term in findings.formula.all_terms) - len(rows)
     note = f"<p>and {more:,} more</p>" if more > 0 else ""
     return _table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
 

@@ -7,7 +7,7 @@ async function openRows(packed) {
   const [identity, given, implied, ...others] = await Promise.all(packed.columns.map((c) => unpackColumn(c, n)));
   const off = numbers({ name: "off by", places: packed.places, grouped: true }, given.values.map((value, i) => difference(value, implied.values[i])));
   const ranks = Float64Array.from({ length: n }, (_, i) =>
-    i < packed.largest ? i + 1 : i < wrong ? packed.ranks[i - packed.largest] : NaN);
+    i < packed.largest ? i + 1 : packed.ranks[i - packed.largest] ?? NaN);
   const rank = numbers({ name: "rank", places: 0, grouped: true }, ranks);
   const listeners = [];
   const store = {

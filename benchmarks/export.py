@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from export_cases import CASES, ROW, Case, cases
+from export_cases import CASES, OF_SHEETS, OF_SQL, ROW, Case, cases
 from massart.export import dbt_properties, export
 
 Found = dict[str, frozenset[int]]
@@ -198,10 +198,10 @@ TOOLS: Mapping[str, tuple[Callable[[Sequence[Case]], Found], Sequence[str], Sequ
 """What runs exported rules, the packages and the programs that each needs."""
 
 ORDERED = {
-    **dict.fromkeys(("DuckDB", "SQLite", "PostgreSQL", "Great Expectations", "dbt"), "balance-by-account"),
-    "LibreOffice": "balance",
+    **dict.fromkeys(("DuckDB", "SQLite", "PostgreSQL", "Great Expectations", "dbt"), tuple(OF_SQL)),
+    "LibreOffice": tuple(OF_SHEETS),
 }
-"""The rule that looks at the row before, of those that a tool can say."""
+"""The rules that look at other rows, of those that a tool can say."""
 
 
 def lacks(tool: str) -> list[str]:
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     n_rows = 600 if options.small else options.rows
     chosen = cases(options.seed, n_rows, options.cases)
-    ordered = {one.name: one for one in cases(options.seed, n_rows, sorted(set(ORDERED.values())))}
+    ordered = {one.name: one for one in cases(options.seed, n_rows, (*OF_SQL, *OF_SHEETS))}
     judged, wrong = sum(one.judged for one in chosen), sum(len(one.wrong) for one in chosen)
     print(f"{len(chosen)} models, {judged:,} rows judged, {wrong:,} of them wrong by massart")
     failed = 0
@@ -289,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{tool:20} not run: {', '.join(missing)} not installed")
             continue
         start = time.perf_counter()
-        these = [*chosen, ordered[ORDERED[tool]]] if tool in ORDERED else chosen
+        these = [*chosen, *(ordered[name] for name in ORDERED.get(tool, ()))]
         found = TOOLS[tool][0](these)
         differing = {one.name: len(found[one.name] ^ one.wrong) for one in these}
         differing = {name: count for name, count in differing.items() if count}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,9 +64,9 @@ class Case:
 
 
 def case(name: str, seed: int, n_rows: int) -> Case:
-    """Draw a table, fit the first half of its rows, and judge all of them by the model."""
+    """Draw a table, fit the first half of its rows, or all of them if they depend on each other, and judge all."""
     rng = np.random.default_rng([seed, *name.encode()])
-    planted = {**CASES, **ORDERED}[name](rng, n_rows)
+    planted = {**CASES, **OF_SQL, **OF_SHEETS}[name](rng, n_rows)
     values = spoiled(rng, planted)
     gaps = (np.arange(n_rows) >= n_rows // 2) & planted.gaps
     columns = {ROW: pa.array(np.arange(n_rows))}
@@ -80,7 +80,8 @@ def case(name: str, seed: int, n_rows: int) -> Case:
         columns[planted.target] = pa.array(values, mask=gaps & (rng.random(n_rows) < GAPS))
     table = pa.table(columns)
     options = {"terms": planted.terms, "exclude": [ROW], **planted.options}
-    model = audit_table(table.slice(0, n_rows // 2), planted.target, **options).model()
+    whole = table if not planted.gaps else table.slice(0, n_rows // 2)
+    model = audit_table(whole, planted.target, **options).model()
     found = apply_model(model, table_of(table)).columns
     wrong = np.ma.filled(found["wrong"], False)
     return Case(name, model, table, frozenset(np.flatnonzero(wrong).tolist()), int(np.ma.count(found["wrong"])))
@@ -318,8 +319,24 @@ def _running(rng: np.random.Generator, n: int) -> Planted:
     return Planted({"paid": paid}, np.cumsum(paid), "lag(total), paid", gaps=False)
 
 
-ORDERED: Mapping[str, Draw] = {"balance-by-account": _balance, "balance": _running}
-"""Rules that look at the row before: in the order of a column, which SQL knows, and of the sheet, which Excel does."""
+def _sum_by_day(rng: np.random.Generator, n: int) -> Planted:
+    drawn = _balance(rng, n)
+    return replace(drawn, terms="cumsum(paid, by=account, order=day)")
+
+
+def _sum_by_row(rng: np.random.Generator, n: int) -> Planted:
+    account, paid = rng.choice(["A-1", "B-2", "C-3"], n), _money(rng, -90, 90, n)
+    value = np.cumsum(paid)
+    for name in np.unique(account):
+        value[account == name] += 2 * np.cumsum(paid[account == name])
+    return Planted({"account": account, "paid": paid}, value, "cumsum(paid), cumsum(paid, by=account)", gaps=False)
+
+
+OF_SQL: Mapping[str, Draw] = {"balance-by-account": _balance, "sum-by-account": _sum_by_day}
+"""Rules that look at other rows, in the order of a column."""
+
+OF_SHEETS: Mapping[str, Draw] = {"balance": _running, "running-sum": _sum_by_row}
+"""Those in the order of a sheet."""
 
 CASES: Mapping[str, Draw] = {
     "sum": _sums,

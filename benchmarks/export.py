@@ -201,7 +201,7 @@ ORDERED = {
     **dict.fromkeys(("DuckDB", "SQLite", "PostgreSQL", "Great Expectations", "dbt"), tuple(OF_SQL)),
     "LibreOffice": tuple(OF_SHEETS),
 }
-"""The rules that look at other rows, of those that a tool can say."""
+"""The rules that look at the row before, of those that a tool can say."""
 
 
 def lacks(tool: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -319,23 +319,10 @@ def _running(rng: np.random.Generator, n: int) -> Planted:
     return Planted({"paid": paid}, np.cumsum(paid), "lag(total), paid", gaps=False)
 
 
-def _sum_by_day(rng: np.random.Generator, n: int) -> Planted:
-    drawn = _balance(rng, n)
-    return replace(drawn, terms="cumsum(paid, by=account, order=day)")
+OF_SQL: Mapping[str, Draw] = {"balance-by-account": _balance}
+"""Rules that look at the row before, in the order of a column."""
 
-
-def _sum_by_row(rng: np.random.Generator, n: int) -> Planted:
-    account, paid = rng.choice(["A-1", "B-2", "C-3"], n), _money(rng, -90, 90, n)
-    value = np.cumsum(paid)
-    for name in np.unique(account):
-        value[account == name] += 2 * np.cumsum(paid[account == name])
-    return Planted({"account": account, "paid": paid}, value, "cumsum(paid), cumsum(paid, by=account)", gaps=False)
-
-
-OF_SQL: Mapping[str, Draw] = {"balance-by-account": _balance, "sum-by-account": _sum_by_day}
-"""Rules that look at other rows, in the order of a column."""
-
-OF_SHEETS: Mapping[str, Draw] = {"balance": _running, "running-sum": _sum_by_row}
+OF_SHEETS: Mapping[str, Draw] = {"balance": _running}
 """Those in the order of a sheet."""
 
 CASES: Mapping[str, Draw] = {

@@ -167,19 +167,12 @@ class Excel(Writer):
         cell = self._cell(date)
         return f"MONTH({cell})" if function == "month" else f"WEEKDAY({cell},2)"
 
-    def _of_rows(self, term: Term, name: str, by: str | None, order: str | None) -> str:
-        if order is not None or (term.op == "lag" and by is not None):
-            raise ExportError(f"excel cannot say {term}: rows have the order of the sheet, and the one before is above")
-        if term.op == "cumsum":
-            values = self._down(name)
-            return f"SUM({values})" if by is None else f"SUMPRODUCT(EXACT({self._down(by)},{self._cell(by)})*{values})"
+    def _lag(self, term: Term, name: str, by: str | None, order: str | None) -> str:
+        if by is not None or order is not None:
+            raise ExportError(f"excel cannot say {term}: the row before has to be the one above")
         cell = self._cell(name, _ROW - 1)
         self._above.append(f"ISNUMBER({cell})")
         return f"({cell}-{_EPOCH})" if isinstance(self._entries[name], Date) else cell
-
-    def _down(self, column: str) -> str:
-        """Return the cells from the first row to this one."""
-        return f"${self.places[column]}${_ROW}:{self._cell(column)}"
 
     def _cell(self, column: str, row: int = _ROW) -> str:
         return f"${self.places[column]}{row}"

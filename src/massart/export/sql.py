@@ -45,7 +45,7 @@ def query(rule: Rule, table: str) -> str:
     steps = {
         _ROWS: f"SELECT * FROM {table}",
         **dict(sql.dates()),
-        **dict(sql.windows()),
+        **dict(sql.before()),
         "massart_sums": (
             f"SELECT r.*,{_INDENT}{sql.given} AS massart_given,{_INDENT}{_added(pieces)} AS {total},"
             f"{_INDENT}{_added(sizes)} AS massart_size"
@@ -99,13 +99,13 @@ class Sql(Writer):
         self._entries: dict[str, Input] = entries
         self._dates = {column: k for k, (column, entry) in enumerate(entries.items()) if isinstance(entry, Date)}
         self._weekdays: set[str] = set()
-        self._windows: list[str] = []
+        self._lags: list[str] = []
         self._numbered = "massart_days" if self._dates else _ROWS
 
     @property
     def rows(self) -> str:
         """What the terms read, once they are written."""
-        return "massart_windows" if self._windows else self._numbered
+        return "massart_before" if self._lags else self._numbered
 
     @property
     def given(self) -> str:
@@ -142,11 +142,11 @@ class Sql(Writer):
         for step, rows, columns in (("massart_dates", _ROWS, parts), ("massart_days", "massart_dates", days)):
             yield step, f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {rows} AS r"
 
-    def windows(self) -> Iterator[tuple[str, str]]:
-        """Yield the step that looks at other rows, if a term does."""
-        if self._windows:
-            columns = (f"{window} AS massart_window{k}" for k, window in enumerate(self._windows))
-            yield "massart_windows", f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {self._numbered} AS r"
+    def before(self) -> Iterator[tuple[str, str]]:
+        """Yield the step that looks at the rows before, if a term does."""
+        if self._lags:
+            columns = (f"{lag} AS massart_lag{k}" for k, lag in enumerate(self._lags))
+            yield "massart_before", f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {self._numbered} AS r"
 
     def _number(self, rate: Rate) -> str:
         text = repr(float(rate.coef))
@@ -211,17 +211,13 @@ class Sql(Writer):
         self._weekdays.add(date)
         return f"r.massart_w{k}"
 
-    def _of_rows(self, term: Term, name_: str, by: str | None, order: str | None) -> str:
+    def _lag(self, term: Term, name_: str, by: str | None, order: str | None) -> str:
         if order is None:
             raise ExportError(f"sql cannot say {term}: rows have no order there but that of a column (order=...)")
         value = f"CASE WHEN CAST(r.{name(name_)} AS VARCHAR) <> '' THEN {self._column(name_)} END"
         groups = "" if by is None else f"PARTITION BY r.{name(by)} "
-        window = f"{groups}ORDER BY {self._column(order)}"
-        if term.op == "lag":
-            self._windows.append(f"LAG({value}) OVER ({window})")
-        else:
-            self._windows.append(f"SUM({value}) OVER ({window} ROWS UNBOUNDED PRECEDING)")
-        return f"r.massart_window{len(self._windows) - 1}"
+        self._lags.append(f"LAG({value}) OVER ({groups}ORDER BY {self._column(order)})")
+        return f"r.massart_lag{len(self._lags) - 1}"
 
     def _text(self, column: str) -> str:
         return f"TRIM(CAST(r.{name(column)} AS VARCHAR))"

@@ -349,15 +349,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def cover(study: Study, method: str, found: dict[str, dict[str, list[Record]]]) -> str:
     """Return how often 95 % intervals cover: all coefficients, and in brackets the slope that the noise depends on."""
-    names = (method, *(peer for peer in study.peers if peer != "ltsReg"))
-    lines = [["95 % intervals cover", "tables", *names]]
+    names = (method, *(peer for peer in study.peers if peer != "ltsReg"))  # which has no standard errors
+    lines = [["95 % intervals cover", "tables", "of", *names]]
     for cell, records in found.items():
-        shares = []
-        for name in names:
-            kept = [(record.covered, record.covered_first) for record in records[name] if record.covered >= 0]
-            every, first = np.mean(kept, axis=0) if kept else (math.nan, math.nan)
-            shares.append(f"{every:.3f} ({first:.3f})" + (f" of {len(kept)}" if len(kept) < len(records[name]) else ""))
-        lines.append([cell, str(len(records[method])), *shares])
+        every = np.array([[record.covered for record in records[name]] for name in names])
+        first = np.array([[record.covered_first for record in records[name]] for name in names])
+        paired = np.isfinite(every).all(axis=0)  # lmrob gives none on some tables, which are not easy ones
+        shares = zip(every[:, paired].mean(axis=1), first[:, paired].mean(axis=1), strict=True)
+        lines.append([cell, str(paired.sum()), str(len(paired)), *(f"{all_:.3f} ({one:.3f})" for all_, one in shares)])
     return aligned(lines)
 
 

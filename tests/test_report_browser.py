@@ -15,7 +15,7 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: playwright is not installed")
 pytest.importorskip("jinja2", reason="no browser tests: jinja2 is not installed")
 
-from test_report import WORDS, certificate, ledger, scattered, with_kinds
+from test_report import WORDS, certificate, ledger, scattered, values_of, with_kinds
 
 from massart.agreement import Agreement, Level
 from massart.agreement.agreement import EPS
@@ -754,6 +754,17 @@ def test_few_wrong_rows(opened, n_wrong):
     view = opened(findings)
     assert view.page.locator("#table tbody tr").count() == n_wrong
     assert view.page.evaluate("document.documentElement.dataset.ready") == "true"
+
+
+def test_extreme_values_open(opened):
+    pairs = [(1e308, -1e308), (1e-300, 0), (-5e-324, 2), (0, 0), (3, 1e200), (np.inf, 1), (1, np.nan)]
+    findings = dataclasses.replace(ledger(300), rows=values_of(pairs), n_rows=7, n_agree=0, n_wrong=7)
+    view = opened(findings)
+    assert view.page.evaluate("document.documentElement.dataset.ready") == "true"
+    assert "NaN" not in view.page.inner_html("#points-picture")
+    assert view.page.locator("#table tbody tr").count() == 7
+    constant = dataclasses.replace(findings, rows=values_of([(5, 5)] * 3), n_rows=3, n_wrong=3)
+    assert "NaN" not in opened(constant).page.inner_html("#points-picture")
 
 
 def test_findings_without_rows_open(opened):

@@ -40,9 +40,11 @@ def scatter(rows: JudgedRows, words: str) -> str:
         f"<svg class='scatter' viewBox='0 0 {WIDTH} {HEIGHT}' role='img' aria-label='{escape(words, quote=True)}'>",
         _grid(across(x_ticks), up(y_ticks)),
     ]
-    ends = np.array([rows.implied[index].min(), rows.implied[index].max()])
-    (x0, x1), (y0, y1) = across(ends), up(ends)
-    parts.append(f"<path class='diagonal' d='M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}'/>")
+    both = rows.implied[index], rows.given[index]
+    ends = np.array([max(v.min() for v in both), min(v.max() for v in both)])
+    if ends[0] < ends[1]:
+        line = "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(across(ends), up(ends), strict=True))
+        parts.append(f"<path class='diagonal' d='M{line}'/>")  # straight, since both axes have the same scale
     x, y = across(rows.implied[index]), up(rows.given[index])
     dots = "".join(f"M{x[k]:.1f} {y[k]:.1f}h0" for k in range(len(right)))
     parts.append(f"<path class='right' d='{dots}'/>")

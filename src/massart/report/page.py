@@ -127,7 +127,6 @@ def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
         "picture": raw_text(scatter(rows, words)),
         "most_largest": MOST_LARGEST,
         "sizes": measure_sizes(rows, wrong, off),
-        "page_rows": PAGE_ROWS,
         "first_rows": list(_first_rows(carried)),
         "numeric": [isinstance(column, Numbers) for column in carried.columns],
         "groups": groups,

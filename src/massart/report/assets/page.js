@@ -77,8 +77,9 @@ try {
     startChips(store);
     startLists(store);
     if (document.getElementById("table")) startTable(store);
-    pointsPicture(store, embedded("points-data"));
-    if (document.getElementById("sizes-picture")) sizesPicture(store, embedded("sizes-data"));
+    const points = embedded("points-data");
+    pointsPicture(store, points);
+    if (document.getElementById("sizes-picture")) sizesPicture(store, embedded("sizes-data"), points);
     const rule = embedded("what-if-data");
     if (rule) await startWhatIf(store, rule);
     store.change();

@@ -7,6 +7,8 @@ function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+const LARGEST = 1e300; // beyond which the width of an axis overflows
+
 const rounded = (pixels) => Math.round(pixels * 10) / 10;
 
 function shortNumber(value) {
@@ -53,7 +55,7 @@ function axis(scale, [low, high], start, end, gap) {
 
 function extent(values, scale) {
   let low = Infinity, high = -Infinity;
-  for (const value of values) if (Number.isFinite(scale.place(value))) { low = Math.min(low, value); high = Math.max(high, value); }
+  for (const value of values) { low = Math.min(low, value); high = Math.max(high, value); }
   if (low > high) return [0, 1];
   const [from, to] = [scale.place(low), scale.place(high)];
   const margin = 0.04 * (to - from) || Math.abs(from) / 10 || 1;
@@ -74,9 +76,9 @@ function frame(element, title, x, y, box, labels) {
     svg("text", { class: "title", transform: `translate(12 ${middle}) rotate(-90)`, "text-anchor": "middle" }, labels.y));
 }
 
-// Draws at once, and again when the room changes.
+// Draws again when the room changes.
 function inRoom(element, draw) {
-  let width = 0;
+  let width = element.clientWidth;
   new ResizeObserver(() => {
     if (Math.abs(element.clientWidth - width) > 1) { width = element.clientWidth; draw(); }
   }).observe(element);
@@ -84,7 +86,6 @@ function inRoom(element, draw) {
 
 function tooltip(element) {
   const box = Object.assign(document.createElement("div"), { className: "tooltip", hidden: true });
-  box.setAttribute("role", "status");
   element.append(box);
   return {
     hide: () => (box.hidden = true),
@@ -116,7 +117,7 @@ function pointsPicture(store, { tones, kinds, glyphs, scale }) {
   function draw() {
     const width = Math.max(240, element.clientWidth), height = Math.round(Math.min(460, Math.max(280, 0.72 * width)));
     const kind = isLogarithmic ? logarithmic(scale.unit) : LINEAR;
-    const inView = points.filter((i) => Number.isFinite(across(i)) && Number.isFinite(given.values[i]));
+    const inView = points.filter((i) => Math.abs(across(i)) < LARGEST && Math.abs(given.values[i]) < LARGEST);
     const [xs, ys] = [rangeOf(store.filters.get(IMPLIED)), rangeOf(store.filters.get(GIVEN))];
     const yRange = ys ?? extent(inView.map((i) => given.values[i]), kind);
     const xRange = xs ?? extent(inView.map(across), kind);
@@ -126,10 +127,8 @@ function pointsPicture(store, { tones, kinds, glyphs, scale }) {
     y = axis(kind, yRange, box.bottom, box.top, 22);
     const picture = frame(element, title, x, y, box, { x: store.moved ? "implied by your coefficients" : "implied by the formula", y: "given in the table" });
     const [low, high] = [Math.max(xRange[0], yRange[0]), Math.min(xRange[1], yRange[1])];
-    if (low < high) {
-      const line = Array.from({ length: 33 }, (_, k) => kind.value(kind.place(low) + (k / 32) * (kind.place(high) - kind.place(low))));
-      picture.append(svg("path", { class: "diagonal", d: `M${line.map((v) => `${rounded(x.at(v))} ${rounded(y.at(v))}`).join("L")}` }));
-    }
+    // Straight, since both axes have the same scale.
+    if (low < high) picture.append(svg("path", { class: "diagonal", d: `M${[low, high].map((v) => `${rounded(x.at(v))} ${rounded(y.at(v))}`).join("L")}` }));
     seen = [];
     const paths = new Map();
     const radius = points.length > 1500 ? 3 : points.length > 200 ? 3.6 : 4.4;
@@ -241,7 +240,7 @@ function pointsPicture(store, { tones, kinds, glyphs, scale }) {
   inRoom(element, draw);
 }
 
-function sizesPicture(store, { start, step, toned, labels }) {
+function sizesPicture(store, { start, step, toned, labels }, { tones, kinds }) {
   const element = document.getElementById("sizes-picture");
   const title = element.getAttribute("aria-label");
   const canvas = document.createElement("div");
@@ -270,7 +269,8 @@ function sizesPicture(store, { start, step, toned, labels }) {
     const picture = frame(element, "", x, y, box, { x: "size of the difference", y: "rows", upright: true });
     picture.setAttribute("role", "group");
     picture.setAttribute("aria-label", title);
-    const kind = store.columns[KIND]?.name === "kind" && store.filters.get(KIND);
+    const kind = kinds.length ? conditionOf(store.filters.get(KIND) ?? "", false) : null;
+    const wanted = kind && new Set(tones.filter((_, code) => kind.test(kinds[code])));
     const chosen = store.filters.get(OFF);
     counts.forEach((count, k) => {
       if (!count) return;
@@ -280,7 +280,7 @@ function sizesPicture(store, { start, step, toned, labels }) {
       let below = 0;
       for (const [tone, part] of parts) {
         if (!part[k]) continue;
-        const dim = (chosen && chosen !== condition(k)) || (kind && `= ${labels[tone]}` !== kind) ? " dim" : "";
+        const dim = (chosen && chosen !== condition(k)) || (wanted && !wanted.has(Number(tone))) ? " dim" : "";
         const [top, bottom] = [y.at(below + part[k]), y.at(below)];
         bar.append(svg("rect", { class: `tone-${tone}${dim}`, x: rounded(left), width: rounded(right - left), y: rounded(top), height: Math.max(1, rounded(bottom - top)) }));
         below += part[k];

@@ -15,6 +15,7 @@ async function openRows(packed) {
     drawn: packed.drawn.length ? packed.drawn : Array.from({ length: wrong }, (_, i) => i),
     filters: new Map(), query: "", show: "wrong", wanted: new Uint8Array(n).fill(1),
     moved: null, // what other coefficients imply
+    texts: null, // made when they are first searched
     follow: (listener) => listeners.push(listener),
     change(change = () => {}) {
       change(store);
@@ -50,15 +51,17 @@ function select(store) {
   }
   const query = store.query.trim().toLowerCase();
   if (query) {
-    const condition = { numeric: false, test: (text) => text.toLowerCase().includes(query) };
-    const fits = new Uint8Array(store.n);
-    for (const column of store.columns.slice(1)) {
-      const here = new Uint8Array(store.n).fill(1);
-      column.keep(condition, here);
-      here.forEach((fit, i) => (fits[i] |= fit));
-    }
-    fits.forEach((fit, i) => (store.wanted[i] &= fit));
+    store.texts ??= Array.from({ length: store.n }, (_, i) => textOf(store, i));
+    store.texts.forEach((text, i) => (store.wanted[i] &= text.includes(query)));
   }
+}
+
+// All that a reader sees of a row; numbers also without commas.
+function textOf(store, i) {
+  return store.columns.slice(1).map((column) => {
+    const text = column.text(i);
+    return column.number && text.includes(",") ? `${text}\n${text.replaceAll(",", "")}` : text;
+  }).join("\n").toLowerCase();
 }
 
 // What is chosen, in words that can be taken away again, beside every part of the page.

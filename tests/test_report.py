@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from massart.agreement import Agreement, Level
 from massart.certificate import Bound, Certificate, Reason, Verdict
@@ -522,6 +523,8 @@ def test_what_if_has_the_values_of_all_terms_in_full():
         np.testing.assert_array_equal(values, X[:, j])
     assert [j for j, term in enumerate(asked["terms"]) if "column" in term] == [0, 1, 2]  # hours, items, km
     assert asked["terms"][-1] == {"constant": True}
+    sparse = dataclasses.replace(findings.rows, terms=csr_array(findings.rows.terms))
+    assert what_if(dataclasses.replace(findings, rows=sparse), carried) == asked
     none = dataclasses.replace(findings, rows=dataclasses.replace(findings.rows, terms=None))
     assert what_if(none, carried) is None
     wide = scattered(5_000, d=90)

@@ -610,6 +610,14 @@ def test_a_phone_does_not_scroll_sideways(view):
     view.page.set_viewport_size({"width": PHONE, "height": 700})
     view.page.wait_for_function(f"() => document.querySelector('#points-picture svg').clientWidth < {PHONE}")
     assert view.page.evaluate("document.scrollingElement.scrollWidth") <= PHONE
+    table = ".scroll:has(#table)"
+    assert view.page.inner_text(f"{table} + .swipe") == "More columns to the right →"
+    view.page.evaluate(f"document.querySelector('{table}').scrollLeft = 1e6")
+    view.page.wait_for_selector(f"{table} + .swipe", state="hidden")
+    left = "cells => cells.map(cell => cell.getBoundingClientRect().left)"
+    which, inside = view.page.eval_on_selector_all(f"#table tbody tr:first-child td:nth-child(2), {table}", left)
+    assert abs(which - inside) < 1  # which row it is stays in sight
+    view.page.evaluate(f"document.querySelector('{table}').scrollLeft = 0")
     view.page.set_viewport_size({"width": 1280, "height": 720})
 
 

@@ -13,7 +13,7 @@ from massart.report.columns import clean, read
 from massart.report.findings import JudgedRows
 
 _PLUS = ((-1, -3), (1, -3), (1, -1), (3, -1), (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1), (-3, -1), (-1, -1))
-_TURNS = [(r, 0.2 * math.pi * k) for k in range(10) for r in [1.4 if k % 2 == 0 else 0.6]]
+_STAR = [(r, 0.2 * math.pi * k) for k, r in enumerate((1.4, 0.6) * 5)]
 
 MARKS = "◆■▲✚✖▼⬟★"
 """Of rows that nothing explains, then of the kinds, the most frequent first; the last one is for all others."""
@@ -26,7 +26,7 @@ GLYPHS = (
     tuple((0.3 * (x - y), 0.3 * (x + y)) for x, y in _PLUS),
     ((-1.2, -0.9), (1.2, -0.9), (0, 1.2)),
     ((0, -1.2), (1.15, -0.35), (0.7, 1), (-0.7, 1), (-1.15, -0.35)),
-    tuple((round(r * math.sin(turn), 3), round(-r * math.cos(turn), 3)) for r, turn in _TURNS),
+    tuple((round(r * math.sin(turn), 3), round(-r * math.cos(turn), 3)) for r, turn in _STAR),
 )
 """The corners of the marks, for pictures that draw them, around the origin."""
 

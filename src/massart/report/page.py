@@ -138,7 +138,7 @@ def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
         "most_of_a_kind": max((kind.n_rows for kind in kinds), default=1),
         "legend": named,
         "kind_labels": {tone: label for tone, _, label in named},
-        "kind_words": [] if rows.kinds is None else [clean(word) for word in rows.kinds.words],
+        "kind_words": [clean(word) for word in rows.kinds.words] if rows.kinds and "kind" in names[4:5] else [],
         "tones": tones(rows).tolist(),
         "glyphs": GLYPHS,
         "what_if": what_if(findings, carried),

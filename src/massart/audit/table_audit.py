@@ -24,6 +24,7 @@ from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
 from massart.table import (
+    Category,
     Design,
     Plan,
     Table,
@@ -284,7 +285,12 @@ class Audit:
         if self.whole is not None:
             codes = (0, *(kind.rows for kind in self.kinds.kinds))
             rest = Rest(self.whole.drawn[self.design.kept], self.n_wrong, codes)
-        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest)
+        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest, self.X)
+        bases = {
+            entry.column: entry.base
+            for entry in self.plan.encoding.inputs
+            if isinstance(entry, Category) and entry.base is not None and entry.column in inputs
+        }
         return Findings(
             title=self.table.name,
             formula=self.formula,
@@ -296,6 +302,8 @@ class Audit:
             rows=rows if self.is_rule else None,
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
+            n_left_out=self.n_total - self.n_judged,
+            bases=bases,
         )
 
     def report(self, facts: Mapping[str, str] | None = None) -> Report:

@@ -15,8 +15,8 @@ from massart.cli import run
 from massart.cli.demo import REPORT
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 1000, 1690
-SECTIONS = "section:has(#coefficients), section:has(#groups), section:has(#about)"
+WIDTH, HEIGHT = 1000, 900
+SECTIONS = "section:has(#groups), section:has(#coefficients), section:has(#rows), section:has(#about), footer"
 
 
 def main() -> None:
@@ -27,10 +27,9 @@ def main() -> None:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
             page.goto((Path(folder) / REPORT).as_uri())
             page.wait_for_selector("[data-ready]")
-            # The verdict, the formula and the picture fit into one view without the sections between them.
-            page.add_style_tag(content=f"{SECTIONS} {{ display: none }}")
-            page.evaluate("window.scrollTo(0, 0)")
-            page.screenshot(path=HERE / f"report-{scheme}.png")
+            # The rule, its verdict, what happened and the pictures: what a reader sees first.
+            page.add_style_tag(content=f"{SECTIONS} {{ display: none }} body {{ padding-bottom: 2rem }}")
+            page.screenshot(path=HERE / f"report-{scheme}.png", full_page=True)
         browser.close()
 
 

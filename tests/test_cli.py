@@ -13,7 +13,7 @@ import massart
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
-pytest.importorskip("plotly", reason="plotly is not installed: the demo writes a report with it")
+pytest.importorskip("jinja2", reason="jinja2 is not installed: the demo writes a report with it")
 
 from massart.cli import run
 from massart.cli.demo import AUDIT, LEDGER, REPORT

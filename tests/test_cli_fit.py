@@ -148,7 +148,7 @@ def test_without_a_rule_nothing_is_called_wrong_fixed_or_saved(
 ) -> None:
     audit, fixed, model, report = (tmp_path / name for name in ("audit.csv", "fixed.csv", "model.json", "report.html"))
     outputs = ["--audit", str(audit), "--fixed", str(fixed), "--save", str(model)]
-    pytest.importorskip("plotly", reason="plotly is not installed: reports are optional")
+    pytest.importorskip("jinja2", reason="jinja2 is not installed: reports are optional")
     assert fit(chance, *outputs, "--report", str(report)) == 1
     out, err = capsys.readouterr()
     assert out.startswith("NONE.\nNo rule was found: ")

@@ -22,7 +22,6 @@ import pytest
 
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
-pytest.importorskip("plotly", reason="plotly is not installed: the report draws with it")
 pytest.importorskip("jinja2", reason="jinja2 is not installed: the report is laid out with it")
 
 import pyarrow as pa

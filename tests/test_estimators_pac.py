@@ -49,7 +49,7 @@ def test_products_are_right_where_coefficients_are_open() -> None:
     assert isinstance(reg.certificate_, Certificate)
     assert reg.certificate_.verdict.stands
     assert_allclose(X @ reg.certificate_.undetermined[:-1] + reg.certificate_.undetermined[-1], 0, atol=1e-9)
-    assert reg.formula_.status is PACStatus.PROVEN
+    assert reg.pac_formula_.status is PACStatus.PROVEN
     assert reg.coef_.shape == (4,)
 
 
@@ -67,7 +67,7 @@ def test_several_outputs_have_an_epsilon_each() -> None:
     assert reg.intercept_.shape == reg.epsilon_.shape == reg.noise_rate_.shape == (2,)
     assert_array_equal(reg.inlier_mask_, right)
     assert_allclose(reg.predict(X), np.stack([X @ W + 7, 2 * (X @ W) + 7], axis=1), rtol=1e-9, atol=1e-9)
-    assert len(reg.certificate_) == len(reg.formula_) == 2
+    assert len(reg.certificate_) == len(reg.pac_formula_) == 2
 
 
 def test_sparse_rows_equal_dense_ones() -> None:

@@ -15,13 +15,15 @@ import pyarrow.parquet
 import pytest
 
 import massart.table.gathering
+import massart.table.streams
 from massart.audit import audit_table, summary
+from massart.audit.explanations import AFTER, BEFORE, SWAPPED
 from massart.audit.finding import Request, find
 from massart.audit.judging import Judge
 from massart.cli.app import run
 from massart.cli.inputs import size_of
 from massart.rows.ahead import ahead
-from massart.table import TableError, gather, gather_some, join, stream_table
+from massart.table import Table, TableError, gather, gather_some, join, stream_table
 from massart.table.frames import table_of
 
 SMALL = 150_000
@@ -106,6 +108,97 @@ def test_how_a_stream_is_cut_does_not_matter(tmp_path):
     assert facts[0] == facts[1] == facts[2]
 
 
+def shuffled_ledger(n=1_100, seed=0):
+    """Return a ledger in which rows have the value of another one, of every kind that a cut could hide, and gaps."""
+    rng = np.random.default_rng(seed)
+    hours, items, km = rng.integers(100, 9_999, n) / 100, rng.integers(1, 3_000, n), rng.integers(100, 99_999, n) / 10
+    total = np.round(35 + 58 * hours + 7.93 * items + 3 * km, 2)  # no value is halfway between two cents
+    given = total.copy()
+    rows = rng.permutation(n - 2) + 1
+    before, after, carried, ten, far, near = np.split(rows[:400], [80, 140, 200, 240, 340])
+    given[before], given[after] = total[before - 1], total[after + 1]
+    for row in np.sort(carried):  # also where the row before is wrong itself
+        given[row] = given[row - 1]
+    given[ten] *= 10
+    given[far], given[far[::-1]] = total[far[::-1]], total[far]
+    given[near], given[near + 1] = total[near + 1], total[near]
+    table = pa.table({"job": np.arange(n), "hours": hours, "items": items, "km": km, "total": np.round(given, 2)})
+    missing = pa.array(np.isin(np.arange(n), rng.choice(n, 30, replace=False)))
+    return table.set_column(1, "hours", pc.if_else(missing, pa.scalar(None, pa.float64()), table["hours"]))
+
+
+def facts_of(found):
+    """Return what is said of all rows, and of each row at hand."""
+    kinds = {row: kind or "" for row, kind in zip(*(found.rows()[name] for name in ("row", "kind")), strict=True)}
+    said = summary(found)
+    return {name: said[name] for name in ("formula", "rows_wrong", "kinds", "worst_rows")}, kinds
+
+
+@pytest.mark.parametrize("sizes", [(7, 100, 1_000, 10_000), pytest.param((1,), marks=pytest.mark.slow)])
+def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch):
+    """A value of the row before, or swapped, is one wherever a block begins; and as it is in memory."""
+    monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 800)
+    monkeypatch.setattr("massart.audit.judging.MOST_WORST", 50)
+    table = shuffled_ledger()
+    path = write(table, tmp_path, "parquet")
+    blocks = massart.table.streams.Stream.blocks
+    options = {"terms": "columns", "id_column": "job", "audit": tmp_path / "audit.csv"}
+
+    def cut(size):
+        def pieces(self, columns=None, callback=None):
+            whole = pa.concat_tables([block.arrow for block in blocks(self, columns)])
+            for start in range(0, whole.num_rows, size):
+                part = whole.slice(start, size)
+                yield Table(part, self.name, numbers=np.arange(start, start + part.num_rows))
+
+        monkeypatch.setattr(massart.table.streams.Stream, "blocks", pieces)
+        found = audit_table(path, "total", max_memory=10_000, **options)
+        assert found.whole is not None
+        return facts_of(found), (tmp_path / "audit.csv").read_bytes()
+
+    known, every_kind = facts_of(audit_table(table_of(table), "total", **options))
+    memory = pa.csv.read_csv(tmp_path / "audit.csv")
+    memory = memory.filter(pc.fill_null(memory["wrong"], False)).sort_by("row").drop_columns("rank")
+    counts = {entry["kind"]: entry["rows"] for entry in known["kinds"]}
+    assert min(counts[kind] for kind in (BEFORE, AFTER, SWAPPED, "factor 10")) >= 35
+    audits = set()
+    for size in sizes:
+        (found, kinds), audit = cut(size)
+        assert found == known
+        assert kinds == {row: every_kind[row] for row in kinds}
+        assert 200 < sum(kind != "" for kind in kinds.values()) < known["rows_wrong"]
+        assert pa.csv.read_csv(tmp_path / "audit.csv").equals(memory)
+        audits.add(audit)
+    assert len(audits) == 1
+
+
+def test_the_last_digit_of_what_is_implied_depends_on_no_cut(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4_500, 5))
+    y = np.where(rng.random(4_500) < 0.3, rng.standard_normal(4_500), X @ np.sqrt([2.0, 3, 5, 7, 11]))
+    path = write(pa.table({**{f"x{j}": X[:, j] for j in range(5)}, "y": y}), tmp_path, "parquet")
+    audits = []
+    for size in (5_000, 50_000, 500_000):
+        assert audit_table(path, "y", terms="columns", max_memory=size, audit=tmp_path / "a.csv").whole is not None
+        audits.append((tmp_path / "a.csv").read_bytes())
+    assert len(set(audits)) == 1
+    assert audits[0].count(b"\n") > 1_000
+
+
+@pytest.mark.parametrize("size", [10_000, 60_000])
+def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkeypatch):
+    path = write(shuffled_ledger(), tmp_path, "parquet")
+    monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 800)
+    limits, found = (300, 2_000), []
+    for most in limits:
+        monkeypatch.setattr("massart.audit.judging.MOST_PAIRED", most)
+        found.append({kind.label: kind.rows for kind in audit_table(path, "total", max_memory=size).kinds.kinds})
+    few, all_of_them = found
+    assert limits[0] < sum(few.values()) == sum(all_of_them.values()) < limits[1]
+    assert SWAPPED not in few
+    assert all_of_them[SWAPPED] > 35
+
+
 def test_files_are_those_of_the_table(tmp_path):
     table = ledger()
     path = write(table, tmp_path, "parquet")
@@ -159,6 +252,36 @@ def test_gathering_depends_on_no_block(tmp_path):
         assert other.table.frequencies == found[0].table.frequencies
     assert found[0].gappy == {"clerk", "service", "hours", "weekend", "total"}
     assert 3_900 < found[0].drawn.sum() <= 4_020
+
+
+def test_ids_that_repeat_elsewhere_are_called_unique_nowhere(tmp_path):
+    """The rows looked at closely have ids of their own and texts of their own, but others have these, too."""
+    table = ledger(gaps=False)
+    path = write(table.append_column("job_id", table["job"]), tmp_path, "parquet")
+    with stream_table(path, max_memory=SMALL) as stream:
+        chosen = gather(stream.blocks(), seed=0).numbers
+    ids = np.arange(table.num_rows)
+    others = np.setdiff1d(ids, chosen)
+    ids[others] = ids[chosen][: len(others)]
+    clerk, total = np.array(table["clerk"]), np.array(table["total"])
+    for name in np.unique(clerk):  # a clerk forgets to change what he wrote for the job before
+        own = np.flatnonzero(clerk == name)
+        total[own[2::7]] = total[own[1:-1:7]]
+    table = table.set_column(6, "total", pa.array(total)).append_column("job_id", pa.array(ids))
+    path = write(table.append_column("note", pa.array([f"see {k}" for k in ids])), tmp_path, "parquet")
+    request = Request("total", terms="columns", group_column="clerk")
+    with stream_table(path, max_memory=SMALL) as stream:
+        some = gather(stream.blocks(), seed=0)
+    np.testing.assert_array_equal(some.numbers, chosen)
+    assert len(set(some.table.arrow["job_id"].to_pylist())) == len(chosen)
+    of_groups = f"{BEFORE} in its group"
+    assert of_groups in {kind.label for kind in find(table_of(table), request).audit.kinds.kinds}
+    found = audit_table(path, "total", terms="columns", group_column="clerk", max_memory=SMALL)
+    for audit in (find(some.table, request, ordered=False).audit, found):
+        assert of_groups not in {kind.label for kind in audit.kinds.kinds}
+    said = [notice for notice in found.notices if "identifier" in notice]
+    assert {notice.split('"')[1] for notice in said} == {"job_id", "note"}
+    assert all(notice.startswith("Among these: left out ") for notice in said)
 
 
 def test_no_rule_no_files(tmp_path):
@@ -269,7 +392,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 def test_what_judges_a_block_travels_light():
     found = find(table_of(ledger()), Request("total", terms="columns", group_column="clerk"))
-    judge = Judge.of(found.audit, frozenset({"hours"}), strict=False)
+    judge = Judge.of(found.audit, frozenset({"hours"}), strict=False).within(0, 500)
     sent = pickle.dumps(judge)
     assert len(sent) < 100_000
     block = table_of(ledger(500, seed=2))
@@ -445,6 +568,22 @@ def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
     fixed = [pa.parquet.read_table(tmp_path / f"{name}.parquet") for name in found]
     assert fixed[0].equals(fixed[1])
+
+
+def test_on_a_cluster_rows_look_beyond_their_piece(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("massart.table.pieces.ROWS_A_PIECE", 1)
+    monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 800)
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(shuffled_ledger(), path, row_group_size=50)
+    audits = [tmp_path / f"{name}.csv" for name in ("here", "there")]
+    here, there = (
+        audit_table(path, "total", terms="columns", max_memory=10_000, client=one, audit=audit)
+        for one, audit in zip((None, client), audits, strict=True)
+    )
+    assert here.whole is not None
+    assert {BEFORE, AFTER, SWAPPED} <= {kind.label for kind in here.kinds.kinds}
+    assert facts_of(there) == facts_of(here)
+    assert audits[0].read_bytes() == audits[1].read_bytes()
 
 
 def test_what_parts_gather_is_what_the_whole_does(tmp_path):

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from massart.audit import Scan as Scan
     from massart.audit import audit_table as audit_table
     from massart.audit import scan_table as scan_table
-    from massart.estimators import MassartPACRegressor, MassartRegressor, MassartReLURegressor, TermFeatures
+    from massart.estimators import (
+        MassartPACRegressor,
+        MassartRegressor,
+        MassartReLURegressor,
+        TermFeatures,
+        agreement_scorer,
+        robust_r2_score,
+        robust_r2_scorer,
+    )
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
 
@@ -26,9 +34,12 @@ __all__ = [
     "RadialIsotropy",
     "TermFeatures",
     "__version__",
+    "agreement_scorer",
     "decompose",
     "l1_regression",
     "radial_isotropy",
+    "robust_r2_score",
+    "robust_r2_scorer",
 ]
 
 _HOME = {
@@ -40,10 +51,13 @@ _HOME = {
     "RadialIsotropy": "massart.isotropy",
     "Scan": "massart.audit",
     "TermFeatures": "massart.estimators",
+    "agreement_scorer": "massart.estimators",
     "audit_table": "massart.audit",
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",
     "radial_isotropy": "massart.isotropy",
+    "robust_r2_score": "massart.estimators",
+    "robust_r2_scorer": "massart.estimators",
     "scan_table": "massart.audit",
 }
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from massart.audit.explanations import NO_ROWS
 from massart.audit.finding import Request
-from massart.audit.judging import Judge, Totals, Writer
+from massart.audit.judging import Judge, Totals, Writer, numbered
 from massart.progress import Callback, Progress
 from massart.table import Gathered, Piece, Stream, Table, gather, join, limit_of, pieces_of
 
@@ -54,10 +57,24 @@ class OnCluster:
         """Read it once more, and judge all rows; parts of files are written in order, here."""
         totals = Totals.of_nothing(judge)
         pieces = pieces_of(stream)
+        starts = [*(piece.start for piece in pieces), stream.n_rows]
+        ends = NO_ROWS
+        if judge.looks_around:
+            asked = judge.within(0, 0)
+            found = self._results(((_ends, piece, asked) for piece in pieces), len(pieces), request.callback)
+            ends = np.concatenate([NO_ROWS, *found])
         # What the largest residuals are is known better the more pieces are done.
         tasks = (
-            (_judged, piece, judge, totals.worst.least, write_audit is not None, write_fixed is not None)
-            for piece in pieces
+            (
+                _judged,
+                piece,
+                judge.within(start, stop),
+                ends[np.isin(ends["number"], [start - 1, stop])],
+                totals.worst.least,
+                write_audit is not None,
+                write_fixed is not None,
+            )
+            for piece, (start, stop) in zip(pieces, pairwise(starts), strict=True)
         )
         for found, rows, fixed in self._results(tasks, len(pieces), request.callback):
             totals += found
@@ -90,8 +107,14 @@ def _gathered(piece: Piece, seed: int, limit: float) -> Gathered:
     return gather(piece.blocks(), seed, piece.start, limit)
 
 
+def _ends(piece: Piece, judge: Judge) -> NDArray[np.void]:
+    """Return the rows at the ends of a piece, as the rows next to them ask for them."""
+    blocks = [judge.ends(block) for block in numbered(piece.blocks(judge.columns), piece.start)]
+    return np.concatenate([NO_ROWS, *blocks[:1], *blocks[1:][-1:]])
+
+
 def _judged(
-    piece: Piece, judge: Judge, least: float, with_audit: bool, with_fixed: bool
+    piece: Piece, judge: Judge, around: NDArray[np.void], least: float, with_audit: bool, with_fixed: bool
 ) -> tuple[Totals, Sequence[pa.Table], Sequence[pa.Table]]:
     rows: list[pa.Table] = []
     fixed: list[pa.Table] = []
@@ -100,5 +123,5 @@ def _judged(
     def kept(tables: list[pa.Table], wanted: bool) -> Callable[[pa.Table], None] | None:
         return tables.append if wanted else None
 
-    totals = judge.totals(blocks, piece.start, least, kept(rows, with_audit), kept(fixed, with_fixed))
+    totals = judge.totals(blocks, piece.start, least, kept(rows, with_audit), kept(fixed, with_fixed), around)
     return totals, rows, fixed

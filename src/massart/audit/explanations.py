@@ -8,8 +8,8 @@ in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -23,6 +23,9 @@ from massart.rows import BoolArray, FloatArray
 FACTORS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
 PLACEHOLDERS = (0.0, -1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)
 
+BEFORE, AFTER = "value of the row before", "value of the row after"
+SWAPPED = "swapped with another row"
+
 _MOST_FOUND = 8
 _LEAST_ROWS = 3
 _MOST_TERMS = 40  # of which two may be forgotten together
@@ -35,6 +38,8 @@ _AS_MANY = 0.98
 _MOST_DIGITS = 15
 _FLOAT_DIGITS = 12
 _TINY = float(np.finfo(float).tiny)
+NO_ROWS = np.empty(0, [("number", np.intp), ("given", np.float64), ("implied", np.float64), ("wrong", np.bool_)])
+"""No rows by themselves, as others see them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +55,12 @@ class Labels:
         How far a row that agrees may be off; read for wrong rows only.
     unit : float or None
         Of the grid on which labels are.
+    numbers : (n,) array of int or None
+        Of these rows in the table, where some of it were left out.
+    around : array of rows by themselves
+        Where these are a part of the table: those next to them.
+    swapped : (n,) boolean array or None
+        Where these are a part of the table: rows that were swapped with any other.
     """
 
     given: FloatArray
@@ -58,11 +69,33 @@ class Labels:
     last_place: BoolArray
     half_widths: FloatArray | float = 0.0
     unit: float | None = None
+    numbers: NDArray[np.intp] | None = None
+    around: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
+    swapped: BoolArray | None = None
 
     @property
     def right(self) -> FloatArray:
         """Labels of rows that are not wrong."""
         return self.given[~self.wrong]
+
+    def at(self, index: NDArray[np.intp]) -> NDArray[np.void]:
+        """Return some rows by themselves."""
+        rows = np.empty(len(index), dtype=NO_ROWS.dtype)
+        rows["number"], rows["given"], rows["implied"] = self.number(index), self.given[index], self.implied[index]
+        rows["wrong"] = self.wrong[index]
+        return rows
+
+    def number(self, index: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return their numbers in the table."""
+        return index if self.numbers is None else self.numbers[index]
+
+    def beside(self, index: NDArray[np.intp], step: int) -> tuple[NDArray[np.void], BoolArray]:
+        """Return the rows so many steps from others in the table, and where there are such rows."""
+        wanted = self.number(index) + step
+        found = self.at(np.clip(index + step, 0, len(self.given) - 1))
+        for row in self.around:
+            found[wanted == row["number"]] = row
+        return found, found["number"] == wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,8 +197,8 @@ def explanations(
         Explanation("sign", "sign", rows.times(-1.0)),
         *([] if parts is None else _terms(rows, parts)),
         *_neighbours(rows, labels, groups),
-        _swapped_rows(rows),
-        *_digits(rows),
+        _swapped_with(rows, swapped_rows(rows.given, rows.implied, rows.unit)),
+        *_digits(rows, rows.grid),
         *_constants(rows),
         *_factors(rows),
         *_values(rows),
@@ -177,7 +210,6 @@ def recalled(
     rows: WrongRows,
     labels: Labels,
     parts: Parts | None,
-    groups: NDArray[np.intp] | None,
     known: Mapping[str, tuple[str, float | None]],
 ) -> dict[str, Explanation]:
     """Return the rows that each of some ways explains, by its label, given its family and its parameter."""
@@ -193,11 +225,15 @@ def recalled(
         elif family == "sign":
             ways.append(Explanation(family, label, rows.times(-1.0)))
     if parts is not None and families & {"forgotten", "counted twice"}:
-        ways += _terms(rows, parts)
-    if "another row" in families:
-        ways += [*_neighbours(rows, labels, groups), _swapped_rows(rows)]
+        ways += _terms(rows, parts, known)
+    if known.keys() & {BEFORE, AFTER}:
+        ways += _neighbours(rows, labels, None)
+    if SWAPPED in known:
+        swapped = labels.swapped
+        found = swapped_rows(rows.given, rows.implied, rows.unit) if swapped is None else swapped[rows.index]
+        ways.append(_swapped_with(rows, found))
     if families & {"digits swapped", "one digit wrong"}:
-        ways += _digits(rows)
+        ways += _digits(rows, rows.unit)
     return {way.label: way for way in ways if way.label in known}
 
 
@@ -219,8 +255,8 @@ def _value(rows: WrongRows, value: float, label: str, *, found: bool = False) ->
     return Explanation("placeholder", label, members, parameter=value, found=found)
 
 
-def _terms(rows: WrongRows, parts: Parts) -> Iterator[Explanation]:
-    """Forget each term, count it twice, and forget two together."""
+def _terms(rows: WrongRows, parts: Parts, known: Container[str] | None = None) -> Iterator[Explanation]:
+    """Forget each term, count it twice, and forget two together; or do only what is `known` to have happened."""
     names = parts.names
     changes: list[tuple[str, tuple[int, ...], str]]
     changes = [("forgotten", (j,), f"{name} forgotten") for j, name in enumerate(names)]
@@ -232,8 +268,9 @@ def _terms(rows: WrongRows, parts: Parts) -> Iterator[Explanation]:
         changes += [
             ("forgotten", (i, j), f"{names[i]} and {names[j]} forgotten")
             for i, j in combinations(range(len(names)), 2)
-            if some.are(parts.link(total - each[:, i] - each[:, j])).any()
+            if known is not None or some.are(parts.link(total - each[:, i] - each[:, j])).any()
         ]
+    changes = [change for change in changes if known is None or change[-1] in known]
     found: list[list[NDArray[np.intp]]] = [[] for _ in changes]
     for chunk in _chunks(len(rows.index)):
         each = parts.contributions(rows.index[chunk])
@@ -248,39 +285,39 @@ def _terms(rows: WrongRows, parts: Parts) -> Iterator[Explanation]:
 
 def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None) -> Iterator[Explanation]:
     """Take the value of the row before or after, in the table or in the group."""
-    n = len(labels.given)
-    order = np.arange(n)
-    yield from _shifted(rows, labels, order, np.zeros(n, dtype=np.intp), "")
+    steps = ((-1, BEFORE), (1, AFTER))
+    for step, label in steps:
+        yield _value_of(rows, *labels.beside(rows.index, step), label)
     if groups is not None:
         order = np.argsort(groups, kind="stable")
-        yield from _shifted(rows, labels, order, groups, " in its group")
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        for step, label in steps:
+            other = order[np.clip(place[rows.index] + step, 0, len(order) - 1)]
+            there = (groups[other] == groups[rows.index]) & (other != rows.index)
+            there &= labels.number(other) != labels.number(rows.index) + step
+            yield _value_of(rows, labels.at(other), there, f"{label} in its group")
 
 
-def _shifted(
-    rows: WrongRows, labels: Labels, order: NDArray[np.intp], groups: NDArray[np.intp], where: str
-) -> Iterator[Explanation]:
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    for step, word in ((-1, "before"), (1, "after")):
-        at = place[rows.index] + step
-        other = order[np.clip(at, 0, len(order) - 1)]
-        there = (at >= 0) & (at < len(order)) & (groups[other] == groups[rows.index])
-        if where:
-            there &= other != rows.index + step
-        implied = rows.are(labels.implied[other]) & there
-        stale = rows.are(labels.given[other]) & there & labels.wrong[other]
-        found = np.flatnonzero(implied | stale)
-        yield Explanation("another row", f"value of the row {word}{where}", found, np.where(implied[found], 1.0, 2.0))
+def _value_of(rows: WrongRows, others: NDArray[np.void], there: BoolArray, label: str) -> Explanation:
+    """Compare with what another row implies and, if that is wrong, what it was given."""
+    implied = rows.are(others["implied"]) & there
+    stale = rows.are(others["given"]) & there & others["wrong"]
+    found = np.flatnonzero(implied | stale)
+    return Explanation("another row", label, found, np.where(implied[found], 1.0, 2.0))
 
 
-def _swapped_rows(rows: WrongRows) -> Explanation:
-    """Find pairs of rows that have each other's value."""
-    cells = [_cells(values, rows.unit) for values in (rows.given, rows.implied)]
-    known, codes = np.unique(np.concatenate(cells), return_inverse=True)
-    given, implied = np.split(codes.astype(np.int64), 2)
-    found = np.flatnonzero(np.isin(given * len(known) + implied, implied * len(known) + given) & (given != implied))
+def _swapped_with(rows: WrongRows, swapped: BoolArray) -> Explanation:
     # A pair is a choice among all rows, once for the two of them.
-    return Explanation("another row", "swapped with another row", found, math.sqrt(len(rows.given)))
+    return Explanation("another row", SWAPPED, np.flatnonzero(swapped), math.sqrt(len(rows.given)))
+
+
+def swapped_rows(given: FloatArray, implied: FloatArray, unit: float | None) -> BoolArray:
+    """Tell which wrong rows have the value of another one that has theirs."""
+    cells = [_cells(values, unit) for values in (given, implied)]
+    known, codes = np.unique(np.concatenate(cells), return_inverse=True)
+    first, second = np.split(codes.astype(np.int64), 2)
+    return np.asarray(np.isin(first * len(known) + second, second * len(known) + first) & (first != second))
 
 
 def _cells(values: FloatArray, unit: float | None) -> FloatArray:
@@ -290,13 +327,13 @@ def _cells(values: FloatArray, unit: float | None) -> FloatArray:
     return np.asarray(np.rint(values * size) / size)
 
 
-def _digits(rows: WrongRows) -> Iterator[Explanation]:
+def _digits(rows: WrongRows, grid: float | None) -> Iterator[Explanation]:
     """Compare the digits of given and implied, where all of them are known."""
-    if rows.grid is None:
+    if grid is None:
         return
-    a, b = (np.rint(np.abs(values) / rows.grid) for values in (rows.given, rows.implied))
-    on_grid = np.abs(np.abs(rows.given) - a * rows.grid) <= rows.grid * EDGE + EPS * np.abs(rows.given)
-    usable = on_grid & (rows.close < rows.grid) & (np.maximum(a, b) < 10.0**_MOST_DIGITS)
+    a, b = (np.rint(np.abs(values) / grid) for values in (rows.given, rows.implied))
+    on_grid = np.abs(np.abs(rows.given) - a * grid) <= grid * EDGE + EPS * np.abs(rows.given)
+    usable = on_grid & (rows.close < grid) & (np.maximum(a, b) < 10.0**_MOST_DIGITS)
     usable &= (rows.given * rows.implied > 0) & (a != b) & (a < 10 * 10 ** np.floor(np.log10(np.maximum(b, 1))))
     index = np.flatnonzero(usable)
     first, second = a[index].astype(np.int64), b[index].astype(np.int64)

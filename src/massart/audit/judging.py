@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,12 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
-from massart.audit.explanations import Labels
+from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
 from massart.audit.implied import places_of, residuals, rounded
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
-from massart.rows import ArrayRows, Block, BoolArray, FloatArray
+from massart.rows import ArrayRows, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
@@ -30,6 +31,11 @@ Writer: TypeAlias = Callable[[pa.Table], None]
 
 MOST_WORST = 25_000
 """Wrong rows that are kept, those with the largest residuals: what a report shows of a large file."""
+
+MOST_PAIRED = 2_000_000
+"""Wrong rows among which swapped ones are looked for; among more, many have a partner by chance."""
+
+NONE = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +61,12 @@ class Judge:
         Whether implied values are whole.
     strict : bool
         Whether a missing value is an error.
+    looked_at : array of int
+        Numbers of rows, in order, of which the kind is to be told, each by itself.
+    swapped : array of int
+        Numbers of the rows, in order, that were swapped with others.
+    pairs : bool
+        Whether wrong rows are kept, to find those that were swapped.
     """
 
     encoding: Encoding
@@ -68,6 +80,9 @@ class Judge:
     group_column: str | None
     whole_numbers: bool
     strict: bool
+    looked_at: NDArray[np.intp]
+    swapped: NDArray[np.intp] = field(default_factory=lambda: NONE)
+    pairs: bool = False
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -81,20 +96,31 @@ class Judge:
             agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in used))
         read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy
         encoding = audit.plan.encoding
-        labels = Labels(audit.given, audit.implied, audit.wrong, audit.last_place & audit.is_rule)
         return cls(
             replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read)),
             formula,
             agreement,
             tuple(used),
             places_of(audit.X, full, audit.agreement),
-            Catalogue.of(audit.kinds, audit.X, audit.rule, labels) if audit.is_rule else Catalogue.of_nothing(),
+            Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels) if audit.is_rule else Catalogue.of_nothing(),
             audit.is_rule,
             audit.plan.id_column,
             audit.plan.group_column,
             bool((audit.implied == np.rint(audit.implied)).all()),
             strict,
+            audit.numbers_of(audit.design.kept),
         )
+
+    @property
+    def pairing(self) -> Judge:
+        """The one that keeps wrong rows, and asks for nothing else."""
+        catalogue = Catalogue.of_nothing()
+        return replace(self, catalogue=catalogue, id_column=None, group_column=None, looked_at=NONE, pairs=True)
+
+    def within(self, start: int, stop: int) -> Judge:
+        """Return the one for rows with these numbers: of other rows it knows nothing."""
+        looked_at, swapped = (_between(numbers, start, stop) for numbers in (self.looked_at, self.swapped))
+        return replace(self, looked_at=looked_at, swapped=swapped)
 
     @property
     def columns(self) -> list[str]:
@@ -119,31 +145,30 @@ class Judge:
         least: float = 0.0,
         write_audit: Writer | None = None,
         write_fixed: Writer | None = None,
+        around: NDArray[np.void] = NO_ROWS,
     ) -> Totals:
         """Judge the rows of consecutive blocks, the first of which has the number `start`.
 
         Residuals smaller than `least` are not among the largest, as far as is known from elsewhere.
         `write_audit` is given the wrong rows of each block, and `write_fixed` the block with its wrong targets
-        replaced.
+        replaced. What is next to these rows, if they are a part, is `around`.
         """
         totals = Totals.of_nothing(self)
 
-        def numbered() -> Iterator[tuple[Table, float, NDArray[np.intp]]]:
-            number = start
-            for block in blocks:
-                if block.numbers is None:
-                    block = replace(block, numbers=np.arange(number, number + block.n_rows))
-                number += block.n_rows
+        def parts() -> Iterator[tuple[Table, NDArray[np.void], float, NDArray[np.intp]]]:
+            for block, beside in self._with_neighbours(numbered(blocks, start), around):
                 # What the largest residuals are is known better the more blocks are done.
-                yield block, max(least, totals.worst.least), totals.worst.examples
+                yield block, beside, max(least, totals.worst.least), totals.worst.examples
 
-        def judged(part: tuple[Table, float, NDArray[np.intp]]) -> tuple[Totals, pa.Table | None, pa.Table | None]:
-            block, known, examples = part
-            found = self._judged(block)
+        def judged(
+            part: tuple[Table, NDArray[np.void], float, NDArray[np.intp]],
+        ) -> tuple[Totals, pa.Table | None, pa.Table | None]:
+            block, beside, known, examples = part
+            found = self._judged(block, beside)
             rows = None if write_audit is None else found.rows()
             return found.totals(known, examples), rows, None if write_fixed is None else found.fixed()
 
-        for part, rows, fixed in in_order(judged, numbered()):
+        for part, rows, fixed in in_order(judged, parts()):
             totals += part
             if write_audit is not None and rows is not None:
                 write_audit(rows)
@@ -151,45 +176,85 @@ class Judge:
                 write_fixed(fixed)
         return totals
 
-    def _judged(self, block: Table) -> _Judged:
+    def _with_neighbours(
+        self, blocks: Iterable[Table], around: NDArray[np.void]
+    ) -> Iterator[tuple[Table, NDArray[np.void]]]:
+        """Yield each block with the rows next to it: it waits for the one after it."""
+        if not self.looks_around:
+            yield from ((block, NO_ROWS) for block in blocks)
+            return
+        before = around
+        parts = ((block, self.ends(block)) for block in blocks)
+        for (block, ends), (_, after) in pairwise(chain(parts, [(None, around)])):
+            assert block is not None
+            yield block, np.concatenate([before, after])
+            before = ends
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what happened in a row may depend on those next to it."""
+        return self.is_rule and self.catalogue.looks_around
+
+    def ends(self, block: Table) -> NDArray[np.void]:
+        """Return the first and the last row of a block, as the rows next to them ask for them."""
+        assert isinstance(block.numbers, np.ndarray)
+        rows = np.unique([0, block.n_rows - 1])
+        few = replace(block, arrow=block.arrow.take(pa.array(rows)), numbers=block.numbers[rows])
+        try:
+            found = self._judged(few, NO_ROWS)
+        except ValueError:  # which is raised when it is the turn of the block
+            return NO_ROWS
+        return found.labels.at(np.arange(len(found.kept)))
+
+    def _judged(self, block: Table, around: NDArray[np.void]) -> _Judged:
         design = encode(block, self.encoding, strict=self.strict, is_part=True)
         y, formula = design.y, self.formula
         assert y is not None
-        n = len(y)
-        nothing, zeros = np.zeros(n, dtype=bool), np.zeros(n)
+        assert isinstance(block.numbers, np.ndarray)
+        n, numbers = len(y), block.numbers[design.kept]
         X = self.terms(design.columns, design.X, formula)
+        nothing, codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp)
+        labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
         if not n:
-            codes = np.zeros(0, dtype=np.intp)
-            return _Judged(self, block, design.kept, design.gaps, X, y, np.zeros(0, np.uint8), nothing, zeros, codes)
+            return _Judged(self, block, design.kept, design.gaps, X, np.zeros(0, np.uint8), labels, codes)
         rows = ArrayRows(X, y, intercept=formula.intercept is not None)
         try:
-            compared = rows.map(_Compare(Mark(formula.coef, self.agreement, formula.link))).to_numpy()
+            marks = rows.map(Mark(formula.coef, self.agreement, formula.link)).to_numpy()
         except FloatingPointError:
             raise ValueError(rows.fault()) from None
-        marks = compared["marks"]
-        if not self.is_rule:
-            codes = np.zeros(n, dtype=np.intp)
-            return _Judged(self, block, design.kept, design.gaps, X, y, marks, nothing, zeros, codes)
-        agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
-        wrong, implied = ~agree & ~last_place, zeros
-        # A row may have its neighbour's value; if not, nobody asks what right rows imply.
-        index = slice(None) if self.catalogue.explains else np.flatnonzero(~agree)
-        implied[index] = rounded(formula.link(compared["products"][index]), self.places)
-        codes = self.catalogue.codes(X, Rule(formula, self.agreement), Labels(y, implied, wrong, last_place))
-        return _Judged(self, block, design.kept, design.gaps, X, y, marks, wrong, implied, codes)
+        if self.is_rule:
+            agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
+            # A row may have its neighbour's value; if not, nobody asks what right rows imply.
+            index = slice(None) if self.looks_around else np.flatnonzero(~agree)
+            labels.implied[index] = rounded(formula.link(_sums(X, formula, index)), self.places)
+            swapped = np.isin(numbers, _between(self.swapped, numbers[0], numbers[-1] + 1))
+            labels = replace(labels, wrong=~agree & ~last_place, last_place=last_place, swapped=swapped)
+            codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels)
+        return _Judged(self, block, design.kept, design.gaps, X, marks, labels, codes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Compare:
-    """Marks and products of the rows of a block, in one read."""
+def numbered(blocks: Iterable[Table], start: int) -> Iterator[Table]:
+    """Yield the blocks that have rows, with the numbers of these, from `start` on where there are none."""
+    for block in blocks:
+        if block.numbers is None:
+            block = replace(block, numbers=np.arange(start, start + block.n_rows))
+        start += block.n_rows
+        if block.n_rows:
+            yield block
 
-    mark: Mark
 
-    def __call__(self, block: Block) -> NDArray[Any]:
-        rows = self.mark.compared(block)
-        found = np.empty(len(block), dtype=[("products", np.float64), ("marks", np.uint8)])
-        found["products"], found["marks"] = rows.products, self.mark.of(rows, block.y[:, 0])
-        return found
+def _between(numbers: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
+    """Return those of some numbers, which are in order, from `start` to before `stop`."""
+    return numbers[slice(*np.searchsorted(numbers, [start, stop]))]
+
+
+def _sums(X: Matrix, formula: Formula, index: slice | NDArray[np.intp]) -> FloatArray:
+    """Return the sums of some rows, term by term: the last digit of a product of matrices depends on their size."""
+    total = np.zeros(len(X))[index]
+    for place, term in enumerate(formula.all_terms):
+        if term.coef:
+            total += term.coef * X[:, place][index] if term.term is not None else term.coef
+    return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,10 +266,8 @@ class _Judged:
     kept: NDArray[np.intp]
     gaps: Any
     X: Matrix
-    y: FloatArray
     marks: NDArray[np.uint8]
-    wrong: BoolArray
-    implied: FloatArray
+    labels: Labels
     codes: NDArray[np.intp]
 
     def totals(self, least: float, examples: NDArray[np.intp]) -> Totals:
@@ -215,7 +278,7 @@ class _Judged:
         n_codes = len(self.judge.catalogue.kinds) + 1
         groups = {}
         if self.judge.group_column is not None:
-            groups = count_groups(self.block, self.judge.group_column, self.kept, self.wrong)
+            groups = count_groups(self.block, self.judge.group_column, self.kept, self.labels.wrong)
         return Totals(
             self.block.n_rows,
             tally_of(self.marks),
@@ -224,7 +287,17 @@ class _Judged:
             groups,
             Counter(self.gaps),
             self._worst(least, examples),
+            self._looked_at(),
+            (self.labels.at(np.flatnonzero(self.labels.wrong)),) if self.judge.pairs else (),
         )
+
+    def _looked_at(self) -> dict[int, int]:
+        index = np.flatnonzero(self.codes)
+        if not len(index):
+            return {}
+        numbers = self.labels.number(index)
+        known = np.isin(numbers, _between(self.judge.looked_at, numbers[0], numbers[-1] + 1))
+        return dict(zip(numbers[known].tolist(), self.codes[index[known]].tolist(), strict=True))
 
     def _usage(self) -> NDArray[np.int64]:
         agree = self.marks & AGREES > 0
@@ -242,17 +315,16 @@ class _Judged:
 
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
         index = np.flatnonzero(self.codes)
-        sizes = np.abs(self.y[index] - self.implied[index])
+        sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
         return Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
 
     def rows(self) -> pa.Table:
         """Return the wrong rows as the audit has them."""
-        index = np.flatnonzero(self.wrong)
-        rows = self.kept[index]
-        assert isinstance(self.block.numbers, np.ndarray)
-        columns: dict[str, Any] = {ROW: pa.array(self.block.numbers[rows] + 1)}
+        index = np.flatnonzero(self.labels.wrong)
+        rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
+        columns: dict[str, Any] = {ROW: pa.array(self.labels.number(index) + 1)}
         columns |= {name: self.block.column(name).take(pa.array(rows)) for name in self.judge._shown}
-        given, implied, yes = self.y[index], self.implied[index], np.ones(len(rows), dtype=bool)
+        yes = np.ones(len(rows), dtype=bool)
         values = {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": yes}
         words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())
         kinds = pa.DictionaryArray.from_arrays(pa.array(self.codes[index] - 1, pa.int32()), words).cast(pa.string())
@@ -264,7 +336,8 @@ class _Judged:
         """Return the block with its wrong targets replaced."""
         target = self.judge.encoding.target.column
         original = free_name(f"{target}_given", self.block.column_names)
-        rows, implied = self.kept[self.wrong], self.implied[self.wrong]
+        wrong = self.labels.wrong
+        rows, implied = self.kept[wrong], self.labels.implied[wrong]
         return replaced(self.block, target, rows, implied, original, whole=self.judge.whole_numbers).arrow
 
 
@@ -370,6 +443,10 @@ class Totals:
     gaps : Counter of Gap
         Why rows were left out.
     worst : Worst
+    looked_at : dict of int to int
+        The codes of wrong rows that were to be told by themselves.
+    pairs : tuple of arrays
+        Wrong rows in which swapped ones are looked for, if that is asked for and they are not too many.
     """
 
     n_rows: int
@@ -379,13 +456,14 @@ class Totals:
     groups: dict[str, tuple[int, int]]
     gaps: Counter[Any]
     worst: Worst
+    looked_at: dict[int, int]
+    pairs: tuple[NDArray[np.void], ...] = ()
 
     @classmethod
     def of_nothing(cls, judge: Judge) -> Totals:
         """Return the sum of no rows."""
         usage, kinds = np.zeros((len(judge.used), 2), np.int64), np.zeros(len(judge.catalogue.kinds) + 1, np.intp)
-        none = np.empty(0, dtype=np.intp)
-        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst((), none, np.empty(0), none))
+        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst((), NONE, np.empty(0), NONE), {})
 
     def __add__(self, other: Totals) -> Totals:
         """Return the sum."""
@@ -393,6 +471,7 @@ class Totals:
         for name, (n, wrong) in other.groups.items():
             before = groups.get(name, (0, 0))
             groups[name] = before[0] + n, before[1] + wrong
+        pairs = (*self.pairs, *other.pairs)
         return Totals(
             self.n_rows + other.n_rows,
             self.tally + other.tally,
@@ -401,4 +480,6 @@ class Totals:
             groups,
             self.gaps + other.gaps,
             self.worst + other.worst,
+            self.looked_at | other.looked_at,
+            pairs if sum(map(len, pairs)) <= MOST_PAIRED else (),
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from massart.agreement import Agreement
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
-from massart.audit.explanations import Labels, Parts, WrongRows, explanations, recalled
+from massart.audit.explanations import AFTER, BEFORE, SWAPPED, Labels, Parts, WrongRows, explanations, recalled
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import Matrix
@@ -118,7 +118,7 @@ class Catalogue:
     def of(cls, found: Kinds, X: Matrix, rule: Rule, labels: Labels) -> Catalogue:
         """Take the kinds that hardly a row has by chance: of the rows each allows, nearly all were given it."""
         named = [kind for kind in found.kinds if kind.explains]
-        ways = cls(tuple(named))._ways(X, rule, labels, None)
+        ways = cls(tuple(named))._ways(X, rule, labels)
         wrong = np.flatnonzero(labels.wrong)
         nothing = np.isin(found.codes[wrong], [k for k, kind in enumerate(found.kinds, 1) if not kind.explains])
         kept = []
@@ -136,19 +136,33 @@ class Catalogue:
         """Whether there is any kind that says what happened."""
         return len(self.kinds) > 2
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether what happened in a row may depend on those next to it."""
+        return any(kind.label in (BEFORE, AFTER) for kind in self.kinds)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether what happened in a row may depend on any other."""
+        return any(kind.label == SWAPPED for kind in self.kinds)
+
+    def without_pairs(self) -> Catalogue:
+        """Return what does not."""
+        return Catalogue(tuple(kind for kind in self.kinds if kind.label != SWAPPED))
+
     @classmethod
     def of_nothing(cls) -> Catalogue:
         """Return one without kinds."""
         return cls(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
 
-    def codes(self, X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+    def codes(self, X: Matrix, rule: Rule, labels: Labels) -> NDArray[np.intp]:
         """Return the kind of each row: 0 if it agrees, k for the k-th of `kinds`."""
         codes = np.zeros(len(labels.wrong), dtype=np.intp)
         wrong = np.flatnonzero(labels.wrong)
         codes[labels.last_place] = len(self.kinds)
         codes[wrong] = len(self.kinds) - 1
         if len(wrong) and self.explains:
-            ways = self._ways(X, rule, labels, groups)
+            ways = self._ways(X, rule, labels)
             for code, kind in reversed([*enumerate(self.kinds[:-2], 1)]):
                 if kind.label in ways:
                     codes[wrong[ways[kind.label].rows]] = code
@@ -169,12 +183,12 @@ class Catalogue:
         )
         return Kinds(renamed[codes], tuple(kinds))
 
-    def _ways(self, X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None) -> dict[str, Explanation]:
+    def _ways(self, X: Matrix, rule: Rule, labels: Labels) -> dict[str, Explanation]:
         parts = parts_of(X, rule.formula)
         labels = with_widths(parts, rule, labels)
         rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
         known = {kind.label: (kind.family, kind.parameter) for kind in self.kinds if kind.explains}
-        return recalled(rows, labels, parts, groups, known)
+        return recalled(rows, labels, parts, known)
 
 
 def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:

@@ -3,7 +3,7 @@
 The rows that propose are gathered in a first read, by the columns alone (:mod:`massart.table.gathering`), and the rule
 is looked for in them as in any table. In a second read each row is compared with it (:mod:`massart.audit.judging`):
 rows are tallied, counted by kind and by group, written to the audit and to the fixed table, and the worst are kept. The
-verdict is made by the rows gathered and the tally of all.
+verdict is made by the rows gathered and the tally of all. Where rows were swapped, a read before that finds the pairs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
+from massart.audit.coincidence import SURE
+from massart.audit.explanations import NO_ROWS, swapped_rows
 from massart.audit.finding import Found, Request, find
 from massart.audit.judging import Judge, Totals, Writer
 from massart.audit.table_audit import Audit
@@ -87,12 +89,26 @@ def audit_stream(
     gathered = engine.gather(stream, request)
     found = find(gathered.table, request, ordered=False)
     judge = Judge.of(found.audit, gathered.gappy, request.strict)
+    if judge.catalogue.has_pairs:
+        judge = _paired(judge, engine.totals(stream, judge.pairing, request, None, None))
     try:
         totals, certificate = _read(stream, engine, judge, found, request, audit, fixed)
     except _Different:
         judge = replace(judge, is_rule=not judge.is_rule)
         totals, certificate = _read(stream, engine, judge, found, request, audit, fixed)
     return _assembled(gathered, found, judge, totals, certificate)
+
+
+def _paired(judge: Judge, totals: Totals) -> Judge:
+    """Return the judge that knows which rows were swapped, if these are not too many to tell."""
+    rows = np.concatenate([NO_ROWS, *totals.pairs])
+    given, implied, unit = rows["given"], rows["implied"], judge.agreement.unit
+    swapped = swapped_rows(given, implied, unit)
+    # With what other rows imply, as many have a partner as do by chance.
+    by_chance = np.count_nonzero(swapped_rows(given, implied[::-1], unit))
+    if len(rows) < totals.kinds[1] or by_chance > (1 - SURE) * np.count_nonzero(swapped):
+        return replace(judge, catalogue=judge.catalogue.without_pairs())
+    return replace(judge, swapped=rows["number"][swapped])
 
 
 def _read(
@@ -135,17 +151,17 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
     X = judge.terms(design.columns, design.X, formula)
     rows = ArrayRows(X, design.y, intercept=formula.intercept is not None)
     marks = rows.map(Mark(formula.coef, audit.agreement, formula.link)).to_numpy()
+    codes = totals.looked_at | dict(zip(worst.numbers.tolist(), worst.codes.tolist(), strict=True))
+    judged = numbers[order][design.kept].tolist()
     usage = [(0, 0)] * len(formula.all_terms)
     for place, (n, agree) in zip(judge.used, totals.usage.tolist(), strict=True):
         usage[place] = n, agree
     whole = Whole(
         totals.n_rows,
-        numbers[order],
         drawn[order],
         totals.tally,
         tuple(usage),
-        judge.catalogue,
-        tuple(totals.kinds.tolist()),
+        judge.catalogue.counted(np.array([codes.get(number, 0) for number in judged]), totals.kinds.tolist()),
         totals.groups,
         judge.places,
     )
@@ -171,5 +187,6 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
 
 
 def _among(notice: str) -> str:
-    """Say of a notice that counts rows which rows it counts."""
-    return f"Among these: of{notice.removeprefix('Of')}" if notice.startswith("Of ") else notice
+    """Say of a notice that counts rows, or tells what the values of a column are like, which rows it is about."""
+    about_rows = notice.startswith(("Of ", "Left out ", "Used "))
+    return f"Among these: {notice[0].lower()}{notice[1:]}" if about_rows else notice

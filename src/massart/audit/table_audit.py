@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement
+from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
@@ -24,6 +24,7 @@ from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
 from massart.table import (
+    Category,
     Design,
     Plan,
     Table,
@@ -35,6 +36,7 @@ from massart.table import (
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
 
+_MARKS = np.arange(KINDS)
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 
 
@@ -82,15 +84,22 @@ class Audit:
         """Number of rows of the table or of the file, judged or not."""
         return self.design.n_total if self.whole is None else self.whole.n_rows
 
+    @cached_property
+    def _tally(self) -> FloatArray:
+        """The judged rows of the table or of the file, by their marks."""
+        if self.whole is not None:
+            return self.whole.tally
+        return tally_of(np.uint8(AGREES) * self.agree + np.uint8(LAST_PLACE) * self.last_place)
+
     @property
     def n_judged(self) -> int:
         """Number of judged rows."""
-        return len(self.agree) if self.whole is None else self.whole.n_judged
+        return int(self._tally.sum())
 
     @property
     def n_agree(self) -> int:
         """Number of judged rows that follow the formula."""
-        return int(np.count_nonzero(self.agree)) if self.whole is None else self.whole.n_agree
+        return int(self._tally[_MARKS & AGREES > 0].sum())
 
     @cached_property
     def wrong(self) -> BoolArray:
@@ -100,14 +109,12 @@ class Audit:
     @property
     def n_wrong(self) -> int:
         """Number of wrong rows."""
-        if self.whole is None or not self.is_rule:
-            return int(np.count_nonzero(self.wrong))
-        return self.whole.n_judged - self.whole.n_agree - self.whole.n_last_place
+        return self.n_judged - self.n_agree - self.n_last_place if self.is_rule else 0
 
     @property
     def n_last_place(self) -> int:
         """Number of rows that are off by one unit of the last place."""
-        return int(np.count_nonzero(self.last_place)) if self.whole is None else self.whole.n_last_place
+        return int(self._tally[_MARKS & (AGREES | LAST_PLACE) == LAST_PLACE].sum())
 
     @property
     def wrong_share(self) -> float:
@@ -149,11 +156,15 @@ class Audit:
     @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
-        labels = Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule)
         if self.whole is None:
-            return kinds_of(self.X, self.formula, self.agreement, labels, self._together())
-        codes = self.whole.catalogue.codes(self.X, self.rule, labels, self._together())
-        return self.whole.catalogue.counted(codes, self.whole.kinds)
+            return kinds_of(self.X, self.formula, self.agreement, self.labels, self._together())
+        return self.whole.kinds
+
+    @property
+    def labels(self) -> Labels:
+        """The judged rows next to the formula."""
+        numbers = self.numbers_of(self.design.kept)
+        return Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule, numbers=numbers)
 
     @property
     def rule(self) -> Rule:
@@ -216,7 +227,7 @@ class Audit:
 
     def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the numbers in the file, from 0, of rows of `table`."""
-        return rows if self.whole is None else self.whole.numbers[rows]
+        return rows if self.table.numbers is None else self.table.numbers[rows]
 
     def fixed(self) -> Table:
         """Return the table with the wrong targets replaced; what was given stays in a column beside it."""
@@ -246,7 +257,7 @@ class Audit:
         if self.whole is None:
             counts = count_groups(self.table, self.plan.group_column, self.design.kept, self.wrong)
         else:
-            counts = self.whole.groups if self.is_rule else {name: (n, 0) for name, (n, _) in self.whole.groups.items()}
+            counts = self.whole.groups
         groups = [Group(name, *facts) for name, facts in counts.items()]
         return tuple(sorted(groups, key=lambda group: (-group.n_wrong / group.n_rows, -group.n_wrong, group.name)))
 
@@ -274,7 +285,12 @@ class Audit:
         if self.whole is not None:
             codes = (0, *(kind.rows for kind in self.kinds.kinds))
             rest = Rest(self.whole.drawn[self.design.kept], self.n_wrong, codes)
-        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest)
+        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest, self.X)
+        bases = {
+            entry.column: entry.base
+            for entry in self.plan.encoding.inputs
+            if isinstance(entry, Category) and entry.base is not None and entry.column in inputs
+        }
         return Findings(
             title=self.table.name,
             formula=self.formula,
@@ -286,6 +302,8 @@ class Audit:
             rows=rows if self.is_rule else None,
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
+            n_left_out=self.n_total - self.n_judged,
+            bases=bases,
         )
 
     def report(self, facts: Mapping[str, str] | None = None) -> Report:
@@ -301,9 +319,12 @@ class Audit:
         return list(dict.fromkeys(name for term in shown for name in term.columns()))
 
     def _together(self) -> NDArray[np.intp] | None:
-        """Return numbers of the judged rows, equal where they have the same id or, with ids of their own, group."""
+        """Return numbers of the judged rows, equal where they have the same id or, with ids of their own, group.
+
+        None without such a column, and where rows are missing that may have the same.
+        """
         for name in (self.plan.id_column, self.plan.group_column):
-            if name is not None:
+            if name is not None and self.design.columns.ordered:
                 codes, names = groups_of(self.table, name)
                 if len(names) <= len(codes):
                     return codes[self.design.kept]

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from massart.agreement import AGREES, KINDS, LAST_PLACE
-from massart.audit.kinds import Catalogue
+from massart.audit.kinds import Kinds
 from massart.rows import BoolArray, FloatArray
-
-_MARKS = np.arange(KINDS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,18 +16,14 @@ class Whole:
     ----------
     n_rows : int
         Rows of the file.
-    numbers : (m,) array of int
-        The numbers in the file, from 0, of the rows at hand.
     drawn : (m,) boolean array
-        Those of them that were drawn at random; the others are rare by their columns, or the worst.
+        Those at hand that were drawn at random; the others are rare by their columns, or the worst.
     tally : (32,) array
         The judged rows by their marks.
     usage : tuple of pairs of int
         For each coefficient the rows that use it, and those of them that agree.
-    catalogue : Catalogue
-        The kinds of errors, found in the rows drawn.
-    kinds : tuple of int
-        Rows with each code of `catalogue`.
+    kinds : Kinds
+        What happened in each row at hand that was judged, and in how many of all.
     groups : dict of str to pair of int
         For each value of the group column its rows, and those that are wrong.
     places : int or None
@@ -41,26 +31,9 @@ class Whole:
     """
 
     n_rows: int
-    numbers: NDArray[np.intp]
     drawn: BoolArray
     tally: FloatArray
     usage: tuple[tuple[int, int], ...]
-    catalogue: Catalogue
-    kinds: tuple[int, ...]
+    kinds: Kinds
     groups: dict[str, tuple[int, int]]
     places: int | None
-
-    @property
-    def n_judged(self) -> int:
-        """Rows that were judged."""
-        return int(self.tally.sum())
-
-    @property
-    def n_agree(self) -> int:
-        """Rows that follow the formula."""
-        return int(self.tally[_MARKS & AGREES > 0].sum())
-
-    @property
-    def n_last_place(self) -> int:
-        """Rows that do not, by one unit of the last place."""
-        return int(self.tally[(_MARKS & LAST_PLACE > 0) & (_MARKS & AGREES == 0)].sum())

@@ -133,9 +133,8 @@ def _confirmed(c: Certificate) -> Iterator[str]:
 def _chosen(c: Certificate) -> Iterator[str]:
     """Say that labels had a say in the terms, and what that costs."""
     if c.n_seen is not None:
-        others = c.n_rows - c.n_seen
-        judge = f"only the other {count(others, 'rows')} can confirm it" if others > 0 else "new rows could confirm it"
-        yield f"Its terms were chosen with the labels of {count(c.n_seen, 'rows')}: {judge}."
+        # How many others judge is another matter: of many rows, and of a stream, a part does.
+        yield f"Its terms were chosen with the labels of {count(c.n_seen, 'rows')}: only other rows can confirm it."
 
 
 def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:

@@ -13,6 +13,7 @@ import typer
 
 from massart import __version__
 from massart.cli.demo import demo
+from massart.cli.export import export
 from massart.cli.fit import fit
 from massart.cli.inputs import LOCAL
 from massart.cli.predict import predict
@@ -82,5 +83,5 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command in (demo, fit, predict, reproduce, scan):
+for command in (demo, export, fit, predict, reproduce, scan):
     app.command()(command)

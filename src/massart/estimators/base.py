@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from mmap import mmap
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,28 +15,45 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from massart.agreement import AGREES, LAST_PLACE, Has
+from massart.agreement import AGREES, LAST_PLACE, Has, Mark
 from massart.certificate import Certificate, Verdict
+from massart.estimators.checks import (
+    CHECKS_OF_X,
+    CHECKS_OF_Y,
+    check_here,
+    columns_named,
+    generator_of,
+    numbers_of,
+    take_names,
+)
+from massart.estimators.distances import robust_distances
+from massart.estimators.frames import Origin, WrongRows, origin_of, target_names
+from massart.estimators.inference import Explain, Inference, Weigh
+from massart.estimators.summary import Summary
 from massart.link import Link
 from massart.recover import Recovery, recover
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
-from massart.rows import FloatArray, Values, is_elsewhere, like, matrix_of, namespace_of, rows_of, to_numpy
+from massart.report.diagnostics import Diagnostics, draw
+from massart.rows import (
+    Block,
+    BoolArray,
+    FloatArray,
+    Rows,
+    Values,
+    is_elsewhere,
+    like,
+    matrix_of,
+    namespace_of,
+    row_blocks,
+    rows_of,
+    to_numpy,
+)
 from massart.rows.memory import times
-from massart.rows.namespace import is_on_host, place_of
+from massart.rows.namespace import floats
 from massart.rules.formula import Formula, compose
 from massart.rules.terms import column
-
-# The rows find NaN and infinity where they read them anyway, and name the place.
-CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
-CHECKS_OF_Y = {"ensure_2d": False, "ensure_all_finite": False, "dtype": None}
-
-TARGET = "y"
-"""What reports call the labels."""
-
-_SEED_WORDS = 4
 
 
 class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -45,6 +63,29 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
     tolerance: float | Literal["auto"]
     inliers: Literal["auto", "exact", "noisy"]
     random_state: int | np.random.RandomState | None
+
+    coef_: FloatArray
+    intercept_: float | FloatArray
+    standard_errors_: FloatArray
+    intercept_standard_error_: float | FloatArray
+    exact_coef_: tuple[Any, ...]
+    exact_intercept_: Fraction | tuple[Fraction | None, ...] | None
+    inlier_mask_: BoolArray
+    last_place_mask_: BoolArray
+    noise_rate_: float | FloatArray
+    scale_: float | FloatArray
+    robust_r2_: float | FloatArray
+    degrees_of_freedom_: int | NDArray[np.intp]
+    certificate_: Any  # a Certificate, or a tuple of them
+    formula_: str | tuple[str, ...]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    _targets: Sequence[str]
+    _answers: tuple[tuple[Formula, Certificate], ...]
+    _covariances: tuple[FloatArray | None, ...]
+    _weights: tuple[Any, ...]
+    _wrong_rows: tuple[WrongRows, ...] | None
 
     @abstractmethod
     def _link(self) -> Link:
@@ -72,21 +113,25 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         ValueError
             Naming the argument that is wrong and, where there is one, the row and the column.
         """
+        origin, labels = origin_of(X, y), y
         if is_elsewhere(X):
             take_names(self, X)
         else:
             check_here(y, "y")
             X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
             X = numbers_of(X, getattr(self, "feature_names_in_", None))
-        rows = rows_of(X, y, sample_weight, intercept=self.fit_intercept)
-        found = recover(
-            rows,
-            tolerance=self.tolerance,
-            inliers=self.inliers,
-            rng=generator_of(self.random_state),
-            link=self._link(),
-        )
-        self._keep(found, one_output=np.ndim(y) == 1)
+        with columns_named(getattr(self, "feature_names_in_", None)):
+            rows = rows_of(X, y, sample_weight, intercept=self.fit_intercept)
+            found = recover(
+                rows,
+                tolerance=self.tolerance,
+                inliers=self.inliers,
+                rng=generator_of(self.random_state),
+                link=self._link(),
+            )
+        self._targets = target_names(labels, rows.n_outputs)
+        self._keep(found, rows, one_output=np.ndim(y) == 1)
+        self._keep_wrong_rows(X, y, origin)
         _warn_of_doubt(found.certificates, self._names)
         return self
 
@@ -110,39 +155,145 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         weights = None if sample_weight is None else to_numpy(sample_weight)
         return float(r2_score(to_numpy(y), to_numpy(self.predict(X)), sample_weight=weights))
 
-    def report(self, X: Any = None, y: ArrayLike | None = None, *, output: int = 0) -> Report:
+    def agrees(self, X: Any, y: Any) -> Any:
+        """Tell which rows follow the formula, new ones or those of `fit`: a boolean array in the shape of `y`."""
+        return self._agrees(*self._checked(X, y))
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """Covariance of the coefficients, the constant last: (p, p), or (m, p, p) if y had m columns."""
+        check_is_fitted(self)
+        p = self.n_features_in_ + self.fit_intercept
+        found = [
+            np.full((p, p), 0.0 if certificate.verdict.stands else np.nan) if known is None else known
+            for known, (_, certificate) in zip(self._covariances, self._answers, strict=True)
+        ]
+        return found[0] if self.coef_.ndim == 1 else np.stack(found)
+
+    @property
+    def weights_(self) -> Any:
+        """Robustness weights of the rows of `fit`, from 1 to 0; of an exact formula, whether a row follows it."""
+        check_is_fitted(self)
+        mask = self.inlier_mask_
+        masks = [mask] if mask.ndim == 1 else [mask[:, j] for j in range(mask.shape[1])]
+        found = [_floats(one) if known is None else known for one, known in zip(masks, self._weights, strict=True)]
+        return found[0] if mask.ndim == 1 else namespace_of(found[0]).stack(found, axis=1)
+
+    @property
+    def wrong_rows_(self) -> Any:
+        """The rows of `fit` that are called wrong, the worst first: a table of the kind that they came in."""
+        check_is_fitted(self)
+        if self._wrong_rows is None:
+            raise AttributeError("wrong_rows_ is kept of rows in memory only: use inlier_mask_ and predict")
+        tables = tuple(rows.table() for rows in self._wrong_rows)
+        return tables[0] if self.coef_.ndim == 1 else tables
+
+    def summary(self, level: float = 0.95, *, output: int = 0) -> Summary:
+        """Return the verdict and a table of the coefficients, with tests and intervals where they are estimates.
+
+        Parameters
+        ----------
+        level : float
+            Of the confidence intervals.
+        output : int
+            The label column, if y had several.
+        """
+        findings = self.report(output=output).findings
+        inference = self._inference(output)
+        inference.intervals(level)  # which names a level that is none
+        return Summary(findings, inference, float(np.atleast_1d(self.robust_r2_)[output]), level)
+
+    def conf_int(self, level: float = 0.95) -> FloatArray:
+        """Return confidence intervals of the coefficients, the constant last: (p, 2), or (m, p, 2).
+
+        Their limits are the coefficients themselves where labels are exact, and NaN where nothing is known.
+        """
+        check_is_fitted(self)
+        limits = [self._inference(j).intervals(level) for j in range(len(self._answers))]
+        return limits[0] if self.coef_.ndim == 1 else np.stack(limits)
+
+    def predict_interval(self, X: Any, level: float = 0.95, kind: Literal["mean", "label"] = "mean") -> FloatArray:
+        """Return limits for the rows of `X`: (n, 2), or (n, m, 2) if y had m columns.
+
+        Parameters
+        ----------
+        X : (n, d) array, SciPy sparse matrix or data frame
+        level : float
+            Of confidence.
+        kind : {"mean", "label"}
+            Limits of what the formula gives, or of a right label, which carries noise of the same scale in every row.
+
+        Notes
+        -----
+        Exact formulas have no other limits than what they give, and labels those of their rounding. Rows that the rows
+        of `fit` do not determine have infinite limits; without a rule they are NaN. Behind a link that clips, noise is
+        taken to come before it.
+        """
+        check_is_fitted(self)
+        if kind not in ("mean", "label"):
+            raise ValueError(f'kind must be "mean" or "label", got {kind!r}')
+        X = validate_data(self, to_numpy(X) if is_elsewhere(X) else X, accept_sparse="csr", reset=False)
+        limits = [
+            np.concatenate([inference.limits(rows, level, kind) for rows in self._blocks(X)])
+            for inference in map(self._inference, range(len(self._answers)))
+        ]
+        return limits[0] if self.coef_.ndim == 1 else np.stack(limits, axis=1)
+
+    def report(self, X: Any = None, y: Any = None, *, output: int = 0) -> Report:
         """Return a page about the formula: it shows itself in a notebook, and ``save(path)`` writes it as HTML.
 
         Parameters
         ----------
-        X, y : arrays, optional
-            The rows of `fit`. With them the report shows pictures and the wrong rows; without them, what is known of
-            the formula.
+        X, y : arrays or frames, optional
+            The rows of `fit`. With them the report shows pictures and the wrong rows, by their index or its labels;
+            without them, what is known of the formula.
         output : int
             The label column, if y had several.
         """
-        check_is_fitted(self)
-        if not 0 <= output < len(self._answers):
-            raise ValueError(f"output must be from 0 to {len(self._answers) - 1}, got {output}")
+        formula, certificate = self._answer(output)
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
-        formula, certificate = self._answers[output]
-        masks = to_numpy(self.inlier_mask_), to_numpy(self.last_place_mask_)
-        agree, last_place = (mask.reshape(len(mask), -1)[:, output] for mask in masks)
+        agree, last_place = (self._of_output(mask, output) for mask in (self.inlier_mask_, self.last_place_mask_))
         wrong = called_wrong(certificate, agree, last_place)
         findings = Findings(type(self).__name__, formula, certificate, len(agree), int(agree.sum()), int(wrong.sum()))
         if X is None:
             return Report(findings)
-        X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in (X, y))
-        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, reset=False)
-        labels = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
-        if labels.shape != masks[0].reshape(len(agree), -1).shape:
-            raise ValueError(f"X and y must be those of fit: y had shape {masks[0].shape}, got {np.shape(y)}")
-        rows = JudgedRows(labels[:, output], formula.predict(X), agree, wrong, _Cells(X, formula.names))
+        origin = origin_of(X, y)
+        X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in self._checked(X, y))
+        if y.shape != self.inlier_mask_.shape:
+            raise ValueError(f"X and y must be those of fit: y had shape {self.inlier_mask_.shape}, got {y.shape}")
+        cells = _Cells(X, formula.names, origin)
+        rows = JudgedRows(self._of_output(y, output), formula.predict(X), agree, wrong, cells, terms=X)
         usage = usage_of(X, agree, constant=formula.intercept is not None)
         return Report(replace(findings, usage=usage, rows=rows if findings.is_rule else None))
 
-    def _keep(self, found: Recovery, one_output: bool) -> None:
+    def plot(self, X: Any, y: Any, *, output: int = 0) -> Any:
+        """Return a matplotlib figure: residuals against fit, robust distances against residuals, normal quantiles.
+
+        Parameters
+        ----------
+        X, y : arrays or frames
+            The rows of `fit`, or new ones.
+        output : int
+            The label column, if y had several.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        formula, certificate = self._answer(output)
+        origin = origin_of(X, y)
+        X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in self._checked(X, y))
+        agree, labels = (self._of_output(values, output) for values in (self._agrees(X, y), y))
+        fitted = formula.predict(X)
+        distances, rank = robust_distances(X)
+        scale = certificate.scale or 0.0
+        return draw(
+            Diagnostics(str(formula.target), fitted, labels - fitted, agree, scale, distances, rank, origin.labels)
+        )
+
+    def _keep(self, found: Recovery, rows: Rows, one_output: bool) -> None:
         """Copy the fields, without the axis of the outputs where y has none."""
         coef, errors, exact = found.coef, found.standard_errors, found.fractions
         if not self.fit_intercept:  # a constant that is known to be zero
@@ -163,22 +314,84 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         self.noise_rate_, self.scale_ = each(found.noise_rate), each(found.scale)
         self.certificate_ = each(found.certificates)
         self.last_place_mask_ = _masks(found.marks, LAST_PLACE, one_output)
-        self._keep_formulas(found.coef, found.fractions, found.standard_errors, found.certificates)
+        columns, link = [column(name) for name in self._names], self._link()
+        formulas = [
+            compose(target, columns, found.coef[:, j], found.fractions[j], found.standard_errors[:, j], known, link)
+            for j, (target, known) in enumerate(zip(self._targets, found.certificates, strict=True))
+        ]
+        self._answers = tuple(zip(formulas, found.certificates, strict=True))
+        self.formula_ = each(tuple(str(formula) for formula in formulas))
+        self._keep_inference(found, rows, each)
 
-    def _keep_formulas(
-        self,
-        coef: FloatArray,
-        exact: Sequence[Sequence[Fraction | None]],
-        errors: FloatArray,
-        certificates: Sequence[Certificate],
-    ) -> None:
-        """Put the formulas of all outputs in words; coefficients have one column for each."""
-        columns = [column(name) for name in self._names]
-        formulas = (
-            compose(TARGET, columns, *known, self._link())
-            for known in zip(coef.T, exact, errors.T, certificates, strict=True)
-        )
-        self._answers: tuple[tuple[Formula, Certificate], ...] = tuple(zip(formulas, certificates, strict=True))
+    def _keep_inference(self, found: Recovery, rows: Rows, each: Any) -> None:
+        """Weigh the rows of noisy formulas, and tell how much these explain and what they leave free."""
+        self._covariances = found.covariances
+        explained, freedom, weighed = [], [], []
+        for j, certificate in enumerate(found.certificates):
+            coef, weights, r2 = found.coef[:, j], None, 1.0 if certificate.verdict.stands else np.nan
+            if certificate.scale:
+                weights = rows.map(Weigh(coef, certificate.scale, self._link(), j))
+                moments = rows.reduce(Explain(coef, self._link(), j), weights)
+                r2 = moments.r2(intercept=self.fit_intercept)
+            weighed.append(None if weights is None else weights.native())
+            explained.append(r2)
+            freedom.append(_count(found.marks[j], rows.weights) - certificate.rank)
+        self._weights = tuple(weighed)
+        self.robust_r2_, self.degrees_of_freedom_ = each(np.array(explained)), each(np.array(freedom))
+
+    def _keep_wrong_rows(self, X: Any, y: Any, origin: Origin) -> None:
+        """Keep the wrong rows with what the formula gives for them; of rows in memory, which cost no second read."""
+        self._wrong_rows = None
+        if is_elsewhere(X) or isinstance(getattr(X, "base", None), np.memmap | mmap):
+            return
+        found = []
+        for j, (formula, certificate) in enumerate(self._answers):
+            agree, last_place = (self._of_output(mask, j) for mask in (self.inlier_mask_, self.last_place_mask_))
+            wrong = np.flatnonzero(called_wrong(certificate, agree, last_place))
+            given = np.asarray(self._of_output(y, j)[wrong], dtype=np.float64)
+            parts = [formula.predict(_picked(X, wrong[block])) for block in row_blocks(len(wrong), X.shape[1])]
+            implied = np.concatenate(parts) if parts else np.empty(0)
+            found.append(WrongRows(wrong, given, implied, origin.of(wrong), certificate.agreement.places))
+        self._wrong_rows = tuple(found)
+
+    def _answer(self, output: int) -> tuple[Formula, Certificate]:
+        check_is_fitted(self)
+        if not 0 <= output < len(self._answers):
+            raise ValueError(f"output must be from 0 to {len(self._answers) - 1}, got {output}")
+        return self._answers[output]
+
+    def _of_output(self, values: Any, output: int) -> NDArray[Any]:
+        """Return the values of one label column, in memory."""
+        values = to_numpy(values)
+        return np.asarray(values.reshape(len(values), -1)[:, output])
+
+    def _inference(self, output: int) -> Inference:
+        """Return the tests and intervals of one label column."""
+        freedom = float(np.atleast_1d(self.degrees_of_freedom_)[output])
+        return Inference(*self._answers[output], self._covariances[output], freedom)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return rows and labels that fit those of `fit`."""
+        check_is_fitted(self)
+        if is_elsewhere(X):
+            take_names(self, X, reset=False)
+            X = matrix_of(X)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, reset=False)
+        m = 1 if np.ndim(y) == 1 else int(np.shape(y)[1])
+        if m != len(self._answers):
+            raise ValueError(f"y must have {len(self._answers)} column(s) as in fit, got {m}")
+        return X, y
+
+    def _agrees(self, X: Any, y: Any) -> Any:
+        rows = rows_of(X, y, intercept=self.fit_intercept)
+        kernels = (Mark(f.coef, c.agreement, self._link(), j) for j, (f, c) in enumerate(self._answers))
+        return _masks([rows.map(kernel) for kernel in kernels], AGREES, one_output=self.coef_.ndim == 1)
+
+    def _blocks(self, X: Any) -> Iterator[FloatArray]:
+        """Yield rows with their constant, some at a time."""
+        for rows in row_blocks(X.shape[0], X.shape[1]):
+            yield Block(X[rows], None, None, self.fit_intercept).dense()
 
     @property
     def _names(self) -> list[str]:
@@ -191,32 +404,6 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         return tags
 
 
-def check_here(y: Any, name: str) -> None:
-    """Raise ValueError if labels are on a device, and the rows are not."""
-    if is_elsewhere(y) and not is_on_host(y):
-        raise ValueError(f"{name} must be of numpy or where X is: X is on the host, and {name} of {place_of(y)}")
-
-
-def take_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
-    """Note the number of columns and their names, or compare with those of `fit`, as ``validate_data`` does."""
-    names = None if getattr(X, "columns", None) is None else np.array([*map(str, X.columns)], dtype=object)
-    if reset:
-        if X.ndim != 2:
-            raise ValueError(f"X must be a matrix (2 dimensions), got an array of {X.ndim} dimension(s)")
-        estimator.n_features_in_ = int(X.shape[1])
-        if names is not None:
-            estimator.feature_names_in_ = names
-        return
-    if int(X.shape[1]) != estimator.n_features_in_:
-        own = type(estimator).__name__
-        raise ValueError(
-            f"X has {int(X.shape[1])} features, but {own} is expecting {estimator.n_features_in_} features as input"
-        )
-    known = getattr(estimator, "feature_names_in_", None)
-    if names is not None and known is not None and [*names] != [*known]:
-        raise ValueError("The feature names should match those that were passed during fit, in their order")
-
-
 def _masks(marks: Sequence[Values], mark: int, one_output: bool) -> Any:
     masks = [values.map(Has(mark)).native() for values in marks]
     if one_output:
@@ -224,32 +411,23 @@ def _masks(marks: Sequence[Values], mark: int, one_output: bool) -> Any:
     return namespace_of(masks[0]).stack(masks, axis=1)
 
 
-def generator_of(random_state: int | np.random.RandomState | None) -> np.random.Generator:
-    """Return a generator for what scikit-learn calls a random state."""
-    words: NDArray[np.uint32] = check_random_state(random_state).randint(2**32, size=_SEED_WORDS, dtype=np.uint32)
-    return np.random.default_rng(words)
+def _floats(mask: Any) -> Any:
+    """Return a mask as numbers, where it is; arrays of Dask have a method for that, those of torch a function."""
+    return mask.astype(np.float64) if hasattr(mask, "astype") else floats(mask)
 
 
-def numbers_of(X: Any, names: Sequence[str] | None) -> Any:
-    """Return `X` itself, or a float64 array where frames of mixed columns and lists of Decimal arrive as objects."""
-    if X.dtype.kind != "O":
-        return X
-    try:
-        return X.astype(np.float64)
-    except ValueError:
-        i, j = next(place for place, value in np.ndenumerate(X) if not _is_number(value))
-        name = f"column {j}" if names is None else names[j]
-        raise ValueError(f"X must hold numbers, got {X[i, j]!r} in row {i} of {name}") from None
+def _picked(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.take(rows, axis=0) if isinstance(X, np.ndarray) else X[rows]  # take is twice as fast
 
 
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    except TypeError:  # None, which counts as NaN
-        pass
-    return True
+def _count(marks: Values, weights: Values | None) -> int:
+    """Return the number of rows that follow a formula and have weight."""
+    return int(marks.reduce(_agreeing) if weights is None else marks.reduce(_agreeing, weights))
+
+
+def _agreeing(marks: Any, weights: Any = None) -> int:
+    agree = marks & AGREES > 0
+    return int(namespace_of(marks).count_nonzero(agree if weights is None else agree & (weights > 0)))
 
 
 def _warn_of_doubt(certificates: Sequence[Certificate], names: Sequence[str]) -> None:
@@ -265,8 +443,12 @@ def _warn_of_doubt(certificates: Sequence[Certificate], names: Sequence[str]) ->
 class _Cells:
     X: Any
     names: Sequence[str]
+    origin: Origin
 
     def __call__(self, rows: NDArray[np.intp]) -> dict[str, list[object]]:
         some = self.X[rows]
         values = np.asarray(some.toarray() if hasattr(some, "toarray") else some)
-        return {"row": rows.tolist(), **{name: values[:, j].tolist() for j, name in enumerate(self.names)}}
+        index = self.origin.index_name
+        while index in self.names:
+            index += "_"
+        return {index: self.origin.labels(rows), **{name: values[:, j].tolist() for j, name in enumerate(self.names)}}

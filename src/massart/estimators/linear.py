@@ -45,11 +45,26 @@ class MassartRegressor(Recoverer):
     exact_coef_ : tuple of d, or tuple of m of these
         Coefficients as a :class:`fractions.Fraction`; None where no simple number fits the rows as well.
     exact_intercept_ : Fraction or None, or tuple of m
+    formula_ : str or tuple of m
+        The formula in words, by the names of the columns and of `y`.
+    wrong_rows_ : data frame or structured array, or tuple of m
+        The rows that are called wrong, the worst first: what is given, what the formula implies, and the residual. A
+        frame with the labels of the index where `X` or `y` is of pandas, one of polars where `X` is, else an array with
+        these fields and the index, from 0. Not there for rows of Dask, on a device or in a memory map.
     scale_ : float or (m,) array
         Robust scale of the residuals of right labels; 0 where they are exact.
     standard_errors_ : array like `coef_`
         0 where labels are exact, NaN where the rows do not tell.
     intercept_standard_error_ : float or (m,) array
+    covariance_ : (p, p) or (m, p, p) array
+        Of the coefficients, that of the constant last; zero where labels are exact, NaN where nothing is known.
+    degrees_of_freedom_ : int or (m,) array
+        Rows that follow the formula, less the rank of these.
+    weights_ : (n,) or (n, m) array
+        Robustness weights of the rows: from 1 (right) to 0 (wrong) where labels carry noise, else one of the two.
+    robust_r2_ : float or (m,) array
+        The share of the variance that is explained, by weight: the coefficient of Renaud and Victoria-Feser (2010), as
+        of R's ``lmrob``. 1 where labels are exact, NaN where the verdict is PLURALITY or NONE.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
         Only if X is a data frame whose columns all have names.
@@ -62,8 +77,8 @@ class MassartRegressor(Recoverer):
 
     Notes
     -----
-    :meth:`score` is R² on all rows given to it, wrong ones included. Choose parameters by the rows that agree,
-    ``1 - noise_rate_``, or by a robust scorer such as the median absolute error.
+    :meth:`score` is R² on all rows given to it, wrong ones included. Choose parameters by
+    :func:`massart.agreement_scorer` or :data:`massart.robust_r2_scorer`, as ``scoring=`` of ``GridSearchCV``.
 
     Examples
     --------

@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from massart.agreement import LAST_PLACE, Mark
-from massart.estimators.base import CHECKS_OF_X, CHECKS_OF_Y, Recoverer, generator_of, numbers_of
+from massart.agreement import Mark, tally
+from massart.estimators.base import Recoverer
+from massart.estimators.checks import CHECKS_OF_X, CHECKS_OF_Y, generator_of, numbers_of
+from massart.estimators.frames import origin_of, target_names
 from massart.link import IDENTITY, Link
 from massart.pac import PACFormula, PACStatus, learn_pac
-from massart.rows import ArrayRows, Rows
+from massart.recover import Recovery
+from massart.rows import ArrayRows, FloatArray, Rows
 
 
 class MassartPACRegressor(Recoverer):
@@ -57,8 +60,12 @@ class MassartPACRegressor(Recoverer):
         Share of the rows that do not.
     certificate_ : Certificate or tuple of m
         What is known about all rows together.
-    formula_ : PACFormula or tuple of m
+    pac_formula_ : PACFormula or tuple of m
         The pieces of the rows, what each says, and what of `epsilon_` is proven.
+    formula_ : str or tuple of m
+        The formula in words, by the names of the columns.
+    wrong_rows_ : data frame or structured array, or tuple of m
+        The rows that are called wrong, as in :class:`MassartRegressor`.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
         Only if X is a data frame whose columns all have names.
@@ -129,6 +136,7 @@ class MassartPACRegressor(Recoverer):
         ValueError
             Naming the argument that is wrong and, where there is one, the row and the column.
         """
+        origin, labels = origin_of(X, y), y
         X, y = validate_data(self, X, y, validate_separately=(CHECKS_OF_X, CHECKS_OF_Y))
         X = numbers_of(X, getattr(self, "feature_names_in_", None))
         rng = generator_of(self.random_state)
@@ -146,33 +154,33 @@ class MassartPACRegressor(Recoverer):
             )
             for labels in table.y.T
         )
-        self._keep_found(found, rows, one_output=np.ndim(y) == 1)
+        self._targets = target_names(labels, rows.n_outputs)
+        self._keep(_recovery_of(found, rows), rows, one_output=np.ndim(y) == 1)
+        self._keep_wrong_rows(X, y, origin)
+        shares = np.array([formula.achieved for formula in found])
+        self.epsilon_: float | FloatArray = float(shares[0]) if np.ndim(y) == 1 else shares
+        self.pac_formula_: PACFormula | tuple[PACFormula, ...] = found[0] if np.ndim(y) == 1 else found
         _warn_of_shortage(found)
         return self
 
-    def _keep_found(self, found: Sequence[PACFormula], rows: Rows, one_output: bool) -> None:
-        coef = np.stack([formula.coef for formula in found])
-        agree = np.stack([formula.agree for formula in found], axis=1)
-        intercept = coef[:, -1] if self.fit_intercept else np.zeros(len(coef))
-        self.coef_ = np.ascontiguousarray(coef[:, : self.n_features_in_])
-        self.intercept_: Any = intercept
-        self.inlier_mask_ = agree
-        self.noise_rate_: Any = 1 - agree.mean(axis=0)
-        self.epsilon_: Any = np.array([formula.achieved for formula in found])
-        self.certificate_: Any = tuple(formula.certificate for formula in found)
-        self.formula_: Any = tuple(found)
-        marks = [
-            rows.map(Mark(formula.coef, formula.agreement, IDENTITY, j)).to_numpy() for j, formula in enumerate(found)
-        ]
-        self.last_place_mask_ = np.stack(marks, axis=1) & LAST_PLACE > 0
-        d, m = coef.shape[1], len(found)
-        self._keep_formulas(coef.T, [(None,) * d] * m, np.full((d, m), np.nan), self.certificate_)
-        if one_output:
-            self.coef_, self.inlier_mask_ = self.coef_[0], np.ascontiguousarray(agree[:, 0])
-            self.last_place_mask_ = np.ascontiguousarray(self.last_place_mask_[:, 0])
-            self.intercept_, self.noise_rate_ = float(intercept[0]), float(self.noise_rate_[0])
-            self.epsilon_ = float(self.epsilon_[0])
-            (self.certificate_,), (self.formula_,) = self.certificate_, self.formula_
+
+def _recovery_of(found: Sequence[PACFormula], rows: Rows) -> Recovery:
+    """Return the formulas as the driver would; their coefficients have no errors that are known."""
+    kernels = (Mark(formula.coef, formula.agreement, IDENTITY, j) for j, formula in enumerate(found))
+    marks = tuple(rows.map(kernel) for kernel in kernels)
+    coef = np.stack([formula.coef for formula in found], axis=1)
+    return Recovery(
+        coef=coef,
+        marks=marks,
+        tallies=tuple(tally(values, None) for values in marks),
+        certificates=tuple(formula.certificate for formula in found),
+        fractions=tuple((None,) * len(coef) for _ in found),
+        scale=np.zeros(len(found)),
+        standard_errors=np.full(coef.shape, np.nan),
+        covariances=(None,) * len(found),
+        agreements=tuple(formula.agreement for formula in found),
+        verdicts=(),
+    )
 
 
 def _as_precise_as(given: Any, values: Any) -> Any:

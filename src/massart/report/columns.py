@@ -1,8 +1,8 @@
 """Columns of the page: read from the table, written for the eye, and packed for the script.
 
-A number travels as a decimal, m 10^e with |m| <= 10^9, which takes half the room of a float64 and compresses where the
-table has few digits. The columns that must keep every digit travel as float64 when nine do not suffice. Bytes are sent
-by place (all first bytes, then all second ones), since neighbours in a place resemble each other.
+Every number arrives as it is in the table. Where nine digits write all of a column, it travels as decimals, m 10^e with
+|m| <= 10^9, which take half the room of a float64 and compress where there are few digits; otherwise as float64. Bytes
+are sent by place (all first bytes, then all second ones), since neighbours in a place resemble each other.
 """
 
 from __future__ import annotations
@@ -96,18 +96,14 @@ Column = Numbers | Texts
 Entries = Sequence[object] | NDArray[Any]
 
 
-def read(name: str, entries: Entries, exact: bool = False) -> Column:
-    """Return the entries of a column as numbers, if they all are, else as texts; unless exact, nine digits are kept."""
+def read(name: str, entries: Entries) -> Column:
+    """Return the entries of a column as numbers, if they all are, else as texts."""
     name = clean(name)
     if (values := _numbers(entries)) is None:
         texts = [_text(entry) for entry in entries]
         words = {text: code for code, text in enumerate(dict.fromkeys(texts))}
         codes = np.fromiter((words[text] for text in texts), np.uint32, len(texts))
         return Texts(name, tuple(words), codes)
-    # An integer may be a name (an account, a date), of which no digit may be lost.
-    whole = bool((np.rint(values) == values)[np.isfinite(values)].all())
-    if not (exact or whole) and (pairs := _mantissas(values)) is not None:
-        values = _joined(*pairs)
     return Numbers(name, values, decimal_places(values))
 
 

@@ -14,6 +14,9 @@ from massart.certificate.words import Judgement, judgement
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 
+DATED = "date of the data"
+"""The fact that says when the table was last changed."""
+
 Cells: TypeAlias = Callable[[NDArray[np.intp]], Mapping[str, Sequence[object]]]
 """Returns columns of the table, by name, for the rows asked for: texts, numbers, booleans or None."""
 
@@ -99,6 +102,8 @@ class JudgedRows:
         None where nothing was asked but whether rows are wrong.
     rest : Rest or None
         Where only some rows of the table are at hand.
+    terms : (n, d) matrix or None
+        The values of the terms of the formula, for those who ask what other coefficients would give.
     """
 
     given: FloatArray
@@ -110,6 +115,7 @@ class JudgedRows:
     groups: tuple[Group, ...] = ()
     kinds: RowKinds | None = None
     rest: Rest | None = None
+    terms: Any = None
 
     @property
     def n_wrong(self) -> int:
@@ -136,7 +142,11 @@ class Findings:
     notices : tuple of str
         What a reader has to know: columns and rows left out, categories and their base levels.
     facts : mapping of str to str
-        Where it comes from: the command, the file and its digest, versions, the date.
+        Where it comes from: the command, the file and its digest, versions, and when the file was changed (`DATED`).
+    n_left_out : int
+        Rows of the table that were not judged, since values are missing.
+    bases : mapping of str to str
+        For each column that is a category, the level that the others are compared with.
     """
 
     title: str
@@ -149,6 +159,8 @@ class Findings:
     rows: JudgedRows | None = None
     notices: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    n_left_out: int = 0
+    bases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def judgement(self) -> Judgement:

@@ -8,10 +8,12 @@ from importlib.resources import files
 from itertools import islice
 
 from massart.certificate.words import count, share
+from massart.report.carried import columns_of, wrong_residuals
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean
+from massart.report.drawing import scatter
 from massart.report.findings import Findings, JudgedRows
-from massart.report.wrong_rows import columns_of, wrong_residuals
+from massart.report.kinds import MARKS, legend, shown_kinds
 from massart.rules.formula import pieces
 
 MOST_ROWS = 10
@@ -19,21 +21,22 @@ MOST_TERMS = 40
 
 
 def fragment(findings: Findings) -> str:
-    """Return the verdict, the formula, the coefficients and the first wrong rows as HTML for a notebook."""
+    """Return the formula, the verdict, what happened, a picture and the first wrong rows as HTML for a notebook."""
     judgement = findings.judgement
     style = files("massart.report").joinpath("assets/fragment.css").read_text("utf-8")
     claim = judgement.meaning if findings.is_rule else findings.explanation
     parts = [
         f"<p class='massart-title'>{escape(clean(findings.title))}</p>",
         f"<p class='massart-verdict massart-{judgement.word.lower()}'><strong>{judgement.sign} "
-        f"{judgement.word.capitalize()}</strong> {escape(claim)}</p>",
+        f"{judgement.word}</strong> {escape(claim)}</p>",
     ]
     if findings.is_rule:
-        parts += [
-            _bar(findings, judgement.off),
-            f"<p class='massart-formula'><code>{_breakable(findings.formula.text(MOST_TERMS))}</code></p>",
-            _coefficients(findings),
-        ]
+        parts.insert(1, f"<p class='massart-formula'><code>{_breakable(findings.formula.text(MOST_TERMS))}</code></p>")
+        parts.append(_bar(findings, judgement.off))
+    if findings.rows is not None:
+        parts += [_kinds(findings.rows, findings.n_wrong), _picture(findings.rows)]
+    if findings.is_rule:
+        parts.append(_coefficients(findings))
     if findings.rows is not None and findings.n_wrong:
         parts.append(_first_rows(findings.rows, judgement.off))
     return f"<div class='massart-report mathjax_ignore tex2jax_ignore'><style>{style}</style>{''.join(parts)}</div>"
@@ -71,9 +74,27 @@ def _bar(findings: Findings, off: str) -> str:
     )
 
 
+def _kinds(rows: JudgedRows, n_wrong: int) -> str:
+    found = [(kind.label, f"{kind.n_rows:,}", share(kind.n_rows, n_wrong), *kind.example) for kind in shown_kinds(rows)]
+    names = ("what happened", "rows", "share", "for example", "given", "implied")
+    return _table("", names, found[:MOST_ROWS], {1, 2, 4, 5}) if found else ""
+
+
+def _picture(rows: JudgedRows) -> str:
+    drawn = scatter(rows, "Given against implied values; rows that agree are on the line.")
+    marks = [(f"tone-{tone}", mark, label) for tone, mark, label in legend(shown_kinds(rows))]
+    if not marks and rows.n_wrong:
+        marks = [("tone-0", MARKS[0], "does not follow the formula")]
+    entries = (
+        f"<span><i class='{name}' aria-hidden='true'>{mark}</i> {escape(label)}</span>"
+        for name, mark, label in [("right", "●", "agrees"), *marks]
+    )
+    return f"<div class='massart-picture'>{drawn}<p>{' '.join(entries)}</p></div>" if drawn else ""
+
+
 def _coefficients(findings: Findings) -> str:
     rows = [(c.label, c.number, c.certainty, c.evidence) for c in islice(coefficients(findings), MOST_TERMS)]
-    more = len(findings.formula.all_terms) - len(rows)
+    more = sum(term.is_shown for term in findings.formula.all_terms) - len(rows)
     note = f"<p>and {more:,} more</p>" if more > 0 else ""
     return _table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
 
@@ -81,7 +102,7 @@ def _coefficients(findings: Findings) -> str:
 def _first_rows(rows: JudgedRows, off: str) -> str:
     wrong = wrong_residuals(rows)
     first = wrong.first(MOST_ROWS)
-    columns = columns_of(rows, first)
+    columns = columns_of(rows, first.index)
     shown = ([column.shown(i) for column in columns] for i in range(len(first.index)))
     numeric = {place for place, column in enumerate(columns) if isinstance(column, Numbers)}
     few = len(first.index) < rows.n_wrong
@@ -98,6 +119,6 @@ def _table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], nu
     head = "".join(cells("th", names))
     body = "".join(f"<tr>{''.join(cells('td', row))}</tr>" for row in rows)
     return (
-        f"<div class='massart-scroll'><table><caption>{escape(caption)}</caption>"
+        f"<div class='massart-scroll'><table>{f'<caption>{escape(caption)}</caption>' if caption else ''}"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.report.columns import amounts, clean, read
+from massart.report.carried import compared
+from massart.report.columns import clean, read
 from massart.report.findings import JudgedRows
+
+_PLUS = ((-1, -3), (1, -3), (1, -1), (3, -1), (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1), (-3, -1), (-1, -1))
+_STAR = [(r, 0.2 * math.pi * k) for k, r in enumerate((1.4, 0.6) * 5)]
 
 MARKS = "◆■▲✚✖▼⬟★"
 """Of rows that nothing explains, then of the kinds, the most frequent first; the last one is for all others."""
+
+GLYPHS = (
+    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    ((0, -1.2), (1.2, 0.9), (-1.2, 0.9)),
+    tuple((x / 2.5, y / 2.5) for x, y in _PLUS),
+    tuple((0.3 * (x - y), 0.3 * (x + y)) for x, y in _PLUS),
+    ((-1.2, -0.9), (1.2, -0.9), (0, 1.2)),
+    ((0, -1.2), (1.15, -0.35), (0.7, 1), (-0.7, 1), (-1.15, -0.35)),
+    tuple((round(r * math.sin(turn), 3), round(-r * math.cos(turn), 3)) for r, turn in _STAR),
+)
+"""The corners of the marks, for pictures that draw them, around the origin."""
 
 OTHERS = "other kinds"
 
@@ -65,7 +82,7 @@ def shown_kinds(rows: JudgedRows) -> list[ShownKind]:
         counts = np.array(rows.rest.kinds)[codes]
     examples = wrong[first]
     name, identity = next(iter(rows.cells(examples).items()), ("row", examples.tolist()))
-    columns = read(name, identity, exact=True), amounts("", rows.given[examples]), amounts("", rows.implied[examples])
+    columns = read(name, identity), *compared(rows, examples)[:2]
     tone = tones(rows)
     return [
         ShownKind(clean(rows.kinds.words[code]), n, int(tone[code]), tuple(column.shown(k) for column in columns))

@@ -1,7 +1,7 @@
 """The whole page: one file that loads nothing, for a reader with a browser and no Python.
 
 Nothing of the data can run: the template escapes every text, the script writes texts as texts, and a content security
-policy admits two scripts only, the page's own and Plotly, by their digests.
+policy admits one script only, the page's own, by its digest.
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from massart.certificate import Verdict
 from massart.certificate.words import count, share
+from massart.report.carried import MOST_LARGEST, Carried, carry, wrong_residuals
 from massart.report.coefficients import coefficients
-from massart.report.columns import Numbers, clean, compress, printable
-from massart.report.findings import Findings, Group
-from massart.report.kinds import ShownKind, legend, shown_kinds
-from massart.report.pictures import MOST_LARGEST, Points, Sizes, draw_points, measure_sizes
-from massart.report.wrong_rows import WrongTable, wrong_residuals, wrong_table
+from massart.report.columns import Numbers, clean, printable
+from massart.report.drawing import scatter
+from massart.report.findings import DATED, Findings, Group, JudgedRows
+from massart.report.kinds import GLYPHS, legend, shown_kinds, tones
+from massart.report.pictures import measure_sizes, scale_of
+from massart.report.what_if import what_if
+from massart.rows import FloatArray
 from massart.rules.formula import pieces
 
 PAGE_ROWS = 50
@@ -33,57 +38,58 @@ _MOST_TERMS = 300
 _MOST_COEFFICIENTS = 1_000
 _MOST_GROUPS = 30
 _MOST_NAMES = 100
-_SCRIPTS = ("unpack.js", "table.js", "pictures.js", "page.js")
+_SCRIPTS = ("unpack.js", "filters.js", "rows.js", "table.js", "pictures.js", "what_if.js", "page.js")
+_KIND_PLACE = 5  # of the script's columns, before which there is the rank
 # What a browser would take for the end of a script, or for a line end in one.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def render(findings: Findings) -> str:
     """Return the page."""
+    environment = environment_of_pages()
+    environment.filters["embed"] = lambda data: raw_text(_json(data))
+    script = "(async () => {\n" + "\n".join(asset(name) for name in _SCRIPTS) + "})();\n"
+    page: str = environment.get_template("page.html").render(
+        **_context(findings),
+        style=raw_text(asset("style.css")),
+        script=raw_text(script),
+        policy=raw_text(f"'sha256-{_digest(script)}'"),
+    )
+    return page
+
+
+def environment_of_pages() -> Any:
+    """Return what renders templates: every text is escaped, and printable."""
     jinja2 = _needed("jinja2")
-    raw = _needed("markupsafe").Markup
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clean": clean, "embed": lambda data: raw(_json(data))}
+    environment.filters["clean"] = clean
     environment.globals |= {"share": share, "count": count}
-    script = "(async () => {\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
-    context = _context(findings)
-    plotly, digest = _plotly() if context["points"] else ("", "")
-    hashes = [f"'sha256-{value}'" for value in (_digest(script), digest) if value]
-    page: str = environment.get_template("page.html").render(
-        **context, style=raw(_asset("style.css")), script=raw(script), plotly=raw(plotly), policy=raw(" ".join(hashes))
-    )
-    return page
+    return environment
+
+
+def raw_text(text: str) -> Any:
+    """Return our own text for a template, which does not escape it."""
+    return _needed("markupsafe").Markup(text)
 
 
 def _context(findings: Findings) -> dict[str, Any]:
-    judgement = findings.judgement
     formula = findings.formula
     described = list(coefficients(findings))
     silent = [c.label for c in described if c.silent]
     undetermined = [c.label for c in described if not c.determined]
-    table: WrongTable | None = None
-    points: Points | None = None
-    sizes: Sizes | None = None
-    groups: list[Group] = []
-    kinds: list[ShownKind] = []
-    if findings.rows is not None:
-        wrong = wrong_residuals(findings.rows)
-        points = draw_points(findings.rows, wrong)
-        sizes = measure_sizes(findings.rows, wrong, judgement.off)
-        kinds = shown_kinds(findings.rows) if len(wrong.index) else []
-        table = wrong_table(findings.rows, wrong) if len(wrong.index) else None
-        groups = list(_shown_groups(findings.rows.groups))
     return {
         "findings": findings,
         "rows": findings.rows,
-        "judgement": judgement,
+        "judgement": findings.judgement,
+        "verdicts": list(Verdict),
+        "dated": findings.facts.get(DATED),
         "formula": formula.text(),
         "pieces": [clean(piece) for piece in pieces(formula.text(_MOST_TERMS))],
         "silent": silent[:_MOST_NAMES],
@@ -92,24 +98,60 @@ def _context(findings: Findings) -> dict[str, Any]:
         "n_undetermined": len(undetermined),
         "coefficients": described[:_MOST_COEFFICIENTS],
         "n_coefficients": len(described),
-        "points": points,
-        "most_largest": MOST_LARGEST,
-        "sizes": sizes,
-        "table": table,
-        "page_rows": PAGE_ROWS,
-        "first_rows": [] if table is None else list(_first_rows(table)),
-        "numeric": [] if table is None else [isinstance(column, Numbers) for column in table.columns],
-        "groups": groups,
-        "kinds": kinds,
-        "legend": legend(kinds),
-        "kind_labels": {tone: label for tone, _, label in legend(kinds)},
-        "largest_share": max((group.n_wrong / max(1, group.n_rows) for group in groups), default=0.0),
+        **(_without_rows() if findings.rows is None else _of_rows(findings, findings.rows)),
     }
 
 
-def _first_rows(table: WrongTable) -> Iterator[list[str]]:
-    for place in range(min(table.n_rows, PAGE_ROWS)):
-        yield [column.shown(place) for column in table.columns]
+def _without_rows() -> dict[str, Any]:
+    return dict.fromkeys(("carried", "table", "sizes", "what_if"), None) | {"kinds": [], "groups": []}
+
+
+def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
+    off = findings.judgement.off
+    wrong = wrong_residuals(rows)
+    carried = carry(rows, wrong)
+    kinds = shown_kinds(rows) if len(wrong.index) else []
+    named = legend(kinds)
+    groups = list(_shown_groups(rows.groups))
+    names = [column.name for column in carried.columns]
+    grouped_by = clean(rows.group_column or "")
+    words = (
+        f"Scatter plot of the given against the implied {clean(findings.formula.target)}: "
+        f"{count(carried.n_right, 'rows')} on the line, {count(carried.n_drawn, 'rows')} off it."
+    )
+    return {
+        "carried": carried,
+        "table": carried.n_off > 0,
+        "scale": scale_of(_values(rows, carried)),
+        "picture_words": words,
+        "picture": raw_text(scatter(rows, words)),
+        "most_largest": MOST_LARGEST,
+        "sizes": measure_sizes(rows, wrong, off),
+        "first_rows": list(_first_rows(carried)),
+        "numeric": [isinstance(column, Numbers) for column in carried.columns],
+        "groups": groups,
+        "n_groups": min(len(rows.groups), _MOST_GROUPS),
+        "group_place": 1 + names.index(grouped_by, 4) if grouped_by in names[4:] else None,
+        "largest_share": max((group.n_wrong / max(1, group.n_rows) for group in groups), default=0.0),
+        "kinds": kinds,
+        "kind_place": _KIND_PLACE if "kind" in names[4:5] else None,
+        "most_of_a_kind": max((kind.n_rows for kind in kinds), default=1),
+        "legend": named,
+        "kind_labels": {tone: label for tone, _, label in named},
+        "kind_words": [clean(word) for word in rows.kinds.words] if rows.kinds and "kind" in names[4:5] else [],
+        "tones": tones(rows).tolist(),
+        "glyphs": GLYPHS,
+        "what_if": what_if(findings, carried),
+    }
+
+
+def _values(rows: JudgedRows, carried: Carried) -> FloatArray:
+    return np.concatenate([rows.given[carried.index], rows.implied[carried.index]])
+
+
+def _first_rows(carried: Carried) -> Iterator[list[str]]:
+    for place in range(min(carried.n_off, PAGE_ROWS)):
+        yield [column.shown(place) for column in carried.columns]
 
 
 def _shown_groups(groups: Sequence[Group]) -> Iterator[Group]:
@@ -124,7 +166,8 @@ def _json(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file beside this one."""
     return files("massart.report").joinpath("assets", name).read_text("utf-8")
 
 
@@ -132,18 +175,9 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-@cache
-def _plotly() -> tuple[str, str]:
-    """Return Plotly for the page, and its digest."""
-    _needed("plotly")
-    source = import_module("plotly.offline").get_plotlyjs()
-    return compress(source.encode()), _digest(source)
-
-
 def check_installed() -> None:
-    """Raise ValueError, before any work, if the page could not be made for want of plotly or jinja2."""
-    for name in ("jinja2", "plotly"):
-        _needed(name)
+    """Raise ValueError, before any work, if the page could not be made for want of jinja2."""
+    _needed("jinja2")
 
 
 def _needed(name: str) -> ModuleType:

@@ -1,51 +1,54 @@
-"""What the two pictures show: some rows, given against implied, and how many wrong rows are how far off."""
+"""What the two pictures show: given against implied, on which scale, and how many wrong rows are how far off."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from massart.certificate.words import share
-from massart.report.columns import amounts, clean, read, write
+from massart.report.carried import Residuals
+from massart.report.columns import amounts, write
 from massart.report.findings import JudgedRows
 from massart.report.kinds import MARKS, codes_of, tones
-from massart.report.wrong_rows import Residuals
 from massart.rows import FloatArray
 
-MOST_RIGHT = 2_000
-MOST_WRONG = 3_000
-MOST_LARGEST = 500
-"""Wrong rows that are drawn for the size of their residual; the others are a random sample."""
-
-_MOST_CELLS = 8
 _MOST_BINS = 40
 _STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _HEAVY, _VERY_HEAVY = 5.0, 15.0
 _FEW = 10
-_SEED = 0
+_MOST_POWERS = 30  # of ten that an axis shows
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
-    """Rows drawn in the picture of given against implied.
+class Scale:
+    """Of both axes of the picture of given against implied.
 
     Attributes
     ----------
-    right, wrong : int
-        How many of each are drawn.
-    packed : dict
-        The right ones, then the wrong ones, for the script.
     heavy : bool
-        Whether a few values are so much larger than the others that a second scale helps.
+        Whether a few values are so much larger than the others that a second scale helps: logarithmic from `unit` on.
+    compressed : bool
+        Whether that one is shown first.
+    unit : float
+        A power of ten below which there are few values, or none that matters.
     """
 
-    right: int
-    wrong: int
-    packed: dict[str, Any]
     heavy: bool
+    compressed: bool
+    unit: float
+
+
+def scale_of(values: FloatArray) -> Scale:
+    """Return the scale for these values."""
+    size = np.abs(values[np.isfinite(values) & (values != 0)])
+    if not len(size):
+        return Scale(False, False, 1.0)
+    few, common, largest = np.log10(np.quantile(size, [0.05, 0.5, 1.0]))
+    ratio = 10 ** min(largest - common, 300.0)
+    return Scale(
+        bool(ratio > _HEAVY), bool(ratio > _VERY_HEAVY), float(10.0 ** np.floor(max(few, largest - _MOST_POWERS)))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,55 +76,6 @@ class Sizes:
     def drawn(self) -> bool:
         """Whether there are enough for a picture to say more than the words."""
         return sum(self.counts) >= _FEW
-
-
-def draw_points(rows: JudgedRows, wrong: Residuals) -> Points:
-    """Choose the rows to draw: the largest residuals and a random sample, the same in each run."""
-    rng = np.random.default_rng(_SEED)
-    finite = np.isfinite(rows.given) & np.isfinite(rows.implied)
-    right = _sample(np.flatnonzero(finite & rows.agree), MOST_RIGHT, rng)
-    off = wrong.index[finite[wrong.index]]
-    if len(off) > MOST_WRONG:
-        others = off[MOST_LARGEST:]
-        if rows.rest is not None:
-            others = others[rows.rest.drawn[others]]
-        off = np.concatenate([off[:MOST_LARGEST], _sample(others, MOST_WRONG - MOST_LARGEST, rng)])
-    index = np.concatenate([right, off])
-    given, implied = rows.given[index], rows.implied[index]
-    cells = list(rows.cells(index).items())[:_MOST_CELLS] if len(index) else []
-    columns = [
-        amounts("given", given),
-        amounts("implied", implied),
-        *(read(name, entries, exact=place == 0) for place, (name, entries) in enumerate(cells)),
-    ]
-    with np.errstate(over="ignore"):
-        places = amounts("off by", given - implied).places
-    ratio, unit = _spread(np.abs(np.concatenate([given, implied])))
-    packed = {
-        "n": len(index),
-        "right": len(right),
-        "places": places,
-        "columns": [column.packed() for column in columns],
-        "unit": unit,
-        "codes": codes_of(rows, off).tolist(),
-        "kinds": [] if rows.kinds is None else [clean(word) for word in rows.kinds.words],
-        "tones": tones(rows).tolist(),
-        "compressed": ratio > _VERY_HEAVY,
-    }
-    return Points(len(right), len(off), packed, heavy=ratio > _HEAVY)
-
-
-def _sample(index: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    return index if len(index) <= most else np.sort(rng.choice(index, most, replace=False))
-
-
-def _spread(size: FloatArray) -> tuple[float, float]:
-    """Return the largest value over a common one, and a power of ten below which there are few values."""
-    size = size[size > 0]
-    if not len(size):
-        return 1.0, 1.0
-    few, common, largest = np.log10(np.quantile(size, [0.05, 0.5, 1.0]))
-    return float(10 ** min(largest - common, 300.0)), float(10.0 ** np.floor(few))
 
 
 def measure_sizes(rows: JudgedRows, wrong: Residuals, off: str) -> Sizes | None:

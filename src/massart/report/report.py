@@ -14,7 +14,7 @@ from massart.report.page import render
 class Report:
     """What was found, for those who were not there.
 
-    The page needs plotly and jinja2 (``pip install massart[report]``); the notebook's view and the text need nothing.
+    The page needs jinja2 (``pip install massart[report]``); the notebook's view and the text need nothing.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ class Report:
     def to_html(self) -> str:
         """Return the whole page: one file, which loads nothing and is the same for the same findings.
 
-        It stays below 8 MB: of more than 100,000 wrong rows it carries those with the largest residuals.
+        It stays below 5 MB: of very many wrong rows it carries those with the largest residuals, and some others.
 
         Raises
         ------
         ValueError
-            If plotly or jinja2 is not installed.
+            If jinja2 is not installed.
         """
         return render(self.findings)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from massart.certificate import Certificate
-from massart.certificate.words import Judgement, count, judgement, share
-from massart.report.columns import clean, printable
-from massart.report.page import _asset, _needed
+from massart.certificate.words import Judgement, judgement
+from massart.report.columns import clean
+from massart.report.page import asset, environment_of_pages, raw_text
 from massart.rules.formula import Formula, pieces
 
 
@@ -88,17 +88,7 @@ class ScanFindings:
 
 def render_scan(findings: ScanFindings) -> str:
     """Return the page; ValueError if jinja2 is not installed."""
-    jinja2 = _needed("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
-        autoescape=True,
-        finalize=lambda value: printable(value) if type(value) is str else value,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["clean"] = clean
-    environment.globals |= {"share": share, "count": count}
-    style = _needed("markupsafe").Markup(_asset("style.css") + _asset("scan.css"))
+    environment = environment_of_pages()
+    style = raw_text(asset("style.css") + asset("scan.css"))
     page: str = environment.get_template("scan.html").render(findings=findings, uses=findings.uses(), style=style)
     return page

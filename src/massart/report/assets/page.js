@@ -1,7 +1,6 @@
 // The page: its colours, its copy buttons, and the order in which things start.
 
 const root = document.documentElement;
-const redraw = [];
 
 function isDark() {
   return root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -12,7 +11,6 @@ function startTheme() {
   const show = () => {
     button.textContent = isDark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Show the page in ${isDark() ? "light" : "dark"} colours`);
-    redraw.forEach((render) => render());
   };
   // Storage may be forbidden for a page opened from a file.
   try { root.dataset.theme = localStorage.getItem("massart-theme") ?? ""; } catch { root.dataset.theme = ""; }
@@ -53,38 +51,41 @@ async function copyText(text) {
   }
 }
 
-// Paper is white, and narrower than the screen.
+// Paper has no buttons: what is folded is opened, and headers are texts, since those with buttons are not repeated.
 function startPrinting() {
-  let theme = "";
+  let folded = [], headers = [];
   addEventListener("beforeprint", () => {
-    theme = root.dataset.theme;
-    root.dataset.theme = "light";
-    root.dataset.printing = "true";
-    redraw.forEach((render) => render());
+    folded = [...document.querySelectorAll("details:not([open])")];
+    headers = [...document.querySelectorAll("thead button")].map((button) => [button, new Text(button.textContent)]);
+    folded.forEach((part) => (part.open = true));
+    headers.forEach(([button, text]) => button.replaceWith(text));
   });
   addEventListener("afterprint", () => {
-    root.dataset.theme = theme;
-    delete root.dataset.printing;
-    redraw.forEach((render) => render());
+    folded.forEach((part) => (part.open = false));
+    headers.forEach(([button, text]) => text.replaceWith(button));
   });
 }
 
 startTheme();
 startCopying();
 startPrinting();
+document.querySelectorAll(".scroll").forEach(hintAtMore);
 try {
-  const rows = embedded("table-data");
-  if (rows) await startTable(rows);
-  const points = embedded("points-data");
-  if (points) {
-    await loadPlotly();
-    redraw.push(await pointsPicture(points));
-    if (document.getElementById("sizes-picture")) redraw.push(sizesPicture(embedded("sizes-data")));
-    await Promise.all(redraw.map((render) => render()));
+  const packed = embedded("rows-data");
+  if (packed) {
+    const store = await openRows(packed);
+    startChips(store);
+    startLists(store);
+    if (document.getElementById("table")) startTable(store);
+    const points = embedded("points-data");
+    pointsPicture(store, points);
+    if (document.getElementById("sizes-picture")) sizesPicture(store, embedded("sizes-data"), points);
+    const rule = embedded("what-if-data");
+    if (rule) await startWhatIf(store, rule);
+    store.change();
   }
   root.dataset.ready = "true";
 } catch (error) {
   root.dataset.ready = "failed";
-  for (const picture of document.querySelectorAll(".picture:empty")) picture.textContent = "This browser cannot draw the picture.";
   throw error;
 }

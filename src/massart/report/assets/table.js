@@ -2,25 +2,18 @@
 
 const PAGE_ROWS = 50;
 
-async function startTable(packed) {
-  const n = packed.n;
-  const [identity, given, implied, ...others] = await Promise.all(packed.columns.map((c) => unpackColumn(c, n)));
-  const residuals = given.values.map((value, i) => value - implied.values[i]);
-  const residual = numbers({ name: "off by", places: packed.places, grouped: true }, residuals);
-  const rank = numbers({ name: "rank", places: 0, grouped: true }, Float64Array.from({ length: n }, (_, i) => i + 1));
-  const columns = [rank, identity, given, implied, residual, ...others];
-
+function startTable(store) {
+  const { n, columns } = store;
   const table = document.getElementById("table");
   const body = table.tBodies[0];
   const headers = [...table.tHead.rows[0].cells];
+  const inputs = [...table.tHead.querySelectorAll("input")];
   const query = document.getElementById("query");
-  const least = document.getElementById("least");
-  const kind = document.getElementById("kind");
+  const show = document.getElementById("show");
   const pager = document.getElementById("pager");
-  const state = { column: 0, descending: false, page: 0 };
+  const state = { column: RANK, descending: false, page: 0 };
   let order = Uint32Array.from({ length: n }, (_, i) => i);
   let shown = order;
-  let haystack = null;
 
   function sort() {
     const keys = columns[state.column].keys();
@@ -33,22 +26,6 @@ async function startTable(packed) {
       if (place !== state.column) header.removeAttribute("aria-sort");
       else header.setAttribute("aria-sort", state.descending ? "descending" : "ascending");
     });
-  }
-
-  function searchable() {
-    return Array.from({ length: n }, (_, i) => columns.slice(1).map((column) => {
-      const text = column.text(i);
-      return column.number && text.includes(",") ? `${text}\n${text.replaceAll(",", "")}` : text;
-    }).join("\n").toLowerCase());
-  }
-
-  function filter() {
-    const wanted = query.value.trim().toLowerCase();
-    const size = least.value === "" ? NaN : Number(least.value);
-    const happened = kind?.value ?? "";
-    if (wanted) haystack ??= searchable();
-    shown = !wanted && !(size > 0) && !happened ? order : order.filter((i) =>
-      !(Math.abs(residuals[i]) < size) && (!happened || others[0].text(i) === happened) && (!wanted || haystack[i].includes(wanted)));
   }
 
   function draw() {
@@ -66,9 +43,10 @@ async function startTable(packed) {
       return row;
     });
     body.replaceChildren(...rows);
-    const count = (number) => number.toLocaleString("en-US");
-    const range = shown.length ? `Rows ${count(start + 1)}–${count(start + rows.length)} of ${count(shown.length)}` : "No row fits";
-    document.getElementById("status").textContent = range + (shown.length < n ? ` (filtered from ${count(n)})` : "");
+    const range = shown.length ? `Rows ${grouped(start + 1)}–${grouped(start + rows.length)} of ${grouped(shown.length)}` : "No row fits";
+    const all = { wrong: store.wrong, right: n - store.wrong, all: n }[store.show];
+    document.getElementById("status").textContent = range + (shown.length < all ? ` (filtered from ${grouped(all)})` : "");
+    pager.hidden = pages === 1;
     for (const button of pager.children)
       button.disabled = /first|previous/.test(button.dataset.page) ? state.page === 0 : state.page === pages - 1;
     document.getElementById("download").disabled = !shown.length;
@@ -76,7 +54,14 @@ async function startTable(packed) {
 
   function refresh() {
     state.page = 0;
-    filter();
+    shown = order.filter(store.isShown);
+    // Texts that came from elsewhere; what is being typed stays as it is.
+    inputs.forEach((input, place) => {
+      if (input !== document.activeElement) input.value = store.filters.get(place) ?? "";
+      input.classList.toggle("on", store.filters.has(place));
+    });
+    if (query !== document.activeElement) query.value = store.query;
+    show.value = store.show;
     draw();
   }
 
@@ -97,23 +82,32 @@ async function startTable(packed) {
     if (!(target.dataset.page in pages)) return;
     state.page = pages[target.dataset.page];
     draw();
+    body.parentElement.parentElement.scrollTop = 0;
     // A button that is now disabled would lose the keyboard's place.
     if (target.disabled) [...pager.children].find((button) => !button.disabled)?.focus();
   });
-  let waiting = 0;
-  for (const input of [query, least])
+  const typed = (input, change) => {
+    let waiting = 0;
     input.addEventListener("input", () => {
       clearTimeout(waiting);
-      waiting = setTimeout(refresh, 120);
+      waiting = setTimeout(change, 120);
     });
-  kind?.addEventListener("change", refresh);
-  // So that the first letter does not wait for it.
-  query.addEventListener("focus", () => setTimeout(() => (haystack ??= searchable())));
+  };
+  typed(query, () => store.change(() => (store.query = query.value)));
+  inputs.forEach((input, place) => typed(input, () => store.set(place, input.value)));
+  show.addEventListener("change", () => store.change(() => (store.show = show.value)));
   document.getElementById("download").addEventListener("click", () => download(columns, shown));
   sort();
-  draw();
-  document.getElementById("filters").hidden = false;
-  pager.hidden = n <= PAGE_ROWS;
+  store.follow(refresh);
+  document.getElementById("filters").hidden = table.tHead.rows[1].hidden = false;
+}
+
+// A table that is wider than the screen says so, for as long as there is more to its right.
+function hintAtMore(scroll) {
+  scroll.after(Object.assign(document.createElement("p"), { className: "swipe", ariaHidden: "true", textContent: "More columns to the right →" }));
+  const hint = () => scroll.classList.toggle("more", scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft > 8);
+  scroll.addEventListener("scroll", hint, { passive: true });
+  new ResizeObserver(hint).observe(scroll);
 }
 
 function download(columns, rows) {

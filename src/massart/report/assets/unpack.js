@@ -36,14 +36,19 @@ async function unpackColumn(column, n) {
   return numbers(column, values);
 }
 
-// A column has: text(i) for the eye, raw(i) for a file, keys() to sort by.
+// A column has: text(i) for the eye, raw(i) for a file, keys() to sort by, keep(condition, rows) to cross out rows.
 
 function numbers({ name, places, grouped }, values) {
+  const text = (i) => writeNumber(values[i], places, grouped);
   return {
-    name, values, number: true,
-    text: (i) => writeNumber(values[i], places, grouped),
-    raw: (i) => (Number.isNaN(values[i]) ? "" : String(values[i])),
+    name, values, text, number: true,
+    raw: (i) => (Number.isNaN(values[i]) ? "" : plainNumber(values[i])),
     keys: () => values,
+    keep({ numeric, test }, rows) {
+      // A text is looked for in what is seen, with and without commas.
+      const fits = numeric ? (i) => test(values[i]) : (i) => test(text(i)) || test(text(i).replaceAll(",", ""));
+      for (let i = 0; i < rows.length; i++) if (rows[i] && !fits(i)) rows[i] = 0;
+    },
   };
 }
 
@@ -54,11 +59,14 @@ function texts({ name }, codes, words) {
     text: (i) => words[codes[i]],
     raw: (i) => safeForSpreadsheets(words[codes[i]]),
     keys: () => (keys ??= alphabetical(codes, words)),
+    keep({ test }, rows) {
+      const fits = words.map(test);
+      for (let i = 0; i < rows.length; i++) if (!fits[codes[i]]) rows[i] = 0;
+    },
   };
 }
 
 function alphabetical(codes, words) {
-  const collator = new Intl.Collator("en", { numeric: true });
   const order = Uint32Array.from(words.keys()).sort((a, b) => collator.compare(words[a], words[b]) || a - b);
   const places = new Float64Array(words.length);
   order.forEach((word, place) => (places[word] = words[word] === "" ? NaN : place));
@@ -74,6 +82,16 @@ function writeNumber(value, places, grouped) {
   const [whole, rest] = text.split(".");
   const apart = whole.replace(/\d(?=(\d{3})+$)/g, "$&,");
   return rest === undefined ? apart : `${apart}.${rest}`;
+}
+
+// As a person would write it: what floats add in the 16th digit is left away, 14176.62 and not 14176.619999999999.
+function plainNumber(value) {
+  const short = Number(value.toPrecision(15));
+  return String(String(short).length + 4 < String(value).length ? short : value);
+}
+
+function grouped(number) {
+  return number.toLocaleString("en-US");
 }
 
 // A spreadsheet runs a text that begins like a formula.

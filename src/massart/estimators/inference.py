@@ -1,0 +1,184 @@
+r"""What an estimate from noisy rows says beyond its coefficients: tests, intervals, weights of rows, and R².
+
+The estimate is close to normal, with the covariance that the fit gives, so that tests and intervals are those of least
+squares with t quantiles. The robust R² is that of Renaud and Victoria-Feser (2010), which R's ``summary(lmrob)`` shows:
+
+.. math::
+
+    R^2 = \frac{\sum w_i (y_i - \bar y_w)^2 - \sum w_i r_i^2}{\sum w_i (y_i - \bar y_w)^2 + (a - 1) \sum w_i r_i^2},
+    \qquad a = \frac{E\, w(e)}{E\, \psi'(e)},
+
+with the robustness weights w of the rows; a makes it consistent for Gaussian noise e. Without a constant in the
+formula, :math:`\bar y_w` is 0.
+
+References
+----------
+Renaud and Victoria-Feser (2010), *A robust coefficient of determination for regression*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from massart.certificate import Certificate
+from massart.link import Link
+from massart.robust.biweight import constants, tuning_for_efficiency
+from massart.robust.regression import EFFICIENCY
+from massart.rows import Block, FloatArray, namespace_of
+from massart.rows.namespace import clipped
+from massart.rules.formula import Formula
+
+_OPEN = 1e-8  # of the size of a row: the part of it in directions that the rows of the fit leave open
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """Tests and intervals of one formula.
+
+    Attributes
+    ----------
+    formula : Formula
+        Standard errors are 0 where labels are exact, and NaN or infinite where the rows do not tell.
+    certificate : Certificate
+    covariance : (p, p) array or None
+        Of the coefficients, that of the constant last; None where labels are exact, or nothing is known.
+    degrees_of_freedom : float
+    """
+
+    formula: Formula
+    certificate: Certificate
+    covariance: FloatArray | None
+    degrees_of_freedom: float
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Those of the coefficients, the constant last."""
+        return np.array([term.standard_error for term in self.formula.all_terms])
+
+    @property
+    def t(self) -> FloatArray:
+        """Coefficients over their standard errors; NaN where there is none."""
+        errors = self.standard_errors
+        return np.asarray(self.formula.coef / np.where(np.isfinite(errors) & (errors > 0), errors, np.nan))
+
+    @property
+    def p(self) -> FloatArray:
+        """The probability of a t that is as far from 0, were the coefficient 0."""
+        return np.asarray(2.0 * stdtr(self.degrees_of_freedom, -np.abs(self.t)))
+
+    def intervals(self, level: float) -> FloatArray:
+        """Return lower and upper limits of the coefficients, (p, 2)."""
+        return self._around(self.formula.coef, self.standard_errors, level)
+
+    def limits(self, rows: FloatArray, level: float, kind: str) -> FloatArray:
+        """Return limits of what the formula gives ("mean"), or of right labels, for rows with their constant: (n, 2).
+
+        Infinite where the rows of the fit do not determine it, NaN without a rule.
+        """
+        certificate, coef, beyond = self.certificate, self.formula.coef, 0.0
+        if self.covariance is not None:
+            noise = (certificate.scale or 0.0) ** 2 if kind == "label" else 0.0
+            errors = np.sqrt(np.maximum(((rows @ self.covariance) * rows).sum(axis=1), 0.0) + noise)
+        else:
+            errors = np.full(len(rows), 0.0 if certificate.verdict.stands else np.nan)
+            beyond = certificate.agreement.slack(coef) if kind == "label" else 0.0
+        found = self._around(rows @ coef, errors, level)
+        basis = certificate.undetermined
+        is_open = (np.abs(rows @ basis) > _OPEN * (np.abs(rows) @ np.abs(basis))).any(axis=1)
+        found[is_open & ~np.isnan(errors)] = -np.inf, np.inf
+        return np.asarray(self.formula.link(found)) + [-beyond, beyond]
+
+    def _around(self, values: FloatArray, errors: FloatArray, level: float) -> FloatArray:
+        """Return values less and plus t quantiles of their errors; errors of 0 need no degrees of freedom."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level}")
+        freedom = self.degrees_of_freedom
+        quantile = stdtrit(freedom, (1 + level) / 2) if freedom > 0 else np.nan
+        reach = np.where(errors == 0, 0.0, errors * quantile)
+        return np.stack([values - reach, values + reach], axis=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """Robustness weights of the rows of a block, Tukey's biweight of r / scale: a kernel for `Rows.map`."""
+
+    coef: FloatArray
+    scale: float
+    link: Link
+    column: int = 0
+
+    def __call__(self, block: Block) -> Any:
+        """Return a weight from 1 to 0 for each row."""
+        return weight_of(_residuals(self, block), self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """The moments of the rows of a block, whose weights are given: a kernel for `Rows.reduce`."""
+
+    coef: FloatArray
+    link: Link
+    column: int = 0
+
+    def __call__(self, block: Block, weights: Any) -> Moments:
+        """Return the moments."""
+        counts = weights if block.weights is None else weights * block.weights
+        return moments_of(block.y[:, self.column], _residuals(self, block), counts)
+
+
+def _residuals(kernel: Weigh | Explain, block: Block) -> Any:
+    return block.y[:, kernel.column] - kernel.link(block.times(kernel.coef[:, None])[:, 0])
+
+
+def weight_of(residuals: Any, scale: float) -> Any:
+    """Return the weights that the robust fit gives to residuals."""
+    return clipped(1.0 - (residuals / (tuning_for_efficiency(EFFICIENCY) * scale)) ** 2, 0.0) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Weighted labels and residuals; the sum is that of both sets of rows (Chan, Golub and LeVeque, 1983).
+
+    Attributes
+    ----------
+    total, mean : float
+        Sum of the weights, and the mean label.
+    spread, unexplained : float
+        Sums of squares, of the labels around their mean and of the residuals.
+    """
+
+    total: float
+    mean: float
+    spread: float
+    unexplained: float
+
+    def __add__(self, other: Moments) -> Moments:
+        total = self.total + other.total
+        share, gap = (other.total / total if total else 0.0), other.mean - self.mean
+        return Moments(
+            total,
+            self.mean + share * gap,
+            self.spread + other.spread + gap * gap * self.total * share,
+            self.unexplained + other.unexplained,
+        )
+
+    def r2(self, *, intercept: bool) -> float:
+        """Return the robust R²; where labels do not vary, 1 if they are explained and 0 if not."""
+        known = constants(tuning_for_efficiency(EFFICIENCY))
+        spread = self.spread if intercept else self.spread + self.total * self.mean**2
+        if spread == 0:
+            return float(self.unexplained == 0)
+        correction = known.mean_weight / known.mean_slope - 1
+        return (spread - self.unexplained) / (spread + correction * self.unexplained)
+
+
+def moments_of(y: Any, residuals: Any, weights: Any) -> Moments:
+    """Return the moments of rows in one array, wherever that is."""
+    xp = namespace_of(y)
+    total = float(xp.sum(weights))
+    mean = float(xp.sum(weights * y)) / total if total else 0.0
+    return Moments(total, mean, float(xp.sum(weights * (y - mean) ** 2)), float(xp.sum(weights * residuals**2)))

@@ -1,0 +1,78 @@
+"""Rules as checks of the tools that watch over tables: pandera, dbt and Great Expectations, in the words of each."""
+
+from __future__ import annotations
+
+import json
+
+from massart.export.python import module
+from massart.export.rule import Rule
+from massart.export.sql import query, select
+
+_TABLE = "\0"
+"""Stands for the table while the rest is escaped; no name has it."""
+
+_PANDERA = '''
+
+def _right(frame):
+    """Return which rows of a data frame are not wrong; those that are not judged are right."""
+    some = frame[{columns!r}].astype(object)
+    rows = some.where(some.notna(), None).to_dict("records")
+    return pd.Series([not wrong(row) for row in rows], index=frame.index, dtype=bool)
+
+
+schema = pa.DataFrameSchema(
+    {{name: pa.Column(nullable=True) for name in {columns!r}}},
+    checks=pa.Check(_right, name={name!r}, error={text!r}),
+)
+'''
+
+
+def pandera(rule: Rule) -> str:
+    """Return a Python module with a schema for data frames of pandas; wrong rows are its failure cases."""
+    text = module(rule)
+    imports = "\nimport pandas as pd\nimport pandera.pandas as pa\n"
+    place = text.index("from fractions import Fraction\n") + len("from fractions import Fraction\n")
+    check = _PANDERA.format(columns=[*rule.inputs, rule.target.column], name=_title(rule), text=rule.text)
+    return text[:place] + imports + text[place:] + check
+
+
+def dbt(rule: Rule, table: str) -> str:
+    """Return a singular test: a SELECT from a model of dbt that returns the wrong rows."""
+    model = ", ".join(map(_quoted, table.split(".")))
+    before, after = (_without_braces(part) for part in select(rule, _TABLE).split(_TABLE, 1))
+    return f"{before}{{{{ ref({model}) }}}}{after}"
+
+
+def dbt_properties(rule: Rule, name: str) -> str:
+    """Return the entry for the test of this name in a file of properties."""
+    lines = ["version: 2", "data_tests:", f"  - name: {_quoted(name)}"]
+    return "\n".join([*lines, f"    description: {_quoted(_without_braces(rule.text))}"]) + "\n"
+
+
+def great_expectations(rule: Rule) -> str:
+    """Return a Python module with a suite that holds one expectation: that a query of a batch returns no rows."""
+    # Braces are fields there, and a colon begins a parameter.
+    escaped = query(rule, _TABLE).replace("{", "{{").replace("}", "}}").replace(":", "\\:")
+    text = escaped.replace(_TABLE, "{batch}", 1)
+    lines = "".join(f"    {line!r}\n" for line in text.splitlines(keepends=True))
+    heading = "".join(f"# {line}\n" for line in rule.heading)
+    return (
+        f"{heading}\nimport great_expectations as gx\nimport great_expectations.expectations as gxe\n\n"
+        f"QUERY = (\n{lines})\n\n"
+        f"suite = gx.ExpectationSuite(\n    name={_title(rule)!r},\n    expectations=[\n"
+        f"        gxe.UnexpectedRowsExpectation(unexpected_rows_query=QUERY, description={rule.text!r})\n    ],\n)\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML and Jinja read it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _title(rule: Rule) -> str:
+    return f"{rule.target.column} follows its rule"
+
+
+def _without_braces(text: str) -> str:
+    """Return a text of which Jinja takes nothing for its own."""
+    return text.replace("{", "{{ '{' }}")

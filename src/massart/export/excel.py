@@ -1,0 +1,193 @@
+"""Rules as cell formulas, for the row below a header: what is expected, how far it may be off, whether it is right.
+
+Functions have their English names, and are those that all versions have.
+Literals of 15 digits are all that Excel reads, so a number that needs more is a quotient, or a sum of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from massart.export.rule import ExportError, Rate, Rule, one_line
+from massart.export.writer import Writer
+from massart.rules.terms import Term
+from massart.table.encoding import Category, Date, Flag
+from massart.table.roles import NO, YES
+
+_DIGITS = 15
+_LONGEST, _LONGEST_TEXT = 8192, 255
+_EPOCH = 25569  # 1970-01-01 in Excel's count of days
+_ROW = 2
+
+
+def cells(rule: Rule, header: Sequence[str] | None) -> str:
+    """Return lines that say what to write into which cell; columns have the places that a header gives them."""
+    excel = Excel(rule, header)
+    free = len(header or excel.places)
+    expected, allowed, right = (letters(free + k) for k in range(3))
+    pieces = [excel.piece(piece) for piece in rule.pieces]
+    given, days = excel.given, _EPOCH if isinstance(rule.target, Date) else 0
+    total = _limited(rule, excel, "+".join(pieces) or "0") + (f"+{days}" if days else "")
+    size = "+".join(f"ABS({part})" for part in (given, *pieces))
+    found = f"${expected}{_ROW}"
+    judged = f"AND(ISNUMBER({found}),{excel.known(rule.target.column)})"
+    formulas = {
+        expected: f'=IF(AND({excel.judged()}),IFERROR({total},""),"")',
+        allowed: f'=IF({judged},{_allowed(rule, size)},"")',
+        right: f'=IF({judged},ABS({given}-{f"({found}-{days})" if days else found})<=${allowed}{_ROW},"")',
+    }
+    longest = max(map(len, formulas.values()))
+    if longest > _LONGEST:
+        raise ExportError(
+            f"excel cannot say the rule: a formula would have {longest:,} letters, more than {_LONGEST:,}"
+        )
+    words = {expected: "expected", allowed: "how far it may be off", right: "whether it is right; empty: not judged"}
+    lines = [*rule.heading, f"For a sheet with a header, write these into row {_ROW} and fill them down."]
+    lines += [f"Column {letter}: {one_line(name)}" for name, letter in excel.places.items()]
+    return "\n".join([*lines, *(f"{place}{_ROW} ({words[place]}):\n{text}" for place, text in formulas.items())]) + "\n"
+
+
+def letters(place: int) -> str:
+    """Return the letters of a column, counted from 0: A, B, ..., Z, AA."""
+    word = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        word = chr(ord("A") + rest) + word
+    return word
+
+
+def _limited(rule: Rule, excel: Excel, total: str) -> str:
+    link, inside = rule.link, total
+    if link.lower > float("-inf"):
+        inside = f"MAX({excel.plain(link.lower)},{inside})"
+    if link.upper < float("inf"):
+        inside = f"MIN({excel.plain(link.upper)},{inside})"
+    if link.slope and rule.limited:
+        return f"({inside}+{excel.plain(link.slope)}*(({total})-{inside}))"
+    return inside
+
+
+def _allowed(rule: Rule, size: str) -> str:
+    part = f"{_rough(rule.relative)}*({size})"
+    if rule.grid is not None:
+        quarter, tight = map(_rough, rule.grid)
+        part = f"MIN({part},MAX({tight}*({size}),{quarter}))"
+    return f"{_rough(rule.slack + rule.unit)}+{part}"
+
+
+def _rough(value: float) -> str:
+    return f"{value:.{_DIGITS}G}"
+
+
+class Excel(Writer):
+    """Terms as Excel has them."""
+
+    name = "excel"
+
+    def __init__(self, rule: Rule, header: Sequence[str] | None) -> None:
+        super().__init__(rule)
+        self._entries = {**rule.inputs, rule.target.column: rule.target}
+        names = list(self._entries) if header is None else list(header)
+        missing = next((name for name in self._entries if name not in names), None)
+        if missing is not None:
+            raise ExportError(f"the header has no column {missing!r}, which the rule reads")
+        self._above: list[str] = []
+        self.places = {name: letters(names.index(name)) for name in self._entries}
+
+    @property
+    def given(self) -> str:
+        """The target."""
+        return self._column(self.rule.target.column)
+
+    def judged(self) -> str:
+        """Return that all cells that the terms read have a value, once these are written."""
+        return ",".join((*map(self.known, self.rule.inputs), *self._above)) or "TRUE"
+
+    def known(self, column: str) -> str:
+        """Return that a cell has a number, or a level that is known."""
+        entry, cell = self._entries[column], self._cell(column)
+        match entry:
+            case Category():
+                known = (f"EXACT({self._text(column)},{_text(level)})" for level in entry.all_levels)
+                return f"OR({','.join(known)})"
+            case Flag():
+                return f"ISNUMBER({_match(cell, (*YES, '1', *NO, '0'))})"
+        return f"ISNUMBER({cell})"
+
+    def _number(self, rate: Rate) -> str:
+        value = float(rate.coef)
+        text = _rough(value)
+        if float(text) != value:
+            exact = rate.exact
+            if (
+                exact is not None
+                and max(abs(exact.numerator), exact.denominator) < 10**_DIGITS
+                and float(exact) == value
+            ):
+                return f"({exact.numerator}/{exact.denominator})"
+            text = f"({text}{value - float(text):+.{_DIGITS}G})"
+        return f"({text})" if text.startswith("-") else text
+
+    def _column(self, name: str) -> str:
+        entry, cell = self._entries[name], self._cell(name)
+        if isinstance(entry, Date):
+            return f"({cell}-{_EPOCH})"
+        if isinstance(entry, Flag):
+            return f"IF(ISNUMBER({_match(cell, (*YES, '1'))}),1,0)"
+        return cell
+
+    def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
+        cell = self._text(category)
+        each = (f"{self._number(rate)}*EXACT({cell},{_text(rate.level)})" for rate in rates)
+        return f"({'+'.join(each)})"
+
+    def _when(self, condition: str) -> str:
+        return f"IF({condition},1,0)"
+
+    def _equal(self, first: str, second: str) -> str:
+        return f"IF({first}={second},1,0)"
+
+    def _both(self, first: str, second: str) -> str:
+        return f"AND({first},{second})"
+
+    def _divided(self, above: str, below: str) -> str:
+        return f"({above}/{below})"
+
+    def _power(self, base: str, exponent: float) -> str:
+        return f"POWER({base},{self.plain(exponent)})"
+
+    def _extreme(self, op: str, parts: Sequence[str]) -> str:
+        return f"{op.upper()}({','.join(parts)})"
+
+    def _called(self, function: str, inside: str) -> str:
+        return f"{'LN' if function == 'log' else function.upper()}({inside})"
+
+    def _calendar(self, function: str, date: str) -> str:
+        cell = self._cell(date)
+        return f"MONTH({cell})" if function == "month" else f"WEEKDAY({cell},2)"
+
+    def _lag(self, term: Term, name: str, by: str | None, order: str | None) -> str:
+        if by is not None or order is not None:
+            raise ExportError(f"excel cannot say {term}: the row before has to be the one above")
+        cell = self._cell(name, _ROW - 1)
+        self._above.append(f"ISNUMBER({cell})")
+        return f"({cell}-{_EPOCH})" if isinstance(self._entries[name], Date) else cell
+
+    def _cell(self, column: str, row: int = _ROW) -> str:
+        return f"${self.places[column]}{row}"
+
+    def _text(self, column: str) -> str:
+        entry, cell = self._entries[column], f'{self._cell(column)}&""'
+        spaced = isinstance(entry, Category) and any("  " in level for level in entry.all_levels)
+        return cell if spaced else f"TRIM({cell})"  # which makes one of blanks inside, too
+
+
+def _text(value: str) -> str:
+    if len(value) > _LONGEST_TEXT:
+        raise ExportError(f"excel cannot say a text of {len(value):,} letters, only of {_LONGEST_TEXT}")
+    return '"' + value.replace('"', '""') + '"'
+
+
+def _match(cell: str, words: Sequence[str]) -> str:
+    return f'MATCH({cell}&"",{{{",".join(map(_text, words))}}},0)'

@@ -1,0 +1,245 @@
+r"""Rules as SQL: a SELECT that lists the wrong rows.
+
+It is the part of SQL that DuckDB, SQLite and PostgreSQL share. Numbers are double precision, as they are in massart;
+sums are not compensated, so that rows are judged alike while their sizes are below :math:`2^{46}` units of the last
+place, where there is one. Columns are named after the rows that they are columns of: a name that is not there is an
+error and not, as in SQLite, a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from massart.export.rule import ExportError, Rate, Rule
+from massart.export.writer import Writer
+from massart.rules.terms import Term
+from massart.table.encoding import Category, Date, Flag, Input
+from massart.table.roles import NO, YES
+
+_ROWS = "massart_rows"
+_LARGEST = "1.7976931348623157e308"
+_MOST_PIECES = 500  # half of what DuckDB and SQLite nest
+_INDENT = "\n    "
+
+
+def select(rule: Rule, table: str) -> str:
+    """Return a SELECT that lists the wrong rows of a table, which is named as SQL does."""
+    return "".join(f"-- {line}\n" for line in rule.heading) + query(rule, table) + "\n"
+
+
+def name(text: str) -> str:
+    """Return a name in quotes."""
+    if "\0" in text:
+        raise ExportError(f"sql cannot say the name {text!r}")
+    return '"' + text.replace('"', '""') + '"'
+
+
+def query(rule: Rule, table: str) -> str:
+    """Return the SELECT without a comment."""
+    if len(rule.pieces) > _MOST_PIECES:
+        raise ExportError(f"sql cannot say a sum of {len(rule.pieces):,} terms, only of {_MOST_PIECES}")
+    sql, total = Sql(rule), "massart_sum" if rule.limited else "massart_expected"
+    pieces = [sql.piece(piece) for piece in rule.pieces]
+    sizes = [f"ABS({part})" for part in (sql.given, *pieces)]
+    expected = f"{_INDENT}{_limited(rule, sql)} AS massart_expected," if rule.limited else ""
+    steps = {
+        _ROWS: f"SELECT * FROM {table}",
+        **dict(sql.dates()),
+        **dict(sql.before()),
+        "massart_sums": (
+            f"SELECT r.*,{_INDENT}{sql.given} AS massart_given,{_INDENT}{_added(pieces)} AS {total},"
+            f"{_INDENT}{_added(sizes)} AS massart_size"
+            f"\n  FROM {sql.rows} AS r\n  WHERE {f'{_INDENT}AND '.join(sql.known())}"
+        ),
+        "massart_compared": (
+            f"SELECT massart_sums.*,{expected}{_INDENT}{_allowed(rule, sql)} AS massart_allowed\n  FROM massart_sums"
+        ),
+    }
+    written = ",\n".join(f"{step} AS (\n  {text}\n)" for step, text in steps.items())
+    difference = "massart_given - massart_expected"
+    return (
+        f"WITH {written}\nSELECT massart_compared.*, {difference} AS massart_difference\nFROM massart_compared\n"
+        f"WHERE massart_size <= {_LARGEST}\n  AND ABS({difference}) > massart_allowed"
+    )
+
+
+def _added(parts: Sequence[str]) -> str:
+    return f"{_INDENT}  + ".join(parts) or "0e0"
+
+
+def _limited(rule: Rule, sql: Sql) -> str:
+    link, z, words = rule.link, "massart_sum", []
+    for limit, sign in ((link.lower, "<"), (link.upper, ">")):
+        if abs(limit) < float("inf"):
+            end = sql.plain(limit)
+            beyond = f"{end} + {sql.plain(link.slope)} * ({z} - {end})" if link.slope else end
+            words.append(f"WHEN {z} {sign} {end} THEN {beyond}")
+    return f"CASE {' '.join(words)} ELSE {z} END"
+
+
+def _allowed(rule: Rule, sql: Sql) -> str:
+    size, always = "massart_size", sql.plain(rule.slack + rule.unit)
+    part = f"{sql.plain(rule.relative)} * {size}"
+    if rule.grid is None:
+        return f"{always} + {part}"
+    quarter, tight = (sql.plain(value) for value in rule.grid)
+    least = f"{tight} * {size}"
+    cases = f"WHEN {part} <= {quarter} THEN {part} WHEN {least} >= {quarter} THEN {least}"
+    return f"{always} + CASE {cases} ELSE {quarter} END"
+
+
+class Sql(Writer):
+    """Terms as SQL."""
+
+    name = "sql"
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        entries = {**rule.inputs, rule.target.column: rule.target}
+        self._entries: dict[str, Input] = entries
+        self._dates = {column: k for k, (column, entry) in enumerate(entries.items()) if isinstance(entry, Date)}
+        self._weekdays: set[str] = set()
+        self._lags: list[str] = []
+        self._numbered = "massart_days" if self._dates else _ROWS
+
+    @property
+    def rows(self) -> str:
+        """What the terms read, once they are written."""
+        return "massart_before" if self._lags else self._numbered
+
+    @property
+    def given(self) -> str:
+        """The target."""
+        return self._column(self.rule.target.column)
+
+    def known(self) -> Iterator[str]:
+        """Yield what holds of rows that are judged: each column has a finite number, or a level that is known."""
+        for column, entry in self._entries.items():
+            match entry:
+                case Category():
+                    yield f"{self._text(column)} IN ({', '.join(map(_text, entry.all_levels))})"
+                case Date() | Flag():
+                    yield f"{self._column(column)} IS NOT NULL"
+                case _:
+                    cell = f"r.{name(column)}"
+                    yield f"CAST({cell} AS VARCHAR) <> '' AND ABS({self._column(column)}) <= {_LARGEST}"
+
+    def dates(self) -> Iterator[tuple[str, str]]:
+        """Yield the steps that make numbers of dates, or of texts such as 2024-05-01, once the terms are written."""
+        if not self._dates:
+            return
+        parts, days = [], []
+        for column, k in self._dates.items():
+            text = f"CAST(r.{name(column)} AS VARCHAR)"
+            is_day = " OR ".join(f"{text} LIKE '____-__-__{time}'" for time in ("", " 00:00:00"))
+            for letter, start, length in (("y", 1, 4), ("m", 6, 2), ("d", 9, 2)):
+                part = f"CAST(SUBSTR({text}, {start}, {length}) AS INTEGER)"
+                parts.append(f"CASE WHEN {is_day} THEN {part} END AS massart_{letter}{k}")
+            since = _days(*(f"massart_{letter}{k}" for letter in "ymd"))
+            days.append(f"CAST({since} AS DOUBLE PRECISION) AS massart_days{k}")
+            if column in self._weekdays:  # 0001-01-01, 719,162 days before 1970-01-01, was a Monday
+                days.append(f"CAST(({since} + 719162) % 7 + 1 AS DOUBLE PRECISION) AS massart_w{k}")
+        for step, rows, columns in (("massart_dates", _ROWS, parts), ("massart_days", "massart_dates", days)):
+            yield step, f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {rows} AS r"
+
+    def before(self) -> Iterator[tuple[str, str]]:
+        """Yield the step that looks at the rows before, if a term does."""
+        if self._lags:
+            columns = (f"{lag} AS massart_lag{k}" for k, lag in enumerate(self._lags))
+            yield "massart_before", f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {self._numbered} AS r"
+
+    def _number(self, rate: Rate) -> str:
+        text = repr(float(rate.coef))
+        text = text if "e" in text else f"{text.removesuffix('.0')}e0"  # a literal without exponent is no double
+        return f"({text})" if rate.coef < 0 else text
+
+    def _column(self, name_: str) -> str:
+        entry, cell = self._entries[name_], f"r.{name(name_)}"
+        if isinstance(entry, Date):
+            return f"r.massart_days{self._dates[name_]}"
+        if isinstance(entry, Flag):
+            word = f"LOWER(TRIM(CAST({cell} AS VARCHAR)))"
+            yes, no = (", ".join(map(_text, words)) for words in ((*YES, "1", "1.0"), (*NO, "0", "0.0")))
+            return f"CASE WHEN {word} IN ({yes}) THEN 1e0 WHEN {word} IN ({no}) THEN 0e0 END"
+        return f"CAST({cell} AS DOUBLE PRECISION)"
+
+    def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
+        cases = " ".join(f"WHEN {_text(rate.level)} THEN {self._number(rate)}" for rate in rates)
+        return f"CASE {self._text(category)} {cases} ELSE 0e0 END"
+
+    def _when(self, condition: str) -> str:
+        return f"CASE WHEN {condition} THEN 1e0 ELSE 0e0 END"
+
+    def _equal(self, first: str, second: str) -> str:
+        return f"CASE WHEN {first} = {second} THEN 1e0 WHEN {first} <> {second} THEN 0e0 END"
+
+    def _both(self, first: str, second: str) -> str:
+        return f"{first} AND {second}"
+
+    def _divided(self, above: str, below: str) -> str:
+        return f"({above} / NULLIF({below}, 0e0))"
+
+    def _power(self, base: str, exponent: float) -> str:
+        if exponent == 2:
+            return f"({base} * {base})"
+        if exponent == -1:
+            return self._divided("1e0", base)
+        whole = exponent == round(exponent)
+        allowed = "<>" if whole else ">" if exponent < 0 else ">="
+        found = f"POWER({base}, {self.plain(exponent)})"
+        return found if whole and exponent > 0 else f"CASE WHEN {base} {allowed} 0e0 THEN {found} END"
+
+    def _extreme(self, op: str, parts: Sequence[str]) -> str:
+        sign, words = "<=" if op == "min" else ">=", []
+        for k, part in enumerate(parts):  # without ELSE, since it has no value where one of them has none
+            before = " AND ".join(f"{part} {sign} {other}" for other in (*parts[:k], *parts[k + 1 :]))
+            words.append(f"WHEN {before} THEN {part}")
+        return f"CASE {' '.join(words)} END"
+
+    def _called(self, function: str, inside: str) -> str:
+        match function:
+            case "log":
+                return f"CASE WHEN {inside} > 0e0 THEN LN({inside}) END"
+            case "sqrt":
+                return f"CASE WHEN {inside} >= 0e0 THEN SQRT({inside}) END"
+        return f"ABS({inside})"
+
+    def _calendar(self, function: str, date: str) -> str:
+        k = self._dates[date]
+        if function == "month":
+            return f"CAST(r.massart_m{k} AS DOUBLE PRECISION)"
+        self._weekdays.add(date)
+        return f"r.massart_w{k}"
+
+    def _lag(self, term: Term, name_: str, by: str | None, order: str | None) -> str:
+        if order is None:
+            raise ExportError(f"sql cannot say {term}: rows have no order there but that of a column (order=...)")
+        value = f"CASE WHEN CAST(r.{name(name_)} AS VARCHAR) <> '' THEN {self._column(name_)} END"
+        groups = "" if by is None else f"PARTITION BY r.{name(by)} "
+        self._lags.append(f"LAG({value}) OVER ({groups}ORDER BY {self._column(order)})")
+        return f"r.massart_lag{len(self._lags) - 1}"
+
+    def _text(self, column: str) -> str:
+        return f"TRIM(CAST(r.{name(column)} AS VARCHAR))"
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise ExportError(f"sql cannot say the text {value!r}")
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _days(year: str, month: str, day: str) -> str:
+    """Return the days since 1970-01-01 of a date, by whole numbers alone.
+
+    Years begin in March, so that a leap day ends one.
+    Quotients are of what is divided without remainder, since some engines divide whole numbers to a fraction.
+    """
+    years = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"
+    months = f"(({month} + 9) % 12)"
+    leaps = f"{_whole(years, 4)} - {_whole(years, 100)} + {_whole(years, 400)}"
+    return f"(365 * {years} + {leaps} + {_whole(f'(153 * {months} + 2)', 5)} + {day} - 719469)"
+
+
+def _whole(value: str, by: int) -> str:
+    return f"({value} - {value} % {by}) / {by}"

@@ -1,0 +1,146 @@
+"""Terms as text of another language: what is the same in all of them, and what each has to say for itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from massart.export.rule import ExportError, Piece, Rate, Rule
+from massart.rules.terms import Term, day_of, is_day
+from massart.table.encoding import Category, Date
+
+
+class Writer(ABC):
+    """Writes the pieces of a rule; every text that it returns stands by itself, in brackets where it needs them."""
+
+    name: str
+    """Of the language, for complaints."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    @abstractmethod
+    def _number(self, rate: Rate) -> str:
+        """Return a number with all its digits."""
+
+    @abstractmethod
+    def _column(self, name: str) -> str:
+        """Return a column as a number."""
+
+    @abstractmethod
+    def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
+        """Return the number that belongs to the level of a category, 0 where none does."""
+
+    @abstractmethod
+    def _when(self, condition: str) -> str:
+        """Return 1 where a condition holds, 0 elsewhere."""
+
+    @abstractmethod
+    def _equal(self, first: str, second: str) -> str:
+        """Return 1 where two numbers are equal, 0 elsewhere."""
+
+    @abstractmethod
+    def _both(self, first: str, second: str) -> str:
+        """Return that two conditions hold."""
+
+    @abstractmethod
+    def _divided(self, above: str, below: str) -> str:
+        """Return a quotient, which has no value where it is divided by 0."""
+
+    @abstractmethod
+    def _power(self, base: str, exponent: float) -> str:
+        """Return a power, which may have no value."""
+
+    @abstractmethod
+    def _extreme(self, op: str, parts: Sequence[str]) -> str:
+        """Return the least ("min") or the largest ("max") of some numbers."""
+
+    @abstractmethod
+    def _called(self, function: str, inside: str) -> str:
+        """Return "log", which is the natural one, "sqrt" or "abs"."""
+
+    @abstractmethod
+    def _calendar(self, function: str, date: str) -> str:
+        """Return the "month" or the "weekday", Monday being 1, of a column of dates."""
+
+    def plain(self, value: float) -> str:
+        """Return a number that is not known as a fraction."""
+        return self._number(Rate(value, None))
+
+    def piece(self, piece: Piece) -> str:
+        """Return a coefficient times a term."""
+        if piece.category is not None:
+            rate = self._chosen(piece.category, piece.rates)
+        else:
+            rate = self._number(piece.rates[0])
+        if piece.term is None:
+            return rate
+        term = self.term(piece.term)
+        return term if rate == self.plain(1.0) else f"{rate} * {term}"
+
+    def term(self, term: Term) -> str:
+        """Return a term."""
+        parts: tuple[Any, ...] = term.parts
+        match term.op:
+            case "column":
+                return self._checked(parts[0], term)
+            case "number":
+                return self.plain(parts[0])
+            case "level":
+                return self._level(term, *parts)
+            case "within":
+                return self._within(term, *parts)
+            case "=":
+                return self._equal(*map(self.term, parts))
+            case "/":
+                return self._divided(*map(self.term, parts))
+            case "*" | "+" | "-" as sign:
+                return f"({f' {sign} '.join(map(self.term, parts))})"
+            case "^":
+                return self._power(self.term(parts[0]), parts[1])
+            case "min" | "max" as op:
+                return self._extreme(op, [self.term(part) for part in parts])
+            case "log" | "sqrt" | "abs" as function:
+                return self._called(function, self.term(parts[0]))
+            case "month" | "weekday" as function:
+                return self._of_date(function, parts[0], term)
+            case "lag":
+                return self._lag(term, *parts)
+        # A running sum of floats is off by more than a row may be, and massart's own is one of whole numbers.
+        raise ExportError(f"{self.name} cannot say {term}, which looks at other rows")
+
+    def _lag(self, term: Term, name: str, by: str | None, order: str | None) -> str:
+        """Return a column in the row before."""
+        raise ExportError(f"{self.name} cannot say {term}, which looks at other rows")
+
+    def _checked(self, name: str, term: Term) -> str:
+        if isinstance(self.rule.inputs.get(name), Category):
+            raise ExportError(f"{self.name} cannot say {term}: the column holds text")
+        return self._column(name)
+
+    def _level(self, term: Term, name: str, value: str) -> str:
+        entry = self.rule.inputs[name]
+        if isinstance(entry, Category):
+            return self._chosen(name, [Rate(1.0, None, value)])
+        try:
+            wanted = day_of(value) if isinstance(entry, Date) and is_day(value) else float(value)
+        except ValueError:
+            raise ExportError(f"{self.name} cannot say {term}: the column holds numbers") from None
+        return self._equal(self._column(name), self.plain(wanted))
+
+    def _within(self, term: Term, name: str, low: float | str | None, high: float | str | None, closed: str) -> str:
+        value = self._checked(name, term)
+        signs = (">=", "<") if closed == "left" else (">", "<=")
+        limits = [
+            f"{value} {sign} {self.plain(day_of(end) if isinstance(end, str) else end)}"
+            for sign, end in zip(signs, (low, high), strict=True)
+            if end is not None
+        ]
+        return self._when(limits[0] if len(limits) == 1 else self._both(*limits))
+
+    def _of_date(self, function: str, inside: Term, term: Term) -> str:
+        name = str(inside.parts[0]) if inside.op == "column" else ""
+        if not isinstance(self.rule.inputs.get(name), Date):
+            raise ExportError(f"{self.name} cannot say {term}: months and weekdays are those of a column of dates")
+        return self._calendar(function, name)

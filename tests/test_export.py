@@ -1,0 +1,335 @@
+"""Exported rules find the rows that massart finds, whatever runs them, and no name is taken for a command."""
+
+import json
+import math
+import sqlite3
+import subprocess
+import sys
+from datetime import date
+from functools import cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are read with it")
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from export import ORDERED, TOOLS, lacks
+from export_cases import CASES, Case, case
+from massart.agreement import Agreement, Level
+from massart.audit import SavedModel, apply_model
+from massart.cli.app import run
+from massart.export import TARGETS, ExportError, dbt_properties, export
+from massart.export.excel import letters
+from massart.link import IDENTITY, Link
+from massart.rules import terms as t
+from massart.rules.columns import Columns, Levels
+from massart.rules.formula import Formula, Summand
+from massart.table import Category, Date, Encoding, Number, table_of
+
+FEW = ("rates-and-fees", "tiers", "percentage", "clipped", "thousands", "calendar", "due-date", "flags", "hostile")
+FAST = ("DuckDB", "SQLite", "Python", "pandera")
+
+
+@cache
+def planted(name: str) -> Case:
+    return case(name, 7, 400)
+
+
+def module_of(text: str) -> dict[str, object]:
+    space: dict[str, object] = {}
+    exec(compile(text, "exported", "exec"), space)
+    return space
+
+
+def model_of(terms, coefs, inputs, *, target="y", link=IDENTITY, agreement=None, intercept=None) -> SavedModel:
+    summands = tuple(Summand(term, coef, None, 0.0, True) for term, coef in zip(terms, coefs, strict=True))
+    constant = None if intercept is None else Summand(None, intercept, None, 0.0, True)
+    formula = Formula(target, summands, constant, link, noisy=False)
+    encoding = Encoding(Number(target), tuple(Number(one) if isinstance(one, str) else one for one in inputs))
+    return SavedModel(encoding, formula, agreement or Agreement(Level.GIVEN, 0.5), "CONFIRMED", "")
+
+
+def judged(model: SavedModel, columns) -> tuple[set[int], dict[str, set[int]]]:
+    """Return the rows that massart calls wrong, and those that SQLite and Python do."""
+    table = pa.table({"row number": np.arange(len(next(iter(columns.values())))), **columns})
+    found = apply_model(model, table_of(table)).columns["wrong"]
+    one = Case("one", model, table, frozenset(), 0)
+    tools = {name: set(TOOLS[name][0]([one])["one"]) for name in ("SQLite", "Python")}
+    return set(np.flatnonzero(np.ma.filled(found, False)).tolist()), tools
+
+
+@pytest.mark.parametrize("tool", FAST)
+@pytest.mark.parametrize("name", FEW)
+def test_the_same_rows_are_wrong(tool, name):
+    if missing := lacks(tool):
+        pytest.skip(f"{missing} is not installed")
+    one = planted(name)
+    assert len(one.wrong) > 20
+    assert TOOLS[tool][0]([one])[name] == one.wrong
+
+
+@pytest.mark.parametrize("tool", sorted(ORDERED.keys() & FAST))
+def test_the_row_before_is_that_of_the_order(tool):
+    if missing := lacks(tool):
+        pytest.skip(f"{missing} is not installed")
+    for one in map(planted, ORDERED[tool]):
+        assert len(one.wrong) > 20
+        assert TOOLS[tool][0]([one])[one.name] == one.wrong
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in FAST])
+def test_the_same_rows_are_wrong_in_tools_that_start_slowly(tool):
+    if missing := lacks(tool):
+        pytest.skip(f"{missing} is not installed")
+    chosen = [planted(name) for name in (*FEW, *ORDERED[tool])]
+    assert TOOLS[tool][0](chosen) == {one.name: one.wrong for one in chosen}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in FEW])
+def test_the_same_rows_are_wrong_by_every_rule(name):
+    one = planted(name)
+    assert one.wrong
+    for tool in FAST:
+        if not lacks(tool):
+            assert TOOLS[tool][0]([one])[name] == one.wrong, tool
+
+
+LEAVES = st.sampled_from(
+    (
+        t.column("a"),
+        t.column("b"),
+        t.number(-2.5),
+        t.number(3.0),
+        t.level("kind", "x'y"),
+        t.level("a", "2"),
+        t.within("a", -1.0, None, "left"),
+        t.within("b", -1.0, 2.0, "right"),
+    )
+)
+
+
+def _larger(inner):
+    pairs = st.sampled_from(("*", "+", "-", "/", "min", "max", "="))
+    return (
+        st.builds(lambda op, one, two: t.Term(op, (one, two)), pairs, inner, inner)
+        | st.builds(lambda op, one: t.Term(op, (one,)), st.sampled_from(("abs", "sqrt", "log")), inner)
+        | st.builds(t.power, inner, st.sampled_from((2.0, 3.0, -1.0, 0.5, -2.0)))
+    )
+
+
+def _has_value(term: t.Term, columns: Columns):
+    """Return the rows in which a term and all its parts are finite."""
+    parts = [part for part in term.parts if isinstance(part, t.Term)]
+    return np.logical_and.reduce([np.isfinite(term.evaluate(columns)), *(_has_value(part, columns) for part in parts)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.recursive(LEAVES, _larger, max_leaves=6), st.integers(0, 2**32 - 1))
+def test_terms_have_the_values_that_massart_gives_them(term, seed):
+    rng = np.random.default_rng(seed)
+    n = 12
+    a, b, codes = rng.integers(-3, 4, n).astype(float), rng.normal(0, 2, n), rng.integers(0, 2, n)
+    seen = Columns({"a": a, "b": b}, {"kind": Levels(codes.astype(np.int32), ("other", "x'y"))})
+    values = 1.5 * term.evaluate(seen) + 0.25
+    known = _has_value(term, seen) & (np.abs(values) < 1e100)
+    wanted = [
+        pytest.approx(value, rel=1e-11, abs=1e-11) if has else None for value, has in zip(values, known, strict=True)
+    ]
+    model = model_of([term], [1.5], ["a", "b", Category("kind", ("x'y",), "other")], intercept=0.25)
+    kinds = np.array(["other", "x'y"])[codes]
+    table = pa.table({"row": np.arange(n), "a": a, "b": b, "kind": kinds, "y": np.full(n, -1e120)})
+    expected = module_of(export(model, "python"))["expected"]
+    found = map(expected, table.to_pylist())
+    assert [one if one is not None and abs(one) < 1e100 else None for one in found] == wanted
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE data (row INTEGER, a REAL, b REAL, kind TEXT, y REAL)")
+        rows = [tuple(row.values()) for row in table.to_pylist()]
+        database.executemany("INSERT INTO data VALUES (?, ?, ?, ?, ?)", rows)
+        listed = dict(database.execute(f"SELECT row, massart_expected FROM ({export(model, 'sql')})").fetchall())
+    assert [one if one is not None and abs(one) < 1e100 else None for one in map(listed.get, range(n))] == wanted
+
+
+@pytest.mark.parametrize("link", [Link(), Link(-3.0, 4.0), Link(-math.inf, 2.0), Link(0, 5, 0.25), Link(-1, 6, 2.0)])
+@pytest.mark.parametrize(
+    "agreement",
+    [
+        Agreement(Level.EXACT, relative=2e-15),
+        Agreement(Level.LABEL, 0.5, relative=2e-15, unit=1.0),
+        Agreement(Level.INPUTS, 0.05, (0.5, 0.05, 0.0), 2e-15, 0.1),
+        Agreement(Level.GIVEN, 0.3, relative=2e-15),
+        Agreement(Level.NOISE, 0.7, relative=2e-15),
+    ],
+)
+def test_limits_and_levels_of_agreement_are_the_same(link, agreement):
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-9, 9, 400).astype(float), np.round(rng.normal(0, 3, 400), 1)
+    model = model_of(
+        [t.column("a"), t.column("b")], [1.0, -0.5], ["a", "b"], link=link, agreement=agreement, intercept=1.5
+    )
+    y = np.round(link(a - 0.5 * b + 1.5) + rng.choice([0, 0, 0.05, 0.3, 0.55, 1.0, 1.6, 3.0], 400), 2)
+    ours, theirs = judged(model, {"a": a, "b": b, "y": y})
+    assert 20 < len(ours) < 380
+    assert theirs == dict.fromkeys(theirs, ours)
+
+
+def test_days_of_dates_are_counted_alike_for_centuries():
+    days = np.concatenate([np.arange(-60, 400), np.arange(-600_000, 2_900_000, 7_919)])
+    dates = days.astype("datetime64[D]")
+    inputs = [Date("day")]
+    terms = [t.column("day"), t.Term("month", (t.column("day"),)), t.Term("weekday", (t.column("day"),))]
+    model = model_of(terms, [1.0, 1e-3, 1e-5], inputs, agreement=Agreement(Level.GIVEN, 1e-7))
+    months = dates.astype("datetime64[M]").astype(int) % 12 + 1
+    weekdays = np.array([date.fromordinal(int(day) + 719_163).isoweekday() for day in days])
+    y = days + 1e-3 * months + 1e-5 * weekdays
+    y[::50] += 1e-5
+    ours, theirs = judged(model, {"day": dates, "y": y})
+    assert ours == set(range(0, len(days), 50))
+    assert theirs == dict.fromkeys(theirs, ours)
+
+
+def test_rows_with_gaps_are_not_judged_and_columns_without_weight_cost_none():
+    model = model_of([t.column("a"), t.column("b")], [1.0, 0.0], ["a", "b"])
+    cells = [(1.0, 1.0), (1.0, 9.0), (None, 9.0), (math.nan, 9.0), (math.inf, 9.0), ("", 9.0), (1.0, None), (1.0, "")]
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE data (row, a, y, b)")
+        database.executemany("INSERT INTO data VALUES (?, ?, ?, NULL)", [(k, *cell) for k, cell in enumerate(cells)])
+        assert [row[0] for row in database.execute(export(model, "sql"))] == [1]
+    wrong = module_of(export(model, "python"))["wrong"]
+    found = [wrong({"a": a, "y": y}) for a, y in cells]
+    assert found == [False, True, None, None, None, None, None, None]
+    duckdb = pytest.importorskip("duckdb")
+    numbers = pa.table({"row": range(6), "a": [cell[0] or 0.0 for cell in cells[:5]] + [None], "y": [1.0, *[9.0] * 5]})
+    with duckdb.connect() as database:
+        database.register("data", numbers.set_column(1, "a", pa.array([1.0, 1.0, None, math.nan, math.inf, None])))
+        assert [row[0] for row in database.execute(export(model, "sql")).fetchall()] == [1]
+
+
+def test_a_column_that_is_not_there_is_an_error():
+    model = model_of([t.column("a")], [1.0], ["a"])
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE data (y)")
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            database.execute(export(model, "sql"))
+    with pytest.raises(KeyError):
+        module_of(export(model, "python"))["wrong"]({"y": 1.0})
+
+
+def test_the_python_module_needs_no_packages(tmp_path):
+    one = planted("calendar")
+    (tmp_path / "rule.py").write_text(export(one.model, "python"), encoding="utf-8")
+    (tmp_path / "rows.json").write_text(json.dumps(one.table.to_pylist(), default=str))
+    program = "import json, rule; print([r['row number'] for r in json.load(open('rows.json')) if rule.wrong(r)])"
+    told = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert set(json.loads(told.stdout)) == one.wrong
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1),
+        min_size=3,
+        max_size=3,
+        unique_by=str.lower,
+    )
+)
+def test_no_name_is_taken_for_a_command(names):
+    a, kind, y = (f" {name}" for name in names)
+    level = names[0].strip() or "level"
+    term = t.product(t.column(a), t.level(kind, level))
+    model = model_of([term], [2.0], [a, Category(kind, (level,), "base" + level)], target=y)
+    cells = [(1.0, level, 2.0), (1.0, level, 9.0), (4.0, level, 2.0), (1.0, "base" + level, 0.0), (1.0, "else", 7.0)]
+    wrong = module_of(export(model, "python"))["wrong"]
+    assert [wrong(dict(zip((a, kind, y), cell, strict=True))) for cell in cells] == [False, True, True, False, None]
+    for text in (export(model, "pandera"), export(model, "great-expectations")):
+        compile(text, "exported", "exec")
+    with sqlite3.connect(":memory:") as database:
+        quoted = [name.replace('"', '""') for name in (a, kind, y)]
+        database.execute('CREATE TABLE data ("{}", "{}", "{}")'.format(*quoted))
+        database.executemany("INSERT INTO data VALUES (?, ?, ?)", cells)
+        assert [row[:3] for row in database.execute(export(model, "sql"))] == [cells[1], cells[2]]
+
+
+def test_no_name_is_taken_for_the_encoding_of_a_file(tmp_path):
+    names = ["# coding: rot13", "vim: set fileencoding=utf-16 :"]
+    model = model_of([t.column(names[0])], [1.0], [names[0]], target=names[1])
+    (tmp_path / "rule.py").write_text(export(model, "python"), encoding="utf-8")
+    program = f"import rule; print(rule.wrong({dict.fromkeys(names, 1.0)!r}))"
+    told = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
+
+
+def test_what_dbt_runs_is_what_sql_runs():
+    jinja2 = pytest.importorskip("jinja2")
+    model = planted("hostile").model
+    made = jinja2.Environment(keep_trailing_newline=True)
+    rendered = made.from_string(export(model, "dbt", "a.b")).render(
+        ref=lambda *names: ".".join(f'"{n}"' for n in names)
+    )
+    assert rendered == export(model, "sql", "a.b")
+    properties = json.loads(dbt_properties(model, "test").splitlines()[-1].partition(": ")[2])
+    assert made.from_string(properties).render() == export(model, "sql").splitlines()[2].removeprefix("-- ")
+
+
+def test_what_great_expectations_runs_is_what_sql_runs():
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    model = planted("hostile").model
+    text = export(model, "great-expectations")
+    query = module_of(text[text.index("QUERY") : text.index("suite")])["QUERY"]
+    run = str(sqlalchemy.text(query.format(batch='"data"')).compile())
+    assert run == "".join(export(model, "sql").splitlines(keepends=True)[3:]).rstrip("\n")
+
+
+def test_what_a_target_cannot_say_is_said_in_one_line(tmp_path, capsys):
+    path = tmp_path / "rule.json"
+    sayable = {("lag", None): "excel", ("lag", "b"): None, ("cumsum", None): None, ("cumsum", "b"): None}
+    for (op, by), able in sayable.items():
+        model_of([t.Term(op, ("a", by, None))], [1.0], ["a", "b"]).save(path)
+        for target in TARGETS:
+            assert run(["export", str(path), "--to", target]) == (0 if target == able else 2)
+            assert target == able or f"cannot say {op}(a" in capsys.readouterr().err
+    levels = tuple(f"level {k} of a long list of levels" for k in range(200))
+    rates = model_of([t.level("kind", level) for level in levels], range(1, 201), [Category("kind", levels, None)])
+    with pytest.raises(ExportError, match="excel cannot say the rule: a formula would have"):
+        export(rates, "excel")
+    assert export(rates, "sql")
+    many = [f"x{k}" for k in range(600)]
+    with pytest.raises(ExportError, match="sql cannot say a sum of 600 terms"):
+        export(model_of([t.column(name) for name in many], [1.0] * 600, many), "sql")
+    odd = model_of([t.Term("month", (t.column("a"),))], [1.0], ["a"])
+    with pytest.raises(ExportError, match=r"sql cannot say month\(a\)"):
+        export(odd, "sql")
+    with pytest.raises(ExportError, match="the header has no column 'y'"):
+        export(model_of([t.column("a")], [1.0], ["a"]), "excel", header=["a", "b"])
+    model_of([t.column("a")], [1.0], ["a"]).save(path)
+    assert run(["export", str(path), "--to", "cobol"]) == 2
+    assert "to must be one of sql, python" in capsys.readouterr().err
+    assert run(["export", str(path), "--to", "sql", "--output", str(path)]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+
+
+def test_the_command_names_the_table_and_the_cells(tmp_path, capsys):
+    path = tmp_path / "bills.json"
+    model_of([t.column("a")], [1.0], ["a"]).save(path)
+    assert run(["export", str(path), "--to", "sql"]) == 0
+    assert 'FROM "bills"' in capsys.readouterr().out
+    test = tmp_path / "assert_bills.sql"
+    assert run(["export", str(path), "--to", "dbt", "--table", "shop.bills", "--output", str(test)]) == 0
+    assert 'FROM {{ ref("shop", "bills") }}' in test.read_text()
+    assert 'name: "assert_bills"' in test.with_suffix(".yml").read_text()
+    (tmp_path / "sheet.csv").write_text("id,y,a\n1,2,3\n")
+    assert run(["export", str(path), "--to", "excel", "--table", str(tmp_path / "sheet.csv")]) == 0
+    assert "D2 (expected):\n=IF(AND(ISNUMBER($C2))" in capsys.readouterr().out
+
+
+def test_columns_have_the_letters_of_a_sheet():
+    assert [letters(k) for k in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]

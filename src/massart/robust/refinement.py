@@ -172,14 +172,17 @@ def deleted_factors(rows: Placed, weights: FloatArray, ridge: float) -> FloatArr
     return np.asarray(1.0 / np.maximum(1.0 - leverage, _LEAST_FREE))
 
 
-def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
-    r"""Return the lambda that predicts deleted rows best; 0 where, with few columns, that is not clearly better.
+def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArray | None = None) -> float:
+    r"""Return the largest lambda that predicts deleted rows as well as the best one, to one standard error.
+
+    With few columns there is none, unless it predicts clearly better. Rows are weighted as the M-step from `estimate`
+    does it, or by `trust`.
 
     For the weighted fit the deleted residual is :math:`r_i/(1 - h_i)`, for every lambda from one eigendecomposition.
     Its loss at the scale of `estimate` is bounded, so wrong rows have no say. The standard error is that of the mean
     difference of losses, row by row, which is small where the data are clear.
     """
-    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, c)
+    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, c) if trust is None else trust
     q = rows.shares * w
     sizes, axes = np.linalg.eigh((rows.Z * q[:, None]).T @ rows.Z)
     P = rows.Z @ axes
@@ -198,7 +201,8 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
     mean = excess @ rows.shares
     error = np.sqrt((excess - mean[:, None]) ** 2 @ rows.shares**2)
     clearly = len(sizes) >= _MANY_COLUMNS or mean[0] > _CLEARLY * error[0]
-    return float(_RIDGES[int(np.argmin(mean))] * middle) if clearly else 0.0
+    best = int(np.flatnonzero(mean <= error)[-1])
+    return float(_RIDGES[best] * middle) if best and clearly else 0.0
 
 
 def solve(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:

@@ -56,7 +56,8 @@ _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
 _FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 6, 50, 5  # how many are looked at, and followed
 _MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
-_MODE_WORK = 1.5e10  # multiplications for each of these
+_MODE_SHRINKAGES = 3  # times that lambda is chosen again
+_MODE_WORK = 1e10  # multiplications for each of these
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
 
@@ -273,9 +274,9 @@ class _Problem:
             rows = replace(rows, ridge=choose_ridge(rows, blank, self.c) if blank.scale > 0.0 else 0.0)
         if rows.ridge > 0.0:
             candidates, freedom = find_starts(position, rows, own, half, rng, self.callback), 1.0
-        modes, apart = self._modes(position, rows, candidates, rng)
-        if apart:
-            return self._separated(position, rows, modes)
+        modes, ridge = self._modes(position, rows, candidates, rng)
+        if ridge is not None:
+            return self._separated(position, replace(rows, ridge=ridge), modes)
         start = self._start(rows, candidates, modes, breakdown, freedom)
         if start.scale > 0.0:
             start = replace(start, coef=reach_all_directions(rows, start.coef, self.c * start.scale))
@@ -298,8 +299,8 @@ class _Problem:
 
     def _modes(
         self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator
-    ) -> tuple[Modes, bool]:
-        """Return the two modes of the rows, and whether there are two."""
+    ) -> tuple[Modes, float | None]:
+        """Return the two modes of the rows, and the ridge of their fit; None for this if there is only one."""
         n, r = len(self.y), position.rank
         few, X = rows, self.X
         if n > max(SCREENED_ROWS, 20 * r):
@@ -313,13 +314,19 @@ class _Problem:
         steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
         found = [steps(few, *plane, max_iter=_SCREENING_STEPS, tol=_ROUGH) for plane in planes]
         found = sorted(found, key=_rank)[: int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))]
-        best = min((steps(few, m.coef, m.scale, max_iter=_MODE_STEPS, tol=_ROUGH) for m in found), key=_rank)
+        most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
+        best = min((steps(few, m.coef, m.scale, max_iter=most, tol=_ROUGH) for m in found), key=_rank)
         if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
-            return best, False
-        limit = int(min(max(_MODE_WORK / (n * r * r), _MODE_STEPS), MOST_STEPS))
+            return best, None
+        for _ in range(_MODE_SHRINKAGES if rows.ridge else 0):
+            estimate = Estimate(best.coef, best.scale)
+            steps.keywords["ridge"] = choose_ridge(few, estimate, self.c, best.trust)
+            best = steps(few, best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
+        steps.keywords["width"] = float(np.ptp(rows.residuals(best.coef[None])))
+        limit = int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), MOST_STEPS))
         final = steps(rows, best.coef, best.scale, max_iter=limit, tol=self.tol, callback=self.callback)
         # With few rows for each column, more steps may end at a few rows that the columns can imitate.
-        return final if final.stands or few is not rows else best, True
+        return final if final.stands or few is not rows else best, steps.keywords["ridge"]
 
     def _separated(self, position: Position, rows: Positioned, modes: Modes) -> _Answer:
         """Answer with the mode of right rows."""

@@ -71,7 +71,7 @@ class NoisyFit:
 
 
 def find_noisy(
-    sample: Sample, exact: FloatArray, agreement: Agreement, link: Link, options: Options, *, forced: bool
+    sample: Sample, exact: FloatArray | None, agreement: Agreement, link: Link, options: Options, *, forced: bool
 ) -> NoisyFit | None:
     """Return the formula that the rows follow up to noise; None where they follow none, or one exactly.
 
@@ -79,8 +79,8 @@ def find_noisy(
     ----------
     sample : Sample
         With one label column.
-    exact, agreement : (d,) array and Agreement
-        The best formula of the exact search.
+    exact, agreement : (d,) array or None, and Agreement
+        The best formula of the exact search, if there was one: a link that clips needs it.
     link : Link
     options : Options
     forced : bool
@@ -90,8 +90,10 @@ def find_noisy(
     if found is None:
         return None
     fit, part = found
-    if not (forced or _barely_noisy(part, fit) or _looks_noisy(part, exact, fit, agreement, options)):
-        return None
+    if not forced and not _barely_noisy(part, fit):
+        assert exact is not None, "without a search labels are known to be noisy"
+        if not _looks_noisy(part, exact, fit, agreement, options):
+            return None
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
     span = span_of(part.X[fit.inliers & part.X.any(axis=1)])
     return NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
@@ -123,7 +125,9 @@ def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link:
     return NoisyFit(fit, errors, covariance, scale, MOST_UNITS * unit, span_of(X))
 
 
-def _fit_part(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, Sample] | None:
+def _fit_part(
+    sample: Sample, start: FloatArray | None, link: Link, options: Options
+) -> tuple[RobustFit, Sample] | None:
     """Fit the rows far from the limits; return the fit and these rows with their products for labels. None if exact."""
     found = _robust_fit(sample, start, link, options)
     if found is None or found[0].scale == 0:
@@ -157,7 +161,9 @@ def _judge_inliers(part: Sample, candidates: tuple[FloatArray, ...], options: Op
     ).inliers
 
 
-def _robust_fit(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, BoolArray] | None:
+def _robust_fit(
+    sample: Sample, start: FloatArray | None, link: Link, options: Options
+) -> tuple[RobustFit, BoolArray] | None:
     """Fit w to the rows that it leaves far from the limits: return the fit of :math:`f^{-1}(y)`, and these rows.
 
     None if hardly any label is decisive.
@@ -166,8 +172,10 @@ def _robust_fit(sample: Sample, start: FloatArray, link: Link, options: Options)
     everything = np.ones(len(y), dtype=bool)
     labels = link.inverse(y)
     if link.invertible:
-        fit = robust_regression(X, labels, sample_weight=weights, starts=(start,), rng=rng, callback=callback)
+        starts = () if start is None else (start,)
+        fit = robust_regression(X, labels, sample_weight=weights, starts=starts, rng=rng, callback=callback)
         return fit, everything
+    assert start is not None, "a link that clips needs a start"
     counts = np.ones(len(y)) if weights is None else weights
     decisive = link.decisive(y) & X.any(axis=1) & (counts > 0)
     if decisive.sum() <= _FEWEST * X.shape[1]:

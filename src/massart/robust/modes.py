@@ -10,7 +10,8 @@ of right rows, of a mode of wrong ones, and of rows anywhere. Its likelihood is 
 Laird and Rubin 1977): the *trust* in a row is the probability that it is right, and weights it in the next
 least-squares fit. What wrong rows do is explained, not bounded, so that a start is judged by all rows: a plane through
 a tight cluster of 40 % of the rows leaves the others unexplained. Nothing holds the fit to its start but the
-likelihood, and :math:`\sigma` is that of right rows alone, whatever their share.
+likelihood, and :math:`\sigma` is that of right rows alone, whatever their share. With few rows for each column
+residuals are studentized; planes are compared by the likelihood of deleted rows.
 
 Where a single normal distribution explains the residuals nearly as well, or the other mode is no more than a heavy
 tail, there is nothing to separate, and the M-estimate is the better answer: :meth:`Modes.is_apart` tells.
@@ -23,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from massart.progress import Callback, Progress, silent
-from massart.robust.refinement import Placed, deleted_factors, solve
+from massart.robust.refinement import Placed, leverages, solve
 from massart.rows import FloatArray
 
 EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
@@ -38,6 +39,7 @@ _LOG_NORMAL = 0.5 * np.log(2 * np.pi)
 _LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is no mode
 _LEAST_SHARE = 1e-12
 _LEAST_SCALE = 1e-20  # of the range of residuals
+_FEW_ROWS = 20  # a column, with which residuals are clearly smaller than errors
 _LEAST_FREE = 0.2  # degrees of freedom a row, whatever the number of columns
 _NOTHING, _TRUSTED = 1e-9, 0.01  # trust that counts as none; and that of rows whose fits should come to rest
 _FAR = 2.5  # scales of the start beyond which a row belongs to the other mode at first
@@ -155,8 +157,9 @@ def separate(
     centre = float(far @ residuals) / off if off else 0.0
     spread = max(float(np.sqrt(far @ (residuals - centre) ** 2 / off)) if off else 3 * scale, scale)
     found = Modes(coef, scale, pi / pi.sum(), centre, spread, shares, -np.inf, width)
+    errors, few = residuals, n < _FEW_ROWS * len(coef)
     for step in range(1, max_iter + 1):
-        chances = _chances(found.log_parts(residuals))[0]
+        chances = _chances(found.log_parts(errors))[0]
         trust = np.where(chances[0] > _NOTHING, chances[0], 0.0)
         if np.count_nonzero(shares * trust) <= len(coef):
             break
@@ -164,22 +167,27 @@ def separate(
         now = rows.residuals(following[None])[0]
         change = float(np.abs(now - residuals)[trust > _TRUSTED].max(initial=0.0))
         coef, residuals = following, now
-        scale = max(float(np.sqrt(shares * trust @ residuals**2 / (shares @ trust))), least)
+        errors = residuals
+        if few:  # the plane is drawn near to a row that it is fitted to
+            errors = residuals / np.sqrt(1.0 - leverages(rows, trust, ridge))
+        scale = max(float(np.sqrt(shares * trust @ errors**2 / (shares @ trust))), least)
         second = shares * chances[1]
         mass = max(float(second.sum()), _LEAST_SHARE)
-        centre = float(second @ residuals) / mass
-        spread = max(float(np.sqrt(second @ (residuals - centre) ** 2 / mass)), _LEAST_SPREAD * scale)
+        centre = float(second @ errors) / mass
+        spread = max(float(np.sqrt(second @ (errors - centre) ** 2 / mass)), _LEAST_SPREAD * scale)
         rest = change <= tol * scale and abs(scale / found.scale - 1.0) <= tol
         callback(Progress("robust regression", step, change / scale, tol))
         found = replace(found, coef=coef, scale=scale, shares=chances @ shares, centre=centre, spread=spread)
         found = replace(found, n_iter=step, converged=rest)
         if rest:
             break
-    trust = found.trust_of(residuals)
-    mass = max(float(shares @ trust), np.finfo(float).tiny)
-    free = max(mass - (len(coef) / n if not ridge else 0.0), _LEAST_FREE * mass)
-    found = replace(found, scale=found.scale * float(np.sqrt(mass / free)))
-    deleted = residuals * deleted_factors(rows, trust, ridge)
+    trust = found.trust_of(errors)
+    own = leverages(rows, trust, ridge)
+    if not few:
+        mass = max(float(shares @ trust), np.finfo(float).tiny)
+        free = max(mass - float(own.sum()) / n, _LEAST_FREE * mass)
+        found = replace(found, scale=found.scale * float(np.sqrt(mass / free)))
+    deleted = residuals / (1.0 - own)
     likelihood = n * float(shares @ _chances(found.log_parts(deleted))[1])
     return replace(found, trust=trust, likelihood=likelihood)
 
@@ -188,9 +196,10 @@ def single_likelihood(rows: Placed, coef: FloatArray, ridge: float) -> float:
     """Return the log-likelihood of one normal distribution about a plane that least squares gives, of deleted rows."""
     n = np.count_nonzero(rows.shares)
     residuals = rows.residuals(coef[None])[0]
-    free = max(1.0 - (len(coef) / n if not ridge else 0.0), _LEAST_FREE)
-    square = max(float(rows.shares @ residuals**2) / free, np.finfo(float).tiny)
-    deleted = residuals * deleted_factors(rows, np.ones(len(residuals)), ridge)
+    own = leverages(rows, np.ones(len(residuals)), ridge)
+    square = float(rows.shares @ residuals**2) / max(1.0 - float(own.sum()) / n, _LEAST_FREE)
+    square = max(square, np.finfo(float).tiny)
+    deleted = residuals / (1.0 - own)
     return float(-n * (0.5 * np.log(square) + 0.5 * (rows.shares @ deleted**2) / square + _LOG_NORMAL))
 
 

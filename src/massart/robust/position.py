@@ -73,7 +73,7 @@ def place(X: FloatArray, callback: Callback) -> Position:
             back = back / np.median(np.linalg.norm(Z, axis=1)[Z.any(axis=1)])
             Z = np.asarray(X @ back)
             return Position(Z, back, _inverse_lengths(Z), spreads, wide=False)
-    units = np.where(np.ptp(X, axis=0) > 0, spreads, np.abs(X).max(axis=0, initial=0.0) / _CONSTANT)
+    units = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), np.abs(X).max(axis=0, initial=0.0) / _CONSTANT)
     units[units == 0] = 1.0
     U, sizes, axes = np.linalg.svd(X / units, full_matrices=False)
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())

@@ -164,12 +164,12 @@ def deflation(rows: Placed, weights: FloatArray, ridge: float, c: float) -> Floa
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
 
 
-def deleted_factors(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
-    """Return by how much the residual of each row of a weighted fit grows when the row is left out: 1 / (1 - h)."""
+def leverages(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
+    """Return h: the part that each row of a weighted fit has in its own fit, below 1."""
     q = rows.shares * weights
     gram, _ = rows.normal_equations(q)
-    leverage = q * rows.quadratic(regular_inverse(gram, ridge * float(q.sum())))
-    return np.asarray(1.0 / np.maximum(1.0 - leverage, _LEAST_FREE))
+    part = q * rows.quadratic(regular_inverse(gram, ridge * float(q.sum())))
+    return np.asarray(np.minimum(part, 1.0 - _LEAST_FREE))
 
 
 def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArray | None = None) -> float:

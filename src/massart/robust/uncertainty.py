@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.robust.refinement import SINGULAR, Placed, deleted_factors, regular_inverse
+from massart.robust.refinement import SINGULAR, Placed, leverages, regular_inverse
 from massart.rows import FloatArray
 
 _LEAST_STEEPNESS = 0.1  # slope a row of full trust
@@ -58,8 +58,8 @@ def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, F
     if not np.linalg.eigvalsh(root.T @ bread @ root)[0] > _LEAST_PART * middle:
         bread = middle * gram
     inverse = regular_inverse(bread, ridge)
-    factors = deleted_factors(rows, pull.trust, ridge / float(q.sum()))
-    meat, _ = rows.normal_equations((q * pull.residuals * factors) ** 2)
+    freedom = 1.0 - leverages(rows, pull.trust, ridge / float(q.sum()))
+    meat, _ = rows.normal_equations((q * pull.residuals / freedom) ** 2)
     return inverse @ meat @ inverse, root @ root.T @ gram
 
 

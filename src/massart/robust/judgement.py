@@ -39,8 +39,9 @@ from massart.rows import FloatArray, check_labels, check_matrix, check_weights, 
 JUDGED_ROWS = 2000
 """Robust fits see a sample of this many rows (20 for each column, if that is more)."""
 
-LEVEL = 0.005
-"""The probability with which labels that the columns say nothing of are called noisy; a half for each test."""
+LEVEL, OF_RELATION = 0.0075, 0.85
+"""The probability with which labels that the columns say nothing of are called noisy, and the part of it for the
+statistics that need no robust fit."""
 
 _PERMUTATIONS = 999
 _FAR_OUT = 3.0  # median deviations of a column, in the mean of squares, beyond which a row is far out in X
@@ -136,10 +137,10 @@ def judge_inliers(
     beyond = n_agree - rank > max(2 * (rows.accidents(rank) - rank), _PLURALITY * count)
     if count > rank and ((share > 0.5 and n_agree > rank) or beyond):
         return Judgement(Inliers.EXACT, count, n_agree, 0.0)
-    p_value = min(1.0, 2 * sample.relation(rng))
+    p_value = min(1.0, sample.relation(rng) / OF_RELATION)
     if p_value > LEVEL:
         trials = [sample.trial(held_out, rng, callback) for held_out in sample.parts(rank, rng)]
-        p_value = min([p_value, *(2 * len(trials) * trial for trial in trials)])
+        p_value = min([p_value, *(len(trials) * trial / (1 - OF_RELATION) for trial in trials)])
     inliers = Inliers.NOISY if p_value <= LEVEL else Inliers.NO_RULE
     return Judgement(inliers, count, n_agree, p_value)
 

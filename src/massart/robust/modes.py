@@ -32,8 +32,9 @@ EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
 that r columns fit best looks like a mode of its own. Clean tables of 20 to 1,000 rows gain so much in about one of a
 hundred."""
 
-APART = 3.0
-"""Scales of the right rows at which others are apart, and no heavy tail."""
+APART, VALLEY = 6.0, 1.5
+"""Scales of the right rows beyond which others are apart, and no heavy tail; or so many times the sum of both scales
+between the middles of the modes, where there is a valley between them."""
 
 _LOG_NORMAL = 0.5 * np.log(2 * np.pi)
 _LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is no mode
@@ -109,9 +110,11 @@ class Modes:
 
     def is_apart(self, single: float) -> bool:
         """Tell whether there are two modes, given the log-likelihood of one normal distribution."""
-        reach = np.hypot(self.centre, self.spread) / self.scale
-        apart = float(self.shares[2]) + (float(self.shares[1]) if reach >= APART else 0.0)
+        far = np.hypot(self.centre, self.spread) >= APART * self.scale
+        far |= abs(self.centre) >= VALLEY * (self.scale + self.spread)
+        apart = float(self.shares[2]) + (float(self.shares[1]) if far else 0.0)
         n, r = len(self.trust), len(self.coef)
+        apart = apart if 2.0 * apart >= 1.0 - self.shares[0] else 0.0
         evident = 2.0 * (self.likelihood - single) > EVIDENCE + EVIDENCE_OF_COLUMNS * r * r / n
         return bool(self.stands and evident and apart * n >= 1.0)
 

@@ -38,6 +38,7 @@ _S_STEPS = 50
 _S_TOLERANCE = 1e-4  # an S-estimate is only a start
 _MOST_ROUNDS = 30
 _MOST_WIDENED = 1.3  # of the scale of the start, which half of the rows decide: beyond it there is another mode
+_FEW_ROWS, _MOST_NARROWED = 10, 0.8  # rows a column with which it is held within these limits
 _SCALE_TOLERANCE = 1e-6
 _LEAST_TAU = 0.2
 _LEAST_FREE = 0.05  # 1 - h of a row that alone determines a direction
@@ -118,9 +119,12 @@ def m_and_d_steps(
     rows: Placed, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
 ) -> Estimate:
     """Alternate the D-scale and M-steps until both rest; the scale never goes far beyond that of the start."""
+    few = len(rows.y) < _FEW_ROWS * len(start.coef)  # the columns can imitate many rows
+    narrowest, widest = (_MOST_NARROWED, 1.0) if few else (0.0, _MOST_WIDENED)
     estimate = start
     for _ in range(_MOST_ROUNDS):
-        scale = min(d_scale(rows, estimate, c, half), _MOST_WIDENED * start.scale)
+        scale = min(d_scale(rows, estimate, c, half), widest * start.scale)
+        scale = max(scale, narrowest * start.scale) if scale else 0.0
         if scale == 0.0 or (estimate is not start and abs(scale / estimate.scale - 1.0) <= _SCALE_TOLERANCE):
             return replace(estimate, scale=scale)
         estimate = m_steps(rows, replace(estimate, scale=scale), c, max_iter=max_iter, tol=tol, callback=callback)

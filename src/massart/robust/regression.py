@@ -56,6 +56,9 @@ _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
 _FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 6, 50, 5  # how many are looked at, and followed
 _MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
+_S_STARTS = 3  # planes of small M-scale from which S-steps are taken
+_FAR_LIKELIER = 14.0  # twice the difference of log-likelihoods
+_SETTLED = 10  # rows a column, below which the likeliest mode may be an accident
 _MODE_SHRINKAGES = 3  # times that lambda is chosen again
 _MODE_WORK = 1e10  # multiplications for each of these
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
@@ -290,12 +293,26 @@ class _Problem:
     def _start(
         self, rows: Positioned, candidates: FloatArray, modes: Modes, breakdown: float, freedom: float
     ) -> Estimate:
-        """Return where M-steps start: the plane of the likeliest right mode, or where S-steps lead if that is none."""
-        if modes.stands:
-            scale = float(m_scale(rows.residuals(modes.coef[None])[0], rows.shares, breakdown, freedom))
-            return Estimate(modes.coef, min(scale, _MOST_WIDENED * modes.scale), rows.ridge)
-        scales = m_scale(rows.residuals(candidates), rows.shares, breakdown, freedom)
-        return s_steps(rows, candidates[int(np.argmin(scales))], breakdown, freedom)
+        """Return where M-steps start: where S-steps lead, or the plane of the right mode if that is far likelier."""
+        planes = np.vstack([candidates, modes.coef])
+        scales = m_scale(rows.residuals(planes), rows.shares, breakdown, freedom)
+        found = [s_steps(rows, planes[j], breakdown, freedom) for j in np.argsort(scales, kind="stable")[:_S_STARTS]]
+        start = min(found, key=lambda estimate: estimate.scale)
+        if not modes.stands or len(self.y) < _SETTLED * len(modes.coef) or not start.scale:
+            return start
+        other = separate(
+            rows,
+            start.coef,
+            start.scale / _MOST_WIDENED,
+            width=modes.width,
+            least=self.rounding,
+            ridge=rows.ridge,
+            max_iter=_SCREENING_STEPS,
+            tol=_ROUGH,
+        )
+        if 2.0 * (modes.likelihood - other.likelihood) > _FAR_LIKELIER:
+            start = Estimate(modes.coef, float(scales[-1]), rows.ridge)
+        return replace(start, scale=min(start.scale, _MOST_WIDENED * modes.scale))
 
     def _modes(
         self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator

@@ -114,8 +114,8 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     if request.formula is not None or request.terms not in ("auto", "columns"):
         asked, intercept = _asked(design, request)
         check_order(design, asked)
-        matrix = TermMatrix(_with_target(design, target), asked)
-        design, matrix = _with_values(design, matrix)
+        matrix = TermMatrix(with_target(design, target), asked)
+        design, matrix = with_values(design, matrix)
     assert design.y is not None
     assert isinstance(design.X, np.ndarray)
     question = Question(
@@ -181,7 +181,7 @@ def target_in(target: str | None, formula: str | None) -> str:
 def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     """Return the terms that the user wrote, and whether there is a constant."""
     target, terms, intercept = request.target, request.terms, request.intercept
-    columns = _with_target(design, target)
+    columns = with_target(design, target)
     if request.formula is not None:
         _, found, constant = parse_formula(request.formula, columns)
         intercept = intercept and constant
@@ -193,13 +193,13 @@ def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     return found, intercept
 
 
-def _with_target(design: Design, target: str) -> Columns:
+def with_target(design: Design, target: str) -> Columns:
     """Return the columns with the target among them: a lag may look at it."""
     assert design.y is not None
     return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
 
 
-def _with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
+def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
     """Leave out rows before which there is none, if a term looks back."""
     there = matrix.has_values()
     if there.all():

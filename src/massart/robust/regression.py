@@ -1,8 +1,8 @@
 r"""Robust regression when the right labels are noisy: the public function and its result.
 
 More than half of the rows follow :math:`y_i = x_i^\top w^* + \sigma e_i`; the labels of the others are arbitrary. The
-estimate withstands them (starts from Algorithm 2's answer, L1 regression in radial-isotropic position, FAST-LTS and sets
-of neighbours), separates them where they are a mode of their own, and loses little where there are none (Tukey's
+estimate withstands them (starts from Algorithm 2's answer, L1 regression in radial-isotropic position, FAST-LTS and
+sets of neighbours), separates them where they are a mode of their own, and loses little where there are none (Tukey's
 biweight at 95 % efficiency, the MM-estimate).
 """
 
@@ -28,7 +28,7 @@ from massart.robust.concentration import (
     starting_planes,
 )
 from massart.robust.exactness import agreeing_rows, solve_exactly
-from massart.robust.modes import Modes, separate, single_likelihood
+from massart.robust.modes import Modes, screened, separate, single_likelihood
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
     Estimate,
@@ -308,7 +308,7 @@ class _Problem:
             rows,
             start.coef,
             start.scale / _MOST_WIDENED,
-            width=modes.width,
+            width=modes.mixture.width,
             least=self.rounding,
             ridge=rows.ridge,
             max_iter=_SCREENING_STEPS,
@@ -329,14 +329,22 @@ class _Problem:
             few, X = rows.take(index), X[index]
         work = len(few.y) * r * r
         most = int(np.clip(_MODE_WORK / (_SCREENING_STEPS * work), _FEWEST_PLANES, _MOST_PLANES))
-        planes = islice(starting_planes(position, few, X, candidates, rng), most)
         plain = few.least_squares.fit(few.shares[None])[0]
         width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
+        planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)
+        followed = int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))
+        found = screened(
+            few,
+            np.array(planes),
+            np.array(scales),
+            width=width,
+            least=self.rounding,
+            steps=_SCREENING_STEPS,
+            most=followed,
+        )
         steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
-        found = [steps(few, *plane, max_iter=_SCREENING_STEPS, tol=_ROUGH) for plane in planes]
-        found = sorted(found, key=_rank)[: int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))]
         most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
-        best = min((steps(few, m.coef, m.scale, max_iter=most, tol=_ROUGH) for m in found), key=_rank)
+        best = min((steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found), key=_rank)
         if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
             return best, None
         for _ in range(_MODE_SHRINKAGES if rows.ridge else 0):

@@ -42,6 +42,7 @@ class Request:
     features: Sequence[str] | None = None
     exclude: Sequence[str] = ()
     category: Sequence[str] = ()
+    number: Sequence[str] = ()
     id_column: str | None = None
     group_column: str | None = None
     error_unit: str | None = None
@@ -104,6 +105,7 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
         features=request.features,
         exclude=request.exclude,
         category=request.category,
+        number=request.number,
         id_column=request.id_column,
         group_column=request.group_column,
         intercept=intercept,

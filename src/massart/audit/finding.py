@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from massart.audit.table_audit import Audit
-from massart.certificate import Certificate
+from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.rules.choice import KINDS, Kind
@@ -88,6 +88,8 @@ class Found:
 def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     """Find the rule behind a column of a table in memory.
 
+    Columns that the rule does not use cost no rows: where they have gaps, it is looked for once more without them.
+
     Parameters
     ----------
     table : Table
@@ -95,6 +97,26 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     ordered : bool
         Whether these are all rows, in their order, so that terms may look at the row before.
     """
+    found = _find(table, request, ordered)
+    audit = found.audit
+    used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
+    gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.target}}
+    asked = request.features is not None or request.formula is not None or request.terms not in ("auto", "columns")
+    if not gaps or asked or request.strict or not audit.is_rule or not used:
+        return found
+    # The labels chose what is left out, which is a second look at them.
+    without = replace(request, exclude=(*request.exclude, *gaps), looks=2 * request.looks, announce=None)
+    again = _find(table, replace(without, category=[name for name in request.category if name not in gaps]), ordered)
+    order = list(Verdict)
+    better = order.index(again.audit.certificate.verdict) <= order.index(audit.certificate.verdict)
+    if not better or again.audit.n_agree <= audit.n_agree:
+        return found
+    names = ", ".join(f'"{name}"' for name in gaps)
+    notice = f"Left out {names}: the rule does not need it, and rows without it would not be judged."
+    return replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices)))
+
+
+def _find(table: Table, request: Request, ordered: bool) -> Found:
     target, intercept = request.target, request.intercept
     if request.error_unit == target:
         raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")

@@ -7,6 +7,14 @@ from collections.abc import Sequence
 
 from massart.table.numbers import MISSING
 
+TOTAL = (
+    r"^\s*\W*(?:(?:grand|sub|over ?all|end|zwischen|gesamt|general)[ -]?)?"
+    r"(?:totals?|totale[ns]?|totalt|totaux|sums?|summen?|somm[ae]|sumas?|gesamt|insgesamt|saldo|balance|kontostand|"
+    r"ensemble|razem|celkem|összesen|yhteensä|i alt|toplam|итого|всего|合计|合計|总计|소계|합계|average|mean|"
+    r"mittelwert|moyenne|media|promedio|durchschnitt)(?:\W.*)?$"
+)
+"""What a line that sums up others begins with."""
+
 _NUMBER = re.compile(r"[-+(]?\s*[^\w\s]?\s*\d[\d.,' \u00a0\u202f%]*\)?-?(?:\s*[^\W\d]{1,3}\.?)?")
 _YEAR = re.compile(r"(?:19|20)\d\d(?:\.0)?")  # may be the name of a column
 _LEAST_SHARE = 0.6
@@ -61,3 +69,8 @@ def is_number(text: str) -> bool:
     """Whether a cell of a text file looks like a number, or like one that is missing."""
     text = text.strip()
     return text in _MISSING or _NUMBER.fullmatch(text) is not None
+
+
+def says_total(text: str) -> bool:
+    """Whether a text announces a total."""
+    return re.match(TOTAL, text, re.IGNORECASE) is not None

@@ -15,7 +15,7 @@ from itertools import islice
 
 from massart.table.dialect import DELIMITERS, Known
 from massart.table.errors import quote
-from massart.table.header import header_row, is_empty
+from massart.table.header import header_row, is_empty, is_number, says_total
 from massart.table.sources import Source
 from massart.table.text import lines_of
 
@@ -61,7 +61,7 @@ def mend(source: Source, encoding: str, known: Known, sample: str) -> Mended | N
         return None
     delimiter, start = found
     with lines_of(source, encoding) as lines:
-        reader = csv.reader(lines, delimiter=delimiter)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
             rows, numbers = [], []
             for row in reader:
@@ -81,7 +81,7 @@ def mend(source: Source, encoding: str, known: Known, sample: str) -> Mended | N
             continue
         if len(row) > width and all(is_empty(cell) for cell in row[width:]):
             row = row[:width]
-        if len(row) < width and 2 * sum(not is_empty(cell) for cell in row) <= max(width, 2) and len(row) < width - 1:
+        if len(row) < width and _is_aside(row, width):
             dropped.append(place)
             continue
         if len(row) != width:
@@ -167,6 +167,14 @@ def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     width = len(header)
     longer = sum(any(not is_empty(cell) for cell in row[width:]) for row in rows)
     return width if 2 * longer <= len(rows) else max(map(len, rows))
+
+
+def _is_aside(row: Sequence[str], width: int) -> bool:
+    """Whether a short line is no row of the table: few words, and no number unless it is a total."""
+    words = [cell for cell in row if not is_empty(cell)]
+    if 2 * len(words) > max(width, 2):
+        return False
+    return says_total(_first(row)) or not any(is_number(cell) for cell in words)
 
 
 def _first(row: Sequence[str]) -> str:

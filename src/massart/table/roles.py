@@ -105,7 +105,7 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
         same = pc.all(column).as_py() or not pc.any(column).as_py()
         return Role(Flag(name), "it is the same in every row" if same else "", constant=bool(same))
     role = _role_of_numbers(column, name)
-    if not asked and isinstance(role.entry, Number) and is_beyond_floats(column):
+    if not asked and isinstance(role.entry, Number) and are_beyond_floats(column):
         return Role(None, "it has integers beyond 2**53, as identifiers are")
     return role
 
@@ -213,12 +213,15 @@ def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
     return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
 
 
-def is_beyond_floats(column: pa.ChunkedArray) -> bool:
-    """Whether a column has integers that float64 does not hold."""
+def are_beyond_floats(column: pa.ChunkedArray) -> bool:
+    """Whether most numbers of a column are integers that float64 does not hold."""
     if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
         return False
     low, high = _limits(column)
-    return low is not None and max(-low, high) > LARGEST_EXACT
+    if low is None or max(-low, high) <= LARGEST_EXACT:
+        return False
+    beyond = pc.greater(pc.abs_checked(column.cast(pa.float64(), safe=False)), float(LARGEST_EXACT))
+    return bool(2 * pc.sum(beyond).as_py() > len(column) - column.null_count)
 
 
 def _limits(column: pa.ChunkedArray) -> tuple[Any, Any]:

@@ -7,7 +7,6 @@ that lacks what nearly all have, and whose number is the sum of those above it (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
 from massart.table.errors import quote
+from massart.table.header import TOTAL
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import in_ascii, is_missing, read_numbers
 from massart.table.table import named
@@ -28,13 +28,6 @@ _SHOWN = 3
 _FIRST_ROWS = 100
 _MOST_LOOKED_AT = 200
 _ROUNDING = 1e-9
-_TOTAL = re.compile(
-    r"\W*(?:(?:grand|sub|over ?all|end|zwischen|gesamt|general)[ -]?)?"
-    r"(?:totals?|totale[ns]?|totalt|totaux|sums?|summen?|somm[ae]|sumas?|gesamt|insgesamt|saldo|balance|ensemble|razem|"
-    r"celkem|összesen|yhteensä|i alt|toplam|итого|всего|合计|合計|总计|소계|합계|average|mean|mittelwert|moyenne|media|"
-    r"promedio|durchschnitt)\b.*",
-    re.IGNORECASE,
-)
 
 
 def tidied(arrow: pa.Table, decimal: str | None) -> tuple[pa.Table, BoolArray | None, tuple[str, ...]]:
@@ -142,24 +135,28 @@ def _totals(
     for filled in present:
         if filled[data].mean() >= _NEARLY_ALL:
             lacking |= ~filled & data
+    said = np.zeros_like(lacking)
+    for column in arrow.columns:
+        if is_text(column.type) and not pa.types.is_dictionary(column.type):
+            said |= flags(pc.match_substring_regex(column, TOTAL, ignore_case=True))
     last = np.flatnonzero(data)[-1:]
-    candidates = np.union1d(np.flatnonzero(lacking)[-_MOST_LOOKED_AT:], last)
     found = np.zeros_like(lacking)
-    for row in candidates.tolist():
-        cells = (column[row].as_py() for column in arrow.columns if is_text(column.type))
-        said = any(cell is not None and _TOTAL.fullmatch(cell.strip()) for cell in cells)
-        found[row] = said or (bool(lacking[row]) and _is_sum(numbers, row, data & ~found))
+    candidates = np.union1d(np.flatnonzero(lacking | said)[-_MOST_LOOKED_AT:], last)
+    for row in candidates.tolist() if said.sum() <= max(_MOST_TOTALS * len(data), 1) else []:
+        sure = lacking[row] or row in last
+        found[row] = (said[row] and sure) or ((said[row] or sure) and _is_sum(numbers, row, data & ~found, found))
     return found if found.sum() <= max(_MOST_TOTALS * len(data), 1) else np.zeros_like(found)
 
 
-def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray) -> bool:
-    """Whether a number of a row is the sum of at least two above it."""
-    for values in numbers.values():
-        above = values[:row][data[:row]]
-        above = above[~np.isnan(above)]
-        total = values[row]
-        if len(above) > 2 and total and abs(above.sum() - total) <= _ROUNDING * np.abs(above).sum() + 0.005:
-            return True
+def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: BoolArray) -> bool:
+    """Whether a number of a row is the sum of at least three above it, or of those below the last total."""
+    before = np.flatnonzero(totals[:row])
+    for start in {0, int(before[-1]) + 1 if before.size else 0}:
+        for values in numbers.values():
+            above = values[start:row][data[start:row]]
+            above, total = above[~np.isnan(above)], values[row]
+            if len(above) > 2 and total and abs(above.sum() - total) <= _ROUNDING * np.abs(above).sum() + 0.005:
+                return True
     return False
 
 

@@ -101,7 +101,7 @@ def test_max_wrong_makes_a_check(ledger: Path, capsys: pytest.CaptureFixture[str
     assert fit(ledger, "--max-wrong", "0.2") == 0
     capsys.readouterr()
     assert fit(ledger, "--max-wrong", "0.1") == 3
-    assert "massart: 20.00% of the rows are wrong, more than 10.00%" in capsys.readouterr().err
+    assert "massart: 60 of 300 rows are wrong (20.0 %), more than 10 %." in capsys.readouterr().err
 
 
 def write(path: Path, columns: dict[str, Any]) -> Path:

@@ -1,6 +1,8 @@
 """From a table to the formula, how sure it is, and the rows to fix."""
 
 from massart.audit.auditing import audit_table
+from massart.audit.checking import Check, check_table
+from massart.audit.contract import BAD_INPUT, TOO_MANY_WRONG, Contract, Outcome, worst_status
 from massart.audit.model_file import ModelError, SavedModel, load_model
 from massart.audit.prediction import Prediction, apply_model
 from massart.audit.scan import Scan, scan_table
@@ -9,15 +11,22 @@ from massart.audit.table_audit import Audit
 from massart.rules.choice import Kind
 
 __all__ = [
+    "BAD_INPUT",
+    "TOO_MANY_WRONG",
     "Audit",
+    "Check",
+    "Contract",
     "Kind",
     "ModelError",
+    "Outcome",
     "Prediction",
     "SavedModel",
     "Scan",
     "apply_model",
     "audit_table",
+    "check_table",
     "load_model",
     "scan_table",
     "summary",
+    "worst_status",
 ]

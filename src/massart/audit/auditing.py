@@ -10,6 +10,7 @@ from massart.audit.cluster import OnCluster
 from massart.audit.finding import Request, find, target_in
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
+from massart.audit.workbook import notes_on_rows, notes_on_table
 from massart.progress import Callback, silent
 from massart.rules.choice import Kind
 from massart.table import Stream, Table, default_memory, stream_table, table_of, write_columns, write_table
@@ -157,7 +158,9 @@ def audit_table(
     table = source if isinstance(source, Table) else table_of(source, sheet=sheet, skip=skip, na=na)
     found = find(table, request).audit
     if audit is not None:
-        write_columns(audit, found.rows())
+        rows = found.rows()
+        write_columns(audit, rows, notes_on_rows(found, rows))
     if fixed is not None and found.is_rule:
-        write_table(fixed, found.fixed())
+        table = found.fixed()
+        write_table(fixed, table, notes_on_table(found, table))
     return found

@@ -118,7 +118,7 @@ def _judged(
 ) -> tuple[Totals, Sequence[pa.Table], Sequence[pa.Table]]:
     rows: list[pa.Table] = []
     fixed: list[pa.Table] = []
-    blocks: Iterator[Table] = piece.blocks(None if with_fixed else judge.columns)
+    blocks: Iterator[Table] = piece.blocks(None if with_audit or with_fixed else judge.columns)
 
     def kept(tables: list[pa.Table], wanted: bool) -> Callable[[pa.Table], None] | None:
         return tables.append if wanted else None

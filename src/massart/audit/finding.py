@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from massart.audit.codes import looks_like_codes
 from massart.audit.table_audit import Audit
 from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
@@ -97,7 +98,7 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     ordered : bool
         Whether these are all rows, in their order, so that terms may look at the row before.
     """
-    found = _find(table, request, ordered)
+    found = _with_doubts(_find(table, request, ordered))
     audit = found.audit
     used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
     gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.target}}
@@ -113,7 +114,22 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
         return found
     names = ", ".join(f'"{name}"' for name in gaps)
     notice = f"Left out {names}: the rule does not need it, and rows without it would not be judged."
-    return replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices)))
+    return _with_doubts(replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices))))
+
+
+def _with_doubts(found: Found) -> Found:
+    """Add a notice where the numbers of a column that the rule uses seem to be codes."""
+    audit = found.audit
+    used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
+    for name in sorted(used & set(audit.design.columns.numbers)):
+        value = looks_like_codes(audit.design.columns.numbers[name], audit.wrong)
+        if value is not None:
+            notice = (
+                f'Nearly all rows with {value:g} in "{name}" are wrong, and most wrong rows have it: '
+                f"if its numbers are codes, say --category {name}."
+            )
+            audit = replace(audit, notices=(*audit.notices, notice))
+    return replace(found, audit=audit)
 
 
 def _find(table: Table, request: Request, ordered: bool) -> Found:
@@ -138,8 +154,8 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
     if request.formula is not None or request.terms not in ("auto", "columns"):
         asked, intercept = _asked(design, request)
         check_order(design, asked)
-        matrix = TermMatrix(_with_target(design, target), asked)
-        design, matrix = _with_values(design, matrix)
+        matrix = TermMatrix(with_target(design, target), asked)
+        design, matrix = with_values(design, matrix)
     assert design.y is not None
     assert isinstance(design.X, np.ndarray)
     question = Question(
@@ -205,7 +221,7 @@ def target_in(target: str | None, formula: str | None) -> str:
 def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     """Return the terms that the user wrote, and whether there is a constant."""
     target, terms, intercept = request.target, request.terms, request.intercept
-    columns = _with_target(design, target)
+    columns = with_target(design, target)
     if request.formula is not None:
         _, found, constant = parse_formula(request.formula, columns)
         intercept = intercept and constant
@@ -217,13 +233,13 @@ def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     return found, intercept
 
 
-def _with_target(design: Design, target: str) -> Columns:
+def with_target(design: Design, target: str) -> Columns:
     """Return the columns with the target among them: a lag may look at it."""
     assert design.y is not None
     return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
 
 
-def _with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
+def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
     """Leave out rows before which there is none, if a term looks back."""
     there = matrix.has_values()
     if there.all():

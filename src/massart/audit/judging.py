@@ -25,6 +25,7 @@ from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.table import Encoding, Table, encode, free_name, replaced
+from massart.table.design import Gap
 
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""
@@ -67,6 +68,11 @@ class Judge:
         Numbers of the rows, in order, that were swapped with others.
     pairs : bool
         Whether wrong rows are kept, to find those that were swapped.
+    is_saved : bool
+        Whether the formula was found elsewhere: then the rows that do not agree tell how many places they imply, rows
+        next to them are kept, and rows for which a term has no value are left out.
+    counts_usage : bool
+        Whether it is counted how many rows use each coefficient.
     """
 
     encoding: Encoding
@@ -83,6 +89,8 @@ class Judge:
     looked_at: NDArray[np.intp]
     swapped: NDArray[np.intp] = field(default_factory=lambda: NONE)
     pairs: bool = False
+    is_saved: bool = False
+    counts_usage: bool = True
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -211,26 +219,55 @@ class Judge:
         y, formula = design.y, self.formula
         assert y is not None
         assert isinstance(block.numbers, np.ndarray)
-        n, numbers = len(y), block.numbers[design.kept]
         X = self.terms(design.columns, design.X, formula)
+        kept, gaps = design.kept, design.gaps
+        try:
+            marks = self._marks(X, y)
+        except FloatingPointError:
+            lacking = terms_without_values(X) if self.is_saved and isinstance(X, TermMatrix) else {}
+            if not lacking or not isinstance(X, TermMatrix):
+                raise ValueError(ArrayRows(X, y, intercept=formula.intercept is not None).fault()) from None
+            there = np.setdiff1d(np.arange(len(y)), np.concatenate([*lacking.values()]))
+            X, y, kept = X.take(there), y[there], kept[there]
+            gaps = Counter(gaps) + Counter({Gap(name, "no", ""): len(rows) for name, rows in lacking.items()})
+            marks = self._marks(X, y)
+        n, numbers = len(y), block.numbers[kept]
         nothing, codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp)
         labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
-        if not n:
-            return _Judged(self, block, design.kept, design.gaps, X, np.zeros(0, np.uint8), labels, codes)
-        rows = ArrayRows(X, y, intercept=formula.intercept is not None)
-        try:
-            marks = rows.map(Mark(formula.coef, self.agreement, formula.link)).to_numpy()
-        except FloatingPointError:
-            raise ValueError(rows.fault()) from None
-        if self.is_rule:
+        if n and self.is_rule:
             agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
             index = slice(None) if self.looks_around else np.flatnonzero(~agree)
-            labels.implied[index] = rounded(formula.link(_sums(X, formula, index)), self.places)
+            places = self._places(X, np.flatnonzero(~agree))
+            labels.implied[index] = rounded(formula.link(_sums(X, formula, index)), places)
             swapped = np.isin(numbers, _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=~agree & ~last_place, last_place=last_place, swapped=swapped)
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels)
-        return _Judged(self, block, design.kept, design.gaps, X, marks, labels, codes)
+        return _Judged(self, block, kept, gaps, X, marks, labels, codes)
+
+    def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
+        if not len(y):
+            return np.zeros(0, np.uint8)
+        rows = ArrayRows(X, y, intercept=self.formula.intercept is not None)
+        return rows.map(Mark(self.formula.coef, self.agreement, self.formula.link)).to_numpy()
+
+    def _places(self, X: Matrix, off: NDArray[np.intp]) -> int | None:
+        """Return to how many places implied values are rounded."""
+        if not self.is_saved or self.places is not None:
+            return self.places
+        return places_of(X[off], self.formula, self.agreement)
+
+
+def terms_without_values(X: TermMatrix) -> dict[str, NDArray[np.intp]]:
+    """Return the rows in which a term has no finite value, a quotient by 0 say, each under the first such term."""
+    found: dict[str, NDArray[np.intp]] = {}
+    there = np.ones(len(X), dtype=bool)
+    for j, term in enumerate(X.terms):
+        lacking = there & ~np.isfinite(X[:, j])
+        if lacking.any():
+            found[str(term)] = np.flatnonzero(lacking)
+            there &= ~lacking
+    return found
 
 
 def numbered(blocks: Iterable[Table], start: int) -> Iterator[Table]:
@@ -302,7 +339,9 @@ class _Judged:
     def _usage(self) -> NDArray[np.int64]:
         agree = self.marks & AGREES > 0
         n, k = len(agree), int(np.count_nonzero(agree))
-        usage = np.empty((len(self.judge.used), 2), dtype=np.int64)
+        usage = np.zeros((len(self.judge.used), 2), dtype=np.int64)
+        if not self.judge.counts_usage:
+            return usage
         usage[-1] = n, k  # the constant, if there is one
         for place in range(len(self.judge.formula.terms)):
             column = self.X[:, place]
@@ -315,15 +354,20 @@ class _Judged:
 
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
         index = np.flatnonzero(self.codes)
+        if self.judge.is_saved and len(index):
+            beside = np.concatenate([index - 1, index, index + 1])
+            index = np.unique(beside[(beside >= 0) & (beside < len(self.codes))])
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
+        sizes[self.codes[index] == 0] = 0.0  # those beside wrong rows give way first
         return Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
 
     def rows(self) -> pa.Table:
         """Return the wrong rows as the audit has them."""
         index = np.flatnonzero(self.labels.wrong)
         rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
-        columns: dict[str, Any] = {ROW: pa.array(self.labels.number(index) + 1)}
-        columns |= {name: self.block.column(name).take(pa.array(rows)) for name in self.judge._shown}
+        columns: dict[str, Any] = {free_name(ROW, self.block.column_names): pa.array(self.labels.number(index) + 1)}
+        names = dict.fromkeys([*self.judge._shown, *self.block.column_names])
+        columns |= {name: self.block.column(name).take(pa.array(rows)) for name in names}
         yes = np.ones(len(rows), dtype=bool)
         values = {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": yes}
         words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())

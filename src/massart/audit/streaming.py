@@ -58,8 +58,9 @@ class Here:
         self, stream: Stream, judge: Judge, request: Request, write_audit: Writer | None, write_fixed: Writer | None
     ) -> Totals:
         """Read it once more, and judge all rows."""
-        # The fixed table has all columns; otherwise those that are read are enough.
-        blocks: Iterable[Table] = stream.blocks(None if write_fixed else judge.columns, request.callback)
+        # What is written has all columns; otherwise those that are read are enough.
+        names = None if write_audit or write_fixed else judge.columns
+        blocks: Iterable[Table] = stream.blocks(names, request.callback)
         if write_audit or write_fixed:
             blocks = ahead(blocks)  # what is written does not keep the next block waiting
         return judge.totals(blocks, write_audit=write_audit, write_fixed=write_fixed)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from massart.audit.contract import Contract
 from massart.certificate.words import name_of, weakest_columns
 from massart.report import Usage
 from massart.rules.formula import Summand
@@ -16,23 +16,39 @@ if TYPE_CHECKING:
 MOST_WRONG_ROWS = 20
 
 
-def summary(audit: Audit) -> dict[str, Any]:
-    """Return the result as JSON values; the wrong rows are the worst `MOST_WRONG_ROWS`."""
+def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = False) -> dict[str, Any]:
+    """Return the result as JSON values.
+
+    Parameters
+    ----------
+    audit : Audit
+    contract : Contract, optional
+        What is asked of the table; by default what ``massart fit`` asks.
+    all_rows : bool
+        Whether to list all wrong rows at hand, and not only the worst `MOST_WRONG_ROWS`.
+    """
     formula, certificate = audit.formula, audit.certificate
     support = certificate.support
-    worst = audit.worst(MOST_WRONG_ROWS)
+    worst = audit.worst(audit.n_wrong if all_rows else MOST_WRONG_ROWS)
+    contract = contract or Contract()
+    outcome = contract.outcome(audit)
+    usage = audit.usage() or (None,) * len(formula.all_terms)
     return {
-        "massart": version("massart"),
         "table": audit.table.name,
+        "passed": outcome.passed,
+        "exit_status": outcome.status,
+        "reason": outcome.reason,
+        "max_wrong": contract.max_wrong,
+        "saved": audit.saved is not None,
         "target": formula.target,
         "model": "relu" if formula.clipping else "linear",
         "formula": str(formula),
         "verdict": certificate.verdict.name,
         "explanation": audit.explanation,
         "certain": audit.is_certain,
-        "eta_max": certificate.eta_max,
-        "wrong_at_most": certificate.wrong_at_most,
-        "confidence": certificate.confidence,
+        "eta_max": None if audit.saved else certificate.eta_max,
+        "wrong_at_most": None if audit.saved else certificate.wrong_at_most,
+        "confidence": None if audit.saved else certificate.confidence,
         "alpha": None if support is None else support.alpha,
         "weakest_direction": [name_of(column, formula.names) for column in weakest_columns(certificate)],
         "rows": audit.n_total,
@@ -55,7 +71,7 @@ def summary(audit: Audit) -> dict[str, Any]:
         ],
         "thin": [{"term": name_of(column, formula.names), "rows": rows} for column, rows in certificate.thin],
         "coefficients": [
-            _coefficient(*pair) for pair in zip(formula.all_terms, audit.usage(), strict=True) if pair[0].is_shown
+            _coefficient(*pair) for pair in zip(formula.all_terms, usage, strict=True) if pair[0].is_shown
         ],
         "groups": [{"name": group.name, "rows": group.n_rows, "rows_wrong": group.n_wrong} for group in audit.groups()],
         "worst_rows": [dict(zip(worst, values, strict=True)) for values in zip(*worst.values(), strict=True)],
@@ -63,7 +79,7 @@ def summary(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _coefficient(term: Summand, usage: Usage) -> dict[str, Any]:
+def _coefficient(term: Summand, usage: Usage | None) -> dict[str, Any]:
     error = term.standard_error
     return {
         "term": term.label,
@@ -73,6 +89,6 @@ def _coefficient(term: Summand, usage: Usage) -> dict[str, Any]:
         "exact": None if term.exact is None else str(term.exact),
         "standard_error": error if math.isfinite(error) else None,
         "determined": term.determined,
-        "rows": usage.n_rows,
-        "rows_agree": usage.n_agree,
+        "rows": None if usage is None else usage.n_rows,
+        "rows_agree": None if usage is None else usage.n_agree,
     }

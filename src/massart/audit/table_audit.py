@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
@@ -19,11 +20,13 @@ from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.whole import Whole
 from massart.certificate import Certificate, Verdict
+from massart.certificate.words import Judgement, count, judgement, share
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
 from massart.table import (
+    Category,
     Design,
     Plan,
     Table,
@@ -65,6 +68,9 @@ class Audit:
         Columns and rows left out, levels of categories, the kind of formula.
     whole : Whole or None
         Where `table` has only some rows of a file: what all of them say.
+    saved : SavedModel or None
+        Where the formula was not found in these rows: where it comes from. The verdict is that of the rows it was found
+        in.
     """
 
     table: Table
@@ -77,6 +83,7 @@ class Audit:
     last_place: BoolArray
     notices: tuple[str, ...]
     whole: Whole | None = None
+    saved: SavedModel | None = None
 
     @property
     def n_total(self) -> int:
@@ -137,7 +144,10 @@ class Audit:
 
     @property
     def explanation(self) -> str:
-        """The certificate in words."""
+        """The certificate in words; of a saved formula, how these rows follow it, and what was known before."""
+        if self.saved is not None:
+            follow = f"{self.n_agree:,} of {count(self.n_judged, 'rows')} follow a saved formula"
+            return f"{follow} ({share(self.n_agree, self.n_judged)}). Where it was found: {self.saved.explanation}"
         return self.certificate.explain(self.formula.names)
 
     @property
@@ -177,7 +187,7 @@ class Audit:
         return np.lexsort((-np.abs(self.given - self.implied), kind))
 
     def rows(self) -> dict[str, Any]:
-        """Return the audit as columns: row, id, group, given, implied, residual, wrong, kind, rank.
+        """Return the audit as columns: row, those of the table, given, implied, residual, wrong, kind, rank.
 
         The worst row comes first, rows that were not judged last, without values. Without a rule nothing is implied. Of
         a file larger than memory these are the rows at hand: its worst, and others drawn at random.
@@ -188,7 +198,14 @@ class Audit:
             name: _padded(value, 0 if name in hidden else len(value), len(left_out))
             for name, value in self._judged(self.order).items()
         }
-        return self._named(np.concatenate([self.design.kept[self.order], left_out]), values)
+        return self._in_full(np.concatenate([self.design.kept[self.order], left_out]), values)
+
+    def wrong_rows(self) -> dict[str, Any]:
+        """Return the same columns, but for the rank, of the wrong rows, in the order of the table."""
+        order = np.flatnonzero(self.wrong)
+        values = self._judged(order)
+        del values["rank"]
+        return self._in_full(self.design.kept[order], values)
 
     def worst(self, most: int) -> dict[str, Any]:
         """Return the same columns of at most so many wrong rows, as lists of plain values."""
@@ -196,7 +213,8 @@ class Audit:
 
     def some(self, order: NDArray[np.intp]) -> dict[str, Any]:
         """Return the same columns of some judged rows, as lists of plain values; the rank is their order here."""
-        columns = self._named(self.design.kept[order], self._judged(order))
+        numbers = self.design.kept[order]
+        columns = _beside(self.numbers_of(numbers) + 1, self.table.cells(self._shown(), numbers), self._judged(order))
         return {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
 
     def _worst(self, most: int) -> NDArray[np.intp]:
@@ -219,10 +237,11 @@ class Audit:
             "rank": np.arange(1, len(order) + 1),
         }
 
-    def _named(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> dict[str, Any]:
-        """Put what tells which row it is before the values; columns of the table keep their names."""
-        columns: dict[str, Any] = {ROW: self.numbers_of(numbers) + 1} | self.table.cells(self._shown(), numbers)
-        return columns | {free_name(name, columns): value for name, value in values.items()}
+    def _in_full(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> dict[str, Any]:
+        """Put all columns of the table before the values, those that tell which row it is first."""
+        names = dict.fromkeys([*self._shown(), *self.table.column_names])
+        rows = self.table.arrow.select([*names]).take(pa.array(numbers))
+        return _beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
 
     def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the numbers in the file, from 0, of rows of `table`."""
@@ -273,8 +292,8 @@ class Audit:
 
         def cells(rows: NDArray[np.intp]) -> Mapping[str, Sequence[object]]:
             numbers = self.design.kept[rows]
-            columns = [*shown, *(name for name in inputs if name not in shown)]
-            found = self.table.cells(columns, numbers)
+            others = (name for name in self.table.column_names if name != self.formula.target)
+            found = self.table.cells([*dict.fromkeys([*shown, *inputs, *others])], numbers)
             return found if self.plan.id_column else {ROW: (self.numbers_of(numbers) + 1).tolist()} | found
 
         words = self.kinds.words
@@ -284,8 +303,14 @@ class Audit:
         if self.whole is not None:
             codes = (0, *(kind.rows for kind in self.kinds.kinds))
             rest = Rest(self.whole.drawn[self.design.kept], self.n_wrong, codes)
-        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest)
-        return Findings(
+        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest, self.X)
+        bases = {
+            entry.column: entry.base
+            for entry in self.plan.encoding.inputs
+            if isinstance(entry, Category) and entry.base is not None and entry.column in inputs
+        }
+        kind = Findings if self.saved is None else _SavedFindings
+        return kind(
             title=self.table.name,
             formula=self.formula,
             certificate=self.certificate,
@@ -296,6 +321,8 @@ class Audit:
             rows=rows if self.is_rule else None,
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
+            n_left_out=self.n_total - self.n_judged,
+            bases=bases,
         )
 
     def report(self, facts: Mapping[str, str] | None = None) -> Report:
@@ -327,6 +354,21 @@ class Audit:
         return list(dict.fromkeys(c for c in (self.plan.id_column, self.plan.group_column) if c is not None))
 
 
+class _SavedFindings(Findings):
+    """What a report shows of a saved formula: its verdict is not about these rows."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """The verdict for the eye."""
+        known = judgement(self.certificate)
+        return replace(known, meaning=f"A saved formula on other rows: it was {known.word} where it was found.")
+
+    @property
+    def explanation(self) -> str:
+        """How many rows follow it."""
+        return f"{self.n_agree:,} of {count(self.n_rows, 'rows')} follow the saved formula."
+
+
 def count_groups(table: Table, column: str, kept: NDArray[np.intp], wrong: BoolArray) -> dict[str, tuple[int, int]]:
     """Return for each value of a column how many of the judged rows have it, and how many of these are wrong."""
     codes, names = groups_of(table, column)
@@ -339,6 +381,12 @@ def count_groups(table: Table, column: str, kept: NDArray[np.intp], wrong: BoolA
 def versions() -> str:
     """Return the versions of what the answer depends on, in one line."""
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _VERSIONS)])
+
+
+def _beside(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the numbers of rows before their cells, and values behind; the columns of the table keep their names."""
+    columns = {free_name(ROW, cells): numbers, **cells}
+    return columns | {free_name(name, columns): value for name, value in values.items()}
 
 
 def _padded(values: NDArray[Any], n_shown: int, n_missing: int) -> NDArray[Any]:

@@ -21,7 +21,7 @@ class Whole:
     tally : (32,) array
         The judged rows by their marks.
     usage : tuple of pairs of int
-        For each coefficient the rows that use it, and those of them that agree.
+        For each coefficient the rows that use it, and those of them that agree; empty where these were not counted.
     kinds : Kinds
         What happened in each row at hand that was judged, and in how many of all.
     groups : dict of str to pair of int

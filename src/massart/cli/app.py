@@ -5,17 +5,21 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from massart import __version__
+from massart.cli.check import check
 from massart.cli.demo import demo
 from massart.cli.export import export
 from massart.cli.fit import fit
 from massart.cli.inputs import LOCAL
+from massart.cli.json_text import json_text
 from massart.cli.predict import predict
 from massart.cli.reproduce import reproduce
 from massart.cli.scan import scan
@@ -24,32 +28,85 @@ from massart.cli.text import one_line
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
-_STOPPED = 130
+BAD_INPUT, _STOPPED = 2, 130
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
+    quiet, as_json = "--quiet" in arguments, "--json" in arguments
+    arguments = [argument for argument in arguments if argument != "--quiet"]
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may have no letter for ≈ or for a name
+    with _until_closed(), _silence() if quiet else nullcontext():
+        status, message = _outcome(arguments)
+    if message:
+        with _until_closed():
+            _complain(message, as_json=as_json and status == BAD_INPUT)
+    return status
+
+
+def _outcome(arguments: Sequence[str]) -> tuple[int, str]:
+    """Run one command, and return its exit status and what there is to complain of."""
     try:
         status = app(_with_cluster(arguments), prog_name="massart", standalone_mode=False, obj=list(arguments))
-        sys.stdout.flush()
     except _UsageError as error:
-        return _complain(error.format_message())
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return BAD_INPUT, error.format_message()
     except (ValueError, OSError) as error:
-        return _complain(str(error))
+        return BAD_INPUT, str(error)
     except MemoryError:
-        return _complain("there is not enough memory for this table")
+        return BAD_INPUT, "there is not enough memory for this table"
     except (typer.Abort, KeyboardInterrupt):
         status = _STOPPED
-    if status == _STOPPED:  # typer may have made it of the interrupt
-        typer.echo("massart: stopped", err=True)
-    return status if isinstance(status, int) else 0
+    # typer may have made it of the interrupt
+    return status if isinstance(status, int) else 0, "stopped" if status == _STOPPED else ""
+
+
+@contextmanager
+def _until_closed() -> Iterator[None]:
+    """Let a reader such as head close the pipe when it has seen enough: the work goes on, and its status counts."""
+    stdout = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper):
+        sys.stdout = _Patient(stdout)
+    try:
+        yield
+        sys.stdout.flush()
+    finally:
+        sys.stdout = stdout
+
+
+class _Patient:
+    """A stream that takes what nobody reads any more."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            return self._closed(len(text))
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._closed(0)
+
+    def _closed(self, written: int) -> int:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        return written
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Say nothing on stderr: no progress, no notices, no word on files that were written."""
+    with Path(os.devnull).open("w") as nothing, redirect_stderr(nothing):
+        yield
 
 
 def _with_cluster(arguments: Sequence[str]) -> list[str]:
@@ -60,9 +117,10 @@ def _with_cluster(arguments: Sequence[str]) -> list[str]:
     ]
 
 
-def _complain(message: str) -> int:
+def _complain(message: str, *, as_json: bool) -> None:
     typer.echo(f"massart: {one_line(message)}", err=True)
-    return 2
+    if as_json:
+        typer.echo(json_text({"passed": False, "exit_status": BAD_INPUT, "error": one_line(message)}))
 
 
 def _show_version(asked: bool) -> None:
@@ -77,11 +135,14 @@ def massart(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No progress and no notices on stderr; anywhere on the line.")
+    ] = False,
 ) -> None:
     """Recover the exact formula behind a table when up to half of its answers are wrong."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-for command in (demo, export, fit, predict, reproduce, scan):
+for command in (check, demo, export, fit, predict, reproduce, scan):
     app.command()(command)

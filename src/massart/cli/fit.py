@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -14,11 +13,12 @@ import typer
 
 from massart.cli.bars import spinner
 from massart.cli.inputs import cluster, opened
+from massart.cli.json_text import json_text
 from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, MaxMemory, Na, Sheet, Skip
 from massart.cli.outputs import check_outputs, write_outputs
 
 if TYPE_CHECKING:
-    from massart.audit import Audit
+    from massart.audit import Audit, Contract
     from massart.table import Stream, Table
 
 
@@ -95,6 +95,7 @@ def fit(
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the model (JSON) for massart predict.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    all_rows: Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -118,18 +119,23 @@ def fit(
     Exit status 0 if the verdict is PROVEN, CONFIRMED or MAJORITY (or what --require asks for), 1 if it is less, 2 for
     bad input, and 3 if more rows are wrong than --max-wrong.
     """
-    from massart.audit import audit_table
+    from massart.audit import TOO_MANY_WRONG, Contract, audit_table, worst_status
+    from massart.certificate import Verdict
     from massart.table import require_column
 
     level = _tolerance(tolerance)
     targets: list[str | None] = [*(target or [])] or [None]
     if targets == [None] and formula is None:
         raise ValueError("--target must name the column that should follow a rule (or --formula)")
-    outputs = {"--report": report, "--audit": audit, "--fixed": fixed, "--save": save}
-    named = {one: _outputs(outputs, one if len(targets) > 1 else None) for one in targets}
+    all_of = [("--report", report), ("--audit", audit), ("--fixed", fixed), ("--save", save)]
+    named = {
+        one: {option: path and named_after(path, one) if one and len(targets) > 1 else path for option, path in all_of}
+        for one in targets
+    }
     for paths in named.values():
         check_outputs([file], paths)
-    statuses, results = [0], []
+    contract = Contract(max_wrong, Verdict[require.name.upper()])
+    statuses, results = [], []
     with (
         opened(
             file,
@@ -181,23 +187,21 @@ def fit(
             if not as_json:
                 if len(results) > 1:
                     typer.echo("")
-                tell(found)
-            statuses.append(_status(found, max_wrong, require))
+                tell(found, all_rows=all_rows)
+            outcome = contract.outcome(found)
+            if outcome.status == TOO_MANY_WRONG:
+                typer.echo(f"massart: {outcome.reason}", err=True)
+            statuses.append(outcome.status)
     if as_json:
-        tell_json(results)
-    if max(statuses):
-        raise typer.Exit(max(statuses))
+        tell_json(results, contract, all_rows=all_rows)
+    if status := worst_status(statuses):
+        raise typer.Exit(status)
 
 
-def _outputs(paths: dict[str, Path | None], target: str | None) -> dict[str, Path | None]:
-    """Return the outputs of one target of several: report.html becomes report-total.html."""
-    if target is None:
-        return paths
-    name = re.sub(r"\W+", "-", target).strip("-") or "target"
-    return {
-        option: None if path is None else path.with_name(f"{path.stem}-{name}{path.suffix}")
-        for option, path in paths.items()
-    }
+def named_after(path: Path, what: str) -> Path:
+    """Return the name of one output of several: report.html becomes report-total.html."""
+    name = re.sub(r"\W+", "-", what).strip("-") or "target"
+    return path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
 def _announce(plain: Audit | None) -> None:
@@ -212,36 +216,26 @@ def _announce(plain: Audit | None) -> None:
     typer.echo(f"Plain columns: {text} ({agree:,} of {n:,} rows). Looking for more ...", err=True)
 
 
-def _status(found: Audit, max_wrong: float | None, require: Requirement) -> int:
-    from massart.certificate import Verdict
-
-    if max_wrong is not None and found.wrong_share > max_wrong:
-        typer.echo(f"massart: {found.wrong_share:.2%} of the rows are wrong, more than {max_wrong:.2%}", err=True)
-        return 3
-    order = list(Verdict)
-    return int(order.index(found.certificate.verdict) > order.index(Verdict[require.name.upper()]))
-
-
 def tell_notices(found: Audit) -> None:
     """Say what was left out or interpreted, on stderr."""
     for notice in found.notices:
         typer.echo(notice, err=True)
 
 
-def tell(found: Audit) -> None:
+def tell(found: Audit, *, all_rows: bool = False) -> None:
     """Print the result."""
-    from massart.cli.layout import lines
+    from massart.cli.layout import MOST_WRONG_ROWS, lines
 
-    for line in lines(found):
+    for line in lines(found, found.n_wrong if all_rows else MOST_WRONG_ROWS):
         typer.echo(line)
 
 
-def tell_json(results: Sequence[Audit]) -> None:
+def tell_json(results: Sequence[Audit], contract: Contract, *, all_rows: bool) -> None:
     """Print the result as JSON, several in a list."""
     from massart.audit import summary
 
-    found = [summary(one) for one in results]
-    typer.echo(json.dumps(found[0] if len(found) == 1 else found, indent=1, ensure_ascii=False, allow_nan=False))
+    found = [summary(one, contract, all_rows=all_rows) for one in results]
+    typer.echo(json_text(found[0] if len(found) == 1 else found))
 
 
 def _tolerance(text: str) -> float | Literal["auto"]:

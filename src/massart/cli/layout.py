@@ -20,7 +20,7 @@ MOST_GROUPS = 10
 MOST_WRONG_ROWS = 5
 
 
-def lines(found: Audit) -> Iterator[str]:
+def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
     verdict = judgement(found.certificate)
     judged, follow = found.n_judged, found.n_agree
@@ -28,7 +28,7 @@ def lines(found: Audit) -> Iterator[str]:
     if not found.is_rule:
         yield from [f"{verdict.word}.", *explanation]
         return
-    yield from _formula(one_line(found.formula.text(MOST_TERMS)))
+    yield from formula_lines(found)
     yield ""
     last_place = f", {count(found.n_last_place, 'rows')} off by a last place" if found.n_last_place else ""
     yield (
@@ -36,22 +36,20 @@ def lines(found: Audit) -> Iterator[str]:
         f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not{last_place} ({found.agreement})."
     )
     yield from explanation
-    if any(kind.explains for kind in found.kinds.kinds):
-        yield ""
-        yield from _kinds(found)
+    if some := list(kind_lines(found)):
+        yield from ("", *some)
     yield ""
     yield from _coefficients(found)
     if found.plan.group_column is not None:
         yield ""
         yield from _groups(found)
-    if found.n_wrong:
-        yield ""
-        yield from _wrong_rows(found)
+    if some := list(wrong_lines(found, most_rows)):
+        yield from ("", *some)
 
 
-def _formula(text: str) -> Iterator[str]:
-    """Break a formula into lines, each of whole terms with their signs."""
-    line, *others = pieces(text)
+def formula_lines(found: Audit) -> Iterator[str]:
+    """Break the formula into lines, each of whole terms with their signs."""
+    line, *others = pieces(one_line(found.formula.text(MOST_TERMS)))
     for piece in others:
         if width_of(f"{line} {piece}") > WIDTH:
             yield line
@@ -61,8 +59,10 @@ def _formula(text: str) -> Iterator[str]:
     yield line
 
 
-def _kinds(found: Audit) -> Iterator[str]:
-    """Show what happened, how often, and a row in which it did."""
+def kind_lines(found: Audit) -> Iterator[str]:
+    """Show what happened, how often, and a row in which it did; nothing where nothing is explained."""
+    if not any(kind.explains for kind in found.kinds.kinds):
+        return
     kinds = found.kinds.kinds[:MOST_KINDS]
     example = found.some(np.array([kind.examples[0] for kind in kinds]))
     names = list(example)[:-4]  # without residual, wrong, kind, rank
@@ -104,9 +104,12 @@ def _groups(found: Audit) -> Iterator[str]:
         yield f"... and {len(groups) - MOST_GROUPS} more groups"
 
 
-def _wrong_rows(found: Audit) -> Iterator[str]:
-    worst = found.worst(MOST_WRONG_ROWS)
-    shown = min(MOST_WRONG_ROWS, found.n_wrong)
+def wrong_lines(found: Audit, most: int) -> Iterator[str]:
+    """Show the worst rows; nothing where none is wrong."""
+    if not found.n_wrong:
+        return
+    worst = found.worst(most)
+    shown = len(worst[next(iter(worst))])
     if not found.certificate.verdict.stands:  # then the formula may be wrong, and not the rows
         yield f"The {shown} of {found.n_wrong:,} rows that are farthest from it:"
     else:

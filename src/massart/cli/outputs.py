@@ -84,12 +84,16 @@ def _write(path: Path, content: str) -> None:
 
 
 def _digest(source: str) -> dict[str, str]:
-    """Return what tells this file from others of its name."""
+    """Return what tells this file from others of its name, and when it was changed."""
     import hashlib
+    from datetime import datetime
+
+    from massart.report import DATED
 
     if not Path(source).is_file():
         return {}
+    dated = {DATED: f"{datetime.fromtimestamp(Path(source).stat().st_mtime):%Y-%m-%d %H:%M}"}
     if Path(source).stat().st_size > _MOST_HASHED:
-        return {"size of the file": f"{Path(source).stat().st_size:,} bytes"}
+        return dated | {"size of the file": f"{Path(source).stat().st_size:,} bytes"}
     with Path(source).open("rb") as file:
-        return {"SHA-256 of the file": hashlib.file_digest(file, "sha256").hexdigest()}
+        return dated | {"SHA-256 of the file": hashlib.file_digest(file, "sha256").hexdigest()}

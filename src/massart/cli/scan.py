@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from massart.cli.bars import bars
 from massart.cli.inputs import whole_table
+from massart.cli.json_text import json_text
 from massart.cli.options import Decimal, Delimiter, Encoding, File, Na, Sheet, Skip
 from massart.cli.outputs import check_outputs
 
@@ -68,7 +68,7 @@ def scan(
         _write(report, found.to_html({"command": command, **_digest(file)}))
         typer.echo(f"Wrote the report to {report}.", err=True)
     if as_json:
-        typer.echo(json.dumps(found.summary(), indent=1, ensure_ascii=False, allow_nan=False))
+        typer.echo(json_text(found.summary()))
         return
     for line in _lines(found, file):
         typer.echo(line)

@@ -263,7 +263,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):  # type: 
         if y.shape != self.inlier_mask_.shape:
             raise ValueError(f"X and y must be those of fit: y had shape {self.inlier_mask_.shape}, got {y.shape}")
         cells = _Cells(X, formula.names, origin)
-        rows = JudgedRows(self._of_output(y, output), formula.predict(X), agree, wrong, cells)
+        rows = JudgedRows(self._of_output(y, output), formula.predict(X), agree, wrong, cells, terms=X)
         usage = usage_of(X, agree, constant=formula.intercept is not None)
         return Report(replace(findings, usage=usage, rows=rows if findings.is_rule else None))
 

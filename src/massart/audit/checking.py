@@ -1,0 +1,319 @@
+"""A saved rule on other rows: nothing is searched, so one read tells how many are wrong, and what happened in them.
+
+The read keeps the wrong rows with the largest residuals, the rows next to them, and some others drawn at random; kinds
+of errors are found in these as in any table. Only where more rows are wrong than are kept, a second read counts the
+kinds and writes the audit. Small tables, and those whose rule looks at other rows, are held as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from massart.agreement import AGREES, KINDS, LAST_PLACE, Mark
+from massart.audit.contract import Contract, Outcome
+from massart.audit.finding import check_order, with_target, with_values
+from massart.audit.implied import places_of
+from massart.audit.judging import NONE, Judge, Totals, terms_without_values
+from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
+from massart.audit.kinds import Catalogue, Kind
+from massart.audit.log import log
+from massart.audit.model_file import SavedModel, load_model
+from massart.audit.table_audit import Audit
+from massart.audit.whole import Whole
+from massart.certificate import Certificate, Reason, Verdict
+from massart.progress import Callback, silent
+from massart.rows import ArrayRows, BoolArray
+from massart.rules.matrix import TermMatrix
+from massart.table import (
+    Plan,
+    Stream,
+    Table,
+    TableError,
+    default_memory,
+    encode,
+    left_out,
+    require_column,
+    stream_table,
+    table_of,
+    table_writer,
+    write_columns,
+)
+from massart.table.design import Gap
+
+MOST_HELD = 50_000
+"""Rows of a table that is held as a whole."""
+
+_DRAWN = 5_000
+_SEED = 0
+_MARKS = np.arange(KINDS)
+_COUNTED = ((AGREES, AGREES), (AGREES | LAST_PLACE, LAST_PLACE))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A table next to a saved rule, and whether it keeps what is asked of it.
+
+    Attributes
+    ----------
+    audit : Audit
+    contract : Contract
+    """
+
+    audit: Audit
+    contract: Contract
+
+    @property
+    def outcome(self) -> Outcome:
+        """Pass or fail, and why."""
+        return self.contract.outcome(self.audit)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the table keeps the contract."""
+        return self.outcome.passed
+
+    def __repr__(self) -> str:
+        return f"<Check {'passed' if self.passed else 'failed'}: {self.outcome.reason}>"
+
+    def _repr_html_(self) -> str:
+        return self.audit._repr_html_()
+
+
+def check_table(
+    model: SavedModel | str | Path,
+    source: object,
+    *,
+    max_wrong: float | None = None,
+    require: Verdict = Verdict.MAJORITY,
+    id_column: str | None = None,
+    group_column: str | None = None,
+    strict: bool = False,
+    in_full: bool = False,
+    max_memory: int | None = None,
+    audit: str | Path | None = None,
+    callback: Callback = silent,
+) -> Check:
+    """Compare the rows of a table with a saved rule.
+
+    Parameters
+    ----------
+    model : SavedModel, str or Path
+        Of ``massart fit --save`` or :meth:`massart.Audit.model`.
+    source : str, Path, Stream, Table or data frame
+        What :func:`massart.audit_table` reads.
+    max_wrong : float, optional
+        The table fails if the share of wrong rows is larger.
+    require : Verdict
+        It fails, too, if less was known of the rule where it was found.
+    id_column, group_column : str, optional
+        The column that names the rows, and one for whose values wrong rows are counted.
+    strict : bool
+        Refuse missing values instead of leaving out their rows.
+    in_full : bool
+        Whether the rows at hand have all columns, and it is counted how many rows use each coefficient, also where the
+        table is not held as a whole; a report shows them.
+    max_memory : int, optional
+        Bytes that a table may take that is held as a whole.
+    audit : str or Path, optional
+        A file to write: the rows with what was found of them; of a large file the wrong ones, in its order.
+    callback : callable
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    TableError
+        Naming the file, column or row at fault.
+    """
+    model = model if isinstance(model, SavedModel) else load_model(model)
+    checking = _Checking(model, id_column, group_column, strict, in_full or audit is not None, callback)
+    found = _audited(checking, source, default_memory() if max_memory is None else max_memory, audit)
+    if not found.n_judged:
+        raise TableError(f"{found.table.name}: no row can be compared with the rule. {' '.join(found.notices)}")
+    check = Check(found, Contract(max_wrong, require))
+    for notice in found.notices:
+        log.info("%s: %s", found.table.name, notice)
+    log.info("%s: %s", found.table.name, check.outcome.reason)
+    return check
+
+
+def _audited(checking: _Checking, source: object, most: int, audit: str | Path | None) -> Audit:
+    if isinstance(source, Stream):
+        return checking.stream(source, most, audit)
+    if isinstance(source, str | Path) and str(source) != "-":
+        with stream_table(source, max_memory=most, callback=checking.callback) as stream:
+            return checking.stream(stream, most, audit)
+    found = checking.table(table_of(source))
+    if audit is not None:
+        write_columns(audit, found.rows())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Checking:
+    """What is asked of a model, whatever the rows."""
+
+    model: SavedModel
+    id_column: str | None
+    group_column: str | None
+    strict: bool
+    in_full: bool
+    callback: Callback
+
+    def stream(self, stream: Stream, most: int, audit: str | Path | None) -> Audit:
+        """Compare the rows of a stream: of a small one as a table."""
+        for name in (self.model.encoding.target.column, self.id_column, self.group_column):
+            if name is not None:
+                require_column(stream, name)
+        ordered = any(term.term is not None and term.term.needs_order for term in self.model.formula.terms)
+        larger = stream.is_larger_than(most)
+        if not larger and (ordered or stream.n_rows <= MOST_HELD):
+            found = self.table(stream.whole(self.callback))
+            if audit is not None:
+                write_columns(audit, found.rows())
+            return found
+        if ordered:
+            term = next(term.term for term in self.model.formula.terms if term.term and term.term.needs_order)
+            raise TableError(f"the term {term} needs the whole table in memory: raise --max-memory")
+        return self._read(stream, audit)
+
+    def table(self, table: Table, *, is_part: bool = False) -> Audit:
+        """Compare the rows of a table in memory, which may be some rows of another."""
+        model, formula = self.model, self.model.formula
+        for name in (self.id_column, self.group_column):
+            if name is not None:
+                require_column(table, name)
+        design = encode(table, model.encoding, strict=self.strict, is_part=is_part)
+        design = replace(design, columns=replace(design.columns, ordered=not is_part))
+        terms = [term.term for term in formula.terms if term.term is not None]
+        check_order(design, terms)
+        design, X = with_values(design, TermMatrix(with_target(design, formula.target), terms))
+        if lacking := terms_without_values(X):
+            there = np.setdiff1d(np.arange(len(X)), np.concatenate([*lacking.values()]))
+            gaps = {**design.gaps, **{Gap(name, "no", ""): len(rows) for name, rows in lacking.items()}}
+            assert design.y is not None
+            design, X = replace(design, y=design.y[there], kept=design.kept[there], gaps=gaps), X.take(there)
+        y = design.y
+        assert y is not None
+        marks = np.zeros(0, np.uint8)
+        if len(y):
+            rows = ArrayRows(X, y, intercept=formula.intercept is not None)
+            try:
+                marks = rows.map(Mark(formula.coef, model.agreement, formula.link)).to_numpy()
+            except FloatingPointError:
+                raise TableError(f"{table.name}: {rows.fault()}") from None
+        agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
+        certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
+        plan = Plan(model.encoding, self.id_column, self.group_column, ())
+        return Audit(table, plan, design, X, formula, certificate, agree, last_place, design.notices, saved=model)
+
+    def _judge(self) -> Judge:
+        model = self.model
+        return Judge(
+            model.encoding,
+            model.formula,
+            model.agreement,
+            tuple(range(len(model.formula.all_terms))),
+            model.agreement.places,
+            Catalogue.of_nothing(),
+            is_rule=True,
+            id_column=self.id_column,
+            group_column=self.group_column,
+            whole_numbers=False,
+            strict=self.strict,
+            looked_at=NONE,
+            is_saved=True,
+            counts_usage=self.in_full,
+        )
+
+    def _read(self, stream: Stream, audit: str | Path | None) -> Audit:
+        """Compare the rows of a stream, block by block."""
+        judge = self._judge()
+        names = None if self.in_full else judge.columns
+        drawn = _Drawn(stream.n_rows)
+        totals = judge.totals(drawn.passing(stream.blocks(names, self.callback)))
+        table, is_drawn = _at_hand(drawn, totals)
+        found = self.table(table, is_part=True)
+        places, kinds = places_of(found.X, found.formula, found.agreement), found.kinds
+        n_agree, n_last_place = (int(totals.tally[_MARKS & both == one].sum()) for both, one in _COUNTED)
+        n_judged, n_listed = int(totals.tally.sum()), int(np.count_nonzero(found.wrong))
+        n_wrong = n_judged - n_agree - n_last_place
+        notices = left_out(totals.gaps, totals.n_rows)
+        if n_wrong > n_listed:
+            catalogue = Catalogue.of(kinds, found.X, found.rule, found.labels).without_pairs()
+            numbers = found.numbers_of(found.design.kept)
+            judge = replace(judge, catalogue=catalogue, looked_at=numbers)
+            with nullcontext() if audit is None else table_writer(audit, harmless=True) as write:
+                totals = judge.totals(stream.blocks(names, self.callback), write_audit=write)
+            codes = np.array([totals.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
+            kinds = catalogue.counted(codes, totals.kinds.tolist())
+            notices = (*notices, f"Listed are the {n_listed:,} wrong rows that are farthest off.")
+        elif audit is not None:
+            write_columns(audit, found.wrong_rows())
+        kinds = replace(kinds, kinds=tuple(_counting(kind, n_last_place) for kind in kinds.kinds))
+        usage = tuple((n, agree) for n, agree in totals.usage.tolist()) if self.in_full else ()
+        whole = Whole(totals.n_rows, is_drawn, totals.tally, usage, kinds, totals.groups, places)
+        certificate = _certificate(self.model, n_judged, n_agree, n_last_place)
+        return replace(found, certificate=certificate, notices=notices, whole=whole)
+
+
+def _counting(kind: Kind, n_last_place: int) -> Kind:
+    """Return a kind with the number of its rows: of those off by a last place, only some are at hand."""
+    return replace(kind, rows=n_last_place) if kind.family == OFF_BY_A_PLACE else kind
+
+
+class _Drawn:
+    """Rows of a stream drawn at random, kept while its blocks pass by."""
+
+    def __init__(self, n_rows: int) -> None:
+        rng = np.random.default_rng(_SEED)
+        self.numbers = np.sort(rng.choice(n_rows, min(n_rows, _DRAWN), replace=False))
+        self.tables: list[pa.Table] = []
+        self.block: Table | None = None
+
+    def passing(self, blocks: Iterable[Table]) -> Iterator[Table]:
+        """Yield the blocks."""
+        for block in blocks:
+            assert block.numbers is not None
+            start, stop = np.searchsorted(self.numbers, [block.numbers[0], block.numbers[-1] + 1])
+            self.tables.append(block.arrow.take(pa.array(self.numbers[start:stop] - block.numbers[0])))
+            self.block = block
+            yield block
+
+
+def _at_hand(drawn: _Drawn, totals: Totals) -> tuple[Table, BoolArray]:
+    """Return the rows that are kept as a table, and which of them were drawn."""
+    worst = totals.worst.pruned()
+    new = np.flatnonzero(~np.isin(worst.numbers, drawn.numbers))
+    numbers = np.concatenate([drawn.numbers, worst.numbers[new]])
+    order = np.argsort(numbers)
+    arrow = pa.concat_tables([*drawn.tables, *(table.take(pa.array(new)) for table in worst.tables)])
+    assert drawn.block is not None
+    table = replace(drawn.block, arrow=arrow.take(pa.array(order)).combine_chunks(), numbers=numbers[order])
+    return table, order < len(drawn.numbers)
+
+
+def _certificate(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:
+    """Return what was known of the rule, with the counts of other rows."""
+    d = len(model.formula.all_terms)
+    return Certificate(
+        verdict=Verdict.__members__.get(model.verdict, Verdict.PLURALITY),
+        reason=Reason.NOTHING,
+        n_rows=n_rows,
+        n_agree=n_agree,
+        n_columns=d,
+        rank=d,
+        n_decisive=n_agree,
+        agreement=model.agreement,
+        undetermined=np.zeros((d, 0)),
+        undetermined_columns=(),
+        n_last_place=n_last_place,
+    )

@@ -1,0 +1,240 @@
+"""``massart check``: tables next to saved rules, as a contract that each keeps or breaks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from massart.cli.bars import spinner
+from massart.cli.fit import Requirement, named_after
+from massart.cli.inputs import opened, size_of
+from massart.cli.json_text import json_text
+from massart.cli.options import Decimal, Delimiter, Encoding, IdColumn, MaxMemory
+from massart.cli.outputs import check_outputs, write_outputs
+from massart.cli.text import harmless, one_line
+
+if TYPE_CHECKING:
+    from massart.audit import Audit, Contract, Outcome
+    from massart.cli.config import Task
+
+CONFIG = Path("massart.toml")
+
+
+def check(
+    context: typer.Context,
+    model: Annotated[Path | None, typer.Argument(help="The rule, written by massart fit --save.")] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE...", help="Tables as massart fit reads them; each file of a folder or pattern is one."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help=f"Rules and files to check instead (TOML); {CONFIG} without arguments.")
+    ] = None,
+    max_wrong: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
+    ] = None,
+    require: Annotated[
+        Requirement | None, typer.Option(help="Exit with 1 if less was known of the rule; majority by default.")
+    ] = None,
+    id_column: IdColumn = None,
+    group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")] = None,
+    audit: Annotated[
+        Path | None, typer.Option(help="Write the rows and what was found of them (CSV, Parquet).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    all_rows: Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    max_memory: MaxMemory = None,
+) -> None:
+    """Check tables against a saved rule: how many rows are wrong, what happened in them, pass or fail.
+
+    Several tables give one summary, and what cannot be read does not keep the others from being checked.
+
+    Exit status 0 if every table passes, 1 if a rule is not certain or most rows of a table do not follow it, 2 for bad
+    input, and 3 if more rows are wrong than --max-wrong; 2 goes over 3, and 3 over 1.
+    """
+    from massart.audit import worst_status
+    from massart.cli.config import Task, read_config, tables_of
+
+    options: dict[str, Any] = {
+        "max_wrong": max_wrong,
+        "require": require and require.value,
+        "id": id_column,
+        "group": group,
+        "strict": strict or None,
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "encoding": encoding,
+        "max_memory": max_memory,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if config is None and model is None and CONFIG.is_file():
+        config = CONFIG
+    if config is not None:
+        if model is not None:
+            raise ValueError("give a model and files, or --config, not both")
+        tasks = [replace(task, **given) for task in read_config(config)]
+    elif model is None or not files:
+        raise ValueError(f"massart check needs a model and a file (or --config, or {CONFIG} in this folder)")
+    else:
+        tasks = [Task(model=model, file=table, **given) for name in files for table in tables_of(name)]
+    outputs = {"--report": report, "--audit": audit}
+    places = {task: _places(outputs, task, tasks) for task in tasks}
+    for task, paths in places.items():
+        check_outputs([path for path in (task.model, task.file) if path is not None], paths)
+    command = shlex.join(["massart", *(context.obj or ["check"])])
+    results = [_checked(task, places[task], command) for task in tasks]
+    if len(results) == 1 and results[0].audit is None:
+        raise ValueError(results[0].outcome.reason)
+    status = worst_status([result.outcome.status for result in results])
+    if as_json:
+        _tell_json(results, status, all_rows)
+    else:
+        for line in _lines(results[0], all_rows) if len(results) == 1 else _overview(results):
+            typer.echo(line)
+    if status:
+        raise typer.Exit(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What came of one table: an audit, or why there is none."""
+
+    task: Task
+    contract: Contract
+    outcome: Outcome
+    audit: Audit | None = None
+
+    @property
+    def word(self) -> str:
+        """Pass or fail."""
+        from massart.audit import BAD_INPUT
+
+        return {0: "PASS", BAD_INPUT: "ERROR"}.get(self.outcome.status, "FAIL")
+
+
+def _places(outputs: dict[str, Path | None], task: Task, tasks: Sequence[Task]) -> dict[str, Path | None]:
+    """Return where the outputs of one table of several are written: report.html becomes report-may-total.html."""
+    if len(tasks) == 1:
+        return outputs
+    name = Path(task.file).name if _has_one_rule(tasks) else f"{Path(task.file).name}-{task.rule}"
+    return {option: path and named_after(path, name) for option, path in outputs.items()}
+
+
+def _has_one_rule(tasks: Sequence[Task]) -> bool:
+    return len({task.file for task in tasks}) == len(tasks)
+
+
+def _checked(task: Task, paths: dict[str, Path | None], command: str) -> _Result:
+    """Check one table; what is wrong with it is a result like others."""
+    from massart.audit import BAD_INPUT, Contract, Outcome, audit_table, check_table
+
+    contract = Contract(task.max_wrong, task.verdict)
+    try:
+        with (
+            opened(
+                task.file,
+                delimiter=task.delimiter,
+                encoding=task.encoding,
+                decimal=task.decimal,
+                max_memory=task.max_memory,
+                as_stream=task.model is not None and task.file != "-",
+            ) as table,
+            spinner("Checking") as draw,
+        ):
+            if task.model is None:
+                found = audit_table(
+                    table,
+                    task.target,
+                    id_column=task.id,
+                    group_column=task.group,
+                    strict=task.strict,
+                    audit=paths["--audit"],
+                    callback=draw,
+                )
+            else:
+                found = check_table(
+                    task.model,
+                    table,
+                    id_column=task.id,
+                    group_column=task.group,
+                    strict=task.strict,
+                    in_full=paths["--report"] is not None,
+                    max_memory=None if task.max_memory is None else size_of(task.max_memory),
+                    audit=paths["--audit"],
+                    callback=draw,
+                ).audit
+        for notice in found.notices:
+            typer.echo(f"{found.table.name}: {notice}", err=True)
+        write_outputs(found, command, task.file, report=paths["--report"], audit=paths["--audit"])
+    except (ValueError, OSError) as error:
+        return _Result(task, contract, Outcome(BAD_INPUT, one_line(str(error))))
+    return _Result(task, contract, contract.outcome(found), found)
+
+
+def _lines(result: _Result, all_rows: bool) -> Iterator[str]:
+    """Say what was found in one table: pass or fail and why, the rule, the kinds and the wrong rows."""
+    from massart.certificate.words import count
+    from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, kind_lines, wrong_lines
+
+    audit = result.audit
+    assert audit is not None
+    yield f"{result.word}: {one_line(result.outcome.reason)}"
+    yield ""
+    yield from formula_lines(audit)
+    if audit.n_last_place:
+        yield f"{count(audit.n_last_place, 'rows')} off by a last place."
+    for lines in (kind_lines(audit), wrong_lines(audit, audit.n_wrong if all_rows else MOST_WRONG_ROWS)):
+        if some := list(lines):
+            yield from ("", *some)
+
+
+def _overview(results: Sequence[_Result]) -> Iterator[str]:
+    """Name the tables that fail, one line each, and count all of them."""
+    with_rule = not _has_one_rule([result.task for result in results])
+    for result in results:
+        if result.outcome.status:
+            name = harmless(result.task.file) + (f" ({harmless(result.task.rule)})" if with_rule else "")
+            yield f"{result.word}  {name}: {one_line(result.outcome.reason)}"
+    yield _sentence(results)
+
+
+def _sentence(results: Sequence[_Result]) -> str:
+    """Return how many tables pass and fail, and why."""
+    n = {status: sum(result.outcome.status == status for result in results) for status in range(4)}
+    parts = [f"{n[0]:,} passed"]
+    parts += [f"{n[3]:,} with too many wrong rows"] * (n[3] > 0)
+    parts += [f"{n[1]:,} whose rule is not certain"] * (n[1] > 0)
+    parts += [f"{n[2]:,} not checked"] * (n[2] > 0)
+    return f"{len(results):,} checks: {', '.join(parts)}."
+
+
+def _tell_json(results: Sequence[_Result], status: int, all_rows: bool) -> None:
+    from massart.audit import summary
+
+    tables = []
+    for result in results:
+        said = {"passed": False, "exit_status": result.outcome.status, "error": result.outcome.reason}
+        if result.audit is not None:
+            said = summary(result.audit, result.contract, all_rows=all_rows)
+        tables.append({"file": result.task.file, "rule": str(result.task.model or result.task.target), **said})
+    found = {
+        "passed": status == 0,
+        "exit_status": status,
+        "reason": results[0].outcome.reason if len(results) == 1 else _sentence(results),
+        "tables": tables,
+    }
+    typer.echo(json_text(found))

@@ -1,0 +1,317 @@
+"""``massart check``: saved rules on other rows, as a contract for pipelines."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
+
+import pyarrow.parquet as pq
+
+from massart.audit import audit_table, check_table
+from massart.audit import checking as checking_module
+from massart.cli import run
+
+
+def bills(seed: int, n: int = 400, wrong: float = 0.0, **extra: Any) -> dict[str, Any]:
+    """Return rows of a tariff in cents; `wrong` of them have ten times the total."""
+    rng = np.random.default_rng(seed)
+    hours, km = rng.integers(1, 200, n) / 4, rng.integers(0, 300, n)
+    zone = rng.choice(["A", "B", "C"], n)
+    total = np.round(54 * hours + 0.5 * km + 10 * (zone == "B") + 25 * (zone == "C") + 9, 2)
+    chosen = rng.permutation(n)[: round(wrong * n)]
+    total[chosen] = np.round(10 * total[chosen], 2)
+    note = np.array([f"note {k}" for k in range(n)])
+    return {"bill": np.arange(n) + 100, "zone": zone, "hours": hours, "km": km, "total": total, "note": note} | extra
+
+
+def write(path: Path, columns: dict[str, Any]) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path, row_group_size=1_000)
+        return path
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tariff.json"
+    found = audit_table(bills(0, wrong=0.1), "total", id_column="bill", exclude=["note"])
+    assert found.is_certain
+    found.model().save(path)
+    return path
+
+
+def check(*arguments: object) -> int:
+    return run(["check", *map(str, arguments)])
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def facts(audit: Any) -> dict[str, Any]:
+    kinds = {kind.label: kind.rows for kind in audit.kinds.kinds}
+    counts = (audit.n_total, audit.n_judged, audit.n_agree, audit.n_wrong, audit.n_last_place)
+    groups = {group.name: (group.n_rows, group.n_wrong) for group in audit.groups()}
+    return {"counts": counts, "kinds": kinds, "groups": groups}
+
+
+@pytest.mark.parametrize(("options", "status", "words"), [
+    ([], 0, "PASS: 8 of 400 rows are wrong (2.0 %); no limit was set."),
+    (["--max-wrong", "0.02"], 0, "PASS: 8 of 400 rows are wrong (2.0 %), at most 2 % allowed."),
+    (["--max-wrong", "0.019"], 3, "FAIL: 8 of 400 rows are wrong (2.0 %), more than 1.9 %."),
+])  # fmt: skip
+def test_the_share_of_wrong_rows_decides(
+    options: list[str], status: int, words: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = write(tmp_path / "may.csv", bills(1, wrong=0.02))
+    assert check(model, table, *options) == status
+    out = capsys.readouterr().out
+    assert out.startswith(words + "\n")
+    assert "factor 10" in out
+    assert check(model, table, "--json", *options) == status
+    found = said(capsys)
+    assert found["exit_status"] == status
+    assert found["passed"] == (status == 0)
+    assert words.endswith(found["reason"])
+    assert found["tables"][0]["rows_wrong"] == 8
+
+
+def test_a_check_calls_the_rows_wrong_that_the_fit_does(model: Path, tmp_path: Path) -> None:
+    columns = bills(2, wrong=0.3)
+    fitted = audit_table(columns, "total", group_column="zone", exclude=["note"])
+    checked = check_table(model, columns, group_column="zone").audit
+    assert fitted.n_wrong == 120
+    assert facts(checked) == facts(fitted)
+    assert checked.wrong_rows()["row"].tolist() == fitted.wrong_rows()["row"].tolist()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("most", [25_000, 60])
+def test_a_stream_is_checked_as_the_table_is(
+    suffix: str, most: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = bills(3, 6_000, wrong=0.05)
+    columns["total"][7::600] += 0.01  # a last place, or wrong where the labels are exact
+    columns["total"][1001::1000] = columns["total"][1000::1000]
+    path = write(tmp_path / f"table{suffix}", columns)
+    whole = check_table(model, path, group_column="zone", audit=tmp_path / "whole.parquet").audit
+    assert whole.whole is None
+    monkeypatch.setattr(checking_module, "MOST_HELD", 100)
+    monkeypatch.setattr(checking_module, "_DRAWN", 50)
+    monkeypatch.setattr("massart.audit.judging.MOST_WORST", most)
+    streamed = check_table(model, path, group_column="zone", in_full=True, audit=tmp_path / "streamed.parquet").audit
+    assert streamed.whole is not None
+    assert facts(streamed)["counts"] == facts(whole)["counts"]
+    assert facts(streamed)["groups"] == facts(whole)["groups"]
+    assert streamed.usage() == whole.usage()
+    if most > 60:
+        assert facts(streamed)["kinds"] == facts(whole)["kinds"]
+    audits = [pq.read_table(tmp_path / f"{name}.parquet") for name in ("whole", "streamed")]
+    wrong = audits[0].filter(audits[0]["wrong"]).sort_by("row").drop_columns(["rank"])
+    assert wrong.num_rows == whole.n_wrong > 300
+    assert {*columns} < {*wrong.column_names}
+    for name in (*columns, "row", "given", "implied", "residual"):
+        assert audits[1][name].to_pylist() == wrong[name].to_pylist(), name
+    if most > 60:
+        assert audits[1]["kind"].to_pylist() == wrong["kind"].to_pylist()
+
+
+def test_rows_of_which_the_rule_says_nothing_are_left_out_and_told(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = bills(4)
+    columns["zone"][:5] = "Q"
+    columns["hours"] = ["" if k in (10, 11) else value for k, value in enumerate(columns["hours"])]
+    table = write(tmp_path / "gaps.csv", columns)
+    assert check(model, table, "--json", "--max-wrong", 0) == 0
+    (found,) = said(capsys)["tables"]
+    assert (found["rows"], found["rows_judged"]) == (400, 393)
+    assert 'unknown "zone" such as "Q"' in " ".join(found["notices"])
+    assert check(model, table, "--strict") == 2
+
+
+def test_a_quotient_by_zero_is_a_gap_in_tables_and_in_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(1, 900, 400) * 1.0, "b": rng.integers(1, 9, 400) * 1.0}
+    columns["y"] = 3 * columns["a"] / columns["b"] + 7
+    saved = audit_table(columns, "y", terms="a/b").model()
+    columns["b"][:3] = 0
+    whole = check_table(saved, write(tmp_path / "t.parquet", columns)).audit
+    monkeypatch.setattr(checking_module, "MOST_HELD", 10)
+    streamed = check_table(saved, tmp_path / "t.parquet").audit
+    assert facts(whole) == facts(streamed)
+    assert whole.notices == streamed.notices != ()
+    assert (whole.n_total, whole.n_judged, whole.n_wrong) == (400, 397, 0)
+
+
+def test_a_table_that_follows_another_rule_is_not_called_wrong_and_passed(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = bills(5)
+    columns["total"] = np.round(columns["total"] * 1.19, 2)
+    table = write(tmp_path / "other.csv", columns)
+    assert check(model, table) == 1
+    assert "it may not be the rule of this table" in capsys.readouterr().out
+    assert check(model, table, "--max-wrong", "0.1") == 3
+
+
+def test_what_was_known_of_the_rule_counts(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weak = json.loads(model.read_text()) | {"verdict": "PLURALITY"}
+    path = tmp_path / "weak.json"
+    path.write_text(json.dumps(weak))
+    table = write(tmp_path / "may.csv", bills(1))
+    assert check(path, table) == 1
+    assert "PLURALITY where it was found, less than MAJORITY" in capsys.readouterr().out
+    assert check(model, table, "--require", "confirmed") == 0
+
+
+def test_all_wrong_rows_on_request(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = write(tmp_path / "may.csv", bills(1, wrong=0.1))
+    for options, n in (([], 20), (["--all-rows"], 40)):
+        assert check(model, table, "--json", "--id", "bill", *options) == 0
+        (found,) = said(capsys)["tables"]
+        assert len(found["worst_rows"]) == n
+    wrong = check_table(model, table).audit.wrong_rows()
+    assert sorted(row["bill"] for row in found["worst_rows"]) == sorted(wrong["bill"].to_pylist())
+    assert check(model, table, "--all-rows") == 0
+    assert "The 40 worst of 40" in capsys.readouterr().out
+    assert run(["fit", str(table), "--target", "total", "--exclude", "note", "--json", "--all-rows"]) == 0
+    assert len(said(capsys)["worst_rows"]) == 40
+
+
+def test_report_and_audit_have_every_column(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    table = write(tmp_path / "may.csv", bills(1, wrong=0.02))
+    assert check(model, table, "--report", tmp_path / "r.html", "--audit", tmp_path / "a.csv") == 0
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {"note", "zone", "bill", "kind"} <= set(rows[0])
+    page = (tmp_path / "r.html").read_text()
+    assert "A saved formula on other rows" in page
+    assert "no other formula fits" not in page  # which is not known of these rows
+
+
+def test_a_folder_of_tables_gives_one_summary(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for k in range(200):
+        write(folder / f"day-{k:03}.csv", bills(k, 60))
+    for k in (17, 60, 133):
+        write(folder / f"day-{k:03}.csv", bills(k, 60, wrong=0.2))
+    (folder / "day-044.csv").write_text("this is, no table\n1\n2,3,4\n")
+    write(folder / "day-150.csv", {name: values for name, values in bills(1, 60).items() if name != "km"})
+    assert check(model, folder, "--max-wrong", 0) == 2
+    out = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].split("/")[-1] for line in out[:-1]] == [
+        f"day-{k:03}.csv" for k in (17, 44, 60, 133, 150)
+    ]
+    assert [line.split()[0] for line in out[:-1]] == ["FAIL", "ERROR", "FAIL", "FAIL", "ERROR"]
+    assert out[-1] == "200 checks: 195 passed, 3 with too many wrong rows, 2 not checked."
+    (folder / "day-044.csv").unlink()
+    (folder / "day-150.csv").unlink()
+    assert check(model, folder, "--max-wrong", 0, "--json") == 3
+    found = said(capsys)
+    assert [Path(one["file"]).name for one in found["tables"] if not one["passed"]] == [
+        f"day-{k:03}.csv" for k in (17, 60, 133)
+    ]
+    assert check(model, *sorted(folder.glob("day-00*.csv")), "--max-wrong", 0) == 0
+
+
+def test_outputs_of_several_tables_are_named_after_them(model: Path, tmp_path: Path) -> None:
+    tables = [write(tmp_path / f"{name}.csv", bills(k, wrong=0.01)) for k, name in enumerate(("may", "june"))]
+    assert check(model, *tables, "--audit", tmp_path / "audit.csv") == 0
+    assert sorted(path.name for path in tmp_path.glob("audit*")) == ["audit-june-csv.csv", "audit-may-csv.csv"]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["no-such.json", "t.csv"], "cannot read the model"),
+    (["{model}", "no-such.csv"], "no such file"),
+    (["{model}"], "needs a model and a file"),
+    (["{model}", "t.csv", "--max-wrong", "2"], "max-wrong"),
+    (["{model}", "t.csv", "--id", "nothing"], "nothing"),
+    (["{model}", "t.csv", "--audit", "t.csv"], "would overwrite"),
+    (["{model}", "t.csv", "--config", "massart.toml"], "not both"),
+])  # fmt: skip
+def test_errors_are_one_line_and_json_where_that_is_asked(
+    arguments: list[str],
+    words: str,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.csv", bills(0))
+    arguments = [argument.format(model=model) for argument in arguments]
+    assert check(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+    assert check(*arguments, "--json") == 2
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["format"], found["exit_status"], found["passed"]) == (1, 2, False)
+    assert words in found["error"]
+
+
+def test_quiet_says_nothing_but_the_result(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = bills(1)
+    columns["zone"][:3] = "Q"
+    table = write(tmp_path / "may.csv", columns)
+    assert check(model, table) == 0
+    assert "3 rows left out" in capsys.readouterr().err
+    for arguments in (["--quiet", "check", model, table], ["check", model, table, "--quiet"]):
+        assert run([*map(str, arguments)]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        assert captured.out.startswith("PASS")
+    assert check(model, tmp_path / "nothing.csv", "--quiet") == 2
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_the_library_logs_and_prints_nothing(
+    model: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="massart"):
+        check_table(model, bills(1, wrong=0.02))
+    assert "8 of 400 rows are wrong" in caplog.text
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("limit", "status"), [("0.1", 0), ("0", 3)])
+def test_a_closed_pipe_changes_no_status(limit: str, status: int, model: Path, tmp_path: Path) -> None:
+    table = write(tmp_path / "may.csv", bills(1, 3_000, wrong=0.05))
+    command = [sys.executable, "-m", "massart", "check", str(model), str(table), "--json", "--all-rows"]
+    process = subprocess.Popen(
+        [*command, "--max-wrong", limit], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait() == status
+
+
+def test_frames_are_checked_too(model: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    found = check_table(model, pandas.DataFrame(bills(1, wrong=0.02)), max_wrong=0)
+    assert not found.passed
+    assert repr(found) == "<Check failed: 8 of 400 rows are wrong (2.0 %), more than 0 %.>"

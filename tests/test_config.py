@@ -1,0 +1,125 @@
+"""``massart.toml``: many tables and rules in one run, and no key that is read as nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
+
+import numpy as np
+
+from massart.audit import audit_table
+from massart.cli import run
+from massart.cli.config import Task, read_config
+
+
+def table(seed: int, *, wrong: int = 0, rate: float = 3.5) -> str:
+    rng = np.random.default_rng(seed)
+    hours, km = rng.integers(1, 99, 200), rng.integers(1, 99, 200)
+    total, tax = rate * hours + 2 * km + 7, 0.5 * hours + 1
+    total[:wrong] += 1000 + np.arange(wrong)
+    rows = zip(hours, km, total, tax, strict=True)
+    return "hours,km,total,tax\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with two rules, tables, and a configuration that knows them."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "data").mkdir()
+    for name in ("may", "june", "july"):
+        (tmp_path / "data" / f"{name}.csv").write_text(table(len(name)))
+    for target in ("total", "tax"):
+        found = audit_table(tmp_path / "data" / "may.csv", target, exclude=[{"total": "tax", "tax": "total"}[target]])
+        found.model().save(tmp_path / "rules" / f"{target}.json")
+    (tmp_path / "massart.toml").write_text(
+        """
+max_wrong = 0.0
+
+[[check]]
+model = ["rules/total.json", "rules/tax.json"]
+files = ["data/*.csv"]
+
+[[check]]
+target = "total"
+files = "data/may.csv"
+max_wrong = 0.1
+require = "confirmed"
+"""
+    )
+    return tmp_path
+
+
+def test_every_file_meets_every_rule(project: Path) -> None:
+    tasks = read_config(project / "massart.toml")
+    assert [(Path(task.file).name, task.rule, task.max_wrong) for task in tasks] == [
+        *((f"{name}.csv", rule, 0.0) for name in ("july", "june", "may") for rule in ("total", "tax")),
+        ("may.csv", "total", 0.1),
+    ]
+    assert [task.require for task in tasks] == ["majority"] * 6 + ["confirmed"]
+
+
+def test_one_run_checks_all(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project / "data")  # paths are relative to the configuration
+    config = ["check", "--config", "../massart.toml"]
+    assert run(config) == 0
+    assert capsys.readouterr().out == "7 checks: 7 passed.\n"
+    (project / "data" / "june.csv").write_text(table(9, wrong=3))
+    assert run(config) == 3
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 2
+    assert "june.csv (total): 3 of 200 rows are wrong" in out[0]
+    assert out[1] == "7 checks: 6 passed, 1 with too many wrong rows."
+    assert run([*config, "--max-wrong", "0.5", "--json"]) == 0  # the command line has the last word
+    found = json.loads(capsys.readouterr().out)
+    assert [one["rows_wrong"] for one in found["tables"]] == [0, 0, 3, 0, 0, 0, 0]
+    monkeypatch.chdir(project)
+    assert run(["check"]) == 3  # massart.toml is there
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ('max_wong = 0\n[[check]]\nmodel = "m"\nfiles = "f"', "unknown key 'max_wong': did you mean max_wrong?"),
+    ('[[check]]\nmodel = "m"\nfile = "f"', "[[check]] 1: unknown key 'file': did you mean files?"),
+    ('[[check]]\nmodel = "m"\nfiles = "f"\n[[check]]\nfiles = "f"', "[[check]] 2: one of model and target"),
+    ('[[check]]\nmodel = "m"\ntarget = "t"\nfiles = "f"', "one of model and target"),
+    ('[[check]]\nmodel = "m"', "files is missing"),
+    ('[[check]]\nmodel = 3\nfiles = "f"', "model has to be a text or a list of texts, got 3"),
+    ('[[check]]\nmodel = []\nfiles = "f"', "model has to be a text or a list of texts"),
+    ('max_wrong = "1 %"\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a number, got '1 %'"),
+    ('max_wrong = true\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a number"),
+    ('max_wrong = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
+    ('max_wrong = nan\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
+    ('require = "sure"\n[[check]]\nmodel = "m"\nfiles = "f"', "majority, confirmed, proven"),
+    ('strict = 1\n[[check]]\nmodel = "m"\nfiles = "f"', "strict has to be true or false"),
+    ("max_wrong = 0.1", "there is no [[check]]"),
+    ("check = 3", "there is no [[check]]"),
+    ("[[check]", "this is no TOML"),
+    ('[[check]]\nmodel = "m"\nfiles = "*.nothing"', "there are no files"),
+])  # fmt: skip
+def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "massart.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError) as error:
+        read_config(path)
+    assert words in str(error.value)
+    assert run(["check", "--config", str(path)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_example_is_read(tmp_path: Path) -> None:
+    """What the module shows is what it reads."""
+    import massart.cli.config as module
+
+    assert module.__doc__ is not None
+    example = module.__doc__.split("::", 1)[1].split("Paths are", 1)[0]
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "may.csv").write_text("x")
+    (tmp_path / "massart.toml").write_text(example)
+    tasks = read_config(tmp_path / "massart.toml")
+    model = tmp_path / "rules" / "total.json"
+    assert tasks[0] == Task(str(tmp_path / "exports" / "may.csv"), model=model, max_wrong=0.0, id="invoice")
+    assert tasks[1].target == "balance"

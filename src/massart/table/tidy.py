@@ -143,8 +143,8 @@ def _totals(
     found = np.zeros_like(lacking)
     candidates = np.union1d(np.flatnonzero(lacking | said)[-_MOST_LOOKED_AT:], last)
     for row in candidates.tolist() if said.sum() <= max(_MOST_TOTALS * len(data), 1) else []:
-        sure = lacking[row] or row in last
-        found[row] = (said[row] and sure) or ((said[row] or sure) and _is_sum(numbers, row, data & ~found, found))
+        is_sure = said[row] and (lacking[row] or row in last)
+        found[row] = is_sure or ((said[row] or lacking[row]) and _is_sum(numbers, row, data & ~found, found))
     return found if found.sum() <= max(_MOST_TOTALS * len(data), 1) else np.zeros_like(found)
 
 
@@ -155,7 +155,12 @@ def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: B
         for values in numbers.values():
             above = values[start:row][data[start:row]]
             above, total = above[~np.isnan(above)], values[row]
-            if len(above) > 2 and total and abs(above.sum() - total) <= _ROUNDING * np.abs(above).sum() + 0.005:
+            if (
+                len(above) > 2
+                and total
+                and np.isfinite(above).all()
+                and abs(above.sum() - total) <= _ROUNDING * np.abs(above).sum() + 0.005
+            ):
                 return True
     return False
 

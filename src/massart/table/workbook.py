@@ -29,7 +29,7 @@ _MOST_PARTS = 10_000
 _DIRECTORY_BYTES = 1 << 22
 _SHEET = re.compile(rb"<(?:\w+:)?sheet\s[^>]*>")
 _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^>]*>")
-_BEYOND_Z = re.compile(rb"""r="[A-Za-z]{2}""")
+_BEYOND_Z = re.compile(rb"""r="[A-Za-z]{2,}\d""")
 _WIDE = re.compile(rb"""\sr=["']([A-Za-z]{2,})(\d+)["']""")
 _FORMULA = re.compile(
     rb"""<c\s[^>]*\br=["']([A-Z]+\d+)["'][^>]*>\s*<f(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:</c>|<v\s*/>|<v>\s*</v>)"""
@@ -97,7 +97,7 @@ def look_at(file: BinaryIO, part: str, name: str) -> Oddities:
     with _opened(file, name) as archive, archive.open(part) as stream:
         for chunk in _chunks(stream, name):
             # Sheets of up to 26 columns span no more than a few million cells.
-            if _BEYOND_Z.search(chunk) or (b"r='" in chunk and _WIDE.search(chunk)):
+            if _BEYOND_Z.search(chunk) or (b"'" in chunk and _WIDE.search(chunk)):
                 for letters, digits in set(_WIDE.findall(chunk)):
                     width, height = max(width, _number(letters)), max(height, int(digits))
                 if width * height > MOST_CELLS:
@@ -107,7 +107,7 @@ def look_at(file: BinaryIO, part: str, name: str) -> Oddities:
                     )
             if b"<f" in chunk:
                 formulas |= dict.fromkeys(found.decode() for found in _FORMULA.findall(chunk))
-            if b'"e"' in chunk or b"'e'" in chunk:
+            if b't="e"' in chunk or (b"'" in chunk and b"t='e'" in chunk):
                 errors |= {cell.decode(): words.decode(errors="replace") for cell, words in _ERROR.findall(chunk)}
     return Oddities(errors, tuple(formulas))
 

@@ -83,8 +83,8 @@ def test_outputs_agree_with_each_other(ledger: Path, tmp_path: Path, capsys: pyt
     assert len(predicted) == N_ROWS
     assert all(row["wrong"] == "false" for row in predicted)
     corrected = read(fixed)
-    assert list(corrected[0])[-2:] == ["total", "total_given"]
-    assert [float(row["total"]) for row in corrected] == [float(row["implied"]) for row in predicted]
+    assert list(corrected[0])[-4:] == ["total", "total_given", "wrong", "kind"]
+    assert [float(row["total"].replace("$", "").replace(",", "")) for row in corrected] == [float(row["implied"]) for row in predicted]
     given = [row["total_given"] for row in corrected]
     assert given == [row["total"] for row in read(ledger)]
 

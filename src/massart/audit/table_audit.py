@@ -32,7 +32,6 @@ from massart.table import (
     Table,
     free_name,
     groups_of,
-    replaced,
 )
 
 ROW = "row"
@@ -247,12 +246,15 @@ class Audit:
         """Return the numbers in the file, from 0, of rows of `table`."""
         return rows if self.table.numbers is None else self.table.numbers[rows]
 
-    def fixed(self) -> Table:
-        """Return the table with the wrong targets replaced; what was given stays in a column beside it."""
-        target = self.formula.target
-        rows = self.design.kept[self.wrong]
-        original = free_name(f"{target}_given", self.table.column_names)
-        return replaced(self.table, target, rows, self.implied[self.wrong], original)
+    def fixed(self, *, fill: bool = False) -> Table:
+        """Return the table with the wrong targets replaced; what was given stays in a column beside it.
+
+        Behind the other columns stand which rows were wrong and what happened in them. With `fill`, targets that are
+        missing are replaced, too, where the formula gives them.
+        """
+        from massart.audit.fixing import fixed_table
+
+        return fixed_table(self, fill=fill)
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""

@@ -16,11 +16,10 @@ from massart.l1 import l1_regression, l1_regression_of, preprocessing
 from massart.pac.outliers import OutlierStatus, remove_outliers, remove_outliers_of
 from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
-from massart.robust.biweight import tuning_for_efficiency
 from massart.robust.concentration import Positioned
+from massart.robust.modes import separate
 from massart.robust.position import place
-from massart.robust.refinement import Estimate, m_and_d_steps
-from massart.robust.regression import half_of
+from massart.robust.refinement import Estimate
 from massart.rows import ArrayRows, Block, StreamRows
 
 EQUAL = 1e-12
@@ -348,8 +347,10 @@ def test_noisy_rows_are_refined_as_in_memory(kind, weighted):
     shares = np.full(len(y), 1 / len(y)) if weights is None else weights / weights.sum()
     rows = Positioned(X @ position.back, y, shares)
     first = Estimate(position.to_coordinates(start.coef), start.scale)
-    c, half = tuning_for_efficiency(0.95), half_of(len(y), 5)
-    known = m_and_d_steps(rows, first, c, half, max_iter=500, tol=1e-7, callback=silent)
+    assert start.separated
+    width = np.ptp(rows.residuals(first.coef[None]))
+    limits = {"width": width, "least": 0.0, "ridge": 0.0, "max_iter": 500, "tol": 1e-7}
+    known = separate(rows, first.coef, first.scale, **limits)
     close(found.coef, position.back @ known.coef)
     assert found.scale == pytest.approx(known.scale, rel=EQUAL)
     assert found.n_iter == known.n_iter

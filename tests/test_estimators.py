@@ -215,8 +215,7 @@ def test_grid_search_over_the_tolerance_of_rounded_labels() -> None:
     y = np.round(y, 2)
     grid = {"tolerance": [0.005, 0.5, "auto"], "fit_intercept": [True, False]}
     search = GridSearchCV(MassartRegressor(random_state=0), grid, scoring="neg_median_absolute_error", cv=3)
-    with pytest.warns(ConvergenceWarning):  # without an intercept no majority agrees
-        search.fit(X, y)
+    search.fit(X, y)
     assert search.best_params_["fit_intercept"] is True
     assert_allclose(search.best_estimator_.coef_, W, atol=5e-3)
     assert_array_equal(search.best_estimator_.inlier_mask_, right)

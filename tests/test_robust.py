@@ -360,7 +360,7 @@ def test_importance_weights_are_in_the_standard_errors() -> None:
 def test_shrinkage_predicts_better_where_columns_are_many_and_noise_is_large(monkeypatch) -> None:
     shrunk, plain = [], []
     for seed in range(6):
-        X, y, w, _ = noisy_rows(seed, n=100, d=25, eta=0.2, sigma=4.0)
+        X, y, w, _ = noisy_rows(seed, n=150, d=75, eta=0.2, sigma=6.0)
         answer = fit(X, y)
         assert answer.ridge > 0
         shrunk.append(np.linalg.norm(answer.coef - w))

@@ -319,11 +319,15 @@ class _Driver:
         """Return the formula of one label column."""
         if self.start is not None and self.start.agreement is not None and self.start.fractions is not None:
             return self._judged(j, Formula(self.start.coef, self.start.agreement, self.link), self.start.fractions)
+        sample = self._some(self.finding.column(j), MOST_NOISY_ROWS)
+        if inliers == "noisy" and self.link.invertible:  # nothing else is looked for, unless the labels are exact
+            noisy = find_noisy(sample, None, Agreement(Level.EXACT), self.link, self.options, forced=True)
+            if noisy is not None:
+                return self._noisy(j, noisy)
         found = self._find(j, patient=inliers == "exact", rounds=1 if inliers == "noisy" else self.options.rounds)
         answer = self._final(j, found)
         if inliers == "exact":
             return answer
-        sample = self._some(self.finding.column(j), MOST_NOISY_ROWS)
         agreement = answer.certificate.agreement
         noisy = noise_of_units(sample, answer.coef, agreement, self.link) if inliers == "auto" else None
         if noisy is None and (inliers == "noisy" or not self._is_exact(answer.certificate)):

@@ -25,9 +25,6 @@ from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
 from massart.rows import BoolArray, FloatArray, Sample
 from massart.search import Consensus, Limits, alternate
 
-JUDGED_ROWS_PER_COLUMN, JUDGED_ROWS = 12, 400
-"""Rows that decide whether there is a formula with noisy inliers at all."""
-
 FEWEST_SURPLUS = 10
 """Rows beyond those that any formula fits, of a majority that nearly agrees."""
 
@@ -74,7 +71,7 @@ class NoisyFit:
 
 
 def find_noisy(
-    sample: Sample, exact: FloatArray, agreement: Agreement, link: Link, options: Options, *, forced: bool
+    sample: Sample, exact: FloatArray | None, agreement: Agreement, link: Link, options: Options, *, forced: bool
 ) -> NoisyFit | None:
     """Return the formula that the rows follow up to noise; None where they follow none, or one exactly.
 
@@ -82,26 +79,21 @@ def find_noisy(
     ----------
     sample : Sample
         With one label column.
-    exact, agreement : (d,) array and Agreement
-        The best formula of the exact search.
+    exact, agreement : (d,) array or None, and Agreement
+        The best formula of the exact search, if there was one: a link that clips needs it.
     link : Link
     options : Options
     forced : bool
         Whether the caller has said that labels are noisy.
     """
-    n, size = len(sample.y), max(JUDGED_ROWS_PER_COLUMN * sample.X.shape[1], JUDGED_ROWS)
-    if not forced:
-        few = sample if n <= size else sample.take(np.sort(options.rng.choice(n, size, replace=False)))
-        found = _fit_part(few, exact, link, options)
-        if found is None:
-            return None
-        fit, part = found
-        if not (_barely_noisy(part, fit) or _looks_noisy(part, exact, agreement, options)):
-            return None
-    found = _fit_part(sample, exact, link, options) if forced or n > size else found
+    found = _fit_part(sample, exact, link, options)
     if found is None:
         return None
     fit, part = found
+    if not forced and not _barely_noisy(part, fit):
+        assert exact is not None, "without a search labels are known to be noisy"
+        if not _looks_noisy(part, exact, fit, agreement, options):
+            return None
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
     span = span_of(part.X[fit.inliers & part.X.any(axis=1)])
     return NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
@@ -133,7 +125,9 @@ def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link:
     return NoisyFit(fit, errors, covariance, scale, MOST_UNITS * unit, span_of(X))
 
 
-def _fit_part(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, Sample] | None:
+def _fit_part(
+    sample: Sample, start: FloatArray | None, link: Link, options: Options
+) -> tuple[RobustFit, Sample] | None:
     """Fit the rows far from the limits; return the fit and these rows with their products for labels. None if exact."""
     found = _robust_fit(sample, start, link, options)
     if found is None or found[0].scale == 0:
@@ -150,23 +144,26 @@ def _barely_noisy(part: Sample, fit: RobustFit) -> bool:
     return bool(fit.inliers.sum() > enough and fit.scale <= NEAR * float(np.median(sizes)))
 
 
-def _looks_noisy(part: Sample, exact: FloatArray, agreement: Agreement, options: Options) -> bool:
+def _looks_noisy(part: Sample, exact: FloatArray, fit: RobustFit, agreement: Agreement, options: Options) -> bool:
     """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
-    judged = _judge_inliers(part, exact, options)
+    judged = _judge_inliers(part, (exact, fit.coef), options)
     if judged is not Inliers.EXACT:
         return judged is Inliers.NOISY
     # An exact minority may be wrong labels by a rule, such as one value for all of them: then the rest decides.
     rest = ~agreement.agree(part.X, part.y, exact)
-    return bool(2 * rest.sum() > len(rest)) and _judge_inliers(part.take(rest), exact, options) is Inliers.NOISY
+    others = part.take(rest)
+    return bool(2 * rest.sum() > len(rest)) and _judge_inliers(others, (exact, fit.coef), options) is Inliers.NOISY
 
 
-def _judge_inliers(part: Sample, candidate: FloatArray, options: Options) -> Inliers:
+def _judge_inliers(part: Sample, candidates: tuple[FloatArray, ...], options: Options) -> Inliers:
     return judge_inliers(
-        part.X, part.y, (candidate,), sample_weight=part.weights, rng=options.rng, callback=options.callback
+        part.X, part.y, candidates, sample_weight=part.weights, rng=options.rng, callback=options.callback
     ).inliers
 
 
-def _robust_fit(sample: Sample, start: FloatArray, link: Link, options: Options) -> tuple[RobustFit, BoolArray] | None:
+def _robust_fit(
+    sample: Sample, start: FloatArray | None, link: Link, options: Options
+) -> tuple[RobustFit, BoolArray] | None:
     """Fit w to the rows that it leaves far from the limits: return the fit of :math:`f^{-1}(y)`, and these rows.
 
     None if hardly any label is decisive.
@@ -175,8 +172,10 @@ def _robust_fit(sample: Sample, start: FloatArray, link: Link, options: Options)
     everything = np.ones(len(y), dtype=bool)
     labels = link.inverse(y)
     if link.invertible:
-        fit = robust_regression(X, labels, sample_weight=weights, starts=(start,), rng=rng, callback=callback)
+        starts = () if start is None else (start,)
+        fit = robust_regression(X, labels, sample_weight=weights, starts=starts, rng=rng, callback=callback)
         return fit, everything
+    assert start is not None, "a link that clips needs a start"
     counts = np.ones(len(y)) if weights is None else weights
     decisive = link.decisive(y) & X.any(axis=1) & (counts > 0)
     if decisive.sum() <= _FEWEST * X.shape[1]:

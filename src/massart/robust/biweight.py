@@ -108,7 +108,7 @@ def tuning_for_efficiency(efficiency: float) -> float:
     return float(brentq(lambda c: constants(c).efficiency - efficiency, 1.0, 60.0, xtol=1e-12))
 
 
-def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float) -> FloatArray:
+def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float, freedom: float = 1.0) -> FloatArray:
     r"""Return the M-scale of each row of `residuals`: s with :math:`\sum_i a_i \rho_c(r_i/s) = b`.
 
     Parameters
@@ -118,6 +118,8 @@ def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float) -> Floa
         Weights a of the residuals, of sum 1.
     breakdown : float
         b, the share of wrong residuals that the scale withstands; c is chosen so that it is consistent.
+    freedom : float
+        Degrees of freedom a residual: the mean loss is to be so much of b.
 
     Returns
     -------
@@ -125,6 +127,7 @@ def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float) -> Floa
         0 where residuals that are not 0 weigh at most b.
     """
     c = tuning_for_breakdown(breakdown)
+    breakdown *= freedom
     sizes = np.abs(residuals)
     # The quantile is within a small factor of the answer, from where Newton's method for log s takes few steps.
     scale = quantile(sizes, shares, 1.0 - breakdown)

@@ -13,10 +13,10 @@ import numpy as np
 
 from massart.progress import Callback, silent
 from massart.robust.biweight import tuning_for_efficiency, weight
+from massart.robust.modes import separate
 from massart.robust.position import place
 from massart.robust.refinement import Estimate, m_and_d_steps
-from massart.robust.regression import CUTOFF, EFFICIENCY, MOST_STEPS, RobustFit, Status, half_of
-from massart.robust.uncertainty import covariance_of, standard_errors_of
+from massart.robust.regression import CUTOFF, EFFICIENCY, MOST_STEPS, RobustFit, Status, half_of, uncertainty_of
 from massart.rows import ArrayValues, Block, FloatArray, Rows, is_elsewhere, like, namespace_of, to_numpy
 
 AT_REST = 1e-7
@@ -43,24 +43,31 @@ def refine_on_table(rows: Rows, X: FloatArray, start: RobustFit, *, callback: Ca
     counts = weights * (present / weights.sum())
     y = rows.map(_label).to_numpy()
     placed = TablePlaced(rows, position.back, y, counts / present)
-    c = tuning_for_efficiency(EFFICIENCY)
     first = Estimate(position.to_coordinates(start.coef), start.scale)
-    half = half_of(present, position.rank)
-    found = m_and_d_steps(placed, first, c, half, max_iter=MOST_STEPS, tol=AT_REST, callback=callback)
-    covariance, determined = covariance_of(placed, counts, found, c)
+    modes, c = None, tuning_for_efficiency(EFFICIENCY)
+    if start.separated:
+        width = float(np.ptp(placed.residuals(first.coef[None])))
+        modes = separate(
+            placed, first.coef, first.scale, width=width, least=0.0, ridge=0.0, max_iter=MOST_STEPS, tol=AT_REST
+        )
+        found = Estimate(modes.coef, modes.scale, 0.0, modes.n_iter, modes.converged)
+    else:
+        half = half_of(present, position.rank)
+        found = m_and_d_steps(placed, first, c, half, max_iter=MOST_STEPS, tol=AT_REST, callback=callback)
     residuals = placed.residuals(found.coef[None])[0]
-    M = position.back
+    covariance, errors = uncertainty_of(position.back, placed, found, modes)
     return RobustFit(
-        coef=M @ found.coef,
+        coef=position.back @ found.coef,
         scale=found.scale,
-        weights=weight(residuals / found.scale, c),
+        weights=weight(residuals / found.scale, c) if modes is None else modes.trust,
         inliers=np.abs(residuals) <= CUTOFF * found.scale,
-        covariance=M @ covariance @ M.T,
-        standard_errors=standard_errors_of(M, covariance, determined),
+        covariance=covariance,
+        standard_errors=errors,
         ridge=0.0,
         rank=position.rank,
         n_iter=found.n_iter,
         status=Status.CONVERGED if found.converged else Status.ITERATION_LIMIT,
+        separated=start.separated,
     )
 
 

@@ -1,16 +1,23 @@
-"""High-breakdown starts: fits of few random rows and some others, each improved by concentration steps (FAST-LTS)."""
+"""Starts that withstand wrong rows: fits of few rows and others, with concentration steps (FAST-LTS) or without.
+
+Wrong rows break starts in different ways. Scattered ones are missed by some of many small random sets of rows, whatever
+their labels are. Those that lie together in X, a cluster of leverage, are missed by sets of neighbours. And those that
+are off by the same amount leave the slopes of least squares right, and only its height wrong.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.fast_lts import LeastSquares, random_subsets, trimmed, trimmed_squares
+from massart.fast_lts import LeastSquares, quantile, random_subsets, trimmed, trimmed_squares
 from massart.l1 import l1_regression
 from massart.progress import Callback, Progress
+from massart.robust.biweight import NORMAL_MEDIAN
 from massart.robust.position import Position
 from massart.rows import FloatArray
 
@@ -25,6 +32,10 @@ _L1_WORK = 2e8  # n r^2 up to which L1 regression in radial-isotropic position i
 _MOST_STEPS = 50
 _AT_REST = 1e-9  # relative fall of the mean squares
 _UNREACHED = 1e-8  # share of a direction's rows that must be near for the direction to count as fitted
+_OF_HALF = (0.5, 1.0)  # scales to start from: with 40 % wrong rows, a half holds five of six right ones
+_OF_SHORTEST = (0.35, 0.45, 0.6)  # the same, where least squares is off in all directions
+_NEIGHBOURHOODS, _NEIGHBOURS = 20, 3  # sets of neighbours, and rows a column in them
+_IS_CONSTANT = 1e-7
 _VOTERS = 4  # rows for each direction, without which there is no majority to speak of
 
 
@@ -102,6 +113,70 @@ def find_starts(
     starts.append(_random_starts(position, rows, half, rng))
     C, values = _concentrate(rows, np.vstack(starts), half, callback)
     return np.asarray(C[np.argsort(values, kind="stable")])
+
+
+def starting_planes(
+    position: Position, rows: Positioned, X: FloatArray, concentrated: FloatArray, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, float]]:
+    """Yield planes and scales to separate two modes from, the most promising first.
+
+    Parameters
+    ----------
+    position : Position
+    rows : Positioned
+        Of these and `X`.
+    X : array of shape (n, d)
+    concentrated : array of shape (b, r)
+        What :func:`find_starts` returns.
+    rng : numpy.random.Generator
+    """
+    level = _constant_of(rows)
+    plain = rows.least_squares.fit(rows.shares[None])[0]
+    for plane, factors in ((concentrated[0], _OF_HALF), (plain, _OF_SHORTEST), (concentrated[1], _OF_HALF)):
+        height, width = _shortest_half(rows.residuals(plane[None])[0], rows.shares)
+        yield from ((plane + height * level, factor * width) for factor in factors)
+    for plane in _neighbourhoods(position, rows, X, rng):
+        yield plane, _OF_SHORTEST[-1] * float(_typical(rows.residuals(plane[None])[0], rows.shares))
+    for plane in concentrated[2:]:
+        yield from ((plane, factor * _typical(rows.residuals(plane[None])[0], rows.shares)) for factor in _OF_HALF)
+
+
+def _constant_of(rows: Positioned) -> FloatArray:
+    """Return the coefficients of the constant 1; zeros where the columns have none."""
+    ones = np.ones(len(rows.y))
+    level = LeastSquares(rows.Z, ones).fit(rows.shares[None])[0]
+    return np.asarray(level if np.abs(rows.Z @ level - 1.0).max() < _IS_CONSTANT else np.zeros_like(level))
+
+
+def _shortest_half(residuals: FloatArray, shares: FloatArray) -> tuple[float, float]:
+    """Return the middle of the shortest interval that holds half of the residuals, and its width as a scale."""
+    order = np.argsort(residuals, kind="stable")
+    ends, mass = residuals[order], np.cumsum(shares[order])
+    last = np.searchsorted(mass, mass - shares[order] + 0.5 - 1e-12)
+    inside = last < len(ends)
+    widths = np.where(inside, ends[np.minimum(last, len(ends) - 1)] - ends, np.inf)
+    first = int(np.argmin(widths))
+    held = order[first : last[first] + 1]
+    middle = float(shares[held] @ residuals[held] / shares[held].sum())
+    return middle, float(widths[first]) / 2 / NORMAL_MEDIAN
+
+
+def _typical(residuals: FloatArray, shares: FloatArray) -> float:
+    """Return the median size of residuals, as a scale."""
+    return float(quantile(np.abs(residuals), shares, 0.5)) / NORMAL_MEDIAN
+
+
+def _neighbourhoods(
+    position: Position, rows: Positioned, X: FloatArray, rng: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Yield fits of the rows nearest to random ones, by X alone: clusters of wrong rows are all in, or all out."""
+    n, r = rows.Z.shape
+    places = X / position.spreads
+    size = min(max(n // 4, r + 1), _NEIGHBOURS * r, n - 1)
+    for i in rng.choice(n, min(_NEIGHBOURHOODS, n), replace=False, p=rows.shares):
+        distances = ((places - places[i]) ** 2).sum(axis=1)
+        near = np.argpartition(distances, size)[: size + 1]
+        yield LeastSquares(rows.Z[near], rows.y[near]).fit(rows.shares[None, near])[0]
 
 
 def reach_all_directions(rows: Positioned, coef: FloatArray, limit: float) -> FloatArray:

@@ -1,14 +1,17 @@
 r"""Whether the right labels are exact or noisy, or follow no rule at all.
 
 A majority that agrees with one set of coefficients to rounding settles it: the data are exact, and nothing here may
-send them to a noisy fit. So does a minority far beyond accident (:mod:`massart.accidents`). Failing that, the rows are
-cut in two. A robust fit of one part has never seen the labels of the other, and its mean loss there,
+send them to a noisy fit. So does a minority far beyond accident (:mod:`massart.accidents`). Failing that, the columns
+must tell the labels better than chance. If they say nothing of them, all orders of the labels are equally likely, so
+that the share of permutations with a statistic as large is a p-value (Fisher 1935), whatever labels and columns are.
 
-.. math:: L = \frac1m \sum_i \rho_c\Bigl(\frac{y_i - x_i^\top w}{s}\Bigr) ,
+Two statistics need no fit but least squares, of the same rows for all permutations: the share of the variance of the
+normal scores of the labels that the columns explain, on all rows and on those that are not far out in X. Scores are
+bounded, so wrong labels cost no more than their share, and rows of bad leverage are in one of the two alone.
 
-at its own scale s, is compared with the same after the labels of these rows are permuted. If the columns say nothing
-of the labels, all orders are equally likely, whatever the labels and the fit are: the share of permutations that do no
-worse is a p-value (Fisher 1935). The parts change places, and the smaller p-value counts twice.
+What these overlook, two planes that cancel each other, a robust fit may find: the rows are cut in two, and the fit of
+one part has never seen the labels of the other. Its mean loss there is compared with that of permuted labels; the parts
+change places.
 
 References
 ----------
@@ -23,9 +26,10 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from massart.accidents import accidental_agreement
-from massart.l1 import l1_regression
 from massart.progress import Callback, silent
 from massart.robust.biweight import loss, tuning_for_efficiency
 from massart.robust.exactness import ROUNDING, size_of_terms, solve_exactly
@@ -35,11 +39,14 @@ from massart.rows import FloatArray, check_labels, check_matrix, check_weights, 
 JUDGED_ROWS = 2000
 """Robust fits see a sample of this many rows (20 for each column, if that is more)."""
 
-LEVEL = 0.005
-"""The probability with which labels that the columns say nothing of are called noisy."""
+LEVEL, OF_RELATION = 0.0075, 0.85
+"""The probability with which labels that the columns say nothing of are called noisy, and the part of it for the
+statistics that need no robust fit."""
 
 _PERMUTATIONS = 999
+_FAR_OUT = 3.0  # median deviations of a column, in the mean of squares, beyond which a row is far out in X
 _FITTED_ROWS = 3  # rows for each column that a fit sees, as long as a quarter of all is left to judge it
+_RANK_TOLERANCE = 1e-10  # of singular values, relative to the largest
 _PLURALITY = 0.05  # share of rows, beyond those that any labels would allow, that can make a rule without a majority
 
 
@@ -89,7 +96,7 @@ def judge_inliers(
     X : array of shape (n, d)
     y : array of shape (n,)
     candidates : sequence of arrays of shape (d,)
-        The best coefficients of an exact search.
+        The best coefficients of an exact search and of a robust fit; without any, those of a robust fit.
     sample_weight : array of shape (n,), optional
     rng : numpy.random.Generator
         Cuts the rows in two and draws the permutations.
@@ -122,30 +129,20 @@ def judge_inliers(
     precision = max(precision_of(X), precision_of(y))
     rows = _Labelled(matrix[present], labels[present], shares[present] / shares[present].sum(), precision)
     sample = rows.drawn(max(JUDGED_ROWS, 20 * matrix.shape[1]), rng)
-    vertex = l1_regression(sample.X, sample.y, sample.shares)
-    count, rank = len(rows.y), vertex.rank
-    accidents = rows.accidents(rank)
-
-    n_agree, share = rows.most_agreeing([*candidates, vertex.coef])
-    trials: list[_Trial] = []
-    if not (share > 0.5 and n_agree > rank):
-        trials = [sample.trial(held_out, rng, callback) for held_out in sample.parts(rank, rng)]
-        fitted = rows.most_agreeing([trial.coef for trial in trials])
-        n_agree, share = max((n_agree, share), fitted, key=lambda found: (found[1], found[0]))
-    beyond = n_agree - rank > max(2 * (accidents - rank), _PLURALITY * count)
+    if not candidates:
+        fit = robust_regression(sample.X, sample.y, sample_weight=sample.shares, rng=rng, tol=1e-3, callback=callback)
+        candidates = [fit.coef]
+    count, rank = len(rows.y), int(np.linalg.matrix_rank(sample.X))
+    n_agree, share = rows.most_agreeing(candidates)
+    beyond = n_agree - rank > max(2 * (rows.accidents(rank) - rank), _PLURALITY * count)
     if count > rank and ((share > 0.5 and n_agree > rank) or beyond):
         return Judgement(Inliers.EXACT, count, n_agree, 0.0)
-    p_value = min([1.0, *(len(trials) * trial.p_value for trial in trials)])
+    p_value = min(1.0, sample.relation(rng) / OF_RELATION)
+    if p_value > LEVEL:
+        trials = [sample.trial(held_out, rng, callback) for held_out in sample.parts(rank, rng)]
+        p_value = min([p_value, *(len(trials) * trial / (1 - OF_RELATION) for trial in trials)])
     inliers = Inliers.NOISY if p_value <= LEVEL else Inliers.NO_RULE
     return Judgement(inliers, count, n_agree, p_value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """Coefficients from one part of the rows, and how likely the labels of the other are, if they have no rule."""
-
-    coef: FloatArray
-    p_value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +183,29 @@ class _Labelled:
         order = rng.permutation(n)
         return [order[:size], order[n - size :]]
 
-    def trial(self, held_out: NDArray[np.intp], rng: np.random.Generator, callback: Callback) -> _Trial:
+    def relation(self, rng: np.random.Generator) -> float:
+        """Return the share of orders of the labels, their own among them, of which the columns tell as much."""
+        n = len(self.y)
+        scores = ndtri(rankdata(self.y) / (n + 1))
+        orders = np.vstack([scores, rng.permuted(np.broadcast_to(scores, (_PERMUTATIONS, n)), axis=1)])
+        off = np.abs(self.X - np.median(self.X, axis=0))
+        usual = np.median(off, axis=0)
+        inside = (off[:, usual > 0] / usual[usual > 0]) ** 2
+        near = inside.mean(axis=1) <= _FAR_OUT**2 if inside.shape[1] else np.ones(n, dtype=bool)
+        told = [_told(self.X, orders)]
+        if near.sum() < n:
+            told.append(_told(self.X[near], orders[:, near]))
+        # The better of the two counts, for permuted labels, too.
+        best = np.min([rankdata(-values, method="max") for values in told], axis=0)
+        return float((best <= best[0]).mean())
+
+    def trial(self, held_out: NDArray[np.intp], rng: np.random.Generator, callback: Callback) -> float:
         """Fit the rows that are not held out, and permute the labels of those that are."""
         seen = np.ones(len(self.y), dtype=bool)
         seen[held_out] = False
         X, y, shares = self.X[seen], self.y[seen], self.shares[seen]
         fit = robust_regression(X, y, sample_weight=shares, rng=rng, tol=1e-3, callback=callback)
-        return _Trial(fit.coef, self._p_value(fit, held_out, rng))
+        return self._p_value(fit, held_out, rng)
 
     def _p_value(self, fit: RobustFit, held_out: NDArray[np.intp], rng: np.random.Generator) -> float:
         """Return the share of orders of the labels held out, their own among them, that `fit` tells no worse."""
@@ -208,3 +221,15 @@ class _Labelled:
             losses = wrong.astype(np.float64)
         means = losses @ self.shares[held_out]
         return float((means <= means[0]).mean())
+
+
+def _told(X: FloatArray, labels: FloatArray) -> FloatArray:
+    """Return the share of the variance of each row of `labels` that the columns explain beyond a constant."""
+    centred = X - X.mean(axis=0)
+    U, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    U = U[:, sizes > _RANK_TOLERANCE * max(float(sizes[0]), np.finfo(float).tiny)]
+    labels = labels - labels.mean(axis=1, keepdims=True)
+    total = (labels * labels).sum(axis=1)
+    found = ((labels @ U) ** 2).sum(axis=1)
+    # Rounded, so that orders that only exchange labels which are alike have the same share.
+    return np.asarray(np.round(np.divide(found, total, out=np.zeros_like(total), where=total > 0), 12))

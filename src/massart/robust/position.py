@@ -4,7 +4,8 @@ The rows are written as :math:`z_i = M^\top x_i` with r = rank X columns, and an
 :math:`w = M c`, which lies in the row space: the fit of minimum norm where columns are redundant. With many rows, M
 comes from the radial-isotropic decomposition of X and :math:`\omega_i = 1/|z_i|`; the rows :math:`\omega_i z_i` are
 of length one and spread over all directions, whatever scales, correlations or heavy tails X has. With few rows for
-each column the estimate is shrunk in the caller's own units, so M is then an orthonormal basis of the row space.
+each column the estimate may have to be shrunk: M is then an orthonormal basis of the row space of columns of equal
+spread, but for constant ones, which are so much larger that no shrinkage reaches them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ WIDE = 10
 """With fewer rows than this for each column, ordinary least squares predicts poorly and shrinking pays."""
 
 _RANK_TOLERANCE = 1e-12  # of singular values, relative to the largest
+_CONSTANT = 1e4  # size of a constant column among others of spread 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Position:
         M: coefficients w = M c.
     leverage_weights : array of shape (n,)
         omega, 0 for a zero row.
+    spreads : array of shape (d,)
+        Mean deviation of each column from its median, 1 for a constant one: rows divided by them tell neighbours.
     wide : bool
         Whether there are fewer than `WIDE` rows for each column; those of M are orthonormal then.
     """
@@ -41,6 +45,7 @@ class Position:
     Z: FloatArray
     back: FloatArray
     leverage_weights: FloatArray
+    spreads: FloatArray
     wide: bool
 
     @property
@@ -56,6 +61,8 @@ class Position:
 def place(X: FloatArray, callback: Callback) -> Position:
     """Choose coordinates for the rows of `X`, all of which count."""
     n, d = X.shape
+    spreads = np.abs(X - np.median(X, axis=0)).mean(axis=0)
+    spreads[spreads == 0] = 1.0
     if n >= WIDE * d and X.any():
         pieces = decompose(X, callback=callback)
         back = np.hstack([piece.subspace @ piece.matrix.T for piece in pieces])
@@ -65,14 +72,19 @@ def place(X: FloatArray, callback: Callback) -> Position:
             # Typical rows of length near one, so that a ridge relative to the trace is relative to each direction.
             back = back / np.median(np.linalg.norm(Z, axis=1)[Z.any(axis=1)])
             Z = np.asarray(X @ back)
-            return Position(Z, back, _inverse_lengths(Z), wide=False)
-    U, sizes, axes = np.linalg.svd(X, full_matrices=False)
+            return Position(Z, back, _inverse_lengths(Z), spreads, wide=False)
+    units = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), np.abs(X).max(axis=0, initial=0.0) / _CONSTANT)
+    units[units == 0] = 1.0
+    U, sizes, axes = np.linalg.svd(X / units, full_matrices=False)
     rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
-    back = axes[:rank].T
+    back = axes[:rank].T / units[:, None]
+    if rank < d:  # the same fits, by coefficients in the row space
+        span = np.linalg.svd(X, full_matrices=False)[2][:rank]
+        back = span.T @ (span @ back)
     wide = n < WIDE * rank
     if not wide:
         back = back / sizes[:rank]
-    return Position(np.asarray(X @ back), back, _inverse_lengths(U[:, :rank]), wide=wide)
+    return Position(np.asarray(X @ back), back, _inverse_lengths(U[:, :rank]), spreads, wide=wide)
 
 
 def _inverse_lengths(rows: FloatArray) -> FloatArray:

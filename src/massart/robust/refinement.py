@@ -37,12 +37,16 @@ from massart.rows import FloatArray
 _S_STEPS = 50
 _S_TOLERANCE = 1e-4  # an S-estimate is only a start
 _MOST_ROUNDS = 30
+_MOST_WIDENED = 1.3  # of the scale of the start, which half of the rows decide: beyond it there is another mode
+_FEW_ROWS, _MOST_NARROWED = 10, 0.8  # rows a column with which it is held within these limits
 _SCALE_TOLERANCE = 1e-6
 _LEAST_TAU = 0.2
+_LEAST_FREE = 0.05  # 1 - h of a row that alone determines a direction
 _D_ROUNDS = 10  # of a scale and the leverages at it
 _D_STEPS = 500
-_SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
-_RIDGES = 10.0 ** np.arange(-9.0, 0.01, 0.25)  # relative to the largest eigenvalue; the least stands for none
+_CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
+SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
+_RIDGES = 10.0 ** np.arange(-7.0, 3.01, 0.25)  # relative to the median eigenvalue; the least stands for none
 
 
 class Placed(Protocol):
@@ -80,17 +84,17 @@ class Estimate:
     converged: bool = True
 
 
-def s_steps(rows: Positioned, start: FloatArray, breakdown: float) -> Estimate:
+def s_steps(rows: Positioned, start: FloatArray, breakdown: float, freedom: float) -> Estimate:
     """Lower the M-scale of the residuals from `start` until it hardly falls, and return where that led."""
     c = tuning_for_breakdown(breakdown)
     coef = start
-    scale = float(m_scale(rows.residuals(coef[None])[0], rows.shares, breakdown))
+    scale = float(m_scale(rows.residuals(coef[None])[0], rows.shares, breakdown, freedom))
     n_iter = 0
     while scale > 0.0 and n_iter < _S_STEPS:
         n_iter += 1
         q = rows.shares * weight(rows.residuals(coef[None])[0] / scale, c)
         following = solve(rows, q, rows.ridge)
-        lower = float(m_scale(rows.residuals(following[None])[0], rows.shares, breakdown))
+        lower = float(m_scale(rows.residuals(following[None])[0], rows.shares, breakdown, freedom))
         if lower > scale * (1 - _S_TOLERANCE):
             break
         coef, scale = following, lower
@@ -114,10 +118,13 @@ def m_steps(rows: Placed, start: Estimate, c: float, *, max_iter: int, tol: floa
 def m_and_d_steps(
     rows: Placed, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
 ) -> Estimate:
-    """Alternate the D-scale and M-steps until both rest."""
+    """Alternate the D-scale and M-steps until both rest; the scale never goes far beyond that of the start."""
+    few = len(rows.y) < _FEW_ROWS * len(start.coef)  # the columns can imitate many rows
+    narrowest, widest = (_MOST_NARROWED, 1.0) if few else (0.0, _MOST_WIDENED)
     estimate = start
     for _ in range(_MOST_ROUNDS):
-        scale = d_scale(rows, estimate.coef, estimate.ridge, c, half)
+        scale = min(d_scale(rows, estimate, c, half), widest * start.scale)
+        scale = max(scale, narrowest * start.scale) if scale else 0.0
         if scale == 0.0 or (estimate is not start and abs(scale / estimate.scale - 1.0) <= _SCALE_TOLERANCE):
             return replace(estimate, scale=scale)
         estimate = m_steps(rows, replace(estimate, scale=scale), c, max_iter=max_iter, tol=tol, callback=callback)
@@ -126,21 +133,20 @@ def m_and_d_steps(
     return replace(estimate, converged=False)
 
 
-def d_scale(rows: Placed, coef: FloatArray, ridge: float, c: float, half: float) -> float:
-    """Return the design-adaptive scale of the residuals of `coef`.
+def d_scale(rows: Placed, estimate: Estimate, c: float, half: float) -> float:
+    """Return the design-adaptive scale of the residuals of an estimate, next to the scale that it has.
 
-    Of several solutions it is the least at which the share `half` of the rows keeps a positive weight: the fixed point
-    is approached from below, where it grows until the residuals within reach look Gaussian.
+    At least the share `half` of the rows keeps a positive weight.
     """
     kappa = constants(c).kappa
-    sizes = np.abs(rows.residuals(coef[None])[0])
-    tau = np.ones_like(sizes)
-    reached = np.inf
+    sizes = np.abs(rows.residuals(estimate.coef[None])[0])
+    reached = estimate.scale
     for _ in range(_D_ROUNDS):
-        u = sizes / tau
-        scale = least = 1.05 * float(quantile(u, rows.shares, half)) / c
-        if scale == 0.0:
+        u = sizes / deflation(rows, weight(sizes / reached, c), estimate.ridge, c)
+        least = 1.05 * float(quantile(u, rows.shares, half)) / c
+        if least == 0.0:
             return 0.0
+        scale = max(reached, least)
         for _ in range(_D_STEPS):
             q = rows.shares * weight(u / scale, c)
             following = max(float(np.sqrt(q @ np.minimum(u, c * scale) ** 2 / (kappa * q.sum()))), least)
@@ -151,7 +157,6 @@ def d_scale(rows: Placed, coef: FloatArray, ridge: float, c: float, half: float)
         if abs(scale - reached) <= 0.1 * _SCALE_TOLERANCE * scale:
             break
         reached = scale
-        tau = deflation(rows, weight(sizes / scale, c), ridge, c)
     return scale
 
 
@@ -163,22 +168,34 @@ def deflation(rows: Placed, weights: FloatArray, ridge: float, c: float) -> Floa
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
 
 
-def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
+def leverages(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
+    """Return h: the part that each row of a weighted fit has in its own fit, below 1."""
+    q = rows.shares * weights
+    gram, _ = rows.normal_equations(q)
+    part = q * rows.quadratic(regular_inverse(gram, ridge * float(q.sum())))
+    return np.asarray(np.minimum(part, 1.0 - _LEAST_FREE))
+
+
+def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArray | None = None) -> float:
     r"""Return the largest lambda that predicts deleted rows as well as the best one, to one standard error.
+
+    With few columns there is none, unless it predicts clearly better. Rows are weighted as the M-step from `estimate`
+    does it, or by `trust`.
 
     For the weighted fit the deleted residual is :math:`r_i/(1 - h_i)`, for every lambda from one eigendecomposition.
     Its loss at the scale of `estimate` is bounded, so wrong rows have no say. The standard error is that of the mean
     difference of losses, row by row, which is small where the data are clear.
     """
-    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, c)
+    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, c) if trust is None else trust
     q = rows.shares * w
     sizes, axes = np.linalg.eigh((rows.Z * q[:, None]).T @ rows.Z)
     P = rows.Z @ axes
     moments = (q * rows.y) @ P
     P2 = P * P
     losses = []
-    kept = sizes > _SINGULAR * sizes[-1]
-    for ridge in _RIDGES * sizes[-1]:
+    kept = sizes > SINGULAR * sizes[-1]
+    middle = float(np.median(sizes[kept]))
+    for ridge in _RIDGES * middle:
         # Positive: a row that alone determines a direction has r = 1 - h = 0 at lambda = 0, and the ratio is a limit.
         shrunk = np.where(kept, 1.0 / (np.where(kept, sizes, 0.0) + ridge), 0.0)
         deleted = (rows.y - P @ (moments * shrunk)) / np.maximum(1.0 - q * (P2 @ shrunk), np.finfo(float).eps)
@@ -187,8 +204,9 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float) -> float:
     excess -= excess[int(np.argmin(excess @ rows.shares))]
     mean = excess @ rows.shares
     error = np.sqrt((excess - mean[:, None]) ** 2 @ rows.shares**2)
+    clearly = len(sizes) >= _MANY_COLUMNS or mean[0] > _CLEARLY * error[0]
     best = int(np.flatnonzero(mean <= error)[-1])
-    return float(_RIDGES[best] * sizes[-1]) if best else 0.0
+    return float(_RIDGES[best] * middle) if best and clearly else 0.0
 
 
 def solve(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
@@ -206,6 +224,6 @@ def solve(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
 def regular_inverse(gram: FloatArray, ridge: float) -> FloatArray:
     """Return the inverse of ``gram + ridge`` on the range of `gram`, and zero on its null space."""
     sizes, axes = np.linalg.eigh(gram)
-    kept = sizes > _SINGULAR * max(float(sizes[-1]), 0.0)
+    kept = sizes > SINGULAR * max(float(sizes[-1]), 0.0)
     axes = axes[:, kept]
     return np.asarray((axes / (sizes[kept] + ridge)) @ axes.T)

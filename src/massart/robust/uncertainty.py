@@ -1,43 +1,66 @@
-"""How far the coefficients of an M-estimate may be off."""
+"""How far the coefficients of an estimate may be off."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from massart.robust.biweight import constants, slope, weight
-from massart.robust.refinement import Estimate, Placed, deflation, regular_inverse
+from massart.robust.refinement import SINGULAR, Placed, leverages, regular_inverse
 from massart.rows import FloatArray
+
+_LEAST_STEEPNESS = 0.1  # slope a row of full trust
+_LEAST_PART = 0.5  # of the mean slope, in each direction
 
 UNDETERMINED = 1e-8
 """Part of a coefficient's direction that the trusted rows may leave open before it counts as not determined."""
 
 
-def covariance_of(rows: Placed, counts: FloatArray, estimate: Estimate, c: float) -> tuple[FloatArray, FloatArray]:
-    r"""Return the covariance of the M-estimate in position, and the projector on what the trusted rows determine.
+@dataclass(frozen=True, slots=True)
+class Pull:
+    r"""What each row does to an estimate that solves :math:`\sum_i a_i \psi(r_i) z_i = 0`.
+
+    Attributes
+    ----------
+    trust : (n,) array
+        :math:`w_i = \psi(r_i)/r_i`, from 0 to 1.
+    slopes : (n,) array
+        :math:`\psi'(r_i)`.
+    residuals : (n,) array
+        :math:`r_i`.
+    """
+
+    trust: FloatArray
+    slopes: FloatArray
+    residuals: FloatArray
+
+
+def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, FloatArray]:
+    r"""Return the covariance of an estimate in position, and the projector on what the trusted rows determine.
 
     .. math::
 
-        \frac{\sigma^2}{n} \frac{\overline{\psi^2}}{(\overline{\psi'})^2}\, B\, G_2\, B, \qquad
-        B = (G + \lambda I)^{-1}, \quad G = \frac{\sum a w z z^\top}{\sum a w}, \quad
-        G_2 = \frac{\sum a^2 w z z^\top}{\sum a^2 w}
+        B^{-1} \Bigl(\sum_i a_i^2 \frac{\psi_i^2}{(1 - h_i)^2} z_i z_i^\top\Bigr) B^{-1}, \qquad
+        B = \sum_i a_i \psi'_i z_i z_i^\top + \lambda I ,
 
-    with means over all rows: wrong rows have no part in the Gram matrices, whatever their leverage.
+    the sandwich of Huber (1967), which asks for no equal variances, with the forces of deleted rows (MacKinnon and
+    White 1985, HC3). Where negative slopes, of rows between right and wrong, outweigh the others, B is the
+    weighted Gram matrix times the mean slope.
     """
-    residuals = rows.residuals(estimate.coef[None])[0] / estimate.scale
-    w = weight(residuals, c)
-    u = residuals / deflation(rows, w, estimate.ridge, c)
-    psi = u * weight(np.minimum(np.abs(u), c), c)
-    steepness = float(rows.shares @ slope(u, c))
-    # Negative slopes of rows in between can outweigh the others only where hardly a row is right.
-    steepness = max(steepness, 0.1 * constants(c).mean_slope * float(rows.shares @ w))
-    spread = float((rows.shares * counts) @ (np.where(np.abs(u) < c, psi, 0.0) ** 2))
-    q, q2 = rows.shares * w, rows.shares * counts * w
-    gram, _ = rows.normal_equations(q / q.sum())
-    inverse = regular_inverse(gram, estimate.ridge / q.sum())
-    meat, _ = rows.normal_equations(q2 / q2.sum())
-    factor = estimate.scale**2 / np.count_nonzero(rows.shares) * spread / steepness**2
-    determined = regular_inverse(gram, 0.0) @ gram
-    return factor * inverse @ meat @ inverse, determined
+    shares = rows.shares
+    q = shares * pull.trust
+    gram, _ = rows.normal_equations(q)
+    bread, _ = rows.normal_equations(shares * pull.slopes)
+    middle = max(float(shares @ pull.slopes) / float(q.sum()), _LEAST_STEEPNESS)
+    sizes, axes = np.linalg.eigh(gram)
+    kept = sizes > SINGULAR * sizes[-1]
+    root = axes[:, kept] / np.sqrt(sizes[kept])
+    if not np.linalg.eigvalsh(root.T @ bread @ root)[0] > _LEAST_PART * middle:
+        bread = middle * gram
+    inverse = regular_inverse(bread, ridge)
+    freedom = 1.0 - leverages(rows, pull.trust, ridge / float(q.sum()))
+    meat, _ = rows.normal_equations((q * pull.residuals / freedom) ** 2)
+    return inverse @ meat @ inverse, root @ root.T @ gram
 
 
 def standard_errors_of(M: FloatArray, covariance: FloatArray, determined: FloatArray) -> FloatArray:

@@ -128,3 +128,39 @@ def test_an_uncertain_rule_fixes_nothing_unless_it_is_forced(
         fixed.unlink()
     assert not audit_table(path, "total", terms="columns", fixed=fixed).is_certain
     assert not fixed.exists()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_come_back_as_they_went_in(kind: str) -> None:
+    library = pytest.importorskip(kind)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 900, (2, 300))
+    y = 3 * a + 7 * b + 5
+    y[::9] *= 10
+    columns = {"a": a, "b": b, "y": y, "note": [f"n{k}" for k in range(300)]}
+    labels = [f"row-{k}" for k in range(300)]
+    if kind == "pandas":
+        frame = library.DataFrame(columns, index=labels)
+    else:
+        frame = library.DataFrame(columns) if kind == "polars" else library.table(columns)
+    found = audit_table(frame, "y", exclude=["note"])
+    rows, wrong, fixed = found.rows(), found.wrong_rows(), found.fixed()
+    assert type(rows) is type(wrong) is type(fixed) is type(frame)
+    assert len(rows) == len(fixed) == 300
+    assert len(wrong) == 34
+    assert [int(v) for v in np.asarray(fixed["y"])] == (3 * a + 7 * b + 5).tolist()
+    assert list(np.asarray(wrong["note"])) == [f"n{k}" for k in range(0, 300, 9)]
+    if kind == "pandas":
+        assert list(wrong.index) == labels[::9]
+        assert list(fixed.index) == labels
+        assert [f"row-{number - 1}" for number in rows["row"]] == list(rows.index)
+
+
+def test_an_audit_is_short_to_look_at() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 900, (2, 300))
+    y = 3 * a + 7 * b + 5
+    y[::9] *= 10
+    found = audit_table({"a": a, "b": b, "y": y}, "y")
+    assert repr(found) == "<Audit of the table: y = 3 * a + 7 * b + 5; PROVEN, 34 of 300 rows wrong>"
+    assert "factor 10" in found._repr_html_()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from massart.audit.cluster import OnCluster
 from massart.audit.finding import Request, find, target_in
 from massart.audit.fixing import write_fixed
+from massart.audit.log import log
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
 from massart.progress import Callback, silent
 from massart.rules.choice import Kind
-from massart.table import Stream, Table, default_memory, stream_table, table_of, write_columns
+from massart.table import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
 
 
 def audit_table(
@@ -158,7 +160,10 @@ def audit_table(
         write_columns(audit, found.rows())
     if fixed is not None and (found.is_certain or (force and found.is_rule)):
         write_fixed(fixed, found, source if read_from is None else read_from, fill=fill)
-    return found
+    for notice in found.notices:
+        log.info("%s: %s", found.table.name, notice)
+    log.info("%r", found)
+    return replace(found, frame=frame_in(source))
 
 
 def _unfilled(fixed: str | Path | None, fill: bool) -> str | Path | None:

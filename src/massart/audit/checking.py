@@ -37,6 +37,7 @@ from massart.table import (
     TableError,
     default_memory,
     encode,
+    frame_in,
     left_out,
     require_column,
     stream_table,
@@ -155,7 +156,7 @@ def _audited(checking: _Checking, source: object, most: int, audit: str | Path |
     found = checking.table(table_of(source))
     if audit is not None:
         write_columns(audit, found.rows())
-    return found
+    return replace(found, frame=frame_in(source))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ _ROUNDS = 10
 _ALTERNATIONS = 8
 _DIRECTIONS = 4
 _TINY = 1e-9
+_EDGE = 1e-10  # the last inlier is one in any arithmetic
 _FEWEST = 2  # rows a column, of those that a start must leave active
 
 
@@ -94,7 +95,7 @@ def find_noisy(
         assert exact is not None, "without a search labels are known to be noisy"
         if not _looks_noisy(part, exact, fit, agreement, options):
             return None
-    reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max())
+    reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max()) * (1 + _EDGE)
     span = span_of(part.X[fit.inliers & part.X.any(axis=1)])
     return NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
 

@@ -20,10 +20,13 @@ tail, there is nothing to separate, and the M-estimate is the better answer: :me
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from massart.fast_lts import LeastSquares
 from massart.progress import Callback, Progress, silent
+from massart.robust.concentration import Positioned
 from massart.robust.refinement import Placed, leverages, solve
 from massart.rows import FloatArray
 
@@ -32,9 +35,10 @@ EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
 that r columns fit best looks like a mode of its own. Clean tables of 20 to 1,000 rows gain so much in about one of a
 hundred."""
 
-APART, VALLEY = 6.0, 1.5
+APART, VALLEY, GULF = 6.0, 1.5, 5.0
 """Scales of the right rows beyond which others are apart, and no heavy tail; or so many times the sum of both scales
-between the middles of the modes, where there is a valley between them."""
+between the middles of the modes, where there is a valley between them; and where it is so wide that half of the
+evidence is enough, if rows are not few."""
 
 _LOG_NORMAL = 0.5 * np.log(2 * np.pi)
 _LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is no mode
@@ -47,76 +51,153 @@ _FAR = 2.5  # scales of the start beyond which a row belongs to the other mode a
 
 
 @dataclass(frozen=True, slots=True)
+class Mixture:
+    r"""How rows lie about a plane, or about each of b planes.
+
+    Attributes
+    ----------
+    shares : (3,) or (3, b) array
+        :math:`\pi`: of right rows, of the other mode, of rows anywhere.
+    scale, centre, spread : float or (b,) arrays
+        :math:`\sigma`, :math:`\mu` and s.
+    width : float
+        2R: the range in which residuals may lie; the same for all planes that are compared.
+    """
+
+    shares: FloatArray
+    scale: Any
+    centre: Any
+    spread: Any
+    width: float
+
+    @classmethod
+    def start(cls, residuals: FloatArray, shares: FloatArray, scale: Any, width: float) -> Mixture:
+        """Take the rows that are far off for the other mode."""
+        far = np.where(np.abs(residuals) > _FAR * np.asarray(scale)[..., None], shares, 0.0)
+        off = far.sum(axis=-1)
+        mass = np.maximum(off, _LEAST_SHARE)
+        pi = np.stack([np.maximum(1.0 - off, 0.5), 0.9 * off, 0.1 * off + 1e-3])
+        centre = (far * residuals).sum(axis=-1) / mass
+        spread = np.sqrt((far * (residuals - centre[..., None]) ** 2).sum(axis=-1) / mass)
+        return cls(pi / pi.sum(axis=0), scale, centre, np.maximum(np.where(off > 0, spread, 3 * scale), scale), width)
+
+    def following(self, chances: FloatArray, errors: FloatArray, shares: FloatArray, least: float) -> Mixture:
+        """Return the likeliest mixture, given the probabilities of the parts, (3, ..., n)."""
+        first, second = shares * chances[0], shares * chances[1]
+        mass = np.maximum(first.sum(axis=-1), _LEAST_SHARE)
+        scale = np.maximum(np.sqrt((first * errors**2).sum(axis=-1) / mass), least)
+        mass = np.maximum(second.sum(axis=-1), _LEAST_SHARE)
+        centre = (second * errors).sum(axis=-1) / mass
+        spread = np.sqrt((second * (errors - centre[..., None]) ** 2).sum(axis=-1) / mass)
+        return Mixture(chances @ shares, scale, centre, np.maximum(spread, _LEAST_SPREAD * scale), self.width)
+
+    def log_parts(self, residuals: FloatArray) -> FloatArray:
+        """Return the logarithms of the three densities at each row, (3, ..., n)."""
+        scale, centre, spread = (np.asarray(value)[..., None] for value in (self.scale, self.centre, self.spread))
+        parts = np.empty((3, *residuals.shape))
+        parts[0] = -_LOG_NORMAL - np.log(scale) - 0.5 * (residuals / scale) ** 2
+        parts[1] = -_LOG_NORMAL - np.log(spread) - 0.5 * ((residuals - centre) / spread) ** 2
+        parts[2] = -np.log(self.width)
+        return parts + np.log(np.maximum(self.shares, _LEAST_SHARE))[..., None]
+
+    def chances(self, residuals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the probability of each part for each row, (3, ..., n), and the logarithm of their common density."""
+        parts = self.log_parts(residuals)
+        top = parts.max(axis=0)
+        chances = np.exp(parts - top)
+        total = chances.sum(axis=0)
+        return chances / total, top + np.log(total)
+
+
+@dataclass(frozen=True, slots=True)
 class Modes:
-    r"""A plane, and how rows lie about it.
+    """A plane, and how rows lie about it.
 
     Attributes
     ----------
     coef : (r,) array
         In position.
-    scale : float
-        :math:`\sigma`.
-    shares : (3,) array
-        :math:`\pi`: of right rows, of the other mode, of rows anywhere.
-    centre, spread : float
-        :math:`\mu` and s.
+    mixture : Mixture
     trust : (n,) array
         The probability of each row to be right.
     likelihood : float
-        Its logarithm.
-    width : float
-        2R.
+        Its logarithm, of deleted rows.
     n_iter : int
         Steps.
     converged : bool
     """
 
     coef: FloatArray
-    scale: float
-    shares: FloatArray
-    centre: float
-    spread: float
+    mixture: Mixture
     trust: FloatArray
     likelihood: float
-    width: float
-    n_iter: int = 0
-    converged: bool = False
+    n_iter: int
+    converged: bool
+
+    @property
+    def scale(self) -> float:
+        r""":math:`\sigma`."""
+        return float(self.mixture.scale)
 
     @property
     def stands(self) -> bool:
         """Whether a majority is right."""
-        return bool(self.shares[0] >= 0.5)
+        return bool(self.mixture.shares[0] >= 0.5)
 
     def trust_of(self, residuals: FloatArray) -> FloatArray:
         """Return the probability of rows to be right."""
-        return np.asarray(_chances(self.log_parts(residuals))[0][0])
+        return np.asarray(self.mixture.chances(residuals)[0][0])
 
     def slopes(self, residuals: FloatArray) -> FloatArray:
         r"""Return :math:`\psi'(r)` of :math:`\psi(r) = r\,` trust: how the pull of a row grows with its residual."""
-        parts = self.log_parts(residuals)
+        mixture, parts = self.mixture, self.mixture.log_parts(residuals)
         second = 1.0 / (1.0 + np.exp(np.clip(parts[2] - parts[1], -700.0, 700.0)))  # of what is not right
-        turn = second * (residuals - self.centre) / self.spread**2 - residuals / self.scale**2
+        turn = second * (residuals - mixture.centre) / mixture.spread**2 - residuals / mixture.scale**2
         return np.asarray(self.trust * (1.0 + residuals * (1.0 - self.trust) * turn))
-
-    def log_parts(self, residuals: FloatArray) -> FloatArray:
-        """Return the logarithms of the three densities at each row, (3, n)."""
-        log_shares = np.log(np.maximum(self.shares, _LEAST_SHARE))
-        parts = np.empty((3, len(residuals)))
-        parts[0] = log_shares[0] - _LOG_NORMAL - np.log(self.scale) - 0.5 * (residuals / self.scale) ** 2
-        off = (residuals - self.centre) / self.spread
-        parts[1] = log_shares[1] - _LOG_NORMAL - np.log(self.spread) - 0.5 * off * off
-        parts[2] = log_shares[2] - np.log(self.width)
-        return parts
 
     def is_apart(self, single: float) -> bool:
         """Tell whether there are two modes, given the log-likelihood of one normal distribution."""
-        far = np.hypot(self.centre, self.spread) >= APART * self.scale
-        far |= abs(self.centre) >= VALLEY * (self.scale + self.spread)
-        apart = float(self.shares[2]) + (float(self.shares[1]) if far else 0.0)
-        n, r = len(self.trust), len(self.coef)
-        apart = apart if 2.0 * apart >= 1.0 - self.shares[0] else 0.0
-        evident = 2.0 * (self.likelihood - single) > EVIDENCE + EVIDENCE_OF_COLUMNS * r * r / n
-        return bool(self.stands and evident and apart * n >= 1.0)
+        mixture, n, r = self.mixture, len(self.trust), len(self.coef)
+        right, second, anywhere = (float(share) for share in mixture.shares)
+        valley = abs(mixture.centre) / (self.scale + mixture.spread)
+        far = valley >= VALLEY or np.hypot(mixture.centre, mixture.spread) >= APART * self.scale
+        apart = anywhere + (second if far else 0.0)
+        needed = EVIDENCE + EVIDENCE_OF_COLUMNS * r * r / n
+        if valley >= GULF and 2 * n >= _FEW_ROWS * r:
+            needed /= 2
+        evident = 2.0 * (self.likelihood - single) > needed
+        return bool(self.stands and evident and apart * n >= 1.0 and 2.0 * apart >= 1.0 - right)
+
+
+def screened(
+    rows: Positioned, planes: FloatArray, scales: FloatArray, *, width: float, least: float, steps: int, most: int
+) -> list[tuple[FloatArray, float]]:
+    """Take some EM steps from many planes at a time; return the likeliest planes, with their scales.
+
+    Parameters
+    ----------
+    rows : Positioned
+    planes, scales : arrays of shape (b, r) and (b,)
+    width, least : float
+        As for :func:`separate`.
+    steps : int
+    most : int
+        How many are returned.
+    """
+    shares = rows.shares
+    width = max(width, np.finfo(float).tiny)
+    least = max(least, _LEAST_SCALE * width)
+    residuals = rows.residuals(planes)
+    mixture = Mixture.start(residuals, shares, np.maximum(scales, least), width)
+    for _ in range(steps):
+        chances = mixture.chances(residuals)[0]
+        weights = shares * np.where(chances[0] > _NOTHING, chances[0], 0.0)
+        planes = LeastSquares(rows.Z, rows.y, rows.ridge).fit(weights / weights.sum(axis=1, keepdims=True))
+        residuals = rows.residuals(planes)
+        mixture = mixture.following(chances, residuals, shares, least)
+    likelihood = mixture.chances(residuals)[1] @ shares
+    order = np.lexsort((-likelihood, mixture.shares[0] < 0.5))[:most]
+    return [(planes[j], float(mixture.scale[j])) for j in order]
 
 
 def separate(
@@ -139,7 +220,7 @@ def separate(
     coef, scale : array of shape (r,) and float
         The start.
     width : float
-        2R: the range in which residuals may lie; the same for all planes that are compared.
+        2R.
     least : float
         The least scale there can be: that of the rounding of labels.
     ridge : float
@@ -153,46 +234,31 @@ def separate(
     residuals = rows.residuals(coef[None])[0]
     width = max(width, np.finfo(float).tiny)
     least = max(least, _LEAST_SCALE * width)
-    scale = max(scale, least)
-    far = np.where(np.abs(residuals) > _FAR * scale, shares, 0.0)
-    off = float(far.sum())
-    pi = np.array([max(1.0 - off, 0.5), 0.9 * off, 0.1 * off + 1e-3])
-    centre = float(far @ residuals) / off if off else 0.0
-    spread = max(float(np.sqrt(far @ (residuals - centre) ** 2 / off)) if off else 3 * scale, scale)
-    found = Modes(coef, scale, pi / pi.sum(), centre, spread, shares, -np.inf, width)
-    errors, few = residuals, n < _FEW_ROWS * len(coef)
-    for step in range(1, max_iter + 1):
-        chances = _chances(found.log_parts(errors))[0]
+    mixture = Mixture.start(residuals, shares, max(scale, least), width)
+    errors, few, step, rest = residuals, n < _FEW_ROWS * len(coef), 0, False
+    while not rest and step < max_iter:
+        chances = mixture.chances(errors)[0]
         trust = np.where(chances[0] > _NOTHING, chances[0], 0.0)
         if np.count_nonzero(shares * trust) <= len(coef):
             break
-        following = solve(rows, shares * trust, ridge * float(shares @ trust))
-        now = rows.residuals(following[None])[0]
+        coef = solve(rows, shares * trust, ridge * float(shares @ trust))
+        now = rows.residuals(coef[None])[0]
         change = float(np.abs(now - residuals)[trust > _TRUSTED].max(initial=0.0))
-        coef, residuals = following, now
-        errors = residuals
+        errors = residuals = now
         if few:  # the plane is drawn near to a row that it is fitted to
             errors = residuals / np.sqrt(1.0 - leverages(rows, trust, ridge))
-        scale = max(float(np.sqrt(shares * trust @ errors**2 / (shares @ trust))), least)
-        second = shares * chances[1]
-        mass = max(float(second.sum()), _LEAST_SHARE)
-        centre = float(second @ errors) / mass
-        spread = max(float(np.sqrt(second @ (errors - centre) ** 2 / mass)), _LEAST_SPREAD * scale)
-        rest = change <= tol * scale and abs(scale / found.scale - 1.0) <= tol
-        callback(Progress("robust regression", step, change / scale, tol))
-        found = replace(found, coef=coef, scale=scale, shares=chances @ shares, centre=centre, spread=spread)
-        found = replace(found, n_iter=step, converged=rest)
-        if rest:
-            break
-    trust = found.trust_of(errors)
+        step, before, mixture = step + 1, mixture.scale, mixture.following(chances, errors, shares, least)
+        change /= float(mixture.scale)
+        rest = change <= tol and abs(float(mixture.scale) / float(before) - 1.0) <= tol
+        callback(Progress("robust regression", step, change, tol))
+    trust = mixture.chances(errors)[0][0]
     own = leverages(rows, trust, ridge)
     if not few:
         mass = max(float(shares @ trust), np.finfo(float).tiny)
         free = max(mass - float(own.sum()) / n, _LEAST_FREE * mass)
-        found = replace(found, scale=found.scale * float(np.sqrt(mass / free)))
-    deleted = residuals / (1.0 - own)
-    likelihood = n * float(shares @ _chances(found.log_parts(deleted))[1])
-    return replace(found, trust=trust, likelihood=likelihood)
+        mixture = replace(mixture, scale=mixture.scale * np.sqrt(mass / free))
+    likelihood = n * float(shares @ mixture.chances(residuals / (1.0 - own))[1])
+    return Modes(coef, mixture, trust, likelihood, step, rest)
 
 
 def single_likelihood(rows: Placed, coef: FloatArray, ridge: float) -> float:
@@ -204,11 +270,3 @@ def single_likelihood(rows: Placed, coef: FloatArray, ridge: float) -> float:
     square = max(square, np.finfo(float).tiny)
     deleted = residuals / (1.0 - own)
     return float(-n * (0.5 * np.log(square) + 0.5 * (rows.shares @ deleted**2) / square + _LOG_NORMAL))
-
-
-def _chances(log_parts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the probability of each part for each row, (3, n), and the logarithm of their common density."""
-    top = log_parts.max(axis=0)
-    chances = np.exp(log_parts - top)
-    total = chances.sum(axis=0)
-    return chances / total, top + np.log(total)

@@ -1,9 +1,9 @@
 r"""Robust regression when the right labels are noisy: the public function and its result.
 
 More than half of the rows follow :math:`y_i = x_i^\top w^* + \sigma e_i`; the labels of the others are arbitrary. The
-estimate withstands them (a high-breakdown start from Algorithm 2's answer, L1 regression in radial-isotropic position
-and FAST-LTS) and loses little where there are none (Tukey's biweight at 95 % efficiency next to that start, the
-MM-estimate).
+estimate withstands them (starts from Algorithm 2's answer, L1 regression in radial-isotropic position, FAST-LTS and
+sets of neighbours), separates them where they are a mode of their own, and loses little where there are none (Tukey's
+biweight at 95 % efficiency, the MM-estimate).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from massart.robust.concentration import (
     starting_planes,
 )
 from massart.robust.exactness import agreeing_rows, solve_exactly
-from massart.robust.modes import Modes, separate, single_likelihood
+from massart.robust.modes import Modes, screened, separate, single_likelihood
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
     Estimate,
@@ -85,7 +85,8 @@ class RobustFit:
     scale : float
         :math:`\sigma`: the standard deviation of the noise on right rows, were it Gaussian. 0 for an exact fit.
     weights : array of shape (n,)
-        Robustness weight of each row, from 1 (right) to 0 (wrong by 4.7 scales or more).
+        Robustness weight of each row, from 1 (right) to 0 (wrong); the probability to be right where wrong rows are a
+        mode of their own.
     inliers : boolean array of shape (n,)
         Rows with :math:`|y_i - x_i^\top w| \le 3` times `scale`; for an exact fit, those that agree.
     covariance : array of shape (d, d)
@@ -158,10 +159,13 @@ def robust_regression(
     Notes
     -----
     Steps: place the rows in radial-isotropic position; collect starts (zero, least squares, L1, those given, 500
-    random ones) and take concentration steps from each; S-steps from the one of least M-scale; M-steps and the D-scale
-    in turn. With fewer than ten rows for each column the fit is shrunk by the ridge that predicts deleted rows best, 0
-    included; laws of equivariance under linear maps of X hold without one. If the start, or anything on the way, fits
-    more than half of the rows to rounding, those rows are solved by least squares and the fit is exact.
+    random ones) and take concentration steps from each; separate right rows from a mode of wrong ones by EM steps from
+    the best of them, from sets of neighbours and from least squares at another height (:mod:`massart.robust.modes`). If
+    the likelihood of deleted rows says that there are two modes, the right one is the answer. Else it is the
+    M-estimate: S-steps, then M-steps and the D-scale in turn, held near the scale of the start. With fewer than ten
+    rows for each of many columns, the fit is shrunk by a ridge that predicts deleted rows well; laws of equivariance
+    under linear maps of X hold without one. If the start, or anything on the way, fits more than half of the rows to
+    rounding, those rows are solved by least squares and the fit is exact.
 
     Examples
     --------
@@ -304,7 +308,7 @@ class _Problem:
             rows,
             start.coef,
             start.scale / _MOST_WIDENED,
-            width=modes.width,
+            width=modes.mixture.width,
             least=self.rounding,
             ridge=rows.ridge,
             max_iter=_SCREENING_STEPS,
@@ -325,14 +329,22 @@ class _Problem:
             few, X = rows.take(index), X[index]
         work = len(few.y) * r * r
         most = int(np.clip(_MODE_WORK / (_SCREENING_STEPS * work), _FEWEST_PLANES, _MOST_PLANES))
-        planes = islice(starting_planes(position, few, X, candidates, rng), most)
         plain = few.least_squares.fit(few.shares[None])[0]
         width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
+        planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)
+        followed = int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))
+        found = screened(
+            few,
+            np.array(planes),
+            np.array(scales),
+            width=width,
+            least=self.rounding,
+            steps=_SCREENING_STEPS,
+            most=followed,
+        )
         steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
-        found = [steps(few, *plane, max_iter=_SCREENING_STEPS, tol=_ROUGH) for plane in planes]
-        found = sorted(found, key=_rank)[: int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))]
         most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
-        best = min((steps(few, m.coef, m.scale, max_iter=most, tol=_ROUGH) for m in found), key=_rank)
+        best = min((steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found), key=_rank)
         if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
             return best, None
         for _ in range(_MODE_SHRINKAGES if rows.ridge else 0):

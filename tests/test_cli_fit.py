@@ -219,7 +219,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
     [
         (["--tolerance", "cents"], "--tolerance must be auto or a number, got 'cents'"),
         (["--tolerance", "-1"], "tolerance"),
-        (["--audit", "audit.xlsx"], "audit.xlsx"),
+        (["--audit", "audit.xlsb"], "audit.xlsb"),
         (["--audit", "no-such-folder/audit.csv"], "no-such-folder"),
         (["--report", "no-such-folder/report.html"], "no-such-folder"),
         (["--save", "no-such-folder/model.json"], "no-such-folder"),

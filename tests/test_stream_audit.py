@@ -320,14 +320,22 @@ def test_all_rows_have_the_last_word(says, tmp_path):
         assert pa.csv.read_csv(audit).num_rows == found.n_wrong
 
 
-@pytest.mark.parametrize("cell", ["oops", "1e999"])
-def test_a_bad_cell_is_named_by_its_row_in_the_file(cell, tmp_path):
+def spoilt(tmp_path, cell):
     table = ledger(gaps=False)
     items = table["items"].cast(pa.string()).to_pylist()
     items[5_432] = cell
-    path = write(table.set_column(4, "items", pa.array(items)), tmp_path, "parquet")
+    return write(table.set_column(4, "items", pa.array(items)), tmp_path, "parquet")
+
+
+def test_a_bad_cell_is_named_by_its_row_in_the_file(tmp_path):
     with pytest.raises(TableError, match=r'"items".*row 5,433'):
-        audit_table(path, "total", terms="columns", max_memory=SMALL)
+        audit_table(spoilt(tmp_path, "1e999"), "total", terms="columns", max_memory=SMALL)
+
+
+def test_a_text_among_numbers_costs_its_row_alone(tmp_path):
+    found = audit_table(spoilt(tmp_path, "oops"), "total", terms="columns", max_memory=SMALL)
+    assert found.n_judged == found.n_total - 1
+    assert any('1 has an unreadable "items" such as "oops"' in notice for notice in found.notices)
 
 
 @pytest.mark.parametrize("size", [SMALL, None])
@@ -603,12 +611,8 @@ def test_what_parts_gather_is_what_the_whole_does(tmp_path):
 
 
 def test_a_cluster_names_the_row_and_the_file_at_fault(client, tmp_path):
-    table = ledger(gaps=False)
-    items = table["items"].cast(pa.string()).to_pylist()
-    items[5_432] = "oops"
-    path = write(table.set_column(4, "items", pa.array(items)), tmp_path, "parquet")
     with pytest.raises(TableError, match=r'"items".*row 5,433'):
-        audit_table(path, "total", terms="columns", client=client)
+        audit_table(spoilt(tmp_path, "1e999"), "total", terms="columns", client=client)
     with pytest.raises(TableError, match="a cluster reads Parquet files"):
         audit_table(write(ledger(), tmp_path, "csv"), "total", client=client)
 

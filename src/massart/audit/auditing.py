@@ -13,6 +13,7 @@ from massart.audit.fixing import write_fixed
 from massart.audit.log import log
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
+from massart.audit.workbook import notes_on_rows
 from massart.progress import Callback, silent
 from massart.rules.choice import Kind
 from massart.table import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
@@ -28,6 +29,7 @@ def audit_table(
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     category: Sequence[str] = (),
+    number: Sequence[str] = (),
     id_column: str | None = None,
     group_column: str | None = None,
     error_unit: str | None = None,
@@ -38,6 +40,9 @@ def audit_table(
     strict: bool = False,
     budget: float = 20.0,
     seed: int = 0,
+    sheet: str | int | None = None,
+    skip: int | None = None,
+    na: Sequence[str] = (),
     max_memory: int | None = None,
     audit: str | Path | None = None,
     fixed: str | Path | None = None,
@@ -53,7 +58,7 @@ def audit_table(
     Parameters
     ----------
     source : str, Path, Table or data frame
-        A file (CSV, TSV, Parquet, Arrow, JSON lines; also compressed), a folder of such files or a pattern such as
+        A file (CSV, TSV, .xlsx, .ods, Parquet, Arrow, JSON lines), a folder of such files or a pattern such as
         ``"data/*.parquet"``; or a pandas, polars or pyarrow table.
     target : str, optional
         The column that should follow a rule of the others; a `formula` names it itself.
@@ -71,6 +76,8 @@ def audit_table(
         Columns that it may not use.
     category : sequence of str
         Columns whose numbers are codes.
+    number : sequence of str
+        Columns of numbers, whatever else is among them: rows with something else there are left out.
     id_column : str, optional
         The column that names the rows.
     group_column : str, optional
@@ -94,6 +101,12 @@ def audit_table(
         Of all random choices.
     announce : callable, optional
         Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
+    sheet : str or int, optional
+        Of a workbook: the name or the number of a sheet; the largest by default.
+    skip : int, optional
+        Lines of a file above its column names; found by default.
+    na : sequence of str
+        Texts and numbers that mean that a value is missing.
     max_memory : int, optional
         Bytes that a table may take; a file that is larger is read in blocks, more than once, and never held. By default
         an eighth of the memory of the machine.
@@ -131,6 +144,7 @@ def audit_table(
         features,
         exclude,
         category,
+        number,
         id_column,
         group_column,
         error_unit,
@@ -149,15 +163,17 @@ def audit_table(
         return audit_stream(source, request, audit=audit, fixed=_unfilled(fixed, fill), force=force, engine=engine)
     if isinstance(source, str | Path) and str(source) != "-":
         most = default_memory() if max_memory is None else max_memory
-        with stream_table(source, max_memory=most, callback=callback) as stream:
+        with stream_table(source, sheet=sheet, skip=skip, na=na, max_memory=most, callback=callback) as stream:
             if engine is not None or stream.is_larger_than(most):
                 fixed = _unfilled(fixed, fill)
                 return audit_stream(stream, request, audit=audit, fixed=fixed, force=force, engine=engine)
             if not Path(source).is_file():
                 source = stream.whole()
-    found = find(source if isinstance(source, Table) else table_of(source), request).audit
+    table = source if isinstance(source, Table) else table_of(source, sheet=sheet, skip=skip, na=na)
+    found = find(table, request).audit
     if audit is not None:
-        write_columns(audit, found.rows())
+        rows = found.rows()
+        write_columns(audit, rows, notes_on_rows(found, rows))
     if fixed is not None and (found.is_certain or (force and found.is_rule)):
         write_fixed(fixed, found, source if read_from is None else read_from, fill=fill)
     for notice in found.notices:

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from massart.audit.codes import looks_like_codes
 from massart.audit.table_audit import Audit
-from massart.certificate import Certificate
+from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.rules.choice import KINDS, Kind
@@ -42,6 +43,7 @@ class Request:
     features: Sequence[str] | None = None
     exclude: Sequence[str] = ()
     category: Sequence[str] = ()
+    number: Sequence[str] = ()
     id_column: str | None = None
     group_column: str | None = None
     error_unit: str | None = None
@@ -87,6 +89,8 @@ class Found:
 def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     """Find the rule behind a column of a table in memory.
 
+    Columns that the rule does not use cost no rows: where they have gaps, it is looked for once more without them.
+
     Parameters
     ----------
     table : Table
@@ -94,6 +98,41 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     ordered : bool
         Whether these are all rows, in their order, so that terms may look at the row before.
     """
+    found = _with_doubts(_find(table, request, ordered))
+    audit = found.audit
+    used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
+    gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.target}}
+    asked = request.features is not None or request.formula is not None or request.terms not in ("auto", "columns")
+    if not gaps or asked or request.strict or not audit.is_rule or not used:
+        return found
+    # The labels chose what is left out, which is a second look at them.
+    without = replace(request, exclude=(*request.exclude, *gaps), looks=2 * request.looks, announce=None)
+    again = _find(table, replace(without, category=[name for name in request.category if name not in gaps]), ordered)
+    order = list(Verdict)
+    better = order.index(again.audit.certificate.verdict) <= order.index(audit.certificate.verdict)
+    if not better or again.audit.n_agree <= audit.n_agree:
+        return found
+    names = ", ".join(f'"{name}"' for name in gaps)
+    notice = f"Left out {names}: the rule does not need it, and rows without it would not be judged."
+    return _with_doubts(replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices))))
+
+
+def _with_doubts(found: Found) -> Found:
+    """Add a notice where the numbers of a column that the rule uses seem to be codes."""
+    audit = found.audit
+    used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
+    for name in sorted(used & set(audit.design.columns.numbers)):
+        value = looks_like_codes(audit.design.columns.numbers[name], audit.wrong)
+        if value is not None:
+            notice = (
+                f'Nearly all rows with {value:g} in "{name}" are wrong, and most wrong rows have it: '
+                f"if its numbers are codes, say --category {name}."
+            )
+            audit = replace(audit, notices=(*audit.notices, notice))
+    return replace(found, audit=audit)
+
+
+def _find(table: Table, request: Request, ordered: bool) -> Found:
     target, intercept = request.target, request.intercept
     if request.error_unit == target:
         raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
@@ -104,6 +143,7 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
         features=request.features,
         exclude=request.exclude,
         category=request.category,
+        number=request.number,
         id_column=request.id_column,
         group_column=request.group_column,
         intercept=intercept,

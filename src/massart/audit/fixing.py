@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from massart import files
 from massart.audit.flags import with_flags
 from massart.audit.prediction import apply_model
+from massart.audit.workbook import notes_on_table
 from massart.rows import FloatArray
 from massart.table import Date, Table, column_values, free_name, replaced, write_table
 
@@ -91,7 +92,8 @@ def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = 
     if isinstance(source, str | Path):
         content = _patched(Path(source), Path(path), audit, fill)
     if content is None:
-        write_table(path, fixed_table(audit, fill=fill))
+        table = fixed_table(audit, fill=fill)
+        write_table(path, table, notes_on_table(audit, table))
     else:
         files.write(Path(path), content)
 

@@ -278,7 +278,7 @@ def _look_at(table: Table, exclude: frozenset[str]) -> _Seen:
     columns: dict[str, FloatArray] = {}
     labels: dict[str, NDArray[Any]] = {}
     constants: list[tuple[str, object]] = []
-    notices: list[str] = []
+    notices: list[str] = [*table.remarks]
     for name in table.column_names:
         if name in exclude:
             continue
@@ -289,6 +289,7 @@ def _look_at(table: Table, exclude: frozenset[str]) -> _Seen:
             elif isinstance(role.entry, Number | Flag):
                 columns[name] = column_values(table, role.entry)
                 labels[name] = columns[name]
+                notices += [role.notice] if role.bad else []
             elif isinstance(role.entry, Category):
                 labels[name] = groups_of(table, name)[0]
             else:

@@ -14,7 +14,7 @@ import typer
 from massart.cli.bars import spinner
 from massart.cli.inputs import cluster, opened
 from massart.cli.json_text import json_text
-from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, MaxMemory
+from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, MaxMemory, Na, Sheet, Skip
 from massart.cli.outputs import check_outputs, write_outputs
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ def fit(
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Columns that it may not use.")] = None,
     category: Annotated[list[str] | None, typer.Option(help="Columns whose numbers are codes.")] = None,
+    number: Annotated[
+        list[str] | None, typer.Option(help="Columns of numbers: rows with anything else there are left out.")
+    ] = None,
     id_column: IdColumn = None,
     group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
     error_unit: Annotated[
@@ -100,6 +103,9 @@ def fit(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    sheet: Sheet = None,
+    skip: Skip = None,
+    na: Na = None,
     max_memory: MaxMemory = None,
     dask: Annotated[
         str | None,
@@ -140,6 +146,9 @@ def fit(
             delimiter=delimiter,
             encoding=encoding,
             decimal=decimal,
+            sheet=sheet,
+            skip=skip,
+            na=na,
             max_memory=max_memory,
             as_stream=dask is not None,
         ) as table,
@@ -158,6 +167,7 @@ def fit(
                     features=None if features is None else _names(features, table),
                     exclude=_names(exclude or [], table),
                     category=_names(category or [], table),
+                    number=_names(number or [], table),
                     id_column=id_column,
                     group_column=group,
                     error_unit=error_unit,

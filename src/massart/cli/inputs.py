@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -29,35 +29,49 @@ def opened(
     encoding: str | None,
     decimal: str | None,
     max_memory: str | None,
+    sheet: str | None = None,
+    skip: int | None = None,
+    na: Sequence[str] | None = None,
     as_stream: bool = False,
 ) -> Iterator[Table | Stream]:
     """Open a file, a folder or a pattern: a table in memory, or a stream if that would take more than `max_memory`."""
     from massart.table import default_memory, stream_table
 
     most = default_memory() if max_memory is None else size_of(max_memory)
+    known: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    known |= {"sheet": sheet, "skip": skip, "na": na or ()}
     if file == "-" and not as_stream:
-        yield whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        yield whole_table(file, **known)
         return
     with (
         bars(in_bytes=True) as draw,
-        stream_table(
-            file, delimiter=delimiter, encoding=encoding, decimal=decimal, max_memory=most, callback=draw
-        ) as stream,
+        stream_table(file, **known, max_memory=most, callback=draw) as stream,
     ):
         if as_stream or stream.is_larger_than(most):
             yield stream
             return
-    yield whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    yield whole_table(file, **known)
 
 
-def whole_table(file: str, *, delimiter: str | None, encoding: str | None, decimal: str | None) -> Table:
+def whole_table(
+    file: str,
+    *,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    sheet: str | None = None,
+    skip: int | None = None,
+    na: Sequence[str] | None = None,
+) -> Table:
     """Read a file, or all files of a folder or a pattern, into memory."""
     from massart.table import read_table, stream_table
 
+    known: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    known |= {"sheet": sheet, "skip": skip, "na": na or ()}
     with bars(in_bytes=True) as draw:
         if file == "-" or Path(file).is_file():
-            return read_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=draw)
-        with stream_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal) as stream:
+            return read_table(file, **known, callback=draw)
+        with stream_table(file, **known) as stream:
             return stream.whole(draw)
 
 

@@ -7,7 +7,8 @@ import typer
 File: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow or JSON lines, also .gz or .zst; a folder or 'dir/*.parquet'; - is CSV on stdin."
+        help="CSV, TSV, Excel (.xlsx, .ods, .xls), Parquet, Arrow or JSON lines, also .gz or .zst; a folder or "
+        "'dir/*.parquet'; - is CSV on stdin."
     ),
 ]
 IdColumn: TypeAlias = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
@@ -19,6 +20,13 @@ Delimiter: TypeAlias = Annotated[
     ),
 ]
 Decimal: TypeAlias = Annotated[str | None, typer.Option(help="The decimal mark, . or ,; found out by default.")]
+Sheet: TypeAlias = Annotated[
+    str | None, typer.Option(help="Of a workbook: the name or the number of a sheet; the largest by default.")
+]
+Skip: TypeAlias = Annotated[int | None, typer.Option(min=0, help="Lines above the column names; found out by default.")]
+Na: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="A text or number that means that a value is missing; again for another.")
+]
 MaxMemory: TypeAlias = Annotated[
     str | None,
     typer.Option(help="Larger tables are read in blocks: 2GB, 500MB; an eighth of the machine's memory by default."),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from massart.cli.inputs import whole_table
-from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn
+from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, Na, Sheet, Skip
 
 
 def predict(
@@ -19,6 +19,9 @@ def predict(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    sheet: Sheet = None,
+    skip: Skip = None,
+    na: Na = None,
 ) -> None:
     """Apply a saved formula to the rows of a table.
 
@@ -31,7 +34,7 @@ def predict(
 
     check_outputs([model, file], {"--out": out})
     saved = load_model(model)
-    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet, skip=skip, na=na)
     found = apply_model(saved, table, id_column=id_column)
     for notice in found.notices:
         typer.echo(notice, err=True)

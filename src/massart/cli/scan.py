@@ -12,7 +12,7 @@ import typer
 from massart.cli.bars import bars
 from massart.cli.inputs import whole_table
 from massart.cli.json_text import json_text
-from massart.cli.options import Decimal, Delimiter, Encoding, File
+from massart.cli.options import Decimal, Delimiter, Encoding, File, Na, Sheet, Skip
 from massart.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def scan(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    sheet: Sheet = None,
+    skip: Skip = None,
+    na: Na = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
 ) -> None:
     """Find the rules among the columns of a table: each column of numbers is tried as a target.
@@ -47,7 +50,7 @@ def scan(
     from massart.cli.outputs import _digest, _write
 
     check_outputs([file], {"--report": report})
-    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet, skip=skip, na=na)
     with bars() as draw:
         found = scan_table(
             table,

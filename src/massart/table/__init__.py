@@ -18,6 +18,7 @@ from massart.table.grouping import groups_of, precision_of_columns
 from massart.table.pieces import Piece, gather_some, pieces_of
 from massart.table.plan import Plan, make_plan
 from massart.table.reading import read_table
+from massart.table.sheets import Notes
 from massart.table.streams import Stream, default_memory, stream_table
 from massart.table.table import Table, free_name, require_column
 from massart.table.writing import check_output, csv_text, table_writer, write_columns, write_table
@@ -30,6 +31,7 @@ __all__ = [
     "Flag",
     "Gathered",
     "MissingLibrary",
+    "Notes",
     "Number",
     "Piece",
     "Plan",

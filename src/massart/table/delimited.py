@@ -20,13 +20,14 @@ import pyarrow.csv
 from massart.progress import Callback
 from massart.rows.ahead import in_order
 from massart.table.chunks import CHUNK_BYTES, Chunk, LongRow, chunks_of, first_row_end
-from massart.table.dialect import sniff
+from massart.table.dialect import Known, sniff
 from massart.table.errors import TableError
 from massart.table.faults import find_fault, open_quote
+from massart.table.mending import is_odd, mend
 from massart.table.numbers import LARGEST_EXACT, MISSING
 from massart.table.sources import Source
 from massart.table.table import check_names, named
-from massart.table.text import Text, encoding_of, sample_of, size_of
+from massart.table.text import UTF_8, WINDOWS, Text, encoding_of, is_windows_text, sample_of, size_of
 from massart.table.views import view
 
 _MISFIT = re.compile(r"In CSV column #(\d+): .*?invalid value '", re.DOTALL)
@@ -45,8 +46,8 @@ class Delimited:
     source : Source
     head : bytes
         Its first bytes, decompressed.
-    delimiter, encoding, decimal : str or None
-        None: found from the first lines.
+    known : Known
+        What is not is found from the first lines.
     callback : callable
 
     Attributes
@@ -65,20 +66,45 @@ class Delimited:
         self,
         source: Source,
         head: bytes,
+        known: Known,
         *,
-        delimiter: str | None,
-        encoding: str | None,
-        decimal: str | None,
         callback: Callback,
     ) -> None:
-        self._source, self._callback = source, callback
-        self._encoding = encoding_of(source, head, encoding)
-        self._dialect = sniff(sample_of(source, self._encoding), source.name, source.suffix, delimiter, decimal)
+        self.remarks: tuple[str, ...] = ()
+        self._source, self._callback, self._known = source, callback, known
+        self._encoding = encoding_of(source, head, known.encoding)
+        if known.encoding is None and is_windows_text(source, self._encoding):
+            self._encoding = WINDOWS
+            self.remarks = ("Read the text as that of Windows (cp1252), for it is no UTF-8; --encoding names another.",)
+        self._is_mended = False
+        if is_odd(sample_of(source, self._encoding), known):
+            self._mend()
+        self._sniff()
+
+    def _sniff(self) -> None:
+        """Find how the text is written, and names and types."""
+        self._dialect = sniff(
+            sample_of(self._source, self._encoding), self._source.name, self._source.suffix, self._known
+        )
         self.decimal = self._dialect.decimal
         try:
             self._start()
         except (pa.ArrowInvalid, LongRow, UnicodeDecodeError) as error:
-            raise self._fault(str(error)) from None
+            if not self._mend():
+                raise self._fault(str(error)) from None
+            self._sniff()
+
+    def _mend(self) -> bool:
+        """Take out the lines that are no part of the table; say whether that changed anything."""
+        if self._is_mended:
+            return False
+        self._is_mended = True
+        found = mend(self._source, self._encoding, self._known, sample_of(self._source, self._encoding))
+        if found is None:
+            return False
+        self._source, self._encoding, self._known = found.source, UTF_8, found.known
+        self.remarks += found.remarks
+        return True
 
     def _start(self) -> None:
         """Find names and types from the first chunk."""
@@ -131,7 +157,10 @@ class Delimited:
                                 table.combine_chunks().to_batches()[0].columns, schema=schema
                             )
         except (pa.ArrowInvalid, LongRow) as error:
-            raise self._fault(str(error)) from None
+            if not self._mend():
+                raise self._fault(str(error)) from None
+            self._sniff()
+            widened = True
         if widened:
             raise Widened
         if text.quotes % 2 and _ends_inside_quotes(last):

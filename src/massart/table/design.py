@@ -24,7 +24,8 @@ from massart.table.errors import TableError, quote
 from massart.table.grouping import levels_as_written
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, is_missing, read_numbers
-from massart.table.roles import text_among_numbers, unfit_type, words_for_flags
+from massart.table.roles import unfit_type, words_for_flags
+from massart.table.spellings import folded
 from massart.table.table import Table
 from massart.table.views import view
 
@@ -253,6 +254,8 @@ def left_out(gaps: Mapping[Gap, int], n_rows: int) -> tuple[str, ...]:
 
 def _advice(reason: Gap) -> str:
     """Return what can be done about a reason that costs many rows."""
+    if reason.lack == "an unreadable":
+        return f"{quote(reason.example)} is none of its values; to keep such rows, fit without {quote(reason.column)}."
     if reason.lack != "no":
         return (
             f"Nothing is known of rows with another {quote(reason.column)} than those that the formula was made from."
@@ -274,7 +277,7 @@ def _compressed(columns: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
 def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
     """Fill `out` with the numbers of an entry, and note the rows without a value."""
     if isinstance(entry, Date):
-        spelling = _fill_dates(table, entry, out)
+        spelling = _fill_dates(table, entry, out, gaps)
         gaps.add(entry.column, np.isnan(out), spelling)
         return
     column = table.column(entry.column)
@@ -302,19 +305,14 @@ def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
     gaps.add(entry.column, missing, spelling)
 
 
-def _fill_dates(table: Table, entry: Date, out: FloatArray) -> str:
+def _fill_dates(table: Table, entry: Date, out: FloatArray, gaps: _Gaps) -> str:
     """Fill `out` with days, and return the spelling that most missing values have, "" if they are empty."""
     column = table.column(entry.column)
     if is_text(column.type):
         levels = levels_of(column)
         days, missing = read_dates(levels.texts, entry.order), is_missing(levels.texts)
         strange = np.isnan(days) & ~missing
-        if strange.any():
-            row = levels.first_row(strange)
-            raise TableError(
-                f"{table.name}: column {quote(entry.column)} should hold dates, but row {table.place(row)} has "
-                f"{quote(levels.text(row))}"
-            )
+        _add_unreadable(gaps, entry.column, levels, strange)
         np.take(np.append(days, np.nan), levels.codes, out=out, mode="wrap")
         return _most_frequent(levels, missing)
     if pa.types.is_null(column.type):
@@ -327,12 +325,24 @@ def _fill_dates(table: Table, entry: Date, out: FloatArray) -> str:
     return table.spellings.get(entry.column, "")
 
 
+def _add_unreadable(gaps: _Gaps, column: str, levels: Levels, strange: BoolArray) -> None:
+    """Note the rows whose text is not what a column should hold."""
+    if strange.any():
+        rows = np.append(strange, False)[levels.codes]
+        gaps.add(column, rows, levels.text(int(np.argmax(rows))), "an unreadable")
+
+
 def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) -> NDArray[np.int32]:
     """Fill the rows of `out`, one for each level with a term, note the rows without one, and return the codes."""
     levels = levels_as_written(table.column(entry.column))
     known = {level: place for place, level in enumerate(entry.all_levels)}
     unknown = len(known)
-    renamed = np.array([known.get(text, unknown) for text in levels.texts.to_pylist()] + [-1], dtype=np.int32)
+    alike = {folded(level): place for level, place in known.items()}
+    if len(alike) < unknown:  # an encoding that tells capitals apart
+        alike = {}
+    texts = levels.texts.to_pylist()
+    places = [known.get(text, alike.get(folded(text), unknown)) for text in texts]
+    renamed = np.array([*places, -1], dtype=np.int32)
     codes = renamed[levels.codes]
     for place, level in enumerate(entry.levels):
         np.equal(codes, known[level], out=out[place], casting="unsafe")
@@ -353,15 +363,11 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
         yes, no, nothing = words_for_flags(levels)
         zero_or_one = np.isin(numbers.values, (0.0, 1.0))
         strange = ~(yes | no | nothing | zero_or_one)
-        if strange.any():
-            row = levels.first_row(strange)
-            raise TableError(
-                f"{table.name}: column {quote(entry.column)} should say yes or no, but row {table.place(row)} has "
-                f"{quote(levels.text(row))}"
-            )
         values[:-1][yes], values[:-1][no] = 1.0, 0.0
-    elif not (numbers.is_number | numbers.missing).all():
-        raise text_among_numbers(table, entry.column, levels, numbers, unit)
+        values[:-1][strange] = np.nan
+    else:
+        strange = ~(numbers.is_number | numbers.missing)
+    _add_unreadable(gaps, entry.column, levels, strange)
     if numbers.inexact.any():
         row = levels.first_row(numbers.inexact)
         raise _inexact(table, entry.column, row, levels.text(row))

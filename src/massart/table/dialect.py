@@ -28,6 +28,30 @@ _DECIMAL_POINT = re.compile(r"[-+]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What the caller knows of how a file writes its table; None where it is to be found out.
+
+    Attributes
+    ----------
+    delimiter, encoding, decimal : str or None
+        Of a text file: what parts its cells, its encoding and its decimal mark.
+    sheet : str or None
+        Of a workbook: the name or the number, from 1, of a sheet.
+    skip : int or None
+        Lines of a text file, or rows of a sheet, above the header.
+    na : tuple of str
+        Texts that mean that a value is missing, besides those that everybody knows.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    sheet: str | None = None
+    skip: int | None = None
+    na: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """How the cells of a text file are found and read.
 
@@ -59,7 +83,7 @@ class Dialect:
         return self.decimal or "."
 
 
-def sniff(sample: str, name: str, suffix: str, delimiter: str | None, decimal: str | None) -> Dialect:
+def sniff(sample: str, name: str, suffix: str, known: Known) -> Dialect:
     """Return the dialect of a text from its first lines.
 
     Parameters
@@ -70,9 +94,9 @@ def sniff(sample: str, name: str, suffix: str, delimiter: str | None, decimal: s
         Of the file, for messages.
     suffix : str
         ``.tsv`` and ``.tab`` settle a tie for tabs.
-    delimiter, decimal : str or None
-        What the caller knows.
+    known : Known
     """
+    delimiter, decimal = known.delimiter, known.decimal
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
         raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
     if decimal is not None and decimal not in (".", ","):

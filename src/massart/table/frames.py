@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from massart.table.errors import MissingLibrary, TableError, quote
+from massart.table.gaps import with_gaps
 from massart.table.json_lines import column_of
 from massart.table.reading import read_table
 from massart.table.table import Table, check_names, checked, named
@@ -17,7 +19,14 @@ from massart.table.table import Table, check_names, checked, named
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
 
 
-def table_of(frame: object, name: str = "the table") -> Table:
+def table_of(
+    frame: object,
+    name: str = "the table",
+    *,
+    sheet: str | int | None = None,
+    skip: int | None = None,
+    na: Sequence[str] = (),
+) -> Table:
     """Return a data frame as a table, sharing its memory where that is possible.
 
     Parameters
@@ -27,6 +36,8 @@ def table_of(frame: object, name: str = "the table") -> Table:
         The index of a pandas frame is not a column.
     name : str
         For messages.
+    sheet, skip, na
+        Of a file, as `read_table` takes them; `na` also of a frame.
 
     Raises
     ------
@@ -36,7 +47,12 @@ def table_of(frame: object, name: str = "the table") -> Table:
     if isinstance(frame, Table):
         return frame
     if isinstance(frame, str | Path):
-        return read_table(frame)
+        return read_table(frame, sheet=sheet, skip=skip, na=na)
+    table = _of_any(frame, name)
+    return replace(table, arrow=with_gaps(table.arrow, na)) if na else table
+
+
+def _of_any(frame: object, name: str) -> Table:
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):

@@ -38,6 +38,20 @@ _CODES = (
     "BRL|MXN|ARS|CLP|COP|PEN|ZAR|NGN|KES|EGP|AED|SAR|THB|IDR|MYR|PHP|VND|PKR|BDT|LKR"
 )
 _CURRENCY = rf"(?:[A-Z]{{0,3}}\p{{Sc}}|(?i:{_CODES}|kr\.?|s?fr\.|rs\.?|zł|kč|ft|lei|euros?|dollars?))"
+_SAME_CURRENCY = {
+    **dict.fromkeys(("€", "EURO", "EUROS"), "EUR"),
+    **dict.fromkeys(("$", "US$", "DOLLAR", "DOLLARS"), "USD"),
+    **dict.fromkeys(("£",), "GBP"),
+    **dict.fromkeys(("FR", "SFR"), "CHF"),
+    **dict.fromkeys(("₹", "RS"), "INR"),
+    "ZŁ": "PLN",
+    "KČ": "CZK",
+    "FT": "HUF",
+    "LEI": "RON",
+    "₽": "RUB",
+    "₺": "TRY",
+    "₪": "ILS",
+}
 # Each step needs a sign that few texts hold, so that most steps need not look at them closely; "" is in all.
 _TYPOGRAPHY = (
     ("", "[\u2212\u2012\u2013\u2014\ufe63\uff0d]", "-"),
@@ -153,6 +167,28 @@ def read_numbers(
         percent=unit is None and _holds(texts, "%", is_number),
         bare=is_number & ~has_unit if unit is not None else has_unit,
     )
+
+
+def currencies_in(texts: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
+    """Return the currencies that texts name, one name for each, with how many rows have it, the most frequent first.
+
+    Examples
+    --------
+    >>> currencies_in(pa.array(["5 €", "EUR 7", "$3", "12"]), np.array([4, 1, 2, 9]))
+    {'EUR': 5, 'USD': 2}
+    """
+    clean = in_ascii(texts)
+    found = pc.extract_regex(clean, rf"^[^\d]*?(?P<a>{_CURRENCY})?[^\p{{L}}\p{{Sc}}]*(?P<b>{_CURRENCY})?[-+)]*$")
+    totals: dict[str, int] = {}
+    for part in ("a", "b"):
+        coded = pc.dictionary_encode(pc.struct_field(found, part))
+        codes = view(pc.fill_null(coded.indices, -1))
+        for place, text in enumerate(coded.dictionary.to_pylist()):
+            if text:
+                name = text.strip().upper().rstrip(".")
+                name = _SAME_CURRENCY.get(name, name)
+                totals[name] = totals.get(name, 0) + int(counts[codes == place].sum())
+    return dict(sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def is_missing(texts: pa.Array, words: bool = False) -> BoolArray:

@@ -22,6 +22,7 @@ from massart.table.json_lines import JsonLines
 from massart.table.reading import BUFFER_BYTES, in_plain_words
 from massart.table.sources import Source, compression_of, open_stream
 from massart.table.spill import Spill, no_room
+from massart.table.spreadsheet import Spreadsheet
 from massart.table.table import check_names, named
 
 _SAMPLE_ROWS = 1 << 13
@@ -33,12 +34,12 @@ class TextPart:
     Parameters
     ----------
     source : Source
-    text : Delimited or JsonLines
+    text : Delimited, JsonLines or Spreadsheet
     limit : int
         Bytes of the parsed table to keep in memory; what is larger goes to a file.
     """
 
-    def __init__(self, source: Source, text: Delimited | JsonLines, limit: int) -> None:
+    def __init__(self, source: Source, text: Delimited | JsonLines | Spreadsheet, limit: int) -> None:
         self.source = source
         self.decimal, self.spellings = text.decimal, text.spellings
         self._text, self._spill, self._parsed = text, Spill(limit), False

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.levels import is_text
-from massart.table.roles import Role, role_as_category, role_of
+from massart.table.roles import Role, role_as_category, role_as_number, role_of
 from massart.table.table import Table
 
 _ID_WORDS = frozenset(
@@ -50,6 +50,7 @@ def make_plan(
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     category: Sequence[str] = (),
+    number: Sequence[str] = (),
     id_column: str | None = None,
     group_column: str | None = None,
     intercept: bool = True,
@@ -67,6 +68,8 @@ def make_plan(
         Columns that are no inputs.
     category : sequence of str
         Inputs that are categories whatever they hold, such as codes that are written as numbers.
+    number : sequence of str
+        Columns that are numbers whatever else they hold: rows with something else there are left out.
     id_column : str, optional
         Names the rows; by default a column that is called an id and whose values all differ.
     group_column : str, optional
@@ -81,8 +84,11 @@ def make_plan(
     """
     features = None if features is None else tuple(features)
     _check_request(table, target, features, tuple(exclude), tuple(category), id_column, group_column)
-    entry, notices = _target_entry(table, target)
-    taken = {target, id_column, *exclude, *category, *(features or ())}
+    for name in number:
+        table.column(name)
+        _refuse_both(table, name, "a number", category, "a category")
+    entry, notices = _target_entry(table, target, target in number)
+    taken = {target, id_column, *exclude, *category, *number, *(features or ())}
     called_ids = [name for name in table.column_names if name not in taken and _names_rows(table, name)]
     if id_column is None and called_ids:
         id_column = called_ids[0]
@@ -98,6 +104,8 @@ def make_plan(
     for name in candidates:
         if name in category:
             role = role_as_category(table, name, with_base=intercept)
+        elif name in number:
+            role = role_as_number(table, name)
         else:
             role = role_of(table, name, asked=features is not None, with_base=intercept)
         found, notice = _judged(table, name, role, intercept, features is not None, name == group_column)
@@ -109,7 +117,7 @@ def make_plan(
     if not inputs:
         because = " ".join(notices[:3]) or "The table has no other column."
         raise TableError(f"{table.name}: no column is left to explain {quote(target)} with. {because}")
-    return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, tuple(notices))
+    return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, (*table.remarks, *notices))
 
 
 def _check_request(
@@ -151,8 +159,13 @@ def _refuse_both(table: Table, name: str | None, one: str, others: Iterable[str 
         raise TableError(f"{table.name}: column {quote(name)} cannot be both {one} and {other}")
 
 
-def _target_entry(table: Table, target: str) -> tuple[Target, list[str]]:
-    role = role_of(table, target, asked=True)
+def _target_entry(table: Table, target: str, is_number: bool) -> tuple[Target, list[str]]:
+    role = role_as_number(table, target) if is_number else role_of(table, target, asked=True)
+    if role.bad and not is_number:
+        raise TableError(
+            f"{table.name}: text among the numbers of the target {quote(target)}: {role.bad} "
+            "(--number leaves such rows out, --na says what means missing)"
+        )
     if role.constant and not isinstance(role.entry, Category):
         return role.entry or Number(target), []
     if role.entry is None or isinstance(role.entry, Category):

@@ -1,11 +1,13 @@
-"""Files to tables: CSV and its kin, JSON lines, Parquet and Arrow, plain or compressed."""
+"""Files to tables: CSV and its kin, workbooks, JSON lines, Parquet and Arrow, plain or compressed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.ipc
@@ -13,10 +15,14 @@ import pyarrow.parquet
 
 from massart.progress import Callback, silent
 from massart.table.delimited import Delimited, Widened
+from massart.table.dialect import Known
 from massart.table.errors import TableError
+from massart.table.gaps import with_gaps
 from massart.table.json_lines import JsonLines
 from massart.table.sources import Format, Source, broken_stream, compression_of, format_of, open_source, open_stream
+from massart.table.spreadsheet import Spreadsheet
 from massart.table.table import Table, checked, named
+from massart.table.tidy import tidied
 
 BUFFER_BYTES = 1 << 20
 """Without buffers of this size Arrow holds all bytes of a Parquet file while it decodes them."""
@@ -30,6 +36,9 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    sheet: str | int | None = None,
+    skip: int | None = None,
+    na: Sequence[str] = (),
     callback: Callback = silent,
 ) -> Table:
     """Read a table from a file.
@@ -37,11 +46,17 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, JSON lines, Parquet or Arrow (Feather), each also compressed by gzip, zstd or bz2; "-" is standard
-        input.
+        CSV, TSV, JSON lines, Parquet or Arrow (Feather), each also compressed by gzip, zstd or bz2; or a workbook
+        (.xlsx, .ods, .xls); "-" is standard input.
     delimiter, encoding, decimal : str, optional
         Of a text file: what parts its cells, its encoding and its decimal mark. By default they are found from its
         first lines.
+    sheet : str or int, optional
+        Of a workbook: its name or its number, from 1. By default the largest that can be seen.
+    skip : int, optional
+        Lines above the column names; found by default.
+    na : sequence of str
+        Texts that mean that a value is missing, besides "", "-", "NA" and the like.
     callback : callable
         Called with a `Progress` as bytes are read.
 
@@ -50,18 +65,44 @@ def read_table(
     TableError
         One line that names the file and what is wrong with it.
     """
+    known = known_of(delimiter, encoding, decimal, sheet, skip, na)
     source = open_source(path)
     with in_plain_words(source):
         kind, head = kind_of(source)
-        if kind in (Format.TEXT, Format.JSON):
-            text = open_text(source, kind, head, delimiter, encoding, decimal, callback)
-            table = checked(_parsed(text), source.name, text.decimal, text.spellings)
-        else:
+        if kind in (Format.PARQUET, Format.ARROW):
             arrow = _read_parquet(source, callback) if kind is Format.PARQUET else _read_arrow(source, head, callback)
             arrow.validate(full=True)  # a stranger's file may hold texts that are no UTF-8, or offsets that lead astray
             table = checked(arrow.rename_columns(named(arrow.column_names)), source.name)
+        else:
+            text = open_text(source, kind, head, known, callback)
+            table = checked(_parsed(text), source.name, text.decimal, text.spellings)
+            if not isinstance(text, JsonLines):
+                table = _tidied(table, text.remarks)
     source.check_unchanged()
-    return table
+    return replace(table, arrow=with_gaps(table.arrow, known.na)) if known.na else table
+
+
+def known_of(
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    sheet: str | int | None,
+    skip: int | None,
+    na: Sequence[str],
+) -> Known:
+    """Return what a caller knows of a file; ValueError if that cannot be."""
+    if skip is not None and skip < 0:
+        raise ValueError(f"skip must be a number of lines, got {skip}")
+    listed = (na,) if isinstance(na, str) else tuple(map(str, na))
+    return Known(delimiter, encoding, decimal, None if sheet is None else str(sheet), skip, listed)
+
+
+def _tidied(table: Table, remarks: tuple[str, ...]) -> Table:
+    arrow, kept, said = tidied(table.arrow, table.decimal)
+    numbers = None if kept is None else np.flatnonzero(kept)
+    if arrow.num_rows == 0:
+        raise TableError(f"{table.name}: there are no rows below the column names")
+    return replace(table, arrow=arrow, numbers=numbers, remarks=(*remarks, *said))
 
 
 @contextmanager
@@ -98,21 +139,19 @@ def kind_of(source: Source) -> tuple[Format, bytes]:
 
 
 def open_text(
-    source: Source,
-    kind: Format,
-    head: bytes,
-    delimiter: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    callback: Callback,
-) -> Delimited | JsonLines:
-    """Return what parses a text."""
+    source: Source, kind: Format, head: bytes, known: Known, callback: Callback
+) -> Delimited | JsonLines | Spreadsheet:
+    """Return what parses a text or a workbook."""
     if kind is Format.JSON:
-        return JsonLines(source, head, encoding, callback)
-    return Delimited(source, head, delimiter=delimiter, encoding=encoding, decimal=decimal, callback=callback)
+        return JsonLines(source, head, known.encoding, callback)
+    if kind is Format.WORKBOOK:
+        if compression_of(source.head()) is not None:
+            raise TableError(f"{source.name}: this is a compressed workbook: unpack it first")
+        return Spreadsheet(source, known.sheet, known.skip, callback)
+    return Delimited(source, head, known, callback=callback)
 
 
-def _parsed(text: Delimited | JsonLines) -> pa.Table:
+def _parsed(text: Delimited | JsonLines | Spreadsheet) -> pa.Table:
     while True:
         try:
             return pa.Table.from_batches(list(text.batches()), text.schema)

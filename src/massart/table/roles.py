@@ -16,7 +16,8 @@ from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Num
 from massart.table.errors import TableError, quote
 from massart.table.grouping import levels_as_written
 from massart.table.levels import Levels, is_text, levels_of
-from massart.table.numbers import Numbers, in_ascii, is_missing, read_numbers
+from massart.table.numbers import LARGEST_EXACT, Numbers, currencies_in, in_ascii, is_missing, read_numbers
+from massart.table.spellings import spellings_of
 from massart.table.table import Table
 from massart.table.units import units_of
 from massart.table.views import flags
@@ -31,6 +32,7 @@ NUMBERS_SHARE = 0.9
 _FIRST_ROWS = 1 << 12
 _SAMPLE_TEXTS = 1 << 10
 _MOST_UNITS = 8
+_MOST_SHOWN = 10
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(?i:[ap]\.?m\.?)?\s*(?i:z|utc|[-+]\d{2}:?\d{2})?"
 _DAY = (
@@ -57,6 +59,8 @@ class Role:
         Whether all rows have the same value, as `why` says: an input only without an intercept.
     doubt : str
         Why what looks like numbers was not read as such; empty otherwise.
+    bad : str
+        The cells that are no numbers among numbers, by row: 'row 6 has "oops"'; empty otherwise.
     """
 
     entry: Input | None
@@ -64,6 +68,7 @@ class Role:
     notice: str = ""
     constant: bool = False
     doubt: str = ""
+    bad: str = ""
 
 
 def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:
@@ -79,10 +84,6 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     with_base : bool
         Whether the most frequent level of a category gets no column of X.
 
-    Raises
-    ------
-    TableError
-        For text among numbers, naming the row.
     """
     column = table.column(name)
     coded = pa.types.is_dictionary(column.type)
@@ -103,7 +104,10 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     if pa.types.is_boolean(column.type):
         same = pc.all(column).as_py() or not pc.any(column).as_py()
         return Role(Flag(name), "it is the same in every row" if same else "", constant=bool(same))
-    return _role_of_numbers(column, name)
+    role = _role_of_numbers(column, name)
+    if not asked and isinstance(role.entry, Number) and are_beyond_floats(column):
+        return Role(None, "it has integers beyond 2**53, as identifiers are")
+    return role
 
 
 def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role:
@@ -142,19 +146,29 @@ def words_for_flags(levels: Levels) -> tuple[BoolArray, BoolArray, BoolArray]:
     return yes, no, is_missing(levels.texts)
 
 
-def text_among_numbers(
-    table: Table, name: str, levels: Levels, numbers: Numbers, unit: str | None = None
-) -> TableError:
-    """Return the error for the first text in a column of numbers that is not one, or has another unit than they."""
-    row = levels.first_row(~numbers.is_number & ~numbers.missing)
-    text = levels.text(row)
-    if unit is not None and units_of(in_ascii(pa.array([text]))).names:
-        return TableError(
-            f"{table.name}: column {quote(name)} is in {unit}, but row {table.place(row)} has {quote(text)}"
-        )
-    return TableError(
-        f"{table.name}: text among the numbers of column {quote(name)}: row {table.place(row)} has {quote(text)}"
-    )
+def role_as_number(table: Table, name: str) -> Role:
+    """Return the role of a column that is to be a number, whatever else is in it; TableError if it holds none."""
+    column = table.column(name)
+    unfit = unfit_type(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+    if unfit:
+        raise TableError(f"{table.name}: column {quote(name)} cannot be a number: {unfit}")
+    if not is_text(column.type):
+        return _role_of_numbers(column, name)
+    levels = levels_of(column)
+    numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
+    unit, _ = unit_of(levels, numbers)
+    if unit is not None:
+        numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
+    if not numbers.is_number.any():
+        raise TableError(f"{table.name}: column {quote(name)} cannot be a number: no cell of it is one")
+    return _role_of_number_text(table, name, levels, numbers, True, unit)
+
+
+def bad_cells(table: Table, levels: Levels, strange: BoolArray) -> str:
+    """Return the rows whose text is marked, and what they have: 'row 6 has "oops", row 9 has "?!" and 3 more'."""
+    rows = np.flatnonzero(np.append(strange, False)[levels.codes])
+    shown = ", ".join(f"row {table.place(row)} has {quote(levels.text(row))}" for row in rows[:_MOST_SHOWN].tolist())
+    return shown + (f" and {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else "")
 
 
 def unit_of(levels: Levels, numbers: Numbers) -> tuple[str | None, str]:
@@ -199,6 +213,17 @@ def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
     return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
 
 
+def are_beyond_floats(column: pa.ChunkedArray) -> bool:
+    """Whether most numbers of a column are integers that float64 does not hold."""
+    if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
+        return False
+    low, high = _limits(column)
+    if low is None or max(-low, high) <= LARGEST_EXACT:
+        return False
+    beyond = pc.greater(pc.abs_checked(column.cast(pa.float64(), safe=False)), float(LARGEST_EXACT))
+    return bool(2 * pc.sum(beyond).as_py() > len(column) - column.null_count)
+
+
 def _limits(column: pa.ChunkedArray) -> tuple[Any, Any]:
     """Return the least and the largest number, None if there is none."""
     if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
@@ -218,18 +243,18 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
         n_numbers = int(levels.counts[numbers.is_number].sum())
         if present == 0:
             return Role(None, "it is empty")
-        if n_numbers == present:
-            return _role_of_number_text(name, levels, numbers, asked)
         if n_numbers >= NUMBERS_SHARE * present:
-            raise text_among_numbers(table, name, levels, numbers)
+            mixed = currencies_in(levels.texts, levels.counts)
+            if len(mixed) > 1:
+                listed = ", ".join(f"{currency} in {count:,} rows" for currency, count in mixed.items())
+                return Role(None, f"it mixes currencies ({listed}); --number reads the numbers as they are")
+            return _role_of_number_text(table, name, levels, numbers, asked)
         if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * present:
             return _role_of_date_text(name, levels, numbers.missing, asked)
         unit, doubt = unit_of(levels, numbers)
         if unit is not None:
             numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
-            if not (numbers.is_number | numbers.missing).all():
-                raise text_among_numbers(table, name, levels, numbers, unit)
-            return _role_of_number_text(name, levels, numbers, asked, unit)
+            return _role_of_number_text(table, name, levels, numbers, asked, unit)
         return _role_of_levels(table, name, levels, asked, with_base, doubt)
     return _role_of_levels(table, name, levels, asked, with_base)
 
@@ -281,7 +306,9 @@ def _role_of_days(entry: Date, days: FloatArray, why: str, asked: bool) -> Role:
     return Role(entry)
 
 
-def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: bool, unit: str | None = None) -> Role:
+def _role_of_number_text(
+    table: Table, name: str, levels: Levels, numbers: Numbers, asked: bool, unit: str | None = None
+) -> Role:
     values = numbers.values[numbers.is_number]
     entry, behind = Number(name, numbers.decimal, unit), f" {unit}" if unit else ""
     n_rows, n_present = len(levels.codes), int(levels.counts[numbers.is_number].sum())
@@ -298,7 +325,11 @@ def _role_of_number_text(name: str, levels: Levels, numbers: Numbers, asked: boo
         notice += "; nothing tells whether its commas part thousands or decimals, and thousands were assumed"
     if numbers.percent:
         notice += "; percent signs were dropped"
-    return Role(entry, notice=notice + ".")
+    others = ~numbers.is_number & ~numbers.missing
+    bad = bad_cells(table, levels, others) if others.any() else ""
+    if bad:
+        notice += f"; {bad}, which is no number: such rows are left out"
+    return Role(entry, notice=notice + ".", bad=bad)
 
 
 def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
@@ -313,13 +344,14 @@ def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_b
 
 
 def _category(table: Table, name: str, levels: Levels, with_base: bool, doubt: str = "") -> Role:
-    texts = levels.texts.to_pylist()
     known = table.frequencies.get(name, {})
-    counts = [known.get(text, count) for text, count in zip(texts, levels.counts.tolist(), strict=True)]
+    pairs = zip(levels.texts.to_pylist(), levels.counts.tolist(), strict=True)
+    spellings = spellings_of({text: known.get(text, count) for text, count in pairs})
+    texts = list(spellings.counts)
     if len(texts) == 1:
         return Role(Category(name, (texts[0],), None), f"it is {quote(texts[0])} in every row", constant=True)
     # Ties go to the text that sorts first, so that the order of the rows does not matter.
-    ordered = [texts[place] for place in sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))]
+    ordered = sorted(texts, key=lambda text: (-spellings.counts[text], text))
     base = ordered[0] if with_base else None
     kept = tuple(sorted(ordered[1:] if with_base else ordered))
     notice = f"Read {quote(name)} as a category with {len(texts)} levels"
@@ -327,4 +359,4 @@ def _category(table: Table, name: str, levels: Levels, with_base: bool, doubt: s
         notice += f"; {quote(base)}, the most frequent one, is the base that the others are compared with"
     if doubt:
         notice += f"; it was not read as numbers, for {doubt}"
-    return Role(Category(name, kept, base), notice=notice + ".", doubt=doubt)
+    return Role(Category(name, kept, base), notice=f"{notice}.{spellings.words}", doubt=doubt)

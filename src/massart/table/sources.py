@@ -31,6 +31,7 @@ class Format(Enum):
     JSON = auto()
     PARQUET = auto()
     ARROW = auto()
+    WORKBOOK = auto()
 
 
 FORMATS = {
@@ -38,7 +39,10 @@ FORMATS = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), Format.JSON),
     **dict.fromkeys((".parquet", ".pq"), Format.PARQUET),
     **dict.fromkeys((".arrow", ".ipc", ".feather"), Format.ARROW),
+    **dict.fromkeys((".xlsx", ".xlsm", ".ods", ".xls"), Format.WORKBOOK),
 }
+
+_BINARY = {Format.PARQUET: "a Parquet file", Format.ARROW: "an Arrow file", Format.WORKBOOK: "a workbook"}
 
 _HEAD_BYTES = 1 << 12
 _GZIP_ALONE = 16 + zlib.MAX_WBITS
@@ -50,7 +54,6 @@ _PICKLE = re.compile(
     rb"\x80[\x02-\x05]|\([dl]p\d+\n|[}\]]q\x00|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n(?:p\d+\n|q.|\()", re.DOTALL
 )
 _STRANGERS = (
-    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file: export the sheet as CSV"),
     (b"%PDF", "a PDF: export the table as CSV"),
     (b"SQLite format 3\0", "an SQLite database: export the table as CSV"),
     (b"\x89HDF", "an HDF5 file: export the table as CSV or Parquet"),
@@ -221,15 +224,30 @@ def format_of(source: Source, head: bytes) -> Format:
         return Format.PARQUET
     if head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
         return Format.ARROW
+    if _is_workbook(source, head):
+        return Format.WORKBOOK
     _refuse_strangers(source, head)
     begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if meant in (Format.PARQUET, Format.ARROW):
-        kind = "a Parquet" if meant is Format.PARQUET else "an Arrow"
+    if meant in _BINARY:
         hint = ": it looks like text, so name it .csv" if _is_text(head) else ""
-        raise TableError(f"{source.name}: this is not {kind} file, whatever its name says{hint}")
+        raise TableError(f"{source.name}: this is not {_BINARY[meant]}, whatever its name says{hint}")
     if meant is Format.JSON or begin.startswith((b'{"', b"[{")):
         return Format.JSON
     return Format.TEXT
+
+
+def _is_workbook(source: Source, head: bytes) -> bool:
+    """Whether a file is a workbook: an archive with its parts, or an old Excel file."""
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        return True
+    if not head.startswith(b"PK\x03\x04"):
+        return False
+    if b"xl/workbook.bin" in head or source.suffix == ".xlsb":
+        raise TableError(f"{source.name}: this is a binary Excel workbook: save it as .xlsx")
+    if b"wordprocessingml" in head or source.suffix in (".docx", ".odt", ".pptx"):
+        raise TableError(f"{source.name}: this is a document, not a workbook: save the table as CSV")
+    meant = FORMATS.get(source.suffix) is Format.WORKBOOK
+    return meant or b"xl/" in head or b"[Content_Types].xml" in head or b"opendocument.spreadsheet" in head
 
 
 def _refuse_strangers(source: Source, head: bytes) -> None:
@@ -237,9 +255,7 @@ def _refuse_strangers(source: Source, head: bytes) -> None:
         if head.startswith(magic):
             raise TableError(f"{source.name}: this is {words}")
     if head.startswith(b"PK\x03\x04"):
-        book = source.suffix in (".xlsx", ".xlsm", ".ods") or b"xl/" in head or b"[Content_Types].xml" in head
-        words = "an Excel workbook: export the sheet as CSV" if book else "a ZIP archive: unpack it first"
-        raise TableError(f"{source.name}: this is {words}")
+        raise TableError(f"{source.name}: this is a ZIP archive: unpack it first")
     if _PICKLE.match(head):
         raise TableError(
             f"{source.name}: this is a Python pickle, which can run code when it is read: write CSV or Parquet"

@@ -21,8 +21,9 @@ import pyarrow as pa
 from massart.progress import Callback, Progress, silent
 from massart.table.delimited import joined
 from massart.table.errors import TableError, on_one_line, quote
+from massart.table.gaps import with_gaps
 from massart.table.parts import ArrowPart, ParquetPart, TextPart
-from massart.table.reading import in_plain_words, kind_of, open_text
+from massart.table.reading import in_plain_words, kind_of, known_of, open_text
 from massart.table.sources import Format, Source, open_source
 from massart.table.table import Table, require_column
 
@@ -40,6 +41,9 @@ def stream_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    sheet: str | int | None = None,
+    skip: int | None = None,
+    na: Sequence[str] = (),
     max_memory: int = 1 << 29,
     callback: Callback = silent,
 ) -> Stream:
@@ -52,6 +56,8 @@ def stream_table(
         in the order of their names.
     delimiter, encoding, decimal : str, optional
         Of text files; by default they are found from the first lines of each.
+    sheet, skip, na
+        As `read_table` takes them.
     max_memory : int
         Bytes that blocks, and what is kept of parsed text, may take.
     callback : callable
@@ -62,6 +68,7 @@ def stream_table(
     TableError
         One line that names the file and what is wrong with it.
     """
+    known = known_of(delimiter, encoding, decimal, sheet, skip, na)
     name, sources = _sources_of(path)
     limit = min(max_memory // 4, _MOST_HELD) // len(sources)
     parts: list[_Part] = []
@@ -74,13 +81,13 @@ def stream_table(
                 elif kind is Format.ARROW:
                     parts.append(ArrowPart(source, head))
                 else:
-                    text = open_text(source, kind, head, delimiter, encoding, decimal, callback)
+                    text = open_text(source, kind, head, known, callback)
                     parts.append(TextPart(source, text, limit))
     except BaseException:
         for part in parts:
             part.close()
         raise
-    return Stream(name, parts, min(max(max_memory // 16, 1), _LARGEST_BLOCK))
+    return Stream(name, parts, min(max(max_memory // 16, 1), _LARGEST_BLOCK), known.na)
 
 
 def default_memory() -> int:
@@ -101,10 +108,12 @@ class Stream:
         Its files.
     block_bytes : int
         About the size of a block.
+    na : sequence of str
+        Values that mean that there is none.
     """
 
-    def __init__(self, name: str, parts: Sequence[_Part], block_bytes: int) -> None:
-        self.name = name
+    def __init__(self, name: str, parts: Sequence[_Part], block_bytes: int, na: Sequence[str] = ()) -> None:
+        self.name, self._na = name, na
         self.parts, self.block_bytes = parts, block_bytes
 
     def __enter__(self) -> Stream:
@@ -203,6 +212,7 @@ class Stream:
         n_rows, done, files = self.n_rows, 0, self.files
         for batches in _gathered(self._batches(schema), self.block_bytes):
             block = pa.Table.from_batches(batches, schema)
+            block = with_gaps(block, self._na) if self._na else block
             done += block.num_rows
             callback(Progress(f"reading {self.name}", done, float(n_rows - done), 0.0))
             yield Table(block, self.name, self.decimal, self.spellings, np.arange(done - block.num_rows, done), files)

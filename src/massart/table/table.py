@@ -40,6 +40,8 @@ class Table:
         Where the larger table has several files: the number of the first row of each, and its name.
     frequencies : mapping of str to mapping of str to int
         Of a column of text in the larger table, how many rows have each text.
+    remarks : tuple of str
+        What was passed over when the table was read, as sentences.
     """
 
     arrow: pa.Table
@@ -49,6 +51,7 @@ class Table:
     numbers: NDArray[np.intp] | None = None
     files: tuple[tuple[int, str], ...] = ()
     frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def place(self, row: int) -> str:
         """Return the number of a row as people count, from 1, and its file if there are several."""

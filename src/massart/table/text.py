@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer  # in collections.abc from 3.12 on
 
 UTF_8 = "utf-8"
+WINDOWS = "cp1252"
 SAMPLE_BYTES = 1 << 18
 
 _STEP = 1 << 16
 
+_NO_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1b]")
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of it
 
 _MARKS = (
@@ -50,6 +52,27 @@ def encoding_of(source: Source, head: bytes, asked: str | None) -> str:
             raise TableError(f"{source.name}: {quote(asked)} is not an encoding of text: try utf-8, latin-1 or cp1252")
         return found.name
     return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), UTF_8)
+
+
+def is_windows_text(source: Source, encoding: str) -> bool:
+    """Whether the first bytes are no UTF-8 but may be what Windows writes: no letter of theirs is one of UTF-8."""
+    if encoding != UTF_8:
+        return False
+    data = _first_bytes_as_stored(source)
+    text = data.decode(UTF_8, "surrogateescape")
+    cut = 3 if len(data) >= SAMPLE_BYTES else 0  # a letter may be cut at the end
+    odd = _NO_UTF_8.search(text[: len(text) - cut])
+    letters = (c for c in text if not c.isascii() and not "\udc80" <= c <= "\udcff")
+    return odd is not None and b"\0" not in data and not _NO_WINDOWS.search(data) and next(letters, None) is None
+
+
+def _first_bytes_as_stored(source: Source) -> bytes:
+    parts, size = [], SAMPLE_BYTES
+    with open_stream(source, silent) as stream:
+        while size > 0 and (part := stream.read(size)):
+            parts.append(part)
+            size -= len(part)
+    return b"".join(parts)
 
 
 class Text(io.RawIOBase):

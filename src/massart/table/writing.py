@@ -21,12 +21,15 @@ from massart.files import check_place, replacing
 from massart.table.errors import TableError, quote
 from massart.table.frames import column_from
 from massart.table.levels import is_text
+from massart.table.sheets import BookWriter, Notes
 from massart.table.sources import COMPRESSIONS
 from massart.table.table import Table, as_text, check_names, plain_values
 
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
-_BINARIES = (".parquet", ".arrow", ".feather")
+_BOOK = ".xlsx"
+_BINARIES = (".parquet", ".arrow", ".feather", _BOOK)
 _BLOCK_ROWS = 1 << 16
+NO_NOTES = Notes()
 # Spreadsheets run what begins with one of these as a formula.
 _FORMULA = "^([=+\\-@\t\r])"
 
@@ -40,16 +43,18 @@ def check_output(path: str | Path) -> None:
         raise TableError(str(error)) from None
 
 
-def write_columns(path: str | Path, columns: Mapping[str, object]) -> None:
+def write_columns(path: str | Path, columns: Mapping[str, object], notes: Notes = NO_NOTES) -> None:
     """Write columns as a table, in the format that the suffix names.
 
     Parameters
     ----------
     path : str or Path
-        CSV, TSV or JSON lines, also with ``.gz`` or ``.zst`` behind it; Parquet or Arrow.
+        CSV, TSV or JSON lines, also with ``.gz`` or ``.zst`` behind it; Parquet, Arrow or Excel (.xlsx).
     columns : mapping of str to sequence or array
         None, NaN and masked cells are empty. In CSV and TSV a text that a spreadsheet would run as a formula gets an
         apostrophe in front.
+    notes : Notes
+        What a workbook shows besides.
 
     Raises
     ------
@@ -57,7 +62,7 @@ def write_columns(path: str | Path, columns: Mapping[str, object]) -> None:
         Without anything written.
     """
     path = Path(path)
-    _write(path, _assembled(columns, path.name), harmless=True)
+    _write(path, _assembled(columns, path.name), notes, harmless=True)
 
 
 def csv_text(columns: Mapping[str, object]) -> str:
@@ -78,18 +83,18 @@ def _assembled(columns: Mapping[str, object], name: str) -> pa.Table:
     return pa.table(arrays, names=names)
 
 
-def write_table(path: str | Path, table: Table) -> None:
+def write_table(path: str | Path, table: Table, notes: Notes = NO_NOTES) -> None:
     """Write a table in the format that the suffix names; its texts stay as they are."""
-    _write(Path(path), table.arrow, harmless=False)
+    _write(Path(path), table.arrow, notes, harmless=False)
 
 
-def _write(path: Path, arrow: pa.Table, *, harmless: bool) -> None:
-    with table_writer(path, harmless=harmless) as write:
+def _write(path: Path, arrow: pa.Table, notes: Notes, *, harmless: bool) -> None:
+    with table_writer(path, harmless=harmless, notes=notes) as write:
         write(arrow)
 
 
 @contextmanager
-def table_writer(path: str | Path, *, harmless: bool) -> Iterator[Callable[[pa.Table], None]]:
+def table_writer(path: str | Path, *, harmless: bool, notes: Notes = NO_NOTES) -> Iterator[Callable[[pa.Table], None]]:
     """Write a table part by part: yield a function that takes the next one. Whole at the end, or nothing.
 
     Parameters
@@ -97,12 +102,18 @@ def table_writer(path: str | Path, *, harmless: bool) -> Iterator[Callable[[pa.T
     path : str or Path
     harmless : bool
         Whether a text that a spreadsheet would run as a formula gets an apostrophe in front, in CSV and TSV.
+    notes : Notes
+        What a workbook shows besides.
     """
     path = Path(path)
     check_output(path)
     suffix, compression = _suffixes(path)
     try:
-        with replacing(path) as file, _compressing(file, compression) as stream, _Writer(stream, suffix) as writer:
+        with (
+            replacing(path) as file,
+            _compressing(file, compression) as stream,
+            _Writer(stream, suffix, notes) as writer,
+        ):
             is_text_file = suffix in (".csv", ".tsv")
             yield lambda arrow: writer.write(_without_formulas(arrow) if harmless and is_text_file else arrow)
     except OSError as error:
@@ -141,8 +152,8 @@ def _compressing(file: BinaryIO, compression: str | None) -> Iterator[BinaryIO |
 class _Writer:
     """One open file of one format, which knows its columns from the first part on."""
 
-    def __init__(self, stream: BinaryIO | pa.NativeFile, suffix: str) -> None:
-        self._stream, self._suffix = stream, suffix
+    def __init__(self, stream: BinaryIO | pa.NativeFile, suffix: str, notes: Notes = NO_NOTES) -> None:
+        self._stream, self._suffix, self._notes = stream, suffix, notes
         self._writer: Any = None
 
     def __enter__(self) -> _Writer:
@@ -168,6 +179,8 @@ class _Writer:
         if self._suffix in (".csv", ".tsv"):
             delimiter = "\t" if self._suffix == ".tsv" else ","
             return pa.csv.CSVWriter(self._stream, schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
+        if self._suffix == _BOOK:
+            return BookWriter(self._stream, "the workbook", self._notes)
         return pa.ipc.new_file(self._stream, schema)
 
 

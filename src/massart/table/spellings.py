@@ -1,0 +1,113 @@
+"""The levels of a category as they were meant: ``north`` is ``North``, and ``Suoth`` may be ``South``.
+
+Spellings that differ only by capitals and blanks are one level. A rare one that is a slip of the pen away from a
+frequent one is not: it may be a name of its own. Its rows are left out, and a notice asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from massart.table.errors import quote
+
+_SHORTEST = 4
+_RARE = 2
+_RARE_SHARE = 1e-3
+_TIMES = 20
+_MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """Levels that are meant.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        Rows of each, under its most frequent spelling.
+    words : str
+        What was merged and what looks misspelt, as sentences with a blank before each.
+    """
+
+    counts: dict[str, int]
+    words: str
+
+
+def folded(text: str) -> str:
+    """Return a text without capitals and needless blanks.
+
+    Examples
+    --------
+    >>> folded("New  York ") == folded("new york")
+    True
+    """
+    return " ".join(text.casefold().split())
+
+
+def spellings_of(counts: Mapping[str, int]) -> Spellings:
+    """Return the levels that texts mean.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Rows of each text.
+
+    Examples
+    --------
+    >>> found = spellings_of({"South": 80, "North": 90, "north": 2, "Suoth": 1})
+    >>> found.counts
+    {'North': 92, 'South': 80}
+    >>> print(found.words)
+     Took "north" (2 rows) for "North". "Suoth" (1 row): did you mean "South"? Such rows are left out.
+    """
+    meant: dict[str, str] = {}
+    total: dict[str, int] = {}
+    merged: list[str] = []
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        level = meant.setdefault(folded(text), text)
+        total[level] = total.get(level, 0) + counts[text]
+        if level != text:
+            merged.append(f"{quote(text)} ({_rows(counts[text])}) for {quote(level)}")
+    slips = _slips(total)
+    words = f" Took {_listed(merged)}." if merged else ""
+    if slips:
+        asked = [f"{quote(slip)} ({_rows(total[slip])}): did you mean {quote(level)}?" for slip, level in slips.items()]
+        words += f" {' '.join(asked[:_MOST_SHOWN])} Such rows are left out."
+    return Spellings({level: count for level, count in total.items() if level not in slips}, words)
+
+
+def _slips(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return rare levels that are one slip away from a frequent one, with that one."""
+    most = max(_RARE, int(_RARE_SHARE * sum(counts.values())))
+    rare = [level for level, count in counts.items() if count <= most and _is_word(level)]
+    found = {}
+    for slip in rare:
+        for level, count in counts.items():
+            if count >= _TIMES * counts[slip] and _is_word(level) and _is_slip(folded(slip), folded(level)):
+                found[slip] = level
+                break
+    return found
+
+
+def _is_word(text: str) -> bool:
+    """Whether a slip can be told from another name: codes and numbers differ by one sign on purpose."""
+    return len(text) >= _SHORTEST and not any(sign.isdigit() for sign in text)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether two texts differ by one sign: another one, one more, or two neighbours that changed places."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    a, b = one[start:], other[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
+def _listed(parts: list[str]) -> str:
+    more = f" and {len(parts) - _MOST_SHOWN:,} more" if len(parts) > _MOST_SHOWN else ""
+    return ", ".join(parts[:_MOST_SHOWN]) + more

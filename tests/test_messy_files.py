@@ -1,0 +1,100 @@
+"""Files as people have them: the rule and its wrong rows at the first try, or one line with a way out."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("python_calamine")
+pytest.importorskip("xlsxwriter")
+pytest.importorskip("openpyxl")
+
+import messy
+from massart import audit_table
+from massart.table import TableError, read_table
+
+REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values"}
+
+
+@pytest.mark.parametrize("name", messy.MAKERS)
+def test_a_messy_file_is_read_as_it_was_meant(tmp_path, name):
+    found = messy.outcome(name, tmp_path, seed=15, budget=2.0)
+    assert found.how == ("refused" if name in REFUSED else "right"), found.words
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("odd_target_cells", {"number": ["Total"]}),
+        ("odd_target_cells", {"na": ["cancelled", "see note"]}),
+        ("mixed_currencies", {"number": ["Net", "Freight", "Discount", "Gross"]}),
+    ],
+)
+def test_the_way_out_leads_out(tmp_path, name, options):
+    path, expected = messy.MAKERS[name](tmp_path, np.random.default_rng(3))
+    with pytest.raises(TableError):
+        audit_table(path, expected.target)
+    found = audit_table(path, expected.target, terms="columns", **options)
+    assert frozenset((found.numbers_of(found.design.kept[found.wrong]) + 1).tolist()) == expected.wrong
+
+
+def test_a_given_number_of_lines_is_skipped(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\nz,w\na,b\n1,2\n3,4\n")
+    assert read_table(path, skip=2).cells(["a", "b"], np.arange(2)) == {"a": [1, 3], "b": [2, 4]}
+    with pytest.raises(ValueError, match="skip"):
+        read_table(path, skip=-1)
+
+
+def test_what_means_missing_can_be_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,x\n-999,none\n3,y\n")
+    found = read_table(path, na=["-999", "none"])
+    assert found.cells(["a", "b"], np.arange(3)) == {"a": [1, None, 3], "b": ["x", None, "y"]}
+
+
+def test_text_of_windows_is_read_and_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("Straße,n\nMüller,1\nZoë,2\n".encode("cp1252"))
+    found = read_table(path)
+    assert found.cells(["Straße", "n"], np.arange(2)) == {"Straße": ["Müller", "Zoë"], "n": [1, 2]}
+    assert "cp1252" in found.remarks[0]
+
+
+def test_a_broken_letter_in_utf_8_stays_an_error(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("Straße,n\nMüller,1\n".encode() + b"Zo\xeb,2\n")
+    with pytest.raises(TableError, match="line 3 is not UTF-8"):
+        read_table(path)
+
+
+def test_a_line_that_lacks_a_cell_stays_an_error(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,c\n" + "1,2,3\n" * 30 + "1,2\n" + "1,2,3\n" * 3)
+    with pytest.raises(TableError, match="line 32 has 2 fields"):
+        read_table(path)
+
+
+def coded(rng, n=900):
+    plan, units = rng.choice([101, 102, 103, 104], n), rng.integers(1, 50, n)
+    fee = np.select([plan == code for code in (101, 102, 103)], [1010, 1020, 1030], 5)
+    return {"plan": plan, "units": units, "total": fee + 2.5 * units}
+
+
+def test_numbers_that_may_be_codes_are_asked_about():
+    table = coded(np.random.default_rng(0))
+    found = audit_table(table, "total", terms="columns")
+    assert any("--category plan" in notice for notice in found.notices)
+    again = audit_table(table, "total", terms="columns", category=["plan"])
+    assert again.n_wrong == 0
+    assert not any("--category" in notice for notice in again.notices)
+
+
+def test_gaps_in_columns_that_the_rule_does_not_use_cost_no_rows():
+    rng = np.random.default_rng(0)
+    a, b, unused = rng.integers(1, 99, 500), rng.integers(1, 99, 500), rng.normal(size=500)
+    unused[rng.random(500) < 0.3] = np.nan
+    total = 3 * a + 2 * b
+    total[::9] += 17
+    found = audit_table({"a": a, "b": b, "unused": unused, "total": total}, "total", terms="columns")
+    assert found.n_judged == 500
+    assert found.n_wrong == 56
+    assert any('"unused"' in notice for notice in found.notices)

@@ -1,0 +1,271 @@
+"""Workbooks: what people make of them, what strangers make of them, and what massart writes."""
+
+import datetime
+import resource
+import zipfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("python_calamine")
+xlsxwriter = pytest.importorskip("xlsxwriter")
+
+from massart import audit_table
+from massart.table import TableError, read_table, write_columns
+from massart.table.header import header_row
+from massart.table.workbook import place_of
+
+ROWS = [["qty", "price", "day", "sold", "note"]] + [
+    [k, k + 0.5, datetime.date(2024, 1, k), k % 2 == 0, f"=SUM({k})"] for k in range(1, 8)
+]
+
+
+def book(path, rows, top=0, left=0, sheet="Data", more=None):
+    with xlsxwriter.Workbook(str(path)) as workbook:
+        day = workbook.add_format({"num_format": "dd.mm.yyyy"})
+        page = workbook.add_worksheet(sheet)
+        for i, row in enumerate(rows):
+            for j, cell in enumerate(row):
+                if isinstance(cell, datetime.date):
+                    page.write_datetime(top + i, left + j, cell, day)
+                elif isinstance(cell, str):
+                    page.write_string(top + i, left + j, cell)
+                elif cell is not None:
+                    page.write(top + i, left + j, cell)
+        if more is not None:
+            more(workbook, page)
+    return path
+
+
+def cells(table):
+    return table.cells(table.column_names, np.arange(table.n_rows))
+
+
+def test_a_sheet_has_the_types_of_its_cells(tmp_path):
+    found = read_table(book(tmp_path / "a.xlsx", ROWS))
+    assert [str(kind) for kind in found.arrow.schema.types] == ["int64", "double", "date32[day]", "bool", "string"]
+    assert cells(found)["price"] == [k + 0.5 for k in range(1, 8)]
+    assert cells(found)["day"][0] == "2024-01-01"
+    assert cells(found)["note"][0] == "=SUM(1)"
+
+
+@pytest.mark.parametrize(("top", "left"), [(0, 0), (3, 0), (0, 2), (5, 4)])
+def test_where_a_table_lies_in_its_sheet_does_not_matter(tmp_path, top, left):
+    def title(workbook, page):
+        if top:
+            page.write_string(0, 0, "Sales of 2024")
+
+    found = read_table(book(tmp_path / "a.xlsx", ROWS, top, left, more=title))
+    assert cells(found) == cells(read_table(book(tmp_path / "b.xlsx", ROWS)))
+    assert bool(found.remarks) == (top > 0)
+
+
+def test_a_sheet_is_named_or_numbered_and_else_the_largest(tmp_path):
+    def other(workbook, page):
+        workbook.add_worksheet("Notes").write_row(0, 0, ["a", "b"])
+        workbook.get_worksheet_by_name("Notes").write_row(1, 0, [1, 2])
+
+    path = book(tmp_path / "a.xlsx", ROWS, more=other)
+    found = read_table(path)
+    assert found.n_rows == 7
+    assert '"Data" of 2' in found.remarks[0]
+    for sheet in ("Notes", 2, "2"):
+        assert cells(read_table(path, sheet=sheet)) == {"a": [1], "b": [2]}
+    with pytest.raises(TableError, match='no sheet "Note": did you mean "Notes"'):
+        read_table(path, sheet="Note")
+
+
+def test_merged_cells_hold_for_all_their_rows(tmp_path):
+    rows = [["region", "n"], ["North", 1], [None, 2], [None, 3], ["South", 4]]
+    path = book(tmp_path / "a.xlsx", rows, more=lambda _, page: page.merge_range(1, 0, 3, 0, "North"))
+    assert cells(read_table(path))["region"] == ["North", "North", "North", "South"]
+
+
+def test_numbers_typed_as_text_are_numbers_and_codes_stay_text(tmp_path):
+    path = book(tmp_path / "a.xlsx", [["a", "b"], [1.5, 7], ["2,5", "007"], ["1.000,25", 8]])
+    assert cells(read_table(path)) == {"a": [1.5, 2.5, 1000.25], "b": ["7", "007", "8"]}
+
+
+def test_errors_and_formulas_without_values_are_said(tmp_path):
+    def odd(workbook, page):
+        page.write_formula(2, 1, "=NOWHERE!A1", None, "#REF!")
+        page.write_formula(3, 1, "=A4", None, "")
+
+    found = read_table(book(tmp_path / "a.xlsx", [["a", "b"], *([k, k] for k in range(6))], more=odd))
+    assert cells(found)["b"] == [0, None, None, 3, 4, 5]
+    assert any("B3 (#REF!)" in remark for remark in found.remarks)
+    assert any("formula" in remark and "B4" in remark for remark in found.remarks)
+
+
+def test_a_column_of_formulas_without_values_is_one_line(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["a", "total"])
+    for k in range(20):
+        workbook.active.append([k, f"=2*A{k + 2}"])
+    workbook.save(tmp_path / "a.xlsx")
+    with pytest.raises(TableError, match='"total" holds formulas without values .* save it'):
+        audit_table(tmp_path / "a.xlsx", "total")
+
+
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+def relation(kind, target):
+    return (
+        f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="rId1" Type="{OFFICE}/{kind}" '
+        f'Target="{target}"/></Relationships>'
+    )
+
+
+PARTS = {
+    "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"/>',
+    "_rels/.rels": relation("officeDocument", "xl/workbook.xml"),
+    "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>'
+    '<sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": relation("worksheet", "worksheets/sheet1.xml"),
+}
+
+
+def raw(path, cells, **more):
+    sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{cells}</sheetData></worksheet>'
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (PARTS | more | {"xl/worksheets/sheet1.xml": sheet}).items():
+            archive.writestr(name, f'<?xml version="1.0"?>{content}')
+    return path
+
+
+@pytest.mark.parametrize("far", ["XFD1048576", "BDWGN1048576", "ZZZZZZ1"])
+def test_two_cells_far_apart_are_one_line(tmp_path, far):
+    near = '<row r="1"><c r="A1"><v>1</v></c></row>'
+    row = far.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    path = raw(tmp_path / "a.xlsx", f'{near}<row r="{row}"><c r="{far}"><v>1</v></c></row>')
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(TableError, match="spans .* columns"):
+        read_table(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # KiB
+
+
+def test_a_zip_bomb_is_one_line(tmp_path):
+    path = raw(tmp_path / "a.xlsx", " " * (200 << 20))
+    with pytest.raises(TableError, match="unpacks to 200 MiB"):
+        audit_table(path, "total")
+
+
+def test_empty_columns_cost_nothing(tmp_path):
+    header = "".join(f'<c r="{letter}1" t="str"><v>{letter.lower()}</v></c>' for letter in "AB")
+    style = '<c r="XFD1" s="0"/>'
+    rows = "".join(f'<row r="{k}"><c r="A{k}"><v>{k}</v></c><c r="B{k}"><v>{2 * k}</v></c></row>' for k in range(2, 9))
+    found = read_table(raw(tmp_path / "a.xlsx", f'<row r="1">{header}{style}</row>{rows}'))
+    assert cells(found) == {"a": [*range(2, 9)], "b": [*range(4, 18, 2)]}
+
+
+def test_macros_and_links_are_passed_over(tmp_path):
+    rows = "".join(f'<row r="{k}"><c r="A{k}"><v>{k}</v></c><c r="B{k}"><v>{k}</v></c></row>' for k in range(2, 9))
+    header = '<row r="1"><c r="A1" t="str"><v>a</v></c><c r="B1" t="str"><v>b</v></c></row>'
+    more = {
+        "xl/vbaProject.bin": "MACRO",
+        "xl/externalLinks/externalLink1.xml": '<externalLink r:id="http://nowhere.invalid"/>',
+    }
+    assert read_table(raw(tmp_path / "a.xlsx", header + rows, **more)).n_rows == 7
+
+
+@pytest.mark.parametrize("cut", [10, 200, -30])
+def test_a_workbook_that_is_cut_short_is_one_line(tmp_path, cut):
+    path = book(tmp_path / "a.xlsx", ROWS)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_open_document_sheets_are_read(tmp_path):
+    name = 'xmlns:{0}="urn:oasis:names:tc:opendocument:xmlns:{0}:1.0"'
+    spaces = " ".join(name.format(space) for space in ("office", "table", "text"))
+    rows = [["a", "b"], *([k, 2 * k] for k in range(9))]
+    body = ""
+    for row in rows:
+        body += "<table:table-row>"
+        for cell in row:
+            kind = "string" if isinstance(cell, str) else f'float" office:value="{cell}'
+            body += f'<table:table-cell office:value-type="{kind}"><text:p>{cell}</text:p></table:table-cell>'
+        body += "</table:table-row>"
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr(
+            "content.xml",
+            f'<office:document-content {spaces}><office:body><office:spreadsheet><table:table table:name="S">{body}'
+            "</table:table></office:spreadsheet></office:body></office:document-content>",
+        )
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+    assert cells(read_table(tmp_path / "a.ods")) == {"a": [*range(9)], "b": [*range(0, 18, 2)]}
+
+
+def sales(rng, n=300):
+    qty, km = rng.integers(1, 50, n), rng.integers(1, 900, n) / 10
+    total = np.round(12.5 * qty + 0.4 * km + 3, 2)
+    total[::7] = np.round(total[::7] * 10, 2)
+    return {"qty": qty, "km": km, "text": ["=1+1" if k % 2 else "plain" for k in range(n)], "total": total}
+
+
+def test_a_workbook_and_a_csv_file_give_the_same_answer(tmp_path):
+    columns = sales(np.random.default_rng(0))
+    write_columns(tmp_path / "a.xlsx", columns)
+    write_columns(tmp_path / "a.csv", columns)
+    one, other = (audit_table(tmp_path / name, "total", exclude=["text"]) for name in ("a.xlsx", "a.csv"))
+    assert str(one.formula) == str(other.formula)
+    assert one.n_wrong == other.n_wrong == 43
+    assert (one.wrong == other.wrong).all()
+
+
+def test_workbooks_out_mark_wrong_cells_and_run_nothing(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    audit = audit_table(
+        sales(np.random.default_rng(0)), "total", audit=tmp_path / "audit.xlsx", fixed=tmp_path / "fixed.xlsx"
+    )
+    for name, column in (("audit", "given"), ("fixed", "total")):
+        workbook = openpyxl.load_workbook(tmp_path / f"{name}.xlsx")
+        sheet = workbook["rows"]
+        place = [cell.value for cell in sheet[1]].index(column)
+        red = [row[place].fill.fill_type == "solid" for row in sheet.iter_rows(min_row=2)]
+        assert sum(red) == audit.n_wrong == 43
+        assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+        assert all(isinstance(row[place].value, int | float) for row in sheet.iter_rows(min_row=2))
+        said = [[cell.value for cell in row] for row in workbook["findings"].iter_rows()]
+        assert ["rule", str(audit.formula), None] in said
+        assert [None, "factor 10", 43] in said
+    assert read_table(tmp_path / "fixed.xlsx", sheet="rows").n_rows == 300
+
+
+def test_the_same_workbook_is_the_same_bytes(tmp_path):
+    for name in ("a.xlsx", "b.xlsx"):
+        write_columns(tmp_path / name, {"a": [1, 2], "b": ["=A1", "-x"]})
+    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [
+        ([["a", "b"], [1, 2]], 0),
+        ([["Title"], [], ["a", "b"], [1, 2], [2, 3]], 2),
+        ([["Title", "x"], ["a", "b", "c"], [1, 2, 3], [2, 3, 4]], 1),
+        ([["a", "a"], ["x", "y"]], 0),
+        ([["name", "2023", "2024"], ["x", 1, 2]], 0),
+        ([["Title"], ["name", 2023.0, 2024.0], ["x", 1, 2.5], ["y", 3, 4]], 1),
+        ([[1, 2], [3, 4]], 0),
+    ],
+)
+def test_the_header_is_the_first_row_of_names(rows, place):
+    width = max(map(len, rows))
+    assert header_row([[*row, *[""] * (width - len(row))] for row in rows]) == place
+
+
+def test_references_are_places():
+    assert [place_of(cell) for cell in ("A1", "Z9", "AA10", "XFD1048576")] == [
+        (0, 0),
+        (8, 25),
+        (9, 26),
+        (1048575, 16383),
+    ]

@@ -315,3 +315,43 @@ def test_frames_are_checked_too(model: Path) -> None:
     found = check_table(model, pandas.DataFrame(bills(1, wrong=0.02)), max_wrong=0)
     assert not found.passed
     assert repr(found) == "<Check failed: 8 of 400 rows are wrong (2.0 %), more than 0 %.>"
+
+
+def test_everything_that_is_printed_as_json_follows_the_schema(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((Path(__file__).parents[1] / "docs" / "schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    table = str(write(tmp_path / "may.csv", bills(1, wrong=0.1)))
+    chance = str(write(tmp_path / "chance.csv", {"x": range(9), "y": [5, 1, 4, 4, 9, 8, 7, 1, 0]}))
+    saved = str(model)
+    fit = ["fit", table, "--target", "total", "--exclude", "note", "--group", "zone"]
+    commands = {
+        "fit": [fit, [*fit, "--all-rows"], ["fit", chance, "--target", "y"]],
+        "check": [
+            ["check", saved, table],
+            ["check", saved, table, "none.csv"],
+            ["check", saved, table, "--id", "bill"],
+        ],
+        "scan": [["scan", table, "--budget", "1"]],
+        "error": [["fit", "none.csv", "--target", "y"], ["check"], ["fit"], ["scan", "none.csv"]],
+    }
+    for kind, each in commands.items():
+        only = {"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]}
+        for command in each:
+            run([*command, "--json"])
+            found = said(capsys)
+            jsonschema.validate(found, only)
+            jsonschema.validate(found, schema)
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({**found, "format": 0}, schema)
+    assert run([*fit, "--target", "km", "--json"]) in (0, 1)
+    found = json.loads(capsys.readouterr().out)
+    assert [one["target"] for one in found] == ["total", "km"]
+    jsonschema.validate(found, schema)
+    known = {**schema["$defs"]["head"]["properties"], **schema["$defs"]["outcome"]["properties"]}
+    assert set(found[0]) == {
+        *known,
+        *schema["$defs"]["table"]["properties"],
+    }  # nothing is printed that it does not tell

@@ -703,6 +703,8 @@ def test_values_from_an_uncertain_formula_come_with_a_warning(folder: Path, caps
     body = [["ab"[k % 2], *row[1:]] for k, row in enumerate(rows())]  # every wrong row is of job a
     (folder / "t.csv").write_text(text(body))
     assert run(fit("t.csv")) == 1
+    assert "The rule is PLURALITY, not certain: no fixed table is written without --force." in capsys.readouterr().err
+    assert run([*fit("t.csv"), "--force"]) == 1
     assert "The formula is not certain (PLURALITY)" in capsys.readouterr().err
     assert run(fit("good.csv")) == 0
     assert "not certain" not in capsys.readouterr().err

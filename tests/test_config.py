@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,32 @@ def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path, capsys: p
     assert words in str(error.value)
     assert run(["check", "--config", str(path)]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_the_examples_of_the_docs_are_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "pipelines.rst").read_text()
+    example = textwrap.dedent(page.split(".. code-block:: toml", 1)[1].split("Keys are", 1)[0])
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "may.csv").write_text("x")
+    (tmp_path / "massart.toml").write_text(example)
+    assert [task.rule for task in read_config(tmp_path / "massart.toml")] == ["total", "tax", "balance"]
+    yaml = pytest.importorskip("yaml")
+    blocks = [block.split("\n\n", 2)[1] for block in page.split(".. code-block:: yaml")[1:]]
+    pipeline, hook = (yaml.safe_load(textwrap.dedent(block)) for block in blocks)
+    steps = [step["run"] for step in pipeline["jobs"]["tables"]["steps"] if "run" in step]
+    assert steps[-1].startswith("massart check --config massart.toml")
+    assert hook["repos"][0]["hooks"][0]["entry"].startswith("massart check rules/total.json")
+
+
+def test_the_hook_of_the_docs_passes_and_fails(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pre-commit runs its entry with the names of the files behind it."""
+    page = (Path(__file__).parents[1] / "docs" / "pipelines.rst").read_text()
+    entry = shlex.split(next(line for line in page.splitlines() if "entry: " in line).split("entry: ")[1])
+    assert entry[0] == "massart"
+    monkeypatch.chdir(project)
+    assert run([*entry[1:], "data/may.csv", "data/june.csv"]) == 0
+    (project / "data" / "june.csv").write_text(table(9, wrong=3))
+    assert run([*entry[1:], "data/may.csv", "data/june.csv"]) == 3
 
 
 def test_the_example_is_read(tmp_path: Path) -> None:

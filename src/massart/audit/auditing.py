@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from massart.audit.cluster import OnCluster
 from massart.audit.finding import Request, find, target_in
+from massart.audit.fixing import write_fixed
+from massart.audit.log import log
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
-from massart.audit.workbook import notes_on_rows, notes_on_table
+from massart.audit.workbook import notes_on_rows
 from massart.progress import Callback, silent
 from massart.rules.choice import Kind
-from massart.table import Stream, Table, default_memory, stream_table, table_of, write_columns, write_table
+from massart.table import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
 
 
 def audit_table(
@@ -43,8 +46,11 @@ def audit_table(
     max_memory: int | None = None,
     audit: str | Path | None = None,
     fixed: str | Path | None = None,
+    fill: bool = False,
+    force: bool = False,
     announce: Callable[[Audit | None], None] | None = None,
     client: Any = None,
+    read_from: str | None = None,
     callback: Callback = silent,
 ) -> Audit:
     """Find the rule behind a column of a table, and the rows that do not follow it.
@@ -106,9 +112,16 @@ def audit_table(
         an eighth of the memory of the machine.
     audit, fixed : str or Path, optional
         Files to write: the rows and what was found of them, and the table with its wrong targets replaced. Of a file
-        larger than memory the first has the wrong rows, in the order of the file.
+        larger than memory the first has the wrong rows, in the order of the file. Without a verdict that is certain
+        (PROVEN or CONFIRMED), no fixed table is written.
+    fill : bool
+        Whether the fixed table has values for missing targets, too; not of a file larger than memory.
+    force : bool
+        Whether a fixed table is written though the rule is not certain.
     client : distributed.Client, optional
         A Dask cluster whose workers read the file, which has to be Parquet, or a folder or pattern of such files.
+    read_from : str, optional
+        The file that a Table was read from: as far as it is text, its cells stay as they are in the fixed table.
     callback : callable
 
     Returns
@@ -147,12 +160,13 @@ def audit_table(
     )
     engine = None if client is None else OnCluster(client)
     if isinstance(source, Stream):
-        return audit_stream(source, request, audit=audit, fixed=fixed, engine=engine)
+        return audit_stream(source, request, audit=audit, fixed=_unfilled(fixed, fill), force=force, engine=engine)
     if isinstance(source, str | Path) and str(source) != "-":
         most = default_memory() if max_memory is None else max_memory
         with stream_table(source, sheet=sheet, skip=skip, na=na, max_memory=most, callback=callback) as stream:
             if engine is not None or stream.is_larger_than(most):
-                return audit_stream(stream, request, audit=audit, fixed=fixed, engine=engine)
+                fixed = _unfilled(fixed, fill)
+                return audit_stream(stream, request, audit=audit, fixed=fixed, force=force, engine=engine)
             if not Path(source).is_file():
                 source = stream.whole()
     table = source if isinstance(source, Table) else table_of(source, sheet=sheet, skip=skip, na=na)
@@ -160,7 +174,15 @@ def audit_table(
     if audit is not None:
         rows = found.rows()
         write_columns(audit, rows, notes_on_rows(found, rows))
-    if fixed is not None and found.is_rule:
-        table = found.fixed()
-        write_table(fixed, table, notes_on_table(found, table))
-    return found
+    if fixed is not None and (found.is_certain or (force and found.is_rule)):
+        write_fixed(fixed, found, source if read_from is None else read_from, fill=fill)
+    for notice in found.notices:
+        log.info("%s: %s", found.table.name, notice)
+    log.info("%r", found)
+    return replace(found, frame=frame_in(source))
+
+
+def _unfilled(fixed: str | Path | None, fill: bool) -> str | Path | None:
+    if fixed is not None and fill:
+        raise ValueError("missing targets are filled in where the whole table is in memory: raise --max-memory")
+    return fixed

@@ -21,7 +21,7 @@ from massart.audit.finding import check_order, with_target, with_values
 from massart.audit.implied import places_of
 from massart.audit.judging import NONE, Judge, Totals, terms_without_values
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
-from massart.audit.kinds import Catalogue, Kind
+from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
 from massart.audit.model_file import SavedModel, load_model
 from massart.audit.table_audit import Audit
@@ -37,6 +37,7 @@ from massart.table import (
     TableError,
     default_memory,
     encode,
+    frame_in,
     left_out,
     require_column,
     stream_table,
@@ -49,7 +50,8 @@ from massart.table.design import Gap
 MOST_HELD = 50_000
 """Rows of a table that is held as a whole."""
 
-_DRAWN = 5_000
+_DRAWN = 2_000
+_FEW = 200
 _SEED = 0
 _MARKS = np.arange(KINDS)
 _COUNTED = ((AGREES, AGREES), (AGREES | LAST_PLACE, LAST_PLACE))
@@ -154,7 +156,7 @@ def _audited(checking: _Checking, source: object, most: int, audit: str | Path |
     found = checking.table(table_of(source))
     if audit is not None:
         write_columns(audit, found.rows())
-    return found
+    return replace(found, frame=frame_in(source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,18 @@ class _Checking:
         totals = judge.totals(drawn.passing(stream.blocks(names, self.callback)))
         table, is_drawn = _at_hand(drawn, totals)
         found = self.table(table, is_part=True)
-        places, kinds = places_of(found.X, found.formula, found.agreement), found.kinds
+        off = np.flatnonzero(~found.agree) if not found.agree.all() else np.arange(min(_FEW, len(found.agree)))
+        whole = Whole(
+            totals.n_rows,
+            is_drawn,
+            totals.tally,
+            tuple((n, agree) for n, agree in totals.usage.tolist()) if self.in_full else (),
+            Kinds(np.zeros(len(found.agree), dtype=np.intp), ()),
+            totals.groups,
+            places_of(found.X[off], found.formula, found.agreement) if len(off) else None,
+        )
+        found = replace(found, whole=whole)
+        kinds = kinds_of(found.X, found.formula, found.agreement, found.labels)
         n_agree, n_last_place = (int(totals.tally[_MARKS & both == one].sum()) for both, one in _COUNTED)
         n_judged, n_listed = int(totals.tally.sum()), int(np.count_nonzero(found.wrong))
         n_wrong = n_judged - n_agree - n_last_place
@@ -256,13 +269,12 @@ class _Checking:
             codes = np.array([totals.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
             kinds = catalogue.counted(codes, totals.kinds.tolist())
             notices = (*notices, f"Listed are the {n_listed:,} wrong rows that are farthest off.")
-        elif audit is not None:
-            write_columns(audit, found.wrong_rows())
         kinds = replace(kinds, kinds=tuple(_counting(kind, n_last_place) for kind in kinds.kinds))
-        usage = tuple((n, agree) for n, agree in totals.usage.tolist()) if self.in_full else ()
-        whole = Whole(totals.n_rows, is_drawn, totals.tally, usage, kinds, totals.groups, places)
         certificate = _certificate(self.model, n_judged, n_agree, n_last_place)
-        return replace(found, certificate=certificate, notices=notices, whole=whole)
+        found = replace(found, certificate=certificate, notices=notices, whole=replace(whole, kinds=kinds))
+        if audit is not None and n_wrong == n_listed:
+            write_columns(audit, found.wrong_rows())
+        return found
 
 
 def _counting(kind: Kind, n_last_place: int) -> Kind:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
+from massart.audit.flags import with_flags
 from massart.audit.implied import places_of, residuals, rounded
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
@@ -382,7 +383,13 @@ class _Judged:
         original = free_name(f"{target}_given", self.block.column_names)
         wrong = self.labels.wrong
         rows, implied = self.kept[wrong], self.labels.implied[wrong]
-        return replaced(self.block, target, rows, implied, original, whole=self.judge.whole_numbers).arrow
+        found = replaced(self.block, target, rows, implied, original, whole=self.judge.whole_numbers).arrow
+        judged = np.zeros(self.block.n_rows, dtype=bool)
+        judged[self.kept] = True
+        flags, codes = np.zeros(self.block.n_rows, dtype=bool), np.zeros(self.block.n_rows, dtype=np.int32)
+        flags[self.kept], codes[self.kept] = wrong, self.codes
+        words = pa.array(["", *(kind.label for kind in self.judge.catalogue.kinds)], pa.string())
+        return with_flags(found, pa.array(flags, mask=~judged), words.take(pa.array(codes)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

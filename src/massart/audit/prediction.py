@@ -33,10 +33,13 @@ class Prediction:
         Rows with missing values have none.
     notices : tuple of str
         Rows that could not be predicted, counted.
+    implied : masked array
+        The values themselves.
     """
 
     columns: dict[str, Any]
     notices: tuple[str, ...]
+    implied: Any
 
 
 def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None) -> Prediction:
@@ -78,7 +81,8 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
         judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
         values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
-    return Prediction(columns | {free_name(name, columns): value for name, value in values.items()}, notices)
+    named = columns | {free_name(name, columns): value for name, value in values.items()}
+    return Prediction(named, notices, values["implied"])
 
 
 def _values(model: SavedModel, table: Table, design: Design, terms: Sequence[Term]) -> TermMatrix:

@@ -34,6 +34,10 @@ class _Different(Exception):
     """All rows tell another story than those that proposed: what was written is not to stand."""
 
 
+class _Uncertain(Exception):
+    """The rule is not certain: a fixed table is not to stand."""
+
+
 class Engine(Protocol):
     """Where the two reads of a stream are done."""
 
@@ -72,6 +76,7 @@ def audit_stream(
     *,
     audit: str | Path | None = None,
     fixed: str | Path | None = None,
+    force: bool = False,
     engine: Engine | None = None,
 ) -> Audit:
     """Find the rule behind a column of a stream, and the rows that do not follow it.
@@ -83,6 +88,8 @@ def audit_stream(
     audit, fixed : str or Path, optional
         Files to write, if there is a rule: the wrong rows in the order of the stream; and the table with its wrong
         targets replaced.
+    force : bool
+        Whether the latter is written though the rule is not certain.
     engine : Engine, optional
         Where the reads are done: by default here; see :mod:`massart.audit.cluster`.
     """
@@ -92,11 +99,16 @@ def audit_stream(
     judge = Judge.of(found.audit, gathered.gappy, request.strict)
     if judge.catalogue.has_pairs:
         judge = _paired(judge, engine.totals(stream, judge.pairing, request, None, None))
-    try:
-        totals, certificate = _read(stream, engine, judge, found, request, audit, fixed)
-    except _Different:
-        judge = replace(judge, is_rule=not judge.is_rule)
-        totals, certificate = _read(stream, engine, judge, found, request, audit, fixed)
+    if not force and not found.audit.is_certain:
+        fixed = None
+    while True:
+        try:
+            totals, certificate = _read(stream, engine, judge, found, request, audit, fixed, force)
+            break
+        except _Different:
+            judge = replace(judge, is_rule=not judge.is_rule)
+        except _Uncertain:
+            fixed = None
     return _assembled(gathered, found, judge, totals, certificate)
 
 
@@ -120,6 +132,7 @@ def _read(
     request: Request,
     audit: str | Path | None,
     fixed: str | Path | None,
+    force: bool,
 ) -> tuple[Totals, Certificate]:
     """Judge all rows, and write files if there is a rule: raise _Different if they say otherwise."""
     with contextlib.ExitStack() as stack:
@@ -132,6 +145,8 @@ def _read(
         certificate = found.answer.recovery.verdicts[0](totals.tally)
         if (certificate.verdict is Verdict.NONE) == judge.is_rule:
             raise _Different
+        if write_fixed is not None and not force and not certificate.verdict.certain:
+            raise _Uncertain
     return totals, certificate
 
 

@@ -30,14 +30,15 @@ from massart.table import (
     Design,
     Plan,
     Table,
+    frame_like,
     free_name,
     groups_of,
-    replaced,
 )
 
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
 
+_FEW_TERMS = 8
 _MARKS = np.arange(KINDS)
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 
@@ -71,6 +72,8 @@ class Audit:
     saved : SavedModel or None
         Where the formula was not found in these rows: where it comes from. The verdict is that of the rows it was found
         in.
+    frame : data frame or None
+        What came in, if it was a data frame: `rows` and `fixed` are such frames, with its index.
     """
 
     table: Table
@@ -84,6 +87,7 @@ class Audit:
     notices: tuple[str, ...]
     whole: Whole | None = None
     saved: SavedModel | None = None
+    frame: object | None = None
 
     @property
     def n_total(self) -> int:
@@ -186,9 +190,10 @@ class Audit:
         kind = np.where(self.wrong, 0, np.where(self.last_place, 1, 2))
         return np.lexsort((-np.abs(self.given - self.implied), kind))
 
-    def rows(self) -> dict[str, Any]:
-        """Return the audit as columns: row, those of the table, given, implied, residual, wrong, kind, rank.
+    def rows(self) -> Any:
+        """Return the audit as a frame of the kind that came in, or as columns.
 
+        They are: row, those of the table, given, implied, residual, wrong, kind, rank.
         The worst row comes first, rows that were not judged last, without values. Without a rule nothing is implied. Of
         a file larger than memory these are the rows at hand: its worst, and others drawn at random.
         """
@@ -200,7 +205,7 @@ class Audit:
         }
         return self._in_full(np.concatenate([self.design.kept[self.order], left_out]), values)
 
-    def wrong_rows(self) -> dict[str, Any]:
+    def wrong_rows(self) -> Any:
         """Return the same columns, but for the rank, of the wrong rows, in the order of the table."""
         order = np.flatnonzero(self.wrong)
         values = self._judged(order)
@@ -237,22 +242,29 @@ class Audit:
             "rank": np.arange(1, len(order) + 1),
         }
 
-    def _in_full(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> dict[str, Any]:
+    def _in_full(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> Any:
         """Put all columns of the table before the values, those that tell which row it is first."""
         names = dict.fromkeys([*self._shown(), *self.table.column_names])
         rows = self.table.arrow.select([*names]).take(pa.array(numbers))
-        return _beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
+        found = _beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
+        return found if self.frame is None else frame_like(self.frame, found, numbers)
 
     def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the numbers in the file, from 0, of rows of `table`."""
         return rows if self.table.numbers is None else self.table.numbers[rows]
 
-    def fixed(self) -> Table:
-        """Return the table with the wrong targets replaced; what was given stays in a column beside it."""
-        target = self.formula.target
-        rows = self.design.kept[self.wrong]
-        original = free_name(f"{target}_given", self.table.column_names)
-        return replaced(self.table, target, rows, self.implied[self.wrong], original)
+    def fixed(self, *, fill: bool = False) -> Any:
+        """Return the table, or a frame of the kind that came in, with the wrong targets replaced.
+
+        What was given stays in a column beside it.
+
+        Behind the other columns stand which rows were wrong and what happened in them. With `fill`, targets that are
+        missing are replaced, too, where the formula gives them.
+        """
+        from massart.audit.fixing import fixed_table
+
+        found = fixed_table(self, fill=fill)
+        return found if self.frame is None else frame_like(self.frame, found.arrow, np.arange(found.n_rows))
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
@@ -328,6 +340,11 @@ class Audit:
     def report(self, facts: Mapping[str, str] | None = None) -> Report:
         """Return the page that shows it; ``report().save("report.html")`` writes it."""
         return Report(self.findings(facts))
+
+    def __repr__(self) -> str:
+        counts = f"{self.certificate.verdict.name}, {self.n_wrong:,} of {count(self.n_judged, 'rows')} wrong"
+        formula = f"{self.formula.text(_FEW_TERMS)}; " if self.is_rule else ""
+        return f"<Audit of {self.table.name}: {formula}{counts}>"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()

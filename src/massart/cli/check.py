@@ -27,11 +27,13 @@ CONFIG = Path("massart.toml")
 
 def check(
     context: typer.Context,
-    model: Annotated[Path | None, typer.Argument(help="The rule, written by massart fit --save.")] = None,
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="The rule, written by massart fit --save.")
+    ] = None,
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILE...", help="Tables as massart fit reads them; each file of a folder or pattern is one."
+            metavar="FILE", help="Tables as massart fit reads them; each file of a folder or pattern is one."
         ),
     ] = None,
     config: Annotated[

@@ -93,7 +93,11 @@ def fit(
     fixed: Annotated[
         Path | None, typer.Option(help="Write the table with its wrong targets replaced, the given ones beside.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the model (JSON) for massart predict.")] = None,
+    fill: Annotated[bool, typer.Option("--fill", help="Fill in missing targets in the fixed table, too.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the fixed table though the rule is not certain.")
+    ] = False,
+    save: Annotated[Path | None, typer.Option(help="Write the model (JSON) for massart check and predict.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     all_rows: Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")] = False,
     delimiter: Delimiter = None,
@@ -176,12 +180,20 @@ def fit(
                     seed=seed,
                     audit=paths["--audit"],
                     fixed=paths["--fixed"],
+                    fill=fill,
+                    force=force,
+                    read_from=file if Path(file).is_file() else None,
                     announce=None if as_json else _announce,
                     client=client,
                     callback=draw,
                 )
             tell_notices(found)
             command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", found.formula.target])])
+            refused = paths["--fixed"] is not None and found.is_rule and not found.is_certain and not force
+            if refused:
+                verdict = found.certificate.verdict.name
+                typer.echo(f"The rule is {verdict}, not certain: no fixed table is written without --force.", err=True)
+                paths = {**paths, "--fixed": None}
             write_outputs(found, command, file, **{option[2:]: path for option, path in paths.items()})
             results.append(found)
             if not as_json:
@@ -191,7 +203,7 @@ def fit(
             outcome = contract.outcome(found)
             if outcome.status == TOO_MANY_WRONG:
                 typer.echo(f"massart: {outcome.reason}", err=True)
-            statuses.append(outcome.status)
+            statuses.append(outcome.status or int(refused))
     if as_json:
         tell_json(results, contract, all_rows=all_rows)
     if status := worst_status(statuses):

@@ -7,6 +7,7 @@ try:
 except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: install massart[io]") from None
 
+from massart.table.back import frame_in, frame_like
 from massart.table.corrections import replaced
 from massart.table.dates import date_texts
 from massart.table.design import Design, column_values, encode, left_out
@@ -43,6 +44,8 @@ __all__ = [
     "date_texts",
     "default_memory",
     "encode",
+    "frame_in",
+    "frame_like",
     "free_name",
     "gather",
     "gather_some",

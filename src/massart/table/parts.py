@@ -171,7 +171,9 @@ class ParquetPart(_FilePart):
 
     @cached_property
     def nbytes(self) -> int:
-        """What the decoded table takes, judged by its first rows."""
+        """What the decoded table takes: known of numbers, and otherwise judged by its first rows."""
+        if all(pa.types.is_primitive(kind) for kind in self.schema.types):
+            return int(self.n_rows * sum(kind.bit_width for kind in self.schema.types) // 8)
         for batch in self._decoded(self.schema.names, _SAMPLE_ROWS):
             return int(batch.nbytes / batch.num_rows * self.n_rows)
         return 0

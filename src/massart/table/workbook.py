@@ -18,7 +18,7 @@ from typing import IO, BinaryIO
 from massart.table.errors import TableError
 
 MOST_BYTES = 1 << 31
-MOST_CELLS = 1 << 26
+MOST_CELLS = 1 << 25
 MOST_TIMES = 250
 """A workbook that unpacks to so many times its size is a bomb; sheets of one number in all cells reach 120."""
 

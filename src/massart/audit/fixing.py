@@ -1,0 +1,207 @@
+"""A table put right: the wrong targets replaced, what was given beside them, and what happened in each row.
+
+Where a text file is fixed into a text file, every other cell stays as it is, byte for byte (15.00 does not become 15),
+and new numbers are written as the old ones are: with their decimals, their decimal mark and their currency.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from massart import files
+from massart.audit.flags import with_flags
+from massart.audit.prediction import apply_model
+from massart.audit.workbook import notes_on_table
+from massart.rows import FloatArray
+from massart.table import Date, Table, column_values, free_name, replaced, write_table
+
+if TYPE_CHECKING:
+    from massart.audit.table_audit import Audit
+
+FILLED = "filled in"
+"""What happened in a row whose target was missing."""
+
+_TEXTS = (".csv", ".tsv", ".txt")
+_DELIMITERS = (",", ";", "\t", "|")
+_MOST_BYTES = 1 << 28
+_AMOUNT = re.compile(r"(?P<before>[^\d+-]*)[+-]?\d(?P<number>[\d.,' \u00a0\u202f]*)(?P<after>\D*)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrections:
+    """What is changed.
+
+    Attributes
+    ----------
+    rows : array of int
+        Rows of the table, from 0.
+    values : array
+        Their new targets.
+    wrong : list of bool or None
+        For each row of the table; None where it was not judged.
+    kind : list of str
+        What happened in each row; empty where it agrees.
+    """
+
+    rows: NDArray[np.intp]
+    values: FloatArray
+    wrong: list[bool | None]
+    kind: list[str]
+
+    @classmethod
+    def of(cls, audit: Audit, fill: bool) -> Corrections:
+        """Take the wrong rows of an audit, and those without a target if these are to be filled in."""
+        n, kept = audit.table.n_rows, audit.design.kept
+        wrong: list[bool | None] = [None] * n
+        kind = [""] * n
+        for row, is_wrong, word in zip(
+            kept.tolist(), audit.wrong.tolist(), audit.kinds.of(np.arange(len(kept))), strict=True
+        ):
+            wrong[row], kind[row] = is_wrong, str(word)
+        rows, values = kept[audit.wrong], audit.implied[audit.wrong]
+        if fill:
+            model = audit.model()
+            implied = np.ma.MaskedArray(apply_model(model, audit.table).implied)
+            blank = np.isnan(column_values(audit.table, model.encoding.target)) & ~np.ma.getmaskarray(implied)
+            filled = np.flatnonzero(blank)
+            for row in filled.tolist():
+                kind[row] = FILLED
+            rows, values = np.concatenate([rows, filled]), np.concatenate([values, implied.data[filled]])
+        return cls(rows, values, wrong, kind)
+
+
+def fixed_table(audit: Audit, *, fill: bool = False) -> Table:
+    """Return the table of an audit with its wrong targets replaced; the given ones stand beside them."""
+    changes, target, taken = Corrections.of(audit, fill), audit.formula.target, audit.table.column_names
+    found = replaced(audit.table, target, changes.rows, changes.values, free_name(f"{target}_given", taken))
+    return replace(found, arrow=with_flags(found.arrow, pa.array(changes.wrong, pa.bool_()), pa.array(changes.kind)))
+
+
+def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = False) -> None:
+    """Write the table of an audit with its wrong targets replaced: as text where it was read from `source` as text."""
+    content = None
+    if isinstance(source, str | Path):
+        content = _patched(Path(source), Path(path), audit, fill)
+    if content is None:
+        table = fixed_table(audit, fill=fill)
+        write_table(path, table, notes_on_table(audit, table))
+    else:
+        files.write(Path(path), content)
+
+
+def _patched(source: Path, path: Path, audit: Audit, fill: bool) -> bytes | None:
+    """Return the text of a file with some cells replaced; None if not every row of the table is a row of the text."""
+    if source.suffix.lower() not in _TEXTS or path.suffix.lower() != source.suffix.lower() or not source.is_file():
+        return None
+    if isinstance(audit.plan.encoding.target, Date) or source.stat().st_size > _MOST_BYTES:
+        return None
+    raw = source.read_bytes()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    records, names = _records(text), [*audit.table.column_names]
+    delimiter = next(
+        (sign for sign in _DELIMITERS if [cell.strip() for cell in _cells(records[0], sign)] == names), None
+    )
+    rows = [place for place, record in enumerate(records[1:], 1) if record.strip("\r\n")]
+    if delimiter is None or len(rows) != audit.table.n_rows:
+        return None
+    changes, place = Corrections.of(audit, fill), names.index(audit.formula.target)
+    new = dict(zip(changes.rows.tolist(), changes.values.tolist(), strict=True))
+    mark = audit.table.decimal or "."
+    given = free_name(f"{audit.formula.target}_given", names)
+    wrong = free_name("wrong", [*names, given])
+    kind = free_name("kind", [*names, given, wrong])
+    numbers = dict(zip(rows, range(len(rows)), strict=True))
+    for k, record in enumerate(records):
+        body = record.rstrip("\r\n")
+        end = record[len(body) :]
+        if k == 0:
+            fields = _raw(body, delimiter)
+            beside, flags = given, [wrong, kind]
+        elif k in numbers:
+            row = numbers[k]
+            fields = _raw(body, delimiter)
+            if len(fields) != len(names):
+                return None
+            beside = fields[place]
+            if row in new:
+                fields[place] = _quoted(_written(new[row], _plain(beside), mark), delimiter)
+            judged = changes.wrong[row]
+            flags = ["" if judged is None else str(judged).lower(), _quoted(changes.kind[row], delimiter)]
+        else:
+            continue
+        beside = beside if k else _quoted(beside, delimiter)
+        records[k] = delimiter.join([*fields[: place + 1], beside, *fields[place + 1 :], *flags]) + end
+    start = raw[: len(raw) - len(text.encode())]  # a byte order mark
+    return start + "".join(records).encode()
+
+
+def _records(text: str) -> list[str]:
+    """Return the rows of a text with their line ends; a quoted cell may have several lines."""
+    records: list[str] = []
+    is_open = False
+    for line in io.StringIO(text, newline=""):
+        if is_open:
+            records[-1] += line
+        else:
+            records.append(line)
+        is_open ^= line.count('"') % 2 == 1
+    return records or [""]
+
+
+def _cells(record: str, delimiter: str) -> list[str]:
+    return next(csv.reader([record.rstrip("\r\n")], delimiter=delimiter), [])
+
+
+def _raw(record: str, delimiter: str) -> list[str]:
+    """Return the cells of a row as they are written, quotation marks included."""
+    if '"' not in record:
+        return record.split(delimiter)
+    cell = re.compile(rf'(?:"(?:[^"]|"")*"|[^{re.escape(delimiter)}])*')
+    fields: list[str] = []
+    place = -1
+    while place < len(record):
+        found = cell.match(record, place + 1)
+        assert found is not None  # it may be empty
+        fields.append(found[0])
+        place = found.end()
+    return fields
+
+
+def _plain(field: str) -> str:
+    return field[1:-1].replace('""', '"') if len(field) > 1 and field[0] == field[-1] == '"' else field
+
+
+def _quoted(text: str, delimiter: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if delimiter in text or '"' in text else text
+
+
+def _written(value: float, given: str, mark: str) -> str:
+    """Write a number as another one is written: its decimals at least, its currency or unit.
+
+    Examples
+    --------
+    >>> _written(15.0, "150.00", "."), _written(1.5, "$12,300.00", "."), _written(-2.25, "3,0 kg", ",")
+    ('15.00', '$1.50', '-2,25 kg')
+    """
+    text = np.format_float_positional(value, trim="-")
+    found = _AMOUNT.fullmatch(given.strip())
+    if found is None:
+        return text.replace(".", mark)
+    places = len(found["number"].rpartition(mark)[2].strip()) if mark in found["number"] else 0
+    whole, _, digits = text.lstrip("-").partition(".")
+    digits = digits.ljust(places, "0")
+    sign = "-" if value < 0 else ""
+    gap = " " if given.rstrip()[-1:] and found["number"].endswith((" ", "\u00a0")) else ""
+    return f"{sign}{found['before']}{whole}{mark + digits if digits else ''}{gap}{found['after']}"

@@ -1,0 +1,166 @@
+"""Fixed tables: what was wrong is put right, everything else stays byte for byte."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
+
+from massart.audit import audit_table
+from massart.cli import run
+
+WRONG = range(3, 200, 10)
+BLANK = (5, 50)
+
+
+def ledger(path: Path, delimiter: str = ",", mark: str = ".", money: str = "{}", end: str = "\n") -> list[list[str]]:
+    """Write a table as people write them, and return its cells as they are written."""
+    rng = np.random.default_rng(0)
+    rows = [["no", "customer", "hours", "km", "total", "note"]]
+    for k in range(200):
+        hours, km = rng.integers(1, 200) / 4, int(rng.integers(0, 300))
+        total = 54 * hours + 0.5 * km + 9
+        total = 10 * total if k in WRONG else total
+        amount = "" if k in BLANK else money.format(f"{total:.2f}".replace(".", mark))
+        if delimiter in amount:
+            amount = f'"{amount}"'
+        note = ['"a, b; ""c"""', "007", "1.50", '"two' + end + 'lines"', "+"][k % 5]
+        rows.append([f"{k:05}", "Ann" if k % 2 else '"Bob"', f"{hours:.3f}".replace(".", mark), f"{km}", amount, note])
+    if delimiter == "," and mark == ",":
+        for row in rows[1:]:
+            row[2] = f'"{row[2]}"'
+    path.write_bytes(end.join(delimiter.join(row) for row in rows).encode())  # no line end behind the last row
+    return rows
+
+
+def cells(text: str, delimiter: str) -> list[list[str]]:
+    """Return the cells of a text as they are written."""
+    cell = rf'(?:"(?:[^"]|"")*"|[^{re.escape(delimiter)}\r\n"]*)'
+    rows = re.findall(rf"{cell}(?:{re.escape(delimiter)}{cell})*", text)
+    return [re.findall(rf"(?:^|{re.escape(delimiter)})({cell})", row) for row in rows if row]
+
+
+@pytest.mark.parametrize(("delimiter", "mark", "money", "end"), [
+    (",", ".", "{}", "\n"),
+    (",", ".", "${}", "\r\n"),
+    (";", ",", "{} €", "\n"),
+    (",", ",", "{}", "\n"),
+    ("\t", ".", "{} kg", "\r\n"),
+])  # fmt: skip
+def test_untouched_cells_stay_byte_for_byte(delimiter: str, mark: str, money: str, end: str, tmp_path: Path) -> None:
+    path, fixed = tmp_path / "ledger.csv", tmp_path / "fixed.csv"
+    before = ledger(path, delimiter, mark, money, end)
+    options = ["--exclude", "note,customer", "--fixed", str(fixed), "--delimiter", delimiter, "--decimal", mark]
+    assert run(["fit", str(path), "--target", "total", *options]) == 0
+    after = cells(fixed.read_bytes().decode(), delimiter)
+    assert after[0] == ["no", "customer", "hours", "km", "total", "total_given", "note", "wrong", "kind"]
+    assert len(after) == len(before)
+    touched = 0
+    for k, (old, new) in enumerate(zip(before[1:], after[1:], strict=True)):
+        assert new[:4] + new[5:7] == old  # what was given stands beside the new value
+        if k in WRONG:
+            touched += 1
+            given = float(re.sub(r"[^\d,.]", "", old[4]).replace(mark, "."))
+            right = money.format(f"{given / 10:.2f}".replace(".", mark))
+            assert new[4].strip('"') == right
+            assert new[7:] == ["true", "factor 10"]
+        else:
+            assert new[4] == old[4]
+            assert new[7:] == ["" if k in BLANK else "false", ""]
+    assert touched == len(WRONG)
+
+
+def test_missing_targets_are_filled_in_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.csv"
+    before = ledger(path)
+    for name in ("fixed.csv", "fixed.parquet"):
+        fixed = tmp_path / name
+        options = ["--exclude", "note,customer", "--fill", "--fixed", str(fixed)]
+        assert run(["fit", str(path), "--target", "total", *options]) == 0
+        if fixed.suffix == ".csv":
+            with fixed.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+        else:
+            import pyarrow.parquet as pq
+
+            rows = pq.read_table(fixed).to_pylist()
+        for k in BLANK:
+            hours, km = float(before[k + 1][2]), int(before[k + 1][3])
+            assert float(rows[k]["total"]) == 54 * hours + 0.5 * km + 9
+            assert rows[k]["kind"] == "filled in"
+        assert sum(row["kind"] == "filled in" for row in rows) == len(BLANK)
+
+
+def test_an_uncertain_rule_fixes_nothing_unless_it_is_forced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    hours, rush = rng.integers(1, 40, 400) / 4, np.arange(400) < 9  # few rows have the surcharge
+    total = 54 * hours + 30 * rush + 7
+    total[50:150] = rng.integers(1, 999, 100)
+    path, fixed = tmp_path / "majority.csv", tmp_path / "fixed.csv"
+    rows = zip(hours, rush.astype(int), total, strict=True)
+    path.write_text("hours,rush,total\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    for memory in ("1GB", "1kB"):  # in memory, and as a stream
+        fit = [
+            "fit",
+            str(path),
+            "--target",
+            "total",
+            "--terms",
+            "columns",
+            "--max-memory",
+            memory,
+            "--fixed",
+            str(fixed),
+        ]
+        assert run(fit) == 1
+        assert "no fixed table is written without --force" in capsys.readouterr().err
+        assert not fixed.exists()
+        assert run([*fit, "--force"]) == 0
+        assert fixed.read_text().splitlines()[0].replace('"', "") == "hours,rush,total,total_given,wrong,kind"
+        fixed.unlink()
+    assert not audit_table(path, "total", terms="columns", fixed=fixed).is_certain
+    assert not fixed.exists()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_come_back_as_they_went_in(kind: str) -> None:
+    library = pytest.importorskip(kind)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 900, (2, 300))
+    y = 3 * a + 7 * b + 5
+    y[::9] *= 10
+    columns = {"a": a, "b": b, "y": y, "note": [f"n{k}" for k in range(300)]}
+    labels = [f"row-{k}" for k in range(300)]
+    if kind == "pandas":
+        frame = library.DataFrame(columns, index=labels)
+    else:
+        frame = library.DataFrame(columns) if kind == "polars" else library.table(columns)
+    found = audit_table(frame, "y", exclude=["note"])
+    rows, wrong, fixed = found.rows(), found.wrong_rows(), found.fixed()
+    assert type(rows) is type(wrong) is type(fixed) is type(frame)
+    assert len(rows) == len(fixed) == 300
+    assert len(wrong) == 34
+    assert [int(v) for v in np.asarray(fixed["y"])] == (3 * a + 7 * b + 5).tolist()
+    assert list(np.asarray(wrong["note"])) == [f"n{k}" for k in range(0, 300, 9)]
+    if kind == "pandas":
+        assert list(wrong.index) == labels[::9]
+        assert list(fixed.index) == labels
+        assert [f"row-{number - 1}" for number in rows["row"]] == list(rows.index)
+
+
+def test_an_audit_is_short_to_look_at() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 900, (2, 300))
+    y = 3 * a + 7 * b + 5
+    y[::9] *= 10
+    found = audit_table({"a": a, "b": b, "y": y}, "y")
+    assert repr(found) == "<Audit of the table: y = 3 * a + 7 * b + 5; PROVEN, 34 of 300 rows wrong>"
+    assert "factor 10" in found._repr_html_()

@@ -36,6 +36,7 @@ BLOCK = 1_000_000
 PARTS = ("sample", "map", "tally", "geometry_of", "_find", "_final", "judge")
 """Functions of a fit whose times are shown: `map` marks all rows, `_final` has it and `judge` in it."""
 
+
 @dataclass(frozen=True)
 class Place:
     """A library, and where its arrays are."""

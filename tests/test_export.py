@@ -247,7 +247,13 @@ def test_no_name_is_taken_for_a_command(names):
     level = names[0].strip() or "level"
     term = t.product(t.column(a), t.level(kind, level))
     model = model_of([term], [2.0], [a, Category(kind, (level,), "base" + level)], target=y)
-    cells = [(1.0, level, 2.0), (1.0, level, 9.0), (4.0, level, 2.0), (1.0, "base" + level, 0.0), (1.0, "else", 7.0)]
+    cells = [
+        (1.0, level, 2.0),
+        (1.0, level, 9.0),
+        (4.0, level, 2.0),
+        (1.0, "base" + level, 0.0),
+        (1.0, "else" + level, 7.0),
+    ]
     wrong = module_of(export(model, "python"))["wrong"]
     assert [wrong(dict(zip((a, kind, y), cell, strict=True))) for cell in cells] == [False, True, True, False, None]
     for text in (export(model, "pandera"), export(model, "great-expectations")):

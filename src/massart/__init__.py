@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from massart.audit import Audit as Audit
+    from massart.audit import Check as Check
     from massart.audit import Scan as Scan
     from massart.audit import audit_table as audit_table
+    from massart.audit import check_table as check_table
     from massart.audit import scan_table as scan_table
     from massart.estimators import (
         MassartPACRegressor,
@@ -44,6 +46,7 @@ __all__ = [
 
 _HOME = {
     "Audit": "massart.audit",
+    "Check": "massart.audit",
     "L1Solution": "massart.l1",
     "MassartPACRegressor": "massart.estimators",
     "MassartReLURegressor": "massart.estimators",
@@ -53,6 +56,7 @@ _HOME = {
     "TermFeatures": "massart.estimators",
     "agreement_scorer": "massart.estimators",
     "audit_table": "massart.audit",
+    "check_table": "massart.audit",
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",
     "radial_isotropy": "massart.isotropy",

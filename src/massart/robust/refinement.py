@@ -44,7 +44,7 @@ _LEAST_TAU = 0.2
 _LEAST_FREE = 0.05  # 1 - h of a row that alone determines a direction
 _D_ROUNDS = 10  # of a scale and the leverages at it
 _D_STEPS = 500
-_AS_WELL = 2.0  # standard errors within which lambdas predict alike; rows that resemble each other make all look better
+_AS_WELL = 4.0  # standard errors within which lambdas predict alike; rows that resemble each other make all look better
 _CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
 SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
 _RIDGES = 10.0 ** np.arange(-7.0, 3.01, 0.25)  # relative to the median eigenvalue; the least stands for none
@@ -178,7 +178,7 @@ def leverages(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
 
 
 def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArray | None = None) -> float:
-    r"""Return the largest lambda that predicts deleted rows as well as the best one, to two standard errors.
+    r"""Return the largest lambda that predicts deleted rows as well as the best one, to four standard errors.
 
     With few columns there is none, unless it predicts clearly better. Rows are weighted as the M-step from `estimate`
     does it, or by `trust`.

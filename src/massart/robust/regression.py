@@ -54,13 +54,13 @@ MOST_STEPS = 500
 
 _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
-_FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 6, 50, 5  # how many are looked at, and followed
+_FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 5, 50, 5  # how many are looked at, and followed
 _MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
 _S_STARTS = 3  # planes of small M-scale from which S-steps are taken
 _FAR_LIKELIER = 14.0  # twice the difference of log-likelihoods
 _SETTLED = 10  # rows a column, below which the likeliest mode may be an accident
 _MODE_SHRINKAGES = 3  # times that lambda is chosen again
-_MODE_WORK = 1e10  # multiplications for each of these
+_MODE_WORK = 5e9  # multiplications for each of these
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _ROUGH = 1e-3  # tolerance of M-steps on the way
 

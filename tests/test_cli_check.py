@@ -355,3 +355,33 @@ def test_everything_that_is_printed_as_json_follows_the_schema(
         *known,
         *schema["$defs"]["table"]["properties"],
     }  # nothing is printed that it does not tell
+
+
+def test_a_sheet_of_a_workbook_is_checked_and_texts_that_mean_nothing_are_gaps(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: it writes the workbook")
+    pytest.importorskip("python_calamine", reason="python-calamine is not installed: it reads workbooks")
+    columns = bills(3, wrong=0.05)
+    rows = [
+        list(row)
+        for row in zip(
+            *(list(map(str, c)) if c.dtype.kind == "U" else c.tolist() for c in columns.values()), strict=True
+        )
+    ]
+    rows[7][2] = "unknown"
+    book = openpyxl.Workbook()
+    book.active.append(["nothing here"])
+    sheet = book.create_sheet("bills")
+    for row in ([*columns], *rows):
+        sheet.append(row)
+    book.save(tmp_path / "bills.xlsx")
+    (tmp_path / "massart.toml").write_text(
+        f'sheet = "bills"\nna = ["unknown"]\n[[check]]\nmodel = "{model.as_posix()}"\nfiles = "bills.xlsx"\n'
+    )
+    for given in (
+        [model, tmp_path / "bills.xlsx", "--sheet", "bills", "--na", "unknown"],
+        ["--config", tmp_path / "massart.toml"],
+    ):
+        assert check(*given, "--max-wrong", 0.1, "--json") == 0
+        assert "of 399 rows are wrong" in json.loads(capsys.readouterr().out)["reason"]

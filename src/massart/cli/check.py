@@ -14,7 +14,7 @@ from massart.cli.bars import spinner
 from massart.cli.fit import Requirement, named_after
 from massart.cli.inputs import opened, size_of
 from massart.cli.json_text import json_text
-from massart.cli.options import Decimal, Delimiter, Encoding, IdColumn, MaxMemory
+from massart.cli.options import Decimal, Delimiter, Encoding, IdColumn, MaxMemory, Na, Sheet, Skip
 from massart.cli.outputs import check_outputs, write_outputs
 from massart.cli.text import harmless, one_line
 
@@ -59,6 +59,9 @@ def check(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    sheet: Sheet = None,
+    skip: Skip = None,
+    na: Na = None,
     max_memory: MaxMemory = None,
 ) -> None:
     """Check tables against a saved rule: how many rows are wrong, what happened in them, pass or fail.
@@ -80,6 +83,9 @@ def check(
         "delimiter": delimiter,
         "decimal": decimal,
         "encoding": encoding,
+        "sheet": sheet,
+        "skip": skip,
+        "na": tuple(na) if na else None,
         "max_memory": max_memory,
     }
     given = {name: value for name, value in options.items() if value is not None}
@@ -152,6 +158,9 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> _Result
                 delimiter=task.delimiter,
                 encoding=task.encoding,
                 decimal=task.decimal,
+                sheet=task.sheet,
+                skip=task.skip,
+                na=task.na,
                 max_memory=task.max_memory,
                 as_stream=task.model is not None and task.file != "-",
             ) as table,

@@ -41,6 +41,9 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "delimiter": (str,),
     "decimal": (str,),
     "encoding": (str,),
+    "sheet": (str,),
+    "skip": (int,),
+    "na": (str, list),
     "max_memory": (str,),
 }
 _LISTS = ("model", "target", "files")
@@ -57,7 +60,7 @@ class Task:
     model : Path or None
     target : str or None
         One of both is there.
-    max_wrong, require, id, group, strict, delimiter, decimal, encoding, max_memory
+    max_wrong, require, id, group, strict, delimiter, decimal, encoding, sheet, skip, na, max_memory
         As the options of ``massart check``.
     """
 
@@ -72,6 +75,9 @@ class Task:
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    sheet: str | None = None
+    skip: int | None = None
+    na: tuple[str, ...] = ()
     max_memory: str | None = None
 
     @property
@@ -132,6 +138,8 @@ def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[s
     if ("model" in lists) == ("target" in lists):
         raise ValueError(f"{path}: {where}one of model and target has to be there")
     options = {**defaults, **{name: value for name, value in entry.items() if name in _OPTIONS}}
+    if "na" in options:
+        options["na"] = tuple(_texts(path, where, "na", options["na"]))
     files = [table for name in lists["files"] for table in tables_of(str(path.parent / name))]
     if "model" in lists:
         return [Task(file, model=path.parent / rule, **options) for file in files for rule in lists["model"]]

@@ -15,11 +15,12 @@ from massart.l1 import l1_regression, l1_regression_of
 from massart.pac.outliers import OutlierRemoval, remove_outliers, remove_outliers_of
 from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
+from massart.robust.biweight import tuning_for_efficiency
 from massart.robust.concentration import Positioned
 from massart.robust.modes import separate
 from massart.robust.position import place
-from massart.robust.refinement import Estimate
-from massart.robust.regression import uncertainty_of
+from massart.robust.refinement import Estimate, m_and_d_steps
+from massart.robust.regression import half_of, uncertainty_of
 from massart.rows import ArrayRows, Block, Rows, StreamRows
 
 SAME = 1e-12
@@ -122,15 +123,19 @@ def _noisy(name: str, n: int, d: int, kind: Callable[..., Rows]) -> Row:
     start = robust_regression(sample, y[: 20 * d], rng=np.random.default_rng(0))
     position = place(sample, silent)
     rows, coef = kind(X, y), position.to_coordinates(start.coef)
-    if not start.separated:
-        raise Incorrect("the wrong rows are a mode of their own")
 
     def in_memory() -> FloatArray:
         placed = Positioned(X @ position.back, y, np.full(n, 1 / n))
-        width = float(np.ptp(placed.residuals(coef[None])))
-        limits = {"width": width, "least": 0.0, "ridge": 0.0, "tol": 1e-7}
-        found = separate(placed, coef, start.scale, max_iter=500, **limits)
-        uncertainty_of(position.back, placed, Estimate(found.coef, found.scale), found)
+        modes, first = None, Estimate(coef, start.scale)
+        if start.separated:
+            width = float(np.ptp(placed.residuals(coef[None])))
+            limits = {"width": width, "least": 0.0, "ridge": 0.0, "tol": 1e-7}
+            modes = separate(placed, coef, start.scale, max_iter=500, **limits)
+            found = Estimate(modes.coef, modes.scale)
+        else:
+            c, half = tuning_for_efficiency(0.95), half_of(n, d)
+            found = m_and_d_steps(placed, first, c, half, max_iter=500, tol=1e-7, callback=silent)
+        uncertainty_of(position.back, placed, found, modes)
         return np.asarray(position.back @ found.coef)
 
     return race(

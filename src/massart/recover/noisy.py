@@ -19,6 +19,7 @@ from massart.agreement import Agreement, verify
 from massart.certificate import Span, span_of
 from massart.isotropy import decompose
 from massart.link import Link
+from massart.recover.censored import refine_censored
 from massart.recover.polish import NEAR, least_squares
 from massart.recover.propose import Options
 from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
@@ -97,7 +98,21 @@ def find_noisy(
             return None
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max()) * (1 + _EDGE)
     span = span_of(part.X[fit.inliers & part.X.any(axis=1)])
-    return NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
+    answer = NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
+    if link.invertible:
+        return answer
+    better = refine_censored(sample.X, sample.y, sample.counts, fit.coef, fit.standard_errors, fit.scale, link)
+    if better is None:
+        return answer
+    errors = np.sqrt(better.covariance.diagonal())
+    return replace(
+        answer,
+        coef=better.coef,
+        standard_errors=errors,
+        covariance=better.covariance,
+        scale=better.scale,
+        reach=CUTOFF * better.scale,
+    )
 
 
 def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link: Link) -> NoisyFit | None:

@@ -1,0 +1,81 @@
+"""Labels that a limit has cut off: without wrong rows the answer is Tobin's, and wrong ones hardly move it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+from massart.link import RELU, Link
+from massart.recover.censored import refine_censored
+
+ONES = np.ones(4)
+
+
+def censored_rows(seed, n=600, link=RELU):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.standard_normal((n, 3)), np.ones(n)])
+    w = np.array([1.0, -2.0, 0.5, 0.7])
+    return X, link(X @ w + rng.standard_normal(n)), w
+
+
+def tobit(X, y, link):
+    """Return the coefficients and the scale that maximize the likelihood."""
+
+    def loss(v):
+        mean, scale = X @ v[:-1], np.exp(v[-1])
+        inside = norm.logpdf(y, mean, scale)
+        below, above = norm.logcdf(link.lower, mean, scale), norm.logsf(link.upper, mean, scale)
+        return -np.where(y == link.lower, below, np.where(y == link.upper, above, inside)).sum()
+
+    found = minimize(loss, np.append(np.linalg.lstsq(X, y, rcond=None)[0], 0.0), method="BFGS", options={"gtol": 1e-8})
+    return found.x[:-1], float(np.exp(found.x[-1]))
+
+
+@pytest.mark.parametrize("link", [RELU, Link(-1.0, 2.0), Link(-np.inf, 1.0)], ids=str)
+def test_without_wrong_rows_it_is_nearly_the_tobit_estimate(link):
+    X, y, w = censored_rows(1, link=link)
+    found = refine_censored(X, y, np.ones(len(y)), w, ONES, 1.0, link)
+    coef, scale = tobit(X, y, link)
+    errors = np.sqrt(found.covariance.diagonal())
+    assert np.all(np.abs(found.coef - coef) <= 0.25 * errors)
+    assert found.scale == pytest.approx(scale, rel=0.03)
+
+
+def test_wrong_rows_hardly_move_it():
+    X, y, w = censored_rows(2, n=1000)
+    rng = np.random.default_rng(0)
+    bad = rng.random(len(y)) < 0.3
+    known = refine_censored(X[~bad], y[~bad], np.ones((~bad).sum()), w, ONES, 1.0, RELU)
+    y[bad] = rng.uniform(20, 80, bad.sum())
+    found = refine_censored(X, y, np.ones(len(y)), w, ONES, 1.0, RELU)
+    assert np.linalg.norm(found.coef - w) <= 1.5 * np.linalg.norm(known.coef - w)
+
+
+def test_intervals_cover():
+    covered = []
+    for seed in range(60):
+        X, y, w = censored_rows([5, seed], n=150)
+        found = refine_censored(X, y, np.ones(len(y)), w, ONES, 1.0, RELU)
+        covered.append(np.abs(found.coef - w) <= 1.96 * np.sqrt(found.covariance.diagonal()))
+    assert 0.88 <= np.mean(covered) <= 0.99
+
+
+def test_rows_count_as_often_as_they_say():
+    X, y, w = censored_rows(3, n=200)
+    counts = np.random.default_rng(0).integers(1, 4, len(y))
+    weighted = refine_censored(X, y, counts.astype(float), w, ONES, 1.0, RELU)
+    many, labels = np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    repeated = refine_censored(many, labels, np.ones(len(labels)), w, ONES, 1.0, RELU)
+    np.testing.assert_allclose(weighted.coef, repeated.coef, atol=1e-6)
+
+
+def test_it_declines_where_labels_are_not_cut_off():
+    X, y, w = censored_rows(4)
+    ones = np.ones(len(y))
+    inside = y + 0.1 * np.random.default_rng(0).standard_normal(len(y))  # noise after the limit
+    assert refine_censored(X, inside, ones, w, ONES, 1.0, RELU) is None
+    assert refine_censored(X, y, ones, w, ONES, 1.0, Link(slope=0.5)) is None
+    assert refine_censored(X, np.abs(X @ w) + 1, ones, w, ONES, 1.0, RELU) is None
+    assert refine_censored(X, y, ones, w + 9, 0.01 * ONES, 1.0, RELU) is None

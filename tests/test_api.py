@@ -8,7 +8,7 @@ import pytest
 
 import massart
 
-NEED_PYARROW = ["Audit", "Scan", "audit_table", "scan_table"]
+NEED_PYARROW = ["Audit", "Check", "Scan", "audit_table", "check_table", "scan_table"]
 
 
 @pytest.mark.parametrize("name", dir(massart))

@@ -169,14 +169,14 @@ def test_dates_are_read_back_as_they_were_and_nothing_else_is():
     again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
     assert again == encoding
     for bad, words in (
-        (["31.12.2024", "12.31.2024"], 'row 2 has "12.31.2024"'),
-        (["31.12.2024", "30.2.2024"], 'row 2 has "30.2.2024"'),
-        (["1.12.24", "1.12.2024"], 'row 1 has "1.12.24"'),
+        (["31.12.2024", "12.31.2024"], 'row 2 has an unreadable "start": "12.31.2024"'),
+        (["31.12.2024", "30.2.2024"], 'row 2 has an unreadable "start": "30.2.2024"'),
+        (["1.12.24", "1.12.2024"], 'row 1 has an unreadable "start": "1.12.24"'),
         ([1.0, 2.0], "it holds no dates"),
         (pa.array([1, 2], pa.timestamp("s")), "times of the day"),
     ):
         with pytest.raises(TableError, match=words):
-            encode(table_of({"start": bad, "rate": [1, 2], "y": [1, 2]}), again, with_target=False)
+            encode(table_of({"start": bad, "rate": [1, 2], "y": [1, 2]}), again, with_target=False, strict=True)
     for order in ("dym", None, ["ymd"]):
         with pytest.raises(TableError, match="order must be"):
             Encoding.from_json(encoding.to_json() | {"target": {"kind": "date", "column": "end", "order": order}})

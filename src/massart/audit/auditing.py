@@ -96,7 +96,7 @@ def audit_table(
     strict : bool
         Refuse missing values instead of leaving out their rows.
     budget : float
-        Seconds that the search beyond the plain columns may take.
+        Seconds of processor time that the search beyond the plain columns may take.
     seed : int
         Of all random choices.
     announce : callable, optional

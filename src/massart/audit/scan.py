@@ -186,7 +186,7 @@ def scan_table(
     most_terms : int
         Longer rules are not looked for.
     budget : float
-        Seconds; what is not done by then is left out, and said.
+        Seconds of processor time; what is not done by then is left out, and said.
     seed : int
         Of all random choices.
     callback : callable
@@ -207,7 +207,7 @@ def scan_table(
     table = source if isinstance(source, Table) else table_of(source)
     for name in exclude:
         table.column(name)
-    started = time.monotonic()
+    started = time.thread_time()
     seen = _look_at(table, frozenset(exclude))
     clock = _Clock(started + _PROPOSING * budget, "looking for rules")
     proposals = _proposed(seen.numbers, most_terms, np.random.default_rng(seed), clock, callback)
@@ -251,7 +251,7 @@ class _Clock:
 
     @property
     def is_over(self) -> bool:
-        return time.monotonic() > self.end
+        return time.thread_time() > self.end
 
     def __call__(self, progress: Progress) -> None:
         """Stop what is running, as a callback."""

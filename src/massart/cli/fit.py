@@ -54,7 +54,7 @@ def fit(
     formula: Annotated[
         str | None, typer.Option(help='The same in the words of R: "total ~ qty:price + hours:C(service)".')
     ] = None,
-    budget: Annotated[float, typer.Option(min=0, help="Seconds that the search beyond the columns may take.")] = 20.0,
+    budget: Annotated[float, typer.Option(min=0, help="Processor seconds for the search beyond the columns.")] = 20.0,
     model: Annotated[
         Kind, typer.Option(help="A sum of terms, or one that is 0 where it is negative; auto takes what is surer.")
     ] = Kind.auto,

@@ -30,7 +30,7 @@ def scan(
         float,
         typer.Option(help="No value is wrong with a larger probability, as far as you know: CONFIRMED assumes it."),
     ] = 0.5,
-    budget: Annotated[float, typer.Option(help="Seconds for the whole scan.")] = 60.0,
+    budget: Annotated[float, typer.Option(help="Processor seconds for the whole scan.")] = 60.0,
     report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows the rules.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     delimiter: Delimiter = None,

@@ -99,8 +99,7 @@ def in_dask(X, y, weights=None, intercept=False):
 KINDS = {
     "array": in_memory,
     "sparse": sparse,
-    "blocks of 1": stream(1),
-    "blocks of 7 and none": stream(7, 0, 0),
+    "blocks of 31 and none": stream(31, 0, 0),
     "blocks of all sizes": stream(100, 1, 0, 33, 250),
     "one block": stream(10**9),
     "kernels that are sent": sent,
@@ -110,7 +109,10 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+SLOW = {"Dask": [pytest.mark.slow]}
+
+
+@pytest.fixture(params=[pytest.param(kind, id=name, marks=SLOW.get(name, [])) for name, kind in KINDS.items()])
 def kind(request):
     return request.param
 

@@ -214,7 +214,13 @@ def test_bytes_decide_over_suffixes(tmp_path):
         assert as_lists(read_table(path)) == columns, name
 
 
-def test_arrow_streams_and_old_feather_files(tmp_path):
+@pytest.mark.parametrize("name", ["PAR1", "ORCID", "ARROW1", "FEA1", "BZh9", "PK"])
+def test_a_column_may_be_named_like_a_format(tmp_path, name):
+    (tmp_path / "a.csv").write_text(f"{name},b\n1,2\n3,4\n")
+    assert as_lists(read_table(tmp_path / "a.csv")) == {name: [1, 3], "b": [2, 4]}
+
+
+def test_arrow_streams(tmp_path):
     arrow = pa.table({"a": [1, 2]})
     with pa.ipc.new_stream(tmp_path / "a.arrows", arrow.schema) as writer:
         writer.write_table(arrow)

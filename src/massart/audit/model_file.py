@@ -126,6 +126,8 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
     if unread is not None or any(term.term is None for term in terms):
         raise ValueError(f"the terms of the formula use {unread!r}, a column that is not read")
     intercept = found["intercept"]
+    if not terms and intercept is None:
+        raise ValueError("the formula has no terms")
     formula = Formula(
         _of(str, found["target"], "target"),
         terms,

@@ -112,7 +112,7 @@ class ArrayRows:
             self._X = X.detach() if hasattr(X, "detach") else X
         else:
             self._X = X if isinstance(X, np.ndarray) or hasattr(X, "made_when_read") else _sparse_rows(X)
-        if self._X.ndim != 2 or 0 in self._X.shape:
+        if self._X.ndim != 2 or not self._X.shape[0] or not (self._X.shape[1] or intercept):
             raise ValueError(f"X must have at least one row and one column, got shape {tuple(self._X.shape)}")
         if self._elsewhere:
             _check_kind(self._X, "X")

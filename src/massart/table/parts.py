@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
@@ -48,6 +47,11 @@ class TextPart:
     def schema(self) -> pa.Schema:
         """Names and types as far as they are known; final after `settle`."""
         return self._text.schema
+
+    @property
+    def remarks(self) -> tuple[str, ...] | None:
+        """What was passed over so far; None where all that is there belongs to the table."""
+        return None if isinstance(self._text, JsonLines) else self._text.remarks
 
     @property
     def n_rows(self) -> int:
@@ -103,7 +107,7 @@ class _Kept:
 class _FilePart:
     """A file that can be read at any place; what is compressed as a whole is unpacked into a temporary one."""
 
-    decimal = None
+    decimal = remarks = None
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -240,9 +244,6 @@ class ArrowPart(_FilePart):
 
     def _parted(self, file: pa.NativeFile, places: list[int] | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Return the schema and the batches of a file, all columns or some."""
-        if self._head.startswith(b"FEA1"):  # of the time before Arrow's own files: no batches, so it is read as a whole
-            table = pa.feather.read_table(file)
-            return table.schema, iter((table if places is None else table.select(places)).to_batches())
         options = pa.ipc.IpcReadOptions(included_fields=places)
         if self._head.startswith(b"ARROW1"):
             reader = pa.ipc.open_file(file, options=options)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
@@ -77,7 +76,7 @@ def read_table(
             text = open_text(source, kind, head, known, callback)
             table = checked(_parsed(text), source.name, text.decimal, text.spellings)
             if not isinstance(text, JsonLines):
-                table = _tidied(table, text.remarks)
+                table = without_strays(table, text.remarks)
     source.check_unchanged()
     return replace(table, arrow=with_gaps(table.arrow, known.na)) if known.na else table
 
@@ -97,9 +96,10 @@ def known_of(
     return Known(delimiter, encoding, decimal, None if sheet is None else str(sheet), skip, listed)
 
 
-def _tidied(table: Table, remarks: tuple[str, ...]) -> Table:
+def without_strays(table: Table, remarks: tuple[str, ...]) -> Table:
+    """Return a table as it was read without the rows that are no part of it, and with remarks that say so."""
     arrow, kept, said = tidied(table.arrow, table.decimal)
-    numbers = None if kept is None else np.flatnonzero(kept)
+    numbers = table.numbers if kept is None else np.flatnonzero(kept)
     if arrow.num_rows == 0:
         raise TableError(f"{table.name}: there are no rows below the column names")
     return replace(table, arrow=arrow, numbers=numbers, remarks=(*remarks, *said))
@@ -168,8 +168,6 @@ def _read_arrow(source: Source, head: bytes, callback: Callback) -> pa.Table:
     file = _seekable(source, callback)
     if head.startswith(b"ARROW1"):
         return pa.ipc.open_file(file).read_all()
-    if head.startswith(b"FEA1"):
-        return pa.feather.read_table(file)
     return pa.ipc.open_stream(file).read_all()
 
 
@@ -192,7 +190,7 @@ def _explained(source: Source, error: Exception, where: str) -> TableError:
             file.seek(max(source.size - 4, 0))
             if file.read() != b"PAR1":
                 return TableError(f"{source.name}: the Parquet file is cut short: its last bytes are missing")
-    elif head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+    elif head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         kind = "Arrow file"
     elif isinstance(error, OSError) and error.errno is not None:
         return broken_stream(source, error)

@@ -59,6 +59,7 @@ _STRANGERS = (
     (b"\x89HDF", "an HDF5 file: export the table as CSV or Parquet"),
     (b"Obj\x01", "an Avro file: convert it to Parquet"),
     (b"ORC", "an ORC file: convert it to Parquet"),
+    (b"FEA1", "a Feather file of version 1, which Arrow reads unchecked: write it again as Parquet"),
     (b"\x93NUMPY", "a numpy array without column names: write it as CSV or Parquet"),
     (b"\xfd7zXZ\0", "an xz archive: unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
@@ -220,13 +221,14 @@ def format_of(source: Source, head: bytes) -> Format:
         Its first bytes, decompressed.
     """
     meant = FORMATS.get(source.suffix)
-    if head.startswith(b"PAR1"):
+    is_word = meant is Format.TEXT and _is_text(head)  # the first column may be named PAR1 or ORCID
+    if head.startswith(b"PAR1") and not is_word:
         return Format.PARQUET
-    if head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) and not is_word:
         return Format.ARROW
     if _is_workbook(source, head):
         return Format.WORKBOOK
-    _refuse_strangers(source, head)
+    _refuse_strangers(source, head, is_word)
     begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if meant in _BINARY:
         hint = ": it looks like text, so name it .csv" if _is_text(head) else ""
@@ -250,9 +252,9 @@ def _is_workbook(source: Source, head: bytes) -> bool:
     return meant or b"xl/" in head or b"[Content_Types].xml" in head or b"opendocument.spreadsheet" in head
 
 
-def _refuse_strangers(source: Source, head: bytes) -> None:
+def _refuse_strangers(source: Source, head: bytes, is_word: bool) -> None:
     for magic, words in _STRANGERS:
-        if head.startswith(magic):
+        if head.startswith(magic) and not (is_word and magic.isalnum()):
             raise TableError(f"{source.name}: this is {words}")
     if head.startswith(b"PK\x03\x04"):
         raise TableError(f"{source.name}: this is a ZIP archive: unpack it first")

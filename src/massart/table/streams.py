@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from types import TracebackType
 
@@ -23,7 +23,7 @@ from massart.table.delimited import joined
 from massart.table.errors import TableError, on_one_line, quote
 from massart.table.gaps import with_gaps
 from massart.table.parts import ArrowPart, ParquetPart, TextPart
-from massart.table.reading import in_plain_words, kind_of, known_of, open_text
+from massart.table.reading import in_plain_words, kind_of, known_of, open_text, without_strays
 from massart.table.sources import Format, Source, open_source
 from massart.table.table import Table, require_column
 
@@ -218,10 +218,12 @@ class Stream:
             yield Table(block, self.name, self.decimal, self.spellings, np.arange(done - block.num_rows, done), files)
 
     def whole(self, callback: Callback = silent) -> Table:
-        """Return the whole table in memory."""
+        """Return the whole table in memory, without rows that are no part of it."""
         blocks = [*self.blocks(callback=callback)]
         arrow = pa.concat_tables([block.arrow for block in blocks])
-        return replace(blocks[0], arrow=arrow, numbers=np.arange(arrow.num_rows) if self.files else None)
+        table = replace(blocks[0], arrow=arrow, numbers=np.arange(arrow.num_rows) if self.files else None)
+        said = [part.remarks for part in self.parts if part.remarks is not None]
+        return without_strays(table, tuple(chain(*said))) if said else table
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in self.parts:

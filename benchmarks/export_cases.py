@@ -1,4 +1,4 @@
-"""Rules of all kinds, planted in tables with wrong values, off by one, gaps and unknown levels, to be exported."""
+"""Rules of all kinds, planted in tables with wrong values, gaps and levels that are unknown or odd, to be exported."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ HOSTILE = (
 
 WRONG, GAPS = 0.2, 0.03
 """Shares of rows whose target is wrong, and of those after the first half that lack a value."""
+
+SPELLINGS = (str.upper, str.title, " {}\t".format, lambda text: text.replace(" ", "  \u00a0"))
+"""How else a level may be written."""
 
 Columns = dict[str, NDArray[Any]]
 Draw = Callable[[np.random.Generator, int], "Planted"]
@@ -72,7 +75,10 @@ def case(name: str, seed: int, n_rows: int) -> Case:
     columns = {ROW: pa.array(np.arange(n_rows))}
     for column, given in planted.columns.items():
         missing = gaps & (rng.random(n_rows) < GAPS)
-        given = np.where(gaps & (rng.random(n_rows) < GAPS), "unheard of", given) if _is_level(given) else given
+        if _is_level(given):
+            given = np.where(gaps & (rng.random(n_rows) < GAPS), "unheard of", given)
+            for spelling in SPELLINGS:
+                given = np.where(gaps & (rng.random(n_rows) < GAPS), np.array([*map(spelling, given)]), given)
         columns[column] = pa.array(given, mask=missing)
     if planted.is_date:
         columns[planted.target] = pa.array(values.astype("datetime64[D]"))

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from export import ORDERED, TOOLS, lacks
-from export_cases import CASES, Case, case
+from export_cases import CASES, ROW, Case, case
 from massart.agreement import Agreement, Level
-from massart.audit import SavedModel, apply_model
+from massart.audit import SavedModel, apply_model, check_table
 from massart.cli.app import run
 from massart.export import TARGETS, ExportError, dbt_properties, export
 from massart.export.excel import letters
@@ -30,6 +30,7 @@ from massart.rules import terms as t
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
 from massart.table import Category, Date, Encoding, Number, table_of
+from massart.table.spellings import folded
 
 FEW = ("rates-and-fees", "tiers", "percentage", "clipped", "thousands", "calendar", "due-date", "flags", "hostile")
 FAST = ("DuckDB", "SQLite", "Python", "pandera")
@@ -71,6 +72,53 @@ def test_the_same_rows_are_wrong(tool, name):
     one = planted(name)
     assert len(one.wrong) > 20
     assert TOOLS[tool][0]([one])[name] == one.wrong
+
+
+def spelt() -> Case:
+    """Rates by levels in two columns: in one of them capitals tell levels apart."""
+    rates = {"South": 2.0, "New York": 3.0, "Österreich": 5.0, "Straße 7": 7.0}
+    towns = [
+        "South",
+        " south",
+        "SOUTH",
+        "New  York",
+        "new\tyork\u00a0",
+        "ÖSTERREICH",
+        "österreich ",
+        "STRASSE 7",
+        "Suoth",
+    ]
+    codes = {"a b": 10.0, "A b": 20.0}
+    terms = [t.level("town", town) for town in rates] + [t.level("code", code) for code in codes]
+    inputs = [Category("town", tuple(rates), None), Category("code", tuple(codes), None)]
+    model = model_of(terms, [*rates.values(), *codes.values()], inputs)
+    cells = [(town, code) for town in towns for code in ("a b", " A b ", "A B", "a  b", "")]
+    n = len(cells)
+    table = {ROW: range(2 * n), "town": [c[0] for c in cells] * 2, "code": [c[1] for c in cells] * 2}
+    meant = {folded(town): rate for town, rate in rates.items()}
+    right = [meant.get(folded(town), 0.0) + codes.get(code.strip(), 0.0) for town, code in cells]
+    table["y"] = [*right, *(y + 1 for y in right)]
+    known = [folded(town) in meant and code.strip() in codes for town, code in cells]
+    assert sum(known) == 16
+    return Case("spelt", model, pa.table(table), frozenset(n + k for k in range(n) if known[k]), 2 * sum(known))
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        tool if tool in ("massart", *FAST) else pytest.param(tool, marks=pytest.mark.slow)
+        for tool in ("massart", *TOOLS)
+    ],
+)
+def test_levels_are_told_apart_as_massart_does(tool):
+    one = spelt()
+    if tool == "massart":
+        found = apply_model(one.model, table_of(one.table)).columns["wrong"]
+        assert (set(np.flatnonzero(np.ma.filled(found, False))), np.ma.count(found)) == (one.wrong, one.judged)
+        return
+    if missing := lacks(tool):
+        pytest.skip(f"{missing} is not installed")
+    assert TOOLS[tool][0]([one]) == {one.name: one.wrong}
 
 
 @pytest.mark.parametrize("tool", sorted(ORDERED.keys() & FAST))
@@ -205,6 +253,9 @@ def test_rows_with_gaps_are_not_judged_and_columns_without_weight_cost_none():
     wrong = module_of(export(model, "python"))["wrong"]
     found = [wrong({"a": a, "y": y}) for a, y in cells]
     assert found == [False, True, None, None, None, None, None, None]
+    few = {"a": [1.0, 1.0, None], "b": [None, None, None], "y": [1.0, 9.0, 9.0]}
+    assert apply_model(model, table_of(pa.table(few))).columns["wrong"].tolist() == [False, True, None]
+    assert check_table(model, pa.table(few)).audit.wrong.tolist() == [False, True]
     duckdb = pytest.importorskip("duckdb")
     numbers = pa.table({"row": range(6), "a": [cell[0] or 0.0 for cell in cells[:5]] + [None], "y": [1.0, *[9.0] * 5]})
     with duckdb.connect() as database:

@@ -87,21 +87,21 @@ class Mark:
             marks |= _bit(self.link.decisive(rows.products), ACTIVE)
             marks |= _bit(self.link.decisive(y, slack), DECISIVE)
             marks |= _bit(self.link.impossible(y, slack), IMPOSSIBLE)
-        if self._unit is not None:
-            marks |= _bit(~rows.agree & (abs(rows.residuals) <= self._unit + slack), LAST_PLACE)
+        if self.unit is not None:
+            marks |= _bit(~rows.agree & (abs(rows.residuals) <= self.unit + slack), LAST_PLACE)
         return marks
 
     def _gaps(self, magnitude: FloatArray, y: FloatArray) -> Iterator[FloatArray]:
         """Yield what else is compared with t."""
-        if self._unit is not None:
-            yield magnitude - self._unit
+        if self.unit is not None:
+            yield magnitude - self.unit
         if not self.link.invertible:
             for limit in (self.link.lower, self.link.upper):
                 if np.isfinite(limit):
                     yield abs(y - limit)
 
     @property
-    def _unit(self) -> float | None:
+    def unit(self) -> float | None:
         """The unit that a row may be off by, if being so means anything."""
         level, unit = self.agreement.level, self.agreement.unit
         counted = level is Level.EXACT and unit is not None and unit < _LARGEST_COUNT

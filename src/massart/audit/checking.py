@@ -135,7 +135,7 @@ def check_table(
     TableError
         Naming the file, column or row at fault.
     """
-    model = model if isinstance(model, SavedModel) else load_model(model)
+    model = (model if isinstance(model, SavedModel) else load_model(model)).weighed
     checking = _Checking(model, id_column, group_column, strict, in_full or audit is not None, callback)
     found = _audited(checking, source, default_memory() if max_memory is None else max_memory, audit)
     if not found.n_judged:

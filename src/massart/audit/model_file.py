@@ -57,6 +57,24 @@ class SavedModel:
     verdict: str
     explanation: str
 
+    @property
+    def weighed(self) -> SavedModel:
+        """The same rule without terms that have no weight: gaps in columns that it does not use cost no rows."""
+        terms, widths = self.formula.terms, self.agreement.inputs
+        used = [j for j, summand in enumerate(terms) if summand.coef]
+        if not used:  # a constant is no rule
+            return self
+        widths = (*(widths[j] for j in used), *widths[len(terms) :]) if widths else ()
+        kept = tuple(terms[j] for j in used)
+        read = {name for summand in kept if summand.term for name in summand.term.columns()}
+        inputs = tuple(entry for entry in self.encoding.inputs if entry.column in read)
+        return replace(
+            self,
+            encoding=replace(self.encoding, inputs=inputs),
+            formula=replace(self.formula, terms=kept),
+            agreement=replace(self.agreement, inputs=widths),
+        )
+
     def save(self, path: str | Path) -> None:
         """Write it as JSON, whole or not at all."""
         files.write(Path(path), self.to_json().encode())

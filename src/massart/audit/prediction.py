@@ -48,6 +48,7 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
     Rows are marked as they are when a formula is found, so that a table judges its rows alike by `audit_table` and by
     the model that this made.
     """
+    model = model.weighed
     formula, agreement = model.formula, model.agreement
     design = encode(table, model.encoding, with_target=False)
     terms = [term.term for term in formula.terms if term.term is not None]
@@ -75,7 +76,7 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
             marks = rows.map(Mark(formula.coef, agreement, formula.link)).to_numpy()
             last_place = marks & LAST_PLACE > 0
             wrong[both] = (marks & AGREES == 0) & ~last_place
-            labels = Labels(given[both], implied[both], wrong[both], last_place)
+            labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=np.flatnonzero(both))
             kinds = kinds_of(there_too, formula, agreement, labels)
             kind[both] = kinds.of(np.arange(len(marks)))
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))

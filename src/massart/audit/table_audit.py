@@ -268,17 +268,8 @@ class Audit:
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
-        formula, agreement = self.formula, self.agreement
-        encoding = self.plan.encoding
-        if any(not term.is_shown for term in formula.terms):  # of a library, what is in the rule
-            used = [j for j, term in enumerate(formula.terms) if term.coef]
-            formula = replace(formula, terms=tuple(formula.terms[j] for j in used))
-            if agreement.inputs:
-                widths = agreement.inputs
-                agreement = replace(agreement, inputs=(*(widths[j] for j in used), *widths[len(self.formula.terms) :]))
-        read = {name for term in formula.terms if term.term for name in term.term.columns()}
-        encoding = replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read))
-        return SavedModel(encoding, formula, agreement, self.certificate.verdict.name, self.explanation)
+        known = self.certificate.verdict.name, self.explanation
+        return SavedModel(self.plan.encoding, self.formula, self.agreement, *known).weighed
 
     def groups(self) -> tuple[Group, ...]:
         """Return rows and wrong rows for each value of the group column, the largest share of wrong rows first."""

@@ -23,8 +23,7 @@ _ROW = 2
 def cells(rule: Rule, header: Sequence[str] | None) -> str:
     """Return lines that say what to write into which cell; columns have the places that a header gives them."""
     excel = Excel(rule, header)
-    free = len(header or excel.places)
-    expected, allowed, right = (letters(free + k) for k in range(3))
+    expected, allowed, right = (letters(excel.free + k) for k in range(3))
     pieces = [excel.piece(piece) for piece in rule.pieces]
     given, days = excel.given, _EPOCH if isinstance(rule.target, Date) else 0
     total = _limited(rule, excel, "+".join(pieces) or "0") + (f"+{days}" if days else "")
@@ -32,6 +31,7 @@ def cells(rule: Rule, header: Sequence[str] | None) -> str:
     found = f"${expected}{_ROW}"
     judged = f"AND(ISNUMBER({found}),{excel.known(rule.target.column)})"
     formulas = {
+        **excel.texts(),
         expected: f'=IF(AND({excel.judged()}),IFERROR({total},""),"")',
         allowed: f'=IF({judged},{_allowed(rule, size)},"")',
         right: f'=IF({judged},ABS({given}-{f"({found}-{days})" if days else found})<=${allowed}{_ROW},"")',
@@ -41,7 +41,8 @@ def cells(rule: Rule, header: Sequence[str] | None) -> str:
         raise ExportError(
             f"excel cannot say the rule: a formula would have {longest:,} letters, more than {_LONGEST:,}"
         )
-    words = {expected: "expected", allowed: "how far it may be off", right: "whether it is right; empty: not judged"}
+    words = {place: f"{one_line(name)} as it is compared" for name, place in excel.categories.items()}
+    words |= {expected: "expected", allowed: "how far it may be off", right: "whether it is right; empty: not judged"}
     lines = [*rule.heading, f"For a sheet with a header, write these into row {_ROW} and fill them down."]
     lines += [f"Column {letter}: {one_line(name)}" for name, letter in excel.places.items()]
     return "\n".join([*lines, *(f"{place}{_ROW} ({words[place]}):\n{text}" for place, text in formulas.items())]) + "\n"
@@ -94,11 +95,18 @@ class Excel(Writer):
             raise ExportError(f"the header has no column {missing!r}, which the rule reads")
         self._above: list[str] = []
         self.places = {name: letters(names.index(name)) for name in self._entries}
+        categories = [name for name, entry in rule.inputs.items() if isinstance(entry, Category)]
+        self.categories = {name: letters(len(names) + k) for k, name in enumerate(categories)}
+        self.free = len(names) + len(categories)
 
     @property
     def given(self) -> str:
         """The target."""
         return self._column(self.rule.target.column)
+
+    def texts(self) -> dict[str, str]:
+        """Return the cells that hold levels as they are compared."""
+        return {place: f"={self._compared(name)}" for name, place in self.categories.items()}
 
     def judged(self) -> str:
         """Return that all cells that the terms read have a value, once these are written."""
@@ -109,8 +117,8 @@ class Excel(Writer):
         entry, cell = self._entries[column], self._cell(column)
         match entry:
             case Category():
-                known = (f"EXACT({self._text(column)},{_text(level)})" for level in entry.all_levels)
-                return f"OR({','.join(known)})"
+                cell, texts = self._text(column), self._texts(column).values()
+                return f"OR({','.join(f'EXACT({cell},{_text(text)})' for text in texts)})"
             case Flag():
                 return f"ISNUMBER({_match(cell, (*YES, '1', *NO, '0'))})"
         return f"ISNUMBER({cell})"
@@ -138,8 +146,8 @@ class Excel(Writer):
         return cell
 
     def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
-        cell = self._text(category)
-        each = (f"{self._number(rate)}*EXACT({cell},{_text(rate.level)})" for rate in rates)
+        cell, texts = self._text(category), self._texts(category)
+        each = (f"{self._number(rate)}*EXACT({cell},{_text(texts[rate.level])})" for rate in rates)
         return f"({'+'.join(each)})"
 
     def _when(self, condition: str) -> str:
@@ -178,9 +186,16 @@ class Excel(Writer):
         return f"${self.places[column]}{row}"
 
     def _text(self, column: str) -> str:
+        return f"${self.categories[column]}{_ROW}"
+
+    def _compared(self, column: str) -> str:
         entry, cell = self._entries[column], f'{self._cell(column)}&""'
-        spaced = isinstance(entry, Category) and any("  " in level for level in entry.all_levels)
-        return cell if spaced else f"TRIM({cell})"  # which makes one of blanks inside, too
+        if isinstance(entry, Category) and entry.alike:
+            for letter, text in self._folding(column):
+                sign = _text(letter) if letter > " " else f"CHAR({ord(letter)})"
+                cell = f"SUBSTITUTE({cell},{sign},{_text(text)})"
+            return f"LOWER(TRIM({cell}))"  # TRIM makes one of blanks inside, too
+        return f"IF(ISNUMBER(FIND(TRIM({cell}),{cell})),TRIM({cell}),{cell})"  # which it must not do here
 
 
 def _text(value: str) -> str:

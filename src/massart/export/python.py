@@ -93,12 +93,13 @@ def _days(value):
 def _date(days):
     return date.fromordinal(int(days) + 719163)
 '''
-_TEXT = '''
-def _text(value):
-    """Return a text, a whole number without its decimals."""
+_LEVEL = '''
+def _level(value, levels, alike):
+    """Return the level that a text means, `alike` by capitals and blanks if need be; None where it means none."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return "" if value is None or value != value else str(value).strip()
+    text = "" if value is None or value != value else str(value).strip()
+    return text if text in levels else alike.get(" ".join(text.casefold().split()))
 '''
 
 
@@ -106,7 +107,7 @@ def module(rule: Rule) -> str:
     """Return the text of the module."""
     python = Python(rule)
     kinds = [_reader(entry) for entry in python.entries.values()]
-    tools = {"_number": _NUMBER, "_flag": _FLAG.format(words=_WORDS), "_days": _DAYS, "_text": _TEXT}
+    tools = {"_number": _NUMBER, "_flag": _FLAG.format(words=_WORDS), "_days": _DAYS, "_level": _LEVEL}
     dates = "from datetime import date, datetime, time\n" if "_days" in kinds else ""
     imports = f"import math\n{dates}from fractions import Fraction\n"
     terms = "\n".join(f"            ({rate}, {term})," for rate, term in python.terms())
@@ -152,7 +153,7 @@ def _limited(rule: Rule) -> Iterator[str]:
 def _reader(entry: Input) -> str:
     match entry:
         case Category():
-            return "_text"
+            return "_level"
         case Date():
             return "_days"
         case Flag():
@@ -181,16 +182,14 @@ class Python(Writer):
     def reading(self) -> Iterator[str]:
         """Yield the lines that read the columns."""
         for column, entry in self.entries.items():
-            yield f"    {self._places[column]} = {_reader(entry)}(row[{column!r}])"
+            known = f", {entry.all_levels!r}, {entry.alike!r}" if isinstance(entry, Category) else ""
+            yield f"    {self._places[column]} = {_reader(entry)}(row[{column!r}]{known})"
 
     def gaps(self) -> Iterator[str]:
         """Yield what holds of rows that are not judged."""
         for column, entry in self.entries.items():
             place = self._places[column]
-            if isinstance(entry, Category):
-                yield f"{place} not in {list(entry.all_levels)!r}"
-            else:
-                yield f"math.isnan({place})"
+            yield f"{place} is None" if isinstance(entry, Category) else f"math.isnan({place})"
 
     def terms(self) -> Iterator[tuple[str, str]]:
         """Yield coefficients and what they multiply."""

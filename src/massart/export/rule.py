@@ -114,23 +114,22 @@ class Rule:
 
 def rule_of(model: SavedModel) -> Rule:
     """Return what a saved model says."""
+    model = model.weighed
     formula, agreement = model.formula, model.agreement
-    used = [summand for summand in formula.all_terms if summand.coef]
     entries = {entry.column: entry for entry in model.encoding.inputs}
-    read = {name for summand in used if summand.term is not None for name in summand.term.columns()}
     slope = max(1.0, formula.link.slope)
     slack = float(agreement.half_widths(np.zeros(1), formula.coef)[0])  # what a row of size 0 is allowed, every row is
     unit, tight = agreement.unit, agreement.tight
     return Rule(
         one_line(f"{formula}, {agreement}"),
         model.encoding.target,
-        {name: entry for name, entry in entries.items() if name in read},
-        tuple(_pieces(used, entries)),
+        entries,
+        tuple(_pieces([summand for summand in formula.all_terms if summand.coef], entries)),
         formula.link,
         slack * slope,
         agreement.relative * slope,
         None if unit is None or tight >= agreement.relative else (unit / 4 * slope, tight * slope),
-        Mark(formula.coef, agreement, formula.link)._unit or 0.0,
+        Mark(formula.coef, agreement, formula.link).unit or 0.0,
         doubt_of(formula.coef) * slope,
     )
 

@@ -20,6 +20,7 @@ _ROWS = "massart_rows"
 _LARGEST = "1.7976931348623157e308"
 _MOST_PIECES = 500  # half of what DuckDB and SQLite nest
 _INDENT = "\n    "
+_TAB = "\t"
 
 
 def select(rule: Rule, table: str) -> str:
@@ -44,6 +45,7 @@ def query(rule: Rule, table: str) -> str:
     expected = f"{_INDENT}{_limited(rule, sql)} AS massart_expected," if rule.limited else ""
     steps = {
         _ROWS: f"SELECT * FROM {table}",
+        **dict(sql.texts()),
         **dict(sql.dates()),
         **dict(sql.before()),
         "massart_sums": (
@@ -97,10 +99,12 @@ class Sql(Writer):
         super().__init__(rule)
         entries = {**rule.inputs, rule.target.column: rule.target}
         self._entries: dict[str, Input] = entries
+        self._categories = {c: k for k, (c, entry) in enumerate(entries.items()) if isinstance(entry, Category)}
         self._dates = {column: k for k, (column, entry) in enumerate(entries.items()) if isinstance(entry, Date)}
         self._weekdays: set[str] = set()
         self._lags: list[str] = []
-        self._numbered = "massart_days" if self._dates else _ROWS
+        self._read = "massart_texts" if self._categories else _ROWS
+        self._numbered = "massart_days" if self._dates else self._read
 
     @property
     def rows(self) -> str:
@@ -117,12 +121,18 @@ class Sql(Writer):
         for column, entry in self._entries.items():
             match entry:
                 case Category():
-                    yield f"{self._text(column)} IN ({', '.join(map(_text, entry.all_levels))})"
+                    yield f"{self._text(column)} IN ({', '.join(map(_text, self._texts(column).values()))})"
                 case Date() | Flag():
                     yield f"{self._column(column)} IS NOT NULL"
                 case _:
                     cell = f"r.{name(column)}"
                     yield f"CAST({cell} AS VARCHAR) <> '' AND ABS({self._column(column)}) <= {_LARGEST}"
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the step that writes levels as they are compared."""
+        if self._categories:
+            columns = (f"{self._compared(column)} AS {self._text(column)[2:]}" for column in self._categories)
+            yield self._read, f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {_ROWS} AS r"
 
     def dates(self) -> Iterator[tuple[str, str]]:
         """Yield the steps that make numbers of dates, or of texts such as 2024-05-01, once the terms are written."""
@@ -139,7 +149,7 @@ class Sql(Writer):
             days.append(f"CAST({since} AS DOUBLE PRECISION) AS massart_days{k}")
             if column in self._weekdays:  # 0001-01-01, 719,162 days before 1970-01-01, was a Monday
                 days.append(f"CAST(({since} + 719162) % 7 + 1 AS DOUBLE PRECISION) AS massart_w{k}")
-        for step, rows, columns in (("massart_dates", _ROWS, parts), ("massart_days", "massart_dates", days)):
+        for step, rows, columns in (("massart_dates", self._read, parts), ("massart_days", "massart_dates", days)):
             yield step, f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {rows} AS r"
 
     def before(self) -> Iterator[tuple[str, str]]:
@@ -164,7 +174,8 @@ class Sql(Writer):
         return f"CAST({cell} AS DOUBLE PRECISION)"
 
     def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
-        cases = " ".join(f"WHEN {_text(rate.level)} THEN {self._number(rate)}" for rate in rates)
+        texts = self._texts(category)
+        cases = " ".join(f"WHEN {_text(texts[rate.level])} THEN {self._number(rate)}" for rate in rates)
         return f"CASE {self._text(category)} {cases} ELSE 0e0 END"
 
     def _when(self, condition: str) -> str:
@@ -220,7 +231,20 @@ class Sql(Writer):
         return f"r.massart_lag{len(self._lags) - 1}"
 
     def _text(self, column: str) -> str:
-        return f"TRIM(CAST(r.{name(column)} AS VARCHAR))"
+        return f"r.massart_text{self._categories[column]}"
+
+    def _compared(self, column: str) -> str:
+        entry, cell = self._entries[column], f"CAST(r.{name(column)} AS VARCHAR)"
+        if isinstance(entry, Category) and entry.alike:
+            for letter, text in self._folding(column):
+                cell = _replaced(cell, letter, text)
+            # Blanks in a row become one: of each but the last the mark behind it meets the next.
+            cell = _replaced(_replaced(_replaced(f"LOWER({cell})", " ", f" {_TAB}"), f"{_TAB} ", ""), _TAB, "")
+        return f"TRIM({cell})"
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    return f"REPLACE({text}, {_text(old)}, {_text(new)})"
 
 
 def _text(value: str) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from massart.export.rule import ExportError, Piece, Rate, Rule
 from massart.rules.terms import Term, day_of, is_day
 from massart.table.encoding import Category, Date
+from massart.table.spellings import folded
+
+_LAST_LETTER = 0x1F000
 
 
 class Writer(ABC):
@@ -110,6 +114,23 @@ class Writer(ABC):
         # A running sum of floats is off by more than a row may be, and massart's own is one of whole numbers.
         raise ExportError(f"{self.name} cannot say {term}, which looks at other rows")
 
+    def _texts(self, category: str) -> dict[str, str]:
+        """Return the levels of a category, each with what it is compared with: folded, unless that tells none apart."""
+        entry = self.rule.inputs[category]
+        assert isinstance(entry, Category)
+        return {level: text for text, level in entry.alike.items()} or {level: level for level in entry.all_levels}
+
+    def _folding(self, category: str) -> Iterator[tuple[str, str]]:
+        """Yield blanks and letters beyond ASCII, each with what it becomes, since no tool folds all of them.
+
+        They are those of the levels themselves, and all that are folded into what is beyond ASCII in these, or into ss.
+        """
+        texts = self._texts(category)
+        odd = {sign for level in texts for sign in level if not sign.isascii() or sign.isspace()}
+        others = {sign: text for sign, text in _letters() if any(text in level for level in texts.values())}
+        found = {sign: folded(sign) or " " for sign in ("\t", "\u00a0", *sorted(odd))} | others
+        yield from ((sign, text) for sign, text in found.items() if sign != text)
+
     def _lag(self, term: Term, name: str, by: str | None, order: str | None) -> str:
         """Return a column in the row before."""
         raise ExportError(f"{self.name} cannot say {term}, which looks at other rows")
@@ -144,3 +165,10 @@ class Writer(ABC):
         if not isinstance(self.rule.inputs.get(name), Date):
             raise ExportError(f"{self.name} cannot say {term}: months and weekdays are those of a column of dates")
         return self._calendar(function, name)
+
+
+@cache
+def _letters() -> tuple[tuple[str, str], ...]:
+    """Return letters beyond ASCII and what they are folded into: but for ß, other such letters."""
+    pairs = ((letter, letter.casefold()) for letter in map(chr, range(0x80, _LAST_LETTER)))
+    return tuple((letter, text) for letter, text in pairs if text != letter and (not text.isascii() or text == "ss"))

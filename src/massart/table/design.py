@@ -337,9 +337,7 @@ def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) 
     levels = levels_as_written(table.column(entry.column))
     known = {level: place for place, level in enumerate(entry.all_levels)}
     unknown = len(known)
-    alike = {folded(level): place for level, place in known.items()}
-    if len(alike) < unknown:  # an encoding that tells capitals apart
-        alike = {}
+    alike = {text: known[level] for text, level in entry.alike.items()}
     texts = levels.texts.to_pylist()
     places = [known.get(text, alike.get(folded(text), unknown)) for text in texts]
     renamed = np.array([*places, -1], dtype=np.int32)

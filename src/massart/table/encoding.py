@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from massart.table.dates import ORDERS, Order
 from massart.table.errors import TableError, quote
+from massart.table.spellings import folded
 from massart.table.units import LONGEST_UNIT
 
 MOST_INPUTS = 100_000
@@ -88,6 +89,12 @@ class Category:
     def all_levels(self) -> tuple[str, ...]:
         """The base, if there is one, and then the others."""
         return self.levels if self.base is None else (self.base, *self.levels)
+
+    @property
+    def alike(self) -> dict[str, str]:
+        """The levels by their texts without capitals and needless blanks; nothing where these tell two apart."""
+        found = {folded(level): level for level in self.all_levels}
+        return found if len(found) == len(self.all_levels) else {}
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain values."""

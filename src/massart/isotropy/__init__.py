@@ -2,15 +2,13 @@
 
 from massart.isotropy.decomposition import decompose
 from massart.isotropy.moments import RadialMoments, radial_moments
-from massart.isotropy.transform import RadialIsotropy, Status, position_weights, radial_isotropy, radial_isotropy_of
+from massart.isotropy.transform import RadialIsotropy, Status, radial_isotropy
 
 __all__ = [
     "RadialIsotropy",
     "RadialMoments",
     "Status",
     "decompose",
-    "position_weights",
     "radial_isotropy",
-    "radial_isotropy_of",
     "radial_moments",
 ]

@@ -1,6 +1,5 @@
 """Noisy inliers: robust regression with high breakdown and high efficiency, and whether it is called for."""
 
-from massart.robust.blocked import refine_on_table
 from massart.robust.judgement import Inliers, Judgement, judge_inliers
 from massart.robust.regression import RobustFit, Status, robust_regression
 
@@ -10,6 +9,5 @@ __all__ = [
     "RobustFit",
     "Status",
     "judge_inliers",
-    "refine_on_table",
     "robust_regression",
 ]

@@ -32,7 +32,6 @@ from massart.robust.modes import Modes, screened, separate, single_likelihood
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
     Estimate,
-    Placed,
     choose_ridge,
     d_scale,
     m_and_d_steps,
@@ -437,7 +436,7 @@ class _Problem:
 
 
 def uncertainty_of(
-    M: FloatArray, rows: Placed, estimate: Estimate, modes: Modes | None
+    M: FloatArray, rows: Positioned, estimate: Estimate, modes: Modes | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the covariance of the coefficients M c, and their standard errors."""
     residuals = rows.residuals(estimate.coef[None])[0]

@@ -25,6 +25,7 @@ import dask.dataframe as dd
 import pandas as pd
 
 import massart.rows.dask
+import massart.rows.dask_values
 from massart import MassartRegressor, MassartReLURegressor
 from massart.recover import recover
 from massart.rows import ArrayRows, Block
@@ -312,14 +313,14 @@ def test_only_totals_and_samples_come_to_the_client(threads, monkeypatch):
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)
     came = []
-    compute = massart.rows.dask._Scheduler.compute
+    compute = massart.rows.dask_values.Scheduler.compute
 
     def noted(self, tasks):
         results = compute(self, tasks)
         came.append(sum(map(dask.sizeof.sizeof, results)))
         return results
 
-    monkeypatch.setattr(massart.rows.dask._Scheduler, "compute", noted)
+    monkeypatch.setattr(massart.rows.dask_values.Scheduler, "compute", noted)
     X, y, wrong = table(n=100_000)
     with threads.as_current():
         found = MassartRegressor(random_state=0).fit(da.from_array(X, chunks=10_000), da.from_array(y, chunks=10_000))

@@ -86,7 +86,7 @@ def test_wrong_rows_are_told_from_noisy_ones():
     assert found.agree[~changed, 0].mean() > 0.97
     assert found.noise_rate[0] == pytest.approx(1 - found.agree.mean())
     residuals = np.abs(y - relu(X, found.coef[:, 0]))
-    np.testing.assert_array_equal(found.agree[:, 0], residuals <= found.agreements[0].label * (1 + 1e-9))
+    np.testing.assert_array_equal(found.agree[:, 0], residuals <= found.certificates[0].agreement.label * (1 + 1e-9))
 
 
 def test_exact_was_asked_for_and_the_labels_are_noisy():

@@ -39,7 +39,7 @@ def test_a_tariff_behind_rounded_and_wrong_bills():
     np.testing.assert_allclose(found.coef[:, 0], [0.137, 0.0425, 4.95, 0.02, 9.9], rtol=1e-4)
     assert found.fractions[0][0] == Fraction(137, 1000)
     assert found.certificates[0].verdict in (Verdict.PROVEN, Verdict.CONFIRMED)
-    assert str(found.agreements[0]) == "within rounding to cents"
+    assert str(found.certificates[0].agreement) == "within rounding to cents"
 
 
 ROUNDINGS = {

@@ -24,7 +24,6 @@ from massart.certificate.simulation import (
 )
 from massart.certificate.support import (
     AgreeingMoments,
-    Counting,
     Leverages,
     closed_form_eta_max,
     counting_eta_max,
@@ -270,23 +269,6 @@ def test_counting_is_the_binomial_tail(n, n_agree, H):
     eta = counting_eta_max(n, n_agree, H, 5e-4)
     assert binom.sf(n_agree - H - 1, n, eta) == pytest.approx(5e-4, rel=1e-6)
     assert counting_eta_max(n, H, H, 5e-4) == 0
-
-
-def test_counting_confirms_at_its_own_half_of_delta(rng):
-    X = rng.standard_normal((100, 3))
-    agree = np.arange(100) < 72
-    alone = measured(X, agree)
-    helped = measured(X, agree, counting=Counting(100, 72, 2))
-    assert alone.eta_max < 0.5 <= helped.eta_max == counting_eta_max(100, 72, 2, 5e-4)
-    assert helped.confirmed.all()
-    assert not alone.confirmed.any()
-    assert (helped.resolution == 0).all()
-    rounded = measured(X, agree, np.full(100, 0.005), counting=Counting(100, 72, 2, reach=50.0))
-    assert np.isfinite(rounded.resolution).all()
-    assert (measured(X, agree, np.full(100, 0.005), counting=Counting(100, 72, 2)).resolution == np.inf).all()
-    twice = measured(np.column_stack([X, X[:, 0]]), agree, counting=Counting(100, 72, 2))
-    assert twice.confirmed.tolist() == [False, True, True, False]
-    assert np.isinf(twice.resolution[[0, 3]]).all()
 
 
 # Adversaries

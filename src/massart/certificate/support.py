@@ -55,7 +55,6 @@ from numpy.typing import ArrayLike
 
 from massart.certificate.blocks import check_confidence
 from massart.certificate.geometry import (
-    RANK,
     Geometry,
     IntArray,
     Position,
@@ -85,12 +84,10 @@ from massart.certificate.simulation import (
     number_of_draws,
     upper_triangles,
 )
-from massart.certificate.span import span_of
 from massart.rows import BoolArray, FloatArray, check_mask, check_matrix
 
 __all__ = [
     "CONFIDENCE",
-    "Counting",
     "Geometry",
     "PieceSupport",
     "Support",
@@ -265,7 +262,7 @@ class Support:
         The smallest over the pieces of the whole table; 0 if no row is non-zero.
     eta_max : float
         The whole formula is right (up to directions that no row sees, and to `resolution`), or some label was wrong
-        with a larger probability, or errors were not independent: with the confidence. By pieces or by counting.
+        with a larger probability, or errors were not independent: with the confidence.
     weakest : PieceSupport
         The piece with the smallest eta_max: what keeps the whole from more.
     pieces : tuple of PieceSupport
@@ -274,7 +271,6 @@ class Support:
         Coefficients that are confirmed at `bound`, by the whole table or by a part of it.
     resolution : (d,) array
         A rival that is not excluded differs by at most this in each coefficient; infinite where not confirmed.
-    confidence, bound : float
     n_rows : int
     """
 
@@ -284,22 +280,7 @@ class Support:
     pieces: tuple[PieceSupport, ...]
     confirmed: BoolArray
     resolution: FloatArray
-    confidence: float
-    bound: float
     n_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """What counting needs: any hyperplane holds at most `hyperplane_rows` of the `n_agree` agreeing rows of `n_rows`.
-
-    `reach` is that of :class:`~massart.certificate.span.HyperplaneBound`: for labels with half-widths.
-    """
-
-    n_rows: int
-    n_agree: int
-    hyperplane_rows: float
-    reach: float = np.inf
 
 
 def measure_support(
@@ -314,7 +295,6 @@ def measure_support(
     simulate: bool = True,
     tails: bool = True,
     reserved: float = 0.5,
-    counting: Counting | None = None,
 ) -> Support:
     """Return the support of a formula, given which rows agree with it.
 
@@ -337,14 +317,11 @@ def measure_support(
     tails : bool
         False for alpha and the weak directions alone: then nothing is excluded or confirmed.
     reserved : float
-        Share of delta that is reserved for counting, here or by the caller; must not depend on labels.
-    counting : Counting, optional
-        Adds what counting says at its share of delta.
+        Share of delta that the caller reserves for counting; must not depend on labels.
     """
-    delta = 1 - confidence
     policy = _Policy.checked(confidence, bound, rng, simulate)
-    policy = replace(policy, tails=tails, delta=(1 - reserved) * delta, reserved=reserved * delta)
-    return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, counting)
+    policy = replace(policy, tails=tails, delta=(1 - reserved) * (1 - confidence))
+    return _measure(_Judged.checked(geometry, X, agree, half_widths), policy)
 
 
 def held_out_support(
@@ -362,7 +339,7 @@ def held_out_support(
     inside the limits (by the frozen formula), and a geometry of just them; the conclusion is about their span.
     """
     policy = _Policy.checked(confidence, bound)
-    return _measure(_Judged.checked(geometry, X, agree, half_widths), policy, confidence, None)
+    return _measure(_Judged.checked(geometry, X, agree, half_widths), policy)
 
 
 def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> FloatArray:
@@ -445,7 +422,6 @@ class _Policy:
     seed: int
     simulate: bool
     tails: bool = True
-    reserved: float = 0.0  # delta of counting
 
     @classmethod
     def checked(
@@ -457,7 +433,7 @@ class _Policy:
             raise ValueError(f"bound must be between 0 and 1, got {bound}")
         if rng is None:
             return cls(1 - confidence, bound, True, 0, False)
-        return cls((1 - confidence) / 2, bound, False, _seed(rng), simulate)
+        return cls(1 - confidence, bound, False, _seed(rng), simulate)
 
     def share(self, part: int, n_parts: int) -> float:
         """Return the delta of a part."""
@@ -489,7 +465,7 @@ class _Chain:
         return inside, np.where(inside, widths, np.inf)
 
 
-def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Counting | None) -> Support:
+def _measure(judged: _Judged, policy: _Policy) -> Support:
     """Measure the whole table, then the other parts if it is not confirmed."""
     geometry, d = judged.geometry, judged.X.shape[1]
     n_parts = len(geometry.parts)
@@ -503,19 +479,8 @@ def _measure(judged: _Judged, policy: _Policy, confidence: float, counting: Coun
             confirmed, resolution = confirmed | inside, np.minimum(resolution, widths)
     nothing = PieceSupport(0.0, 0.0, 0, 0.0, 1.0, np.zeros(d), np.zeros(d), np.zeros((d, 0)))
     weakest = min(pieces, key=lambda piece: (piece.eta_max, piece.alpha), default=nothing)
-    eta_max = weakest.eta_max
-    if counting is not None:
-        counted = counting_eta_max(counting.n_rows, counting.n_agree, counting.hyperplane_rows, policy.reserved)
-        eta_max = max(eta_max, counted)
-        if counted >= policy.bound:
-            widths = _counted_resolution(judged, counting)
-            open_columns = np.isin(np.arange(d), [j for group in span_of(judged.X[judged.agree]).groups for j in group])
-            confirmed = confirmed | ~open_columns
-            resolution = np.where(open_columns, resolution, np.minimum(resolution, widths))
     alpha = min((piece.alpha for piece in pieces), default=0.0)
-    return Support(
-        alpha, eta_max, weakest, tuple(pieces), confirmed, resolution, confidence, policy.bound, len(judged.X)
-    )
+    return Support(alpha, weakest.eta_max, weakest, tuple(pieces), confirmed, resolution, len(judged.X))
 
 
 def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[PieceSupport], _Chain]:
@@ -629,17 +594,3 @@ def _direction(scaled: FloatArray, geometry: Geometry) -> tuple[FloatArray, Floa
     largest = weighed[np.argmax(np.abs(weighed))]
     factor = largest if largest else 1.0
     return np.asarray(np.ldexp(scaled / factor, -geometry.exponents)), np.abs(weighed / factor)
-
-
-def _counted_resolution(judged: _Judged, counting: Counting) -> FloatArray:
-    """Return how far a rival may be that counting leaves: |u.x| is at most 2 t reach on the agreeing rows."""
-    widest = float(judged.half_widths[judged.agree].max(initial=0.0))
-    d = judged.X.shape[1]
-    if widest == 0 or not counting.reach < np.inf:
-        return np.full(d, 0.0 if widest == 0 else np.inf)
-    rows = judged.X[judged.agree] * np.ldexp(1.0, -judged.geometry.exponents)
-    R = np.linalg.qr(rows, mode="r")
-    if len(R) < d or np.linalg.cond(R) > 1 / RANK:
-        return np.full(d, np.inf)
-    norms = np.linalg.norm(np.linalg.inv(R), axis=1) * np.sqrt(len(rows))
-    return np.asarray(np.ldexp(norms * 2 * widest * counting.reach, -judged.geometry.exponents))

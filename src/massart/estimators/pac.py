@@ -178,7 +178,6 @@ def _recovery_of(found: Sequence[PACFormula], rows: Rows) -> Recovery:
         scale=np.zeros(len(found)),
         standard_errors=np.full(coef.shape, np.nan),
         covariances=(None,) * len(found),
-        agreements=tuple(formula.agreement for formula in found),
         verdicts=(),
     )
 

@@ -27,14 +27,13 @@ def decompose(
     *,
     sample_weight: ArrayLike | None = None,
     tol: float | None = None,
-    max_iter: int = 500,
     callback: Callback = silent,
 ) -> list[RadialIsotropy]:
     """Split the span of the rows into orthogonal pieces, each with a transform for the rows that belong to it.
 
     Parameters
     ----------
-    X, gamma, sample_weight, tol, max_iter, callback
+    X, gamma, sample_weight, tol, callback
         As for :func:`radial_isotropy`.
 
     Returns
@@ -65,7 +64,6 @@ def decompose(
             gamma,
             sample_weight=None if weights is None else weights[left],
             tol=tol,
-            max_iter=max_iter,
             callback=callback,
         )
         members = np.zeros(len(matrix), dtype=bool)

@@ -115,10 +115,6 @@ class OutlierRemoval:
             ratios = np.einsum("ij,ij->i", images, images)
         return np.where(self.spans(rows), ratios, np.inf)
 
-    def contains(self, X: ArrayLike) -> BoolArray:
-        """Tell which rows lie in the ellipsoid."""
-        return np.asarray(self.ratios(X) <= self.beta)
-
     def _checked(self, X: ArrayLike) -> FloatArray:
         rows = check_matrix(X)
         if rows.shape[1] != len(self.subspace):

@@ -112,8 +112,6 @@ class Recovery:
         Of the coefficients, for noisy inliers; 0 for exact ones, NaN where nothing is known.
     covariances : tuple of m (d, d) arrays or None
         Of the coefficients, for noisy inliers; None for exact ones.
-    agreements : tuple of m Agreement
-        What counted as agreement.
     verdicts : tuple of m callables
         Return the certificate for another tally: that of a larger table, of which these rows are a part by X alone.
     """
@@ -126,7 +124,6 @@ class Recovery:
     scale: FloatArray
     standard_errors: FloatArray
     covariances: tuple[FloatArray | None, ...]
-    agreements: tuple[Agreement, ...]
     verdicts: tuple[Callable[[FloatArray], Certificate], ...]
 
     @property
@@ -214,7 +211,6 @@ def recover(
         scale=np.array([outcome.certificate.scale or 0.0 for outcome in outcomes]),
         standard_errors=np.stack([outcome.standard_errors for outcome in outcomes], axis=1),
         covariances=tuple(outcome.covariance for outcome in outcomes),
-        agreements=tuple(outcome.certificate.agreement for outcome in outcomes),
         verdicts=tuple(outcome.verdict for outcome in outcomes),
     )
 

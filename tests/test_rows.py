@@ -16,7 +16,8 @@ from massart.linear import recover_linear
 from massart.link import IDENTITY, RELU
 from massart.pac import learn_pac
 from massart.recover import Assumption, Options, recover
-from massart.recover.driver import EARLY_ROUNDS, _Driver
+from massart.recover.driver import _Driver
+from massart.recover.finding import EARLY_ROUNDS
 from massart.relu import recover_relu
 from massart.rows import ArrayRows
 
@@ -205,12 +206,12 @@ def test_one_more_look_where_support_is_weak_finds_no_better_formula(seed):
     """The driver's own steps, once more, with rows of its own choice."""
     X, y, w = rare_flags(seed=seed)
     options = Options(np.random.default_rng(0))
-    driver = _Driver(ArrayRows(X, y), IDENTITY, "auto", Assumption(), None, options)
-    best = driver._find(0, patient=False, rounds=None)
-    finding = driver.finding.column(0)
+    finder = _Driver(ArrayRows(X, y), IDENTITY, "auto", Assumption(), None, options).finder
+    best = finder.find(0, patient=False, rounds=None)
+    finding = finder.rows.column(0)
     assert best.weight >= (np.abs(y - X @ w) < 1e-9).sum(), "the truth fits no more rows"
-    for size in (driver.first_size, 2 * driver.first_size, 4 * driver.first_size):
-        other = driver._attempt(finding, driver._drawn(finding, size, best), EARLY_ROUNDS)
+    for size in (finder.first_size, 2 * finder.first_size, 4 * finder.first_size):
+        other = finder._attempt(finding, finder._drawn(finding, size, best), EARLY_ROUNDS)
         assert other.weight <= best.weight
 
 

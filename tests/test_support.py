@@ -12,26 +12,20 @@ from scipy.linalg import eigh
 from scipy.stats import binom, ortho_group
 
 from massart.certificate import geometry as geometry_module
-from massart.certificate import simulation, support
-from massart.certificate.geometry import Moments, Whitened
+from massart.certificate.geometry import Moments, Whitened, geometry_of
+from massart.certificate.leverages import AgreeingMoments, Leverages, Spread
 from massart.certificate.simulation import (
     Binomial,
     ClosedForm,
     Simulation,
+    closed_form_eta_max,
     closed_form_quantile,
+    counting_eta_max,
     number_of_draws,
     upper_triangles,
 )
-from massart.certificate.support import (
-    AgreeingMoments,
-    Leverages,
-    closed_form_eta_max,
-    counting_eta_max,
-    geometry_of,
-    held_out_support,
-    measure_support,
-    weak_row_weights,
-)
+from massart.certificate.support import held_out_support, measure_support
+from massart.certificate.weakness import weak_row_weights
 
 
 def measured(X, agree, half_widths=None, *, geometry=None, **options):
@@ -622,7 +616,7 @@ def test_kernels_are_small_and_travel(rng):
         packed = pickle.dumps(kernel)
         assert len(packed) < 20_000
         ours, theirs = kernel(X[:50], *aligned), pickle.loads(packed)(X[:50], *aligned)
-        if isinstance(ours, support.Spread):
+        if isinstance(ours, Spread):
             assert ours.leverage == theirs.leverage
         else:
             np.testing.assert_array_equal(ours, theirs)
@@ -779,8 +773,3 @@ def test_misuse_is_named(rng):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240501)
-
-
-def test_public_names_are_there():
-    assert set(support.__all__) <= set(dir(support))
-    assert simulation.BUDGET == 4e8

@@ -10,7 +10,8 @@ import pytest
 from massart import MassartRegressor
 from massart.agreement import Level, levels
 from massart.certificate import geometry_of, wide
-from massart.certificate.support import is_weak_by_chance, measure_support
+from massart.certificate.support import measure_support
+from massart.certificate.weakness import is_weak_by_chance
 from massart.exact import normal_equations
 from massart.link import IDENTITY
 from massart.recover import Options, propose

@@ -3,10 +3,11 @@
 from massart.certificate.blocks import packing_bound, sampled_bound
 from massart.certificate.enumeration import slab_count
 from massart.certificate.fourth_moment import fourth_moment_bound
+from massart.certificate.geometry import geometry_of
 from massart.certificate.sharing import Decisive, Sharing, bound_sharing, sample_sharing
 from massart.certificate.span import EXACT_REACH, SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.structural import StructuralMargin, structural_margin
-from massart.certificate.support import CONFIDENCE, Support, geometry_of, measure_support
+from massart.certificate.support import CONFIDENCE, Support, measure_support
 from massart.certificate.verdict import Bound, Certificate, Reason, Verdict, noisy_certificate
 
 __all__ = [

@@ -61,15 +61,14 @@ from massart.certificate.geometry import (
     Whitened,
     apply_to,
     counted,
-    geometry_of,
     inverse_root,
-    scaled_rows,
     some_of,
     squared_lengths,
     sum_by_unit,
     total_over,
     unit_leverage,
 )
+from massart.certificate.leverages import AgreeingMoments, Leverages, Spread
 from massart.certificate.simulation import (
     BUDGET,
     CLOSED_SHARE,
@@ -79,142 +78,16 @@ from massart.certificate.simulation import (
     Late,
     Simulation,
     Tail,
-    closed_form_eta_max,
-    counting_eta_max,
     number_of_draws,
     upper_triangles,
 )
 from massart.rows import BoolArray, FloatArray, check_mask, check_matrix
-
-__all__ = [
-    "CONFIDENCE",
-    "Geometry",
-    "PieceSupport",
-    "Support",
-    "closed_form_eta_max",
-    "counting_eta_max",
-    "geometry_of",
-    "held_out_support",
-    "is_weak_by_chance",
-    "measure_support",
-    "weak_row_weights",
-]
 
 WHOLE_SHARE = 0.9
 """Share of delta that the whole table has, if there are other parts."""
 
 CONFIDENCE = 0.999
 """1 - delta: how sure a confirmed formula is."""
-
-_WEAKEST, _HEAVY_TAILED = 8, 4.0  # directions that are looked at, and the kurtosis that shows few rows (Gaussian: 3)
-_BINS = 2300  # binary exponents of c h^2
-
-
-@dataclass(frozen=True, slots=True)
-class AgreeingMoments:
-    """Kernel: the sums of c x x' over all rows of a block and over those that agree."""
-
-    position: Position
-
-    def __call__(self, rows: FloatArray, weights: FloatArray | None, agree: BoolArray) -> FloatArray:
-        """Return both sums, (2, k, k)."""
-        u = self.position.images(rows)[0]
-        if weights is not None:
-            u *= np.sqrt(weights)[:, None]
-        agreeing, others = u[agree], u[~agree]
-        M_A = agreeing.T @ agreeing
-        return np.stack([M_A + others.T @ others, M_A])
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Kernel: c |W'x|^2 for each row of a block, W given in columns of size 1."""
-
-    position: Position
-    W: FloatArray
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return the (b,) numbers."""
-        scaled = scaled_rows(rows, self.position.exponents)[0]
-        lengths = squared_lengths(scaled @ self.position.basis)
-        return np.asarray(squared_lengths(scaled @ self.W) / np.where(lengths > 0, lengths, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The largest leverage, and the agreeing rows by the size of c g^2 (g: what a row may be off).
-
-    Attributes
-    ----------
-    leverage : float
-    slack, held : (_BINS,) arrays
-        Sums of c g^2 and of leverages by the binary exponent of c g^2.
-    """
-
-    leverage: float
-    slack: FloatArray
-    held: FloatArray
-
-    @classmethod
-    def of(cls, leverage: float, slack: FloatArray, leverages: FloatArray) -> Spread:
-        """Return the spread of agreeing rows with this c g^2 each, and these leverages."""
-        bins = np.clip(np.frexp(slack)[1] + _BINS // 2, 0, _BINS - 1)
-        bins[np.isinf(slack)] = _BINS - 1
-        bins[slack == 0] = 0
-        held = np.bincount(bins, leverages, _BINS).astype(np.float64)
-        return cls(leverage, np.bincount(bins, slack, _BINS).astype(np.float64), held)
-
-    def __add__(self, other: Spread) -> Spread:
-        return Spread(max(self.leverage, other.leverage), self.slack + other.slack, self.held + other.held)
-
-    def radius(self, surplus: float) -> float:
-        """Return the smallest R with u'Mu <= R^2 over all sets T of the rows that say least; surplus is alpha - q."""
-        if not surplus > 0:
-            return np.inf
-        slack = np.cumsum(self.slack)
-        held = np.append(np.cumsum(self.held[::-1])[::-1][1:], 0.0)
-        possible = (held < surplus) & np.isfinite(slack)
-        if not possible.any():
-            return np.inf
-        return float(np.sqrt((slack[possible] / (surplus - held[possible])).min()))
-
-
-@dataclass(frozen=True, slots=True)
-class Leverages:
-    """Kernel: leverages of a block, and what its agreeing rows leave open.
-
-    Attributes
-    ----------
-    position : Position
-    root : (k, r) array
-        M^(-1/2).
-    earlier : tuple of (Position, array, float)
-        Earlier pieces with their roots and radii.
-    """
-
-    position: Position
-    root: FloatArray
-    earlier: tuple[tuple[Position, FloatArray, float], ...]
-
-    def __call__(
-        self, rows: FloatArray, weights: FloatArray | None, agree: BoolArray, half_widths: FloatArray
-    ) -> Spread:
-        """Return the largest leverage and the slack of the block."""
-        u, lengths = self.position.images(rows)
-        leverages = squared_lengths(u @ self.root)
-        if weights is not None:
-            leverages *= weights
-        agreeing = rows[agree]
-        off = 2 * half_widths[agree]
-        with np.errstate(over="ignore", under="ignore"):
-            for position, root, radius in self.earlier:
-                if radius > 0:
-                    v, sizes = position.images(agreeing)
-                    off = off + radius * np.sqrt(squared_lengths(v @ root)) * sizes
-            slack = (off / np.maximum(lengths[agree], np.finfo(float).tiny)) ** 2
-            if weights is not None:
-                slack *= weights[agree]
-        return Spread.of(float(leverages.max(initial=0.0)), slack, leverages[agree])
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,51 +213,6 @@ def held_out_support(
     """
     policy = _Policy.checked(confidence, bound)
     return _measure(_Judged.checked(geometry, X, agree, half_widths), policy)
-
-
-def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> FloatArray:
-    """Return where to look next: c_i |W'x_i|^2 for the weak directions W of the first piece that has any.
-
-    Zero for rows of other pieces, and for all rows if every direction has a share of at least 1/2. The rows need not be
-    those that were measured.
-    """
-    rows = check_matrix(X)
-    found = np.zeros(len(rows))
-    weak = next((piece.weak for piece in support.pieces if piece.weak.shape[1]), None)
-    if weak is None:
-        return found
-    part = geometry.parts[0]
-    W = np.ldexp(weak, geometry.exponents[:, None])  # in columns of size 1
-    held = [float(np.linalg.norm(piece.subspace.T @ W)) for piece in part.pieces]
-    number = int(np.argmax(held))
-    members = apply_to(part.membership(geometry.exponents), rows, np.arange(len(rows))) == number
-    if geometry.sample_weight is not None and len(geometry.sample_weight) == len(rows):
-        members &= geometry.sample_weight > 0
-        weights = geometry.sample_weight
-    else:
-        weights = np.ones(len(rows))
-    chosen = np.flatnonzero(members)
-    if chosen.size:
-        found[chosen] = weights[chosen] * apply_to(Shares(part.pieces[number].position, W), rows, chosen)
-    return found
-
-
-def is_weak_by_chance(geometry: Geometry, support: Support, share: float) -> bool:
-    r"""Tell whether the weakest direction is what a random choice of wrong rows leaves, where there are many columns.
-
-    If a share p of n Gaussian rows of k columns agrees, whichever they are, the spectrum of :math:`M^{-1/2} M_A
-    M^{-1/2}` begins at :math:`(\sqrt{p (1 - c)} - \sqrt{c (1 - p)})^2`, c = k / n (Wachter 1980), up to
-    :math:`k^{-2/3}`. A rival makes a direction weaker, or rests on few rows: then weak directions have heavy tails.
-    """
-    wide = geometry.wide
-    if wide is None or not support.pieces:
-        return False
-    n, k = wide.X.shape
-    edge = (np.sqrt(share * (1 - k / n)) - np.sqrt((1 - share) * k / n)) ** 2
-    if support.alpha < edge * (1 - 2 * k ** (-2 / 3)):
-        return False
-    evidence = wide.shares(support.pieces[0].weak[:, :_WEAKEST])
-    return bool((n * (evidence**2).sum(axis=0) <= _HEAVY_TAILED * evidence.sum(axis=0) ** 2).all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """From rows to a judged formula: the driver, and the steps it takes."""
 
 from massart.recover.arrays import ArrayRecovery, recover_arrays
-from massart.recover.driver import Recovery, Start, recover
-from massart.recover.judge import Assumption, Formula, Judges, judge
+from massart.recover.driver import Recovery, recover
+from massart.recover.finding import Start
+from massart.recover.judge import judge
+from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.polish import polish
 from massart.recover.propose import Options, Proposal, propose
 

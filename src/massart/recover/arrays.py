@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from massart.agreement import Agreement, levels, tally_of
 from massart.certificate import Certificate, geometry_of
 from massart.link import Link
-from massart.recover.judge import Assumption, Formula, Judges, judge
+from massart.recover.judge import judge
+from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.propose import Options
 from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, check_weights, precision_of
 

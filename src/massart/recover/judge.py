@@ -21,39 +21,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import comb
-from typing import Any
 
 import numpy as np
 from scipy.special import bdtr
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, Mark, Verified, speaks
-from massart.agreement.agreement import compare
+from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, speaks
 from massart.agreement.marks import KINDS, Marks
 from massart.certificate import (
-    CONFIDENCE,
     EXACT_REACH,
     SLAB_REACH,
     Certificate,
     Decisive,
     Reason,
-    Sharing,
     Span,
     Support,
     Verdict,
     bound_sharing,
-    sample_sharing,
     span_of,
 )
+from massart.certificate.geometry import geometry_of
 from massart.certificate.sharing import is_affordable
-from massart.certificate.support import (
-    Geometry,
-    counting_eta_max,
-    geometry_of,
-    held_out_support,
-    measure_support,
-)
 from massart.certificate.verdict import whole
 from massart.link import Link
+from massart.recover.excluded import excluded, excluded_by_counting, resolution_of
+from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
 from massart.rows import BoolArray, FloatArray, Sample
 
 PLURALITY = 0.05
@@ -62,116 +53,15 @@ PLURALITY = 0.05
 CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""
 
-COUNTING_ROWS = 5_000
-"""Rows up to which counting may say more than support does."""
-
 OPEN = 1e-9
 """Part of a row, relative to its length, in directions that others leave open, that is no rounding."""
 
-_LOOKED_AT = 5_000  # labels of which the most frequent is looked for
 _DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those that any formula fits
 _SMALL_GAIN = 2  # rows a term that a formula explains beyond the most frequent value, at least
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """What CONFIRMED takes for granted.
-
-    Attributes
-    ----------
-    wrong_at_most : float
-        No label is wrong with a larger probability.
-    confidence : float
-    looks : float
-        Where formulas of several kinds are judged on the same rows, and the more certain one is taken, what may fail is
-        shared among them: this one has one part in so many.
-    """
-
-    wrong_at_most: float = 0.5
-    confidence: float = CONFIDENCE
-    looks: float = 1.0
-
-    @property
-    def each(self) -> float:
-        """The confidence of one look."""
-        return 1 - (1 - self.confidence) / self.looks
-
-
 FEWEST_STRANGERS, STRANGE = 12, 1e-4
 """Rows of a part at least, and how improbable it is that so few of them agree, before another rule may hold there."""
-
-PLAIN = Assumption()
-"""Labels are wrong with a probability of at most one half, and 99.9 % are sure enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """A formula for one label column, fixed before it is judged."""
-
-    coef: FloatArray
-    agreement: Agreement
-    link: Link
-
-    def marks(self, rows: Sample) -> tuple[Verified, Marks]:
-        """Return rows in memory next to the formula."""
-        w = self.coef
-        sums = rows.products(w), rows.magnitudes(w)
-        found = compare(*sums, rows.y, rows.X.__getitem__, w, self.agreement, self.link)
-        return found, Mark(self.coef, self.agreement, self.link).of(found, rows.y)
-
-
-@dataclass(frozen=True, slots=True)
-class Judges:
-    """The rows that judge, chosen before labels were looked at.
-
-    Attributes
-    ----------
-    rows : Sample
-        All rows of the table, or as many as X, their number and the confidence ask for; one label column.
-    geometry : Geometry
-        Of these rows.
-    held_out : Sample or None
-        For a link that clips: rows whose labels no step towards the formula has seen.
-    units : (n,) array of int or None
-        Rows of one unit are wrong together.
-    assumption : Assumption
-    rng : numpy.random.Generator
-        For bounds that hold with confidence.
-    seen : (m,) array of int or None
-        Rows of the table, by number, whose labels helped to choose the columns: they cannot confirm.
-    parts : tuple of (n,) arrays of int
-        Parts of the rows, by X alone, each of which a rule should explain.
-    """
-
-    rows: Sample
-    geometry: Geometry
-    held_out: Sample | None
-    units: np.ndarray | None
-    assumption: Assumption
-    rng: np.random.Generator
-    seen: np.ndarray | None = None
-    parts: tuple[np.ndarray, ...] = ()
-
-    @property
-    def unseen(self) -> Judges | None:
-        """The judges whose labels did not help to choose the columns; None if these are too few."""
-        if self.seen is None:
-            return self
-        fresh = ~np.isin(self.rows.index, self.seen)
-        if np.count_nonzero(fresh) <= self.rows.X.shape[1]:
-            return None
-        rows, units = self.rows.take(fresh), None if self.units is None else self.units[fresh]
-        held_out = self.held_out
-        if held_out is not None:
-            held_out = held_out.take(~np.isin(held_out.index, self.seen))
-            held_out = held_out if len(held_out.index) else None
-        geometry = geometry_of(rows.X, sample_weight=rows.weights, units=units)
-        return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, parts=())
-
-    @property
-    def reserved(self) -> float:
-        """The share of what may fail that counting has: none where there are so many rows that it says little."""
-        return 0.5 if len(self.rows.index) <= COUNTING_ROWS else 0.0
 
 
 def judge(
@@ -238,11 +128,11 @@ def judge(
     draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
     sharing = bound_sharing(case, span=span)
     bound = judges.assumption.wrong_at_most
-    eta_max, widths = _excluded(formula, judges, support, found, marks)
-    resolution = _resolution(rows, found, widths)
+    eta_max, widths = excluded(formula, judges, support, found, marks)
+    resolution = resolution_of(rows, found, widths)
     free = judges.seen is None and formula.link.invertible
     if free and not sharing.proven and (eta_max < bound or not resolution < np.inf):
-        counted = _by_counting(case, sharing, counts, judges)
+        counted = excluded_by_counting(case, sharing, counts.rows, counts.agree, judges)
         if counted >= min(bound, eta_max):
             eta_max, resolution = counted, 2 * case.limit
     draft = replace(
@@ -274,24 +164,6 @@ def _doubt(strange: bool, support: Support) -> Reason:
     if strange:
         return Reason.PART
     return Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF
-
-
-def _excluded(
-    formula: Formula, judges: Judges, support: Support, found: Verified, marks: Marks
-) -> tuple[float, FloatArray]:
-    """Return the noise rate that is excluded, and how far coefficients may be off then.
-
-    Where labels helped to choose the columns, by the rows that took no part in it.
-    """
-    others = judges.unseen
-    if others is None:
-        return 0.0, np.full(len(formula.coef), np.inf)
-    if others is not judges:
-        found, marks = formula.marks(others.rows)
-        support = measure_support_of(formula, others, found, marks)
-    if formula.link.invertible:
-        return support.eta_max, support.resolution
-    return _eta_max_of_link(formula, others, found, marks)
 
 
 def _strangers(judges: Judges, agree: BoolArray) -> bool:
@@ -345,107 +217,6 @@ def _span(X: FloatArray, told: BoolArray, support: Support) -> Span:
     return span_of(X[told])
 
 
-def measure_support_of(
-    formula: Formula, judges: Judges, found: Verified, marks: Marks, *, tails: bool = True
-) -> Support:
-    """Return the support of the formula on the rows that speak for it or against it.
-
-    For a link that clips these depend on the formula: the share of the evidence that agrees is still what it says, and
-    shows where to look; the noise rate that it excludes is another matter.
-    """
-    rows = judges.rows
-    agree = marks & AGREES > 0
-    given: dict[str, Any] = {
-        "bound": judges.assumption.wrong_at_most,
-        "confidence": judges.assumption.each,
-        "reserved": judges.reserved,
-        "rng": judges.rng,
-    }
-    if formula.link.invertible:
-        return measure_support(judges.geometry, rows.X, agree, found.half_widths, tails=tails, **given)
-    met = speaks(marks)
-    if not met.any():  # a zero row says nothing, either
-        zero, one = np.zeros((1, rows.X.shape[1])), np.zeros(1)
-        return measure_support(geometry_of(zero), zero, one > 0, one, tails=False, **given)
-    part = rows.take(met)
-    geometry = geometry_of(part.X, sample_weight=part.weights)
-    return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)
-
-
-def _resolution(rows: Sample, found: Verified, widths: FloatArray) -> float:
-    """Return by how many half-widths a rival may differ on a row that differs by at most so much in coefficients."""
-    if not np.isfinite(widths).all():
-        if not np.isfinite(widths[rows.X.any(axis=0)]).all():
-            return np.inf
-        widths = np.where(np.isfinite(widths), widths, 0.0)
-    used = found.half_widths > 0
-    if not used.any():
-        return np.inf
-    differences = rows.magnitudes(widths)
-    return float((differences[used] / found.half_widths[used]).max())
-
-
-def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> tuple[float, FloatArray]:
-    """Return the noise rate that is excluded, and how far coefficients may be off then.
-
-    By held-out rows between the limits, or by all rows, whatever w is.
-    """
-    confidence, bound = judges.assumption.each, judges.assumption.wrong_at_most
-    inside = (marks & AGREES > 0) & _inside(formula, found)
-    whole = measure_support(
-        judges.geometry,
-        judges.rows.X,
-        inside,
-        found.half_widths,
-        bound=bound,
-        confidence=confidence,
-        rng=judges.rng,
-        simulate=False,
-    )
-    if judges.held_out is None:
-        return whole.eta_max, whole.resolution
-    rows = judges.held_out
-    others, _ = formula.marks(rows)
-    part = _inside(formula, others)  # by X and the frozen formula alone
-    if not part.any() or span_of(rows.X[part]).rank < rows.X.shape[1]:
-        return whole.eta_max, whole.resolution
-    weights = None if rows.weights is None else rows.weights[part]
-    support = held_out_support(
-        geometry_of(rows.X[part], sample_weight=weights),
-        rows.X[part],
-        others.agree[part],
-        others.half_widths[part],
-        bound=bound,
-        confidence=(1 + confidence) / 2,
-    )
-    best = max(whole, support, key=lambda one: one.eta_max)
-    return best.eta_max, best.resolution
-
-
-def _inside(formula: Formula, rows: Verified) -> BoolArray:
-    """Return the rows whose product is between the limits by more than two half-widths."""
-    t = 2 * rows.half_widths
-    return np.asarray((rows.products > formula.link.lower + t) & (rows.products < formula.link.upper - t))
-
-
-def _by_counting(case: Decisive, sharing: Sharing, counts: _Counts, judges: Judges) -> float:
-    """Return the noise rate that is excluded since a wrong formula needs as many wrong rows as it does not share."""
-    if judges.rows.weights is not None or judges.units is not None or not judges.reserved:
-        return 0.0
-    delta = (1 - judges.assumption.each) * judges.reserved
-    n = int(counts.rows)
-    best = 0.0
-    if sharing.rows is not None:
-        best = counting_eta_max(n, int(counts.agree), int(sharing.rows), delta)
-    # Half of the rows and some deviations more: below that no number of shared rows would do.
-    wanted = counts.agree - judges.assumption.wrong_at_most * n - np.sqrt(n)
-    if best < judges.assumption.wrong_at_most and wanted > 0:
-        shared = sample_sharing(case, judges.rng, confidence=1 - delta / 2, wanted=wanted)
-        if shared is not None:
-            best = max(best, counting_eta_max(n, int(counts.agree), int(np.ceil(shared)), delta / 2))
-    return best
-
-
 @dataclass(frozen=True, slots=True)
 class _Counts:
     """Weights of rows of the whole table: those that some formula fits, those that agree, and so on."""
@@ -483,20 +254,6 @@ def _nothing(formula: Formula, counts: _Counts, span: Span, beyond: float) -> Re
     n_terms = int(np.count_nonzero(formula.coef))
     hardly_more = beyond <= min(_SMALL_GAIN * n_terms, counts.decisive / 2)
     return Reason.MODE if hardly_more and counts.agree < counts.rows else Reason.NOTHING
-
-
-def beyond_mode(rows: Sample, found: Verified, link: Link) -> float:
-    """Return the weight of rows that agree and tell a product, but for those with the most frequent label."""
-    told = link.decisive(rows.y, found.half_widths)
-    if not told.any():
-        return 0.0
-    some = np.flatnonzero(told)[:_LOOKED_AT]
-    values, where = np.unique(rows.y[some], return_inverse=True)
-    weights = np.bincount(where.ravel(), rows.counts[some])
-    told &= found.agree
-    if weights.max() > rows.counts[some].max():  # else no label is more frequent than others
-        told &= rows.y != values[np.argmax(weights)]
-    return float(rows.counts[told].sum())
 
 
 def _is_constant(formula: Formula, rows: Sample, agree: BoolArray) -> bool:

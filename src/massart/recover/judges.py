@@ -1,0 +1,160 @@
+"""A formula that is fixed, the rows that judge it, and what they say of it: marks, support, the most frequent label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from massart.agreement import AGREES, Agreement, Mark, Verified, speaks
+from massart.agreement.agreement import compare
+from massart.agreement.marks import Marks
+from massart.certificate import CONFIDENCE, Support, geometry_of, measure_support
+from massart.certificate.geometry import Geometry
+from massart.link import Link
+from massart.rows import FloatArray, Sample
+
+COUNTING_ROWS = 5_000
+"""Rows up to which counting may say more than support does."""
+
+_LOOKED_AT = 5_000  # labels of which the most frequent is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What CONFIRMED takes for granted.
+
+    Attributes
+    ----------
+    wrong_at_most : float
+        No label is wrong with a larger probability.
+    confidence : float
+    looks : float
+        Where formulas of several kinds are judged on the same rows, and the more certain one is taken, what may fail is
+        shared among them: this one has one part in so many.
+    """
+
+    wrong_at_most: float = 0.5
+    confidence: float = CONFIDENCE
+    looks: float = 1.0
+
+    @property
+    def each(self) -> float:
+        """The confidence of one look."""
+        return 1 - (1 - self.confidence) / self.looks
+
+
+PLAIN = Assumption()
+"""Labels are wrong with a probability of at most one half, and 99.9 % are sure enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula for one label column, fixed before it is judged."""
+
+    coef: FloatArray
+    agreement: Agreement
+    link: Link
+
+    def marks(self, rows: Sample) -> tuple[Verified, Marks]:
+        """Return rows in memory next to the formula."""
+        w = self.coef
+        sums = rows.products(w), rows.magnitudes(w)
+        found = compare(*sums, rows.y, rows.X.__getitem__, w, self.agreement, self.link)
+        return found, Mark(self.coef, self.agreement, self.link).of(found, rows.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """The rows that judge, chosen before labels were looked at.
+
+    Attributes
+    ----------
+    rows : Sample
+        All rows of the table, or as many as X, their number and the confidence ask for; one label column.
+    geometry : Geometry
+        Of these rows.
+    held_out : Sample or None
+        For a link that clips: rows whose labels no step towards the formula has seen.
+    units : (n,) array of int or None
+        Rows of one unit are wrong together.
+    assumption : Assumption
+    rng : numpy.random.Generator
+        For bounds that hold with confidence.
+    seen : (m,) array of int or None
+        Rows of the table, by number, whose labels helped to choose the columns: they cannot confirm.
+    parts : tuple of (n,) arrays of int
+        Parts of the rows, by X alone, each of which a rule should explain.
+    """
+
+    rows: Sample
+    geometry: Geometry
+    held_out: Sample | None
+    units: np.ndarray | None
+    assumption: Assumption
+    rng: np.random.Generator
+    seen: np.ndarray | None = None
+    parts: tuple[np.ndarray, ...] = ()
+
+    @property
+    def unseen(self) -> Judges | None:
+        """The judges whose labels did not help to choose the columns; None if these are too few."""
+        if self.seen is None:
+            return self
+        fresh = ~np.isin(self.rows.index, self.seen)
+        if np.count_nonzero(fresh) <= self.rows.X.shape[1]:
+            return None
+        rows, units = self.rows.take(fresh), None if self.units is None else self.units[fresh]
+        held_out = self.held_out
+        if held_out is not None:
+            held_out = held_out.take(~np.isin(held_out.index, self.seen))
+            held_out = held_out if len(held_out.index) else None
+        geometry = geometry_of(rows.X, sample_weight=rows.weights, units=units)
+        return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, parts=())
+
+    @property
+    def reserved(self) -> float:
+        """The share of what may fail that counting has: none where there are so many rows that it says little."""
+        return 0.5 if len(self.rows.index) <= COUNTING_ROWS else 0.0
+
+
+def measure_support_of(
+    formula: Formula, judges: Judges, found: Verified, marks: Marks, *, tails: bool = True
+) -> Support:
+    """Return the support of the formula on the rows that speak for it or against it.
+
+    For a link that clips these depend on the formula: the share of the evidence that agrees is still what it says, and
+    shows where to look; the noise rate that it excludes is another matter.
+    """
+    rows = judges.rows
+    agree = marks & AGREES > 0
+    given: dict[str, Any] = {
+        "bound": judges.assumption.wrong_at_most,
+        "confidence": judges.assumption.each,
+        "reserved": judges.reserved,
+        "rng": judges.rng,
+    }
+    if formula.link.invertible:
+        return measure_support(judges.geometry, rows.X, agree, found.half_widths, tails=tails, **given)
+    met = speaks(marks)
+    if not met.any():  # a zero row says nothing, either
+        zero, one = np.zeros((1, rows.X.shape[1])), np.zeros(1)
+        return measure_support(geometry_of(zero), zero, one > 0, one, tails=False, **given)
+    part = rows.take(met)
+    geometry = geometry_of(part.X, sample_weight=part.weights)
+    return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)
+
+
+def beyond_mode(rows: Sample, found: Verified, link: Link) -> float:
+    """Return the weight of rows that agree and tell a product, but for those with the most frequent label."""
+    told = link.decisive(rows.y, found.half_widths)
+    if not told.any():
+        return 0.0
+    some = np.flatnonzero(told)[:_LOOKED_AT]
+    values, where = np.unique(rows.y[some], return_inverse=True)
+    weights = np.bincount(where.ravel(), rows.counts[some])
+    told &= found.agree
+    if weights.max() > rows.counts[some].max():  # else no label is more frequent than others
+        told &= rows.y != values[np.argmax(weights)]
+    return float(rows.counts[told].sum())

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from massart.noise import MassartNoise, constant, decoy, far_constant, gross, linear, scale
 from massart.progress import Progress
-from massart.robust import RobustFit, Status, regression, robust_regression
+from massart.robust import RobustFit, Status, mm_estimator, robust_regression
 from massart.robust.biweight import (
     constants,
     loss,
@@ -365,7 +365,7 @@ def test_shrinkage_predicts_better_where_columns_are_many_and_noise_is_large(mon
         assert answer.ridge > 0
         shrunk.append(np.linalg.norm(answer.coef - w))
         with monkeypatch.context() as without:
-            without.setattr(regression, "choose_ridge", lambda *_: 0.0)
+            without.setattr(mm_estimator, "choose_ridge", lambda *_: 0.0)
             plain.append(np.linalg.norm(fit(X, y).coef - w))
     assert np.median(shrunk) < np.median(plain)
 
@@ -378,7 +378,7 @@ def test_progress_is_reported_and_the_limit_is_a_status(monkeypatch) -> None:
     seen: list[Progress] = []
     assert fit(X, y, callback=seen.append).status is Status.CONVERGED
     assert {"concentration", "robust regression"} <= {progress.task for progress in seen}
-    monkeypatch.setattr(regression, "MOST_STEPS", 1)
+    monkeypatch.setattr(mm_estimator, "MOST_STEPS", 1)
     limited = fit(X, y)
     assert_sane(limited, X, y)
     assert limited.status is Status.ITERATION_LIMIT

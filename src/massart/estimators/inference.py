@@ -27,7 +27,7 @@ from scipy.special import stdtr, stdtrit
 from massart.certificate import Certificate
 from massart.link import Link
 from massart.robust.biweight import constants, tuning_for_efficiency
-from massart.robust.regression import EFFICIENCY
+from massart.robust.mm_estimator import EFFICIENCY
 from massart.rows import Block, FloatArray, namespace_of
 from massart.rows.namespace import clipped
 from massart.rules.formula import Formula

@@ -1,7 +1,8 @@
 """Noisy inliers: robust regression with high breakdown and high efficiency, and whether it is called for."""
 
 from massart.robust.judgement import Inliers, Judgement, judge_inliers
-from massart.robust.regression import RobustFit, Status, robust_regression
+from massart.robust.mm_estimator import Status
+from massart.robust.regression import RobustFit, robust_regression
 
 __all__ = [
     "Inliers",

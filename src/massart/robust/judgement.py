@@ -33,7 +33,8 @@ from massart.accidents import accidental_agreement
 from massart.progress import Callback, silent
 from massart.robust.biweight import loss, tuning_for_efficiency
 from massart.robust.exactness import ROUNDING, size_of_terms, solve_exactly
-from massart.robust.regression import EFFICIENCY, RobustFit, Status, robust_regression
+from massart.robust.mm_estimator import EFFICIENCY, Status
+from massart.robust.regression import RobustFit, robust_regression
 from massart.rows import FloatArray, check_labels, check_matrix, check_weights, precision_of
 
 JUDGED_ROWS = 2000

@@ -1,0 +1,299 @@
+r"""The steps of a robust estimate: starts, modes, S-steps, M-steps, shrinkage, or an exact fit.
+
+Rows are placed in radial-isotropic position; starts (zero, least squares, L1, given or random ones) are concentrated;
+right rows are separated from a mode of wrong ones. If the likelihood of deleted rows says that there are two modes, the
+right one is the answer, and else the MM-estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from massart.fast_lts import quantile
+from massart.progress import Callback
+from massart.robust.biweight import NORMAL_MEDIAN, m_scale, slope, tuning_for_efficiency, weight
+from massart.robust.concentration import (
+    SCREENED_ROWS,
+    Positioned,
+    find_starts,
+    reach_all_directions,
+    starting_planes,
+)
+from massart.robust.exactness import solve_exactly
+from massart.robust.modes import Modes, screened, separate, single_likelihood
+from massart.robust.position import Position, place
+from massart.robust.refinement import (
+    Estimate,
+    choose_ridge,
+    d_scale,
+    m_and_d_steps,
+    m_steps,
+    s_steps,
+)
+from massart.robust.uncertainty import UNDETERMINED, Pull, covariance_of, standard_errors_of
+from massart.rows import BoolArray, FloatArray
+
+EFFICIENCY = 0.95
+"""Of the M-step when all rows are right, against least squares."""
+
+MOST_STEPS = 500
+"""Re-weighted least-squares steps."""
+
+_LEAST_BREAKDOWN = 0.1
+_SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
+_FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 5, 50, 5  # how many are looked at, and followed
+_MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
+_S_STARTS = 3  # planes of small M-scale from which S-steps are taken
+_FAR_LIKELIER = 14.0  # twice the difference of log-likelihoods
+_SETTLED = 10  # rows a column, below which the likeliest mode may be an accident
+_MODE_SHRINKAGES = 3  # times that lambda is chosen again
+_MODE_WORK = 5e9  # multiplications for each of these
+_SHRINKAGES = 8  # times that lambda and the scale are chosen again
+_ROUGH = 1e-3  # tolerance of M-steps on the way
+
+
+class Status(Enum):
+    """How an estimate came about; the value is the message."""
+
+    CONVERGED = "converged: a robust estimate with its scale"
+    EXACT_FIT = "exact fit: more than half of the rows agree with the coefficients to rounding, so that the scale is 0"
+    ITERATION_LIMIT = "not converged: the iteration limit was reached, and this is the last estimate"
+    UNDERDETERMINED = "underdetermined: no more rows than independent columns, so that any labels are fitted exactly"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An estimate in the units of a problem."""
+
+    coef: FloatArray
+    scale: float
+    covariance: FloatArray
+    standard_errors: FloatArray
+    ridge: float
+    rank: int
+    n_iter: int
+    status: Status
+    modes: Modes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The rows that count, in safe units, and the options of one call."""
+
+    X: FloatArray
+    y: FloatArray
+    counts: FloatArray  # sample weights of mean 1
+    precision: float
+    c: float
+    tol: float
+    callback: Callback
+
+    @property
+    def rounding(self) -> float:
+        """The standard deviation that rounding gives labels, of which some are alike: a unit over the root of 12."""
+        values = np.unique(self.y)
+        gaps = np.diff(values)
+        return float(gaps.min()) / np.sqrt(12.0) if 1 < len(values) < len(self.y) else 0.0
+
+    def solve(self, given: list[FloatArray], rng: np.random.Generator) -> Answer:
+        """Return the estimate, from starts that are given and others."""
+        position = place(self.X, self.callback)
+        n, r = len(self.y), position.rank
+        rows = Positioned(position.Z, self.y, self.counts / n)
+        if n <= r or r == 0:
+            return self._trivial(position, rows)
+        half = _half_of(n, r)
+        own = np.array([position.to_coordinates(start) for start in given]).reshape(-1, r)
+        candidates = find_starts(position, rows, own, half, rng, self.callback)
+        for candidate in candidates:
+            agreeing = self._agreement(position.back @ candidate, r, half)
+            if agreeing is not None:
+                return self._exact(position, agreeing, 0)
+        breakdown, freedom = max(1.0 - half, _LEAST_BREAKDOWN), 1.0 - r / n
+        if position.wide:
+            # Without it concentration settles on the half that the columns can imitate best.
+            blank = Estimate(np.zeros(r), float(m_scale(self.y, rows.shares, breakdown)))
+            rows = replace(rows, ridge=choose_ridge(rows, blank, self.c) if blank.scale > 0.0 else 0.0)
+        if rows.ridge > 0.0:
+            candidates, freedom = find_starts(position, rows, own, half, rng, self.callback), 1.0
+        modes, ridge = self._modes(position, rows, candidates, rng)
+        if ridge is not None:
+            return self._separated(position, replace(rows, ridge=ridge), modes)
+        start = self._start(rows, candidates, modes, breakdown, freedom)
+        if start.scale > 0.0:
+            start = replace(start, coef=reach_all_directions(rows, start.coef, self.c * start.scale))
+            refine = self._refine_wide if rows.ridge > 0.0 else self._refine
+            start = refine(rows, start, half)
+        agreeing = self._agreement(position.back @ start.coef, r, half)
+        if agreeing is not None:
+            return self._exact(position, agreeing, start.n_iter)
+        return self._noisy(position, rows, start)
+
+    def _start(
+        self, rows: Positioned, candidates: FloatArray, modes: Modes, breakdown: float, freedom: float
+    ) -> Estimate:
+        """Return where M-steps start: where S-steps lead, or the plane of the right mode if that is far likelier."""
+        planes = np.vstack([candidates, modes.coef])
+        scales = m_scale(rows.residuals(planes), rows.shares, breakdown, freedom)
+        found = [s_steps(rows, planes[j], breakdown, freedom) for j in np.argsort(scales, kind="stable")[:_S_STARTS]]
+        start = min(found, key=lambda estimate: estimate.scale)
+        if not modes.stands or len(self.y) < _SETTLED * len(modes.coef) or not start.scale:
+            return start
+        other = separate(
+            rows,
+            start.coef,
+            start.scale / _MOST_WIDENED,
+            width=modes.mixture.width,
+            least=self.rounding,
+            ridge=rows.ridge,
+            max_iter=_SCREENING_STEPS,
+            tol=_ROUGH,
+        )
+        if 2.0 * (modes.likelihood - other.likelihood) > _FAR_LIKELIER:
+            start = Estimate(modes.coef, float(scales[-1]), rows.ridge)
+        return replace(start, scale=min(start.scale, _MOST_WIDENED * modes.scale))
+
+    def _modes(
+        self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator
+    ) -> tuple[Modes, float | None]:
+        """Return the two modes of the rows, and the ridge of their fit; None for this if there is only one."""
+        n, r = len(self.y), position.rank
+        few, X = rows, self.X
+        if n > max(SCREENED_ROWS, 20 * r):
+            index = np.sort(rng.choice(n, max(SCREENED_ROWS, 20 * r), replace=False, p=rows.shares))
+            few, X = rows.take(index), X[index]
+        work = len(few.y) * r * r
+        most = int(np.clip(_MODE_WORK / (_SCREENING_STEPS * work), _FEWEST_PLANES, _MOST_PLANES))
+        plain = few.least_squares.fit(few.shares[None])[0]
+        width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
+        planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)
+        followed = int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))
+        found = screened(
+            few,
+            np.array(planes),
+            np.array(scales),
+            width=width,
+            least=self.rounding,
+            steps=_SCREENING_STEPS,
+            most=followed,
+        )
+        steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
+        most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
+        best = min((steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found), key=_rank)
+        if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
+            return best, None
+        for _ in range(_MODE_SHRINKAGES if rows.ridge else 0):
+            estimate = Estimate(best.coef, best.scale)
+            steps.keywords["ridge"] = choose_ridge(few, estimate, self.c, best.trust)
+            best = steps(few, best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
+        steps.keywords["width"] = float(np.ptp(rows.residuals(best.coef[None])))
+        limit = int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), MOST_STEPS))
+        final = steps(rows, best.coef, best.scale, max_iter=limit, tol=self.tol, callback=self.callback)
+        # With few rows for each column, more steps may end at a few rows that the columns can imitate.
+        return final if final.stands or few is not rows else best, steps.keywords["ridge"]
+
+    def _separated(self, position: Position, rows: Positioned, modes: Modes) -> Answer:
+        """Answer with the mode of right rows."""
+        agreeing = self._agreement(position.back @ modes.coef, position.rank, _half_of(len(self.y), position.rank))
+        if agreeing is not None:
+            return self._exact(position, agreeing, modes.n_iter)
+        estimate = Estimate(modes.coef, modes.scale, rows.ridge, modes.n_iter, modes.converged)
+        return self._noisy(position, rows, estimate, modes)
+
+    def _refine(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
+        return m_and_d_steps(rows, start, self.c, half, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
+
+    def _refine_wide(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
+        """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start.
+
+        With few rows for each column, a row that is not trusted is far off just because the fit does not know it. So
+        the steps use the median residual where that is larger than the D-scale, which is what they end with.
+        """
+        estimate, previous = start, np.inf
+        rough = max(self.tol, _ROUGH)
+        for _ in range(_SHRINKAGES):
+            sizes = np.abs(rows.residuals(estimate.coef[None])[0])
+            scale = d_scale(rows, estimate, self.c, half)
+            if scale == 0.0:
+                return replace(estimate, scale=scale)
+            scale = max(scale, float(quantile(sizes, rows.shares, 0.5)) / NORMAL_MEDIAN)
+            estimate = replace(estimate, scale=scale)
+            ridge = choose_ridge(rows, estimate, self.c)
+            settled = abs(ridge - estimate.ridge) <= 0.5 * estimate.ridge and abs(scale - previous) <= 0.05 * scale
+            estimate = replace(estimate, ridge=ridge)
+            estimate = m_steps(rows, estimate, self.c, max_iter=MOST_STEPS, tol=rough, callback=self.callback)
+            previous = scale
+            if settled:
+                break
+        estimate = m_steps(rows, estimate, self.c, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
+        return replace(estimate, scale=d_scale(rows, estimate, self.c, half))
+
+    def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
+        """Return the rows that `coef`, polished on those it fits, reproduces to rounding, if they are enough."""
+        agreeing = solve_exactly(self.X, self.y, coef, self.precision)[1]
+        enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
+        return agreeing if enough else None
+
+    def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> Answer:
+        """Answer with an estimate from noisy rows."""
+        covariance, errors = _uncertainty_of(position.back, rows, estimate, modes)
+        return Answer(
+            coef=position.back @ estimate.coef,
+            scale=max(estimate.scale, self.rounding),
+            covariance=covariance,
+            standard_errors=errors,
+            ridge=estimate.ridge,
+            rank=position.rank,
+            n_iter=estimate.n_iter,
+            status=Status.CONVERGED if estimate.converged else Status.ITERATION_LIMIT,
+            modes=modes,
+        )
+
+    def _exact(self, position: Position, rows: BoolArray, n_iter: int) -> Answer:
+        """Solve `rows`, which agree, by least squares."""
+        X = self.X[rows]
+        coef = np.asarray(np.linalg.lstsq(X, self.y[rows], rcond=None)[0])
+        _, sizes, axes = np.linalg.svd(X, full_matrices=False)
+        basis = axes[sizes > 1e-12 * sizes[0]]
+        d = X.shape[1]
+        lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > UNDETERMINED
+        errors = np.where(lost, np.inf, 0.0)
+        return Answer(coef, 0.0, np.zeros((d, d)), errors, 0.0, position.rank, n_iter, Status.EXACT_FIT)
+
+    def _trivial(self, position: Position, rows: Positioned) -> Answer:
+        """Answer for a matrix of zeros, or for too few rows."""
+        d, r = self.X.shape[1], position.rank
+        nothing = np.zeros((d, d)), np.full(d, np.inf), 0.0, r, 0
+        if r > 0:
+            coef = np.asarray(np.linalg.lstsq(self.X, self.y, rcond=None)[0])
+            return Answer(coef, 0.0, *nothing, Status.UNDERDETERMINED)
+        scale = float(m_scale(self.y, rows.shares, 0.5))
+        return Answer(np.zeros(d), scale, *nothing, Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT)
+
+
+def _uncertainty_of(
+    M: FloatArray, rows: Positioned, estimate: Estimate, modes: Modes | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the covariance of the coefficients M c, and their standard errors."""
+    residuals = rows.residuals(estimate.coef[None])[0]
+    if modes is None:
+        c, u = tuning_for_efficiency(EFFICIENCY), residuals / estimate.scale
+        pull = Pull(weight(u, c), slope(u, c), residuals)
+    else:
+        pull = Pull(modes.trust, modes.slopes(residuals), residuals)
+    covariance, determined = covariance_of(rows, pull, estimate.ridge)
+    return M @ covariance @ M.T, standard_errors_of(M, covariance, determined)
+
+
+def _rank(modes: Modes) -> tuple[bool, float]:
+    return not modes.stands, -modes.likelihood
+
+
+def _half_of(n: int, rank: int) -> float:
+    """Return h/n: half of the rows, but enough of them to leave `rank` degrees of freedom, as far as LTS allows."""
+    return min((n + rank + 1) // 2, max(n // 2 + 1, 2 * rank)) / n

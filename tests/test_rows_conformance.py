@@ -94,7 +94,6 @@ KINDS = {
     "array": in_memory,
     "Fortran": fortran,
     "sparse": sparse,
-    "blocks of 1": in_blocks(1),
     "blocks of 7": in_blocks(7),
     "blocks of all sizes": in_blocks(100, 1, 33, 250),
     "Dask": of_dask(100, 1, 33, 250),

@@ -11,7 +11,7 @@ Each table of `rule_families` goes through `massart.audit_table` as it is, a dat
 
 With ``--journal`` every finished table is one line of JSON, and the same command goes on after a kill; begin a new one
 when massart changes. ``--show FAMILY SEED`` prints one table and what is said of it. ``--no-rule`` takes the tables
-without a rule, ``--peers`` compares with the libraries of `rule_peers`, and ``--big`` times a million rows.
+without a rule, and ``--big`` times a million rows. ``massart bench`` compares with other libraries.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ import harness  # isort: skip
 import numpy as np
 
 import rule_families
-from harness import MissingPeer
 from journal import Journal, watch
 from rule_families import NO_RULES, RATES, RULES, FloatArray, Table
 
@@ -70,7 +69,6 @@ class Record:
     not called so, and the contrary.
     """
 
-    method: str
     family: str
     rate: float
     seed: int
@@ -104,13 +102,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A table, the seconds that massart may take, and whether peers get it, too."""
+    """A table, and the seconds that massart may take."""
 
     family: str
     rate: float
     seed: int
     rows: int | None = None
-    peers: bool = False
     limit: float = math.inf
 
 
@@ -136,7 +133,6 @@ def score(task: Task, table: Table, audit: Any, seconds: float) -> Record:
     either = table.ledger.is_tied & right_values(table, table.labels)
     missed, accused = table.wrong & ~called & ~either, called & ~table.wrong & ~either
     return Record(
-        "massart",
         task.family,
         task.rate,
         task.seed,
@@ -161,12 +157,12 @@ def _numbers(implied: Any) -> FloatArray:
     return values.astype(np.float64)
 
 
-def failed(task: Task, table: Table, error: Exception, seconds: float, method: str = "massart") -> Record:
-    """Return the score of a method that gave no answer."""
-    names = {TimeoutError: "TIMEOUT", MissingPeer: "SKIPPED"}
-    verdict = names.get(type(error), "REFUSED" if isinstance(error, ValueError) else "CRASHED")
+def failed(task: Task, table: Table, error: Exception, seconds: float) -> Record:
+    """Return the score of a table without an answer."""
+    refused = "REFUSED" if isinstance(error, ValueError) else "CRASHED"
+    verdict = "TIMEOUT" if isinstance(error, TimeoutError) else refused
     n_wrong = int(table.wrong.sum())
-    facts = (method, task.family, task.rate, task.seed, len(table.labels), table.way, verdict)
+    facts = (task.family, task.rate, task.seed, len(table.labels), table.way, verdict)
     message = f"{type(error).__name__}: {error}"[:300]
     return Record(*facts, False, False, 1.0, n_wrong, 0, round(seconds, 4), "", message)
 
@@ -174,16 +170,15 @@ def failed(task: Task, table: Table, error: Exception, seconds: float, method: s
 # Run.
 
 
-def attempt(task: Task) -> list[Record]:
-    """Make a table, hand it to massart and, where asked for, to its peers, and score the answers."""
+def attempt(task: Task) -> Record:
+    """Make a table, hand it to massart, and score the answer."""
     table = rule_families.table(task.family, task.rate, task.seed, task.rows)
     start = time.perf_counter()
     try:
         audit = audited(table, task.limit)
-        ours = score(task, table, audit, time.perf_counter() - start)
+        return score(task, table, audit, time.perf_counter() - start)
     except Exception as error:  # a crash on one table is a finding, not the end of the run
-        ours = failed(task, table, error, time.perf_counter() - start)
-    return [ours, *_of_peers(task, table, ours.seconds)] if task.peers else [ours]
+        return failed(task, table, error, time.perf_counter() - start)
 
 
 def audited(table: Table, limit: float = math.inf) -> Any:
@@ -205,28 +200,7 @@ def audited(table: Table, limit: float = math.inf) -> Any:
     return audit
 
 
-def _of_peers(task: Task, table: Table, seconds: float) -> Iterator[Record]:
-    import rule_peers
-
-    allowed = max(seconds, rule_peers.LEAST_SECONDS)
-    for name, fit in rule_peers.PEERS.items():
-        start = time.perf_counter()
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                implied = fit(table, allowed)
-        except Exception as error:
-            yield failed(task, table, error, time.perf_counter() - start, name)
-            continue
-        right = right_values(table, implied)
-        called = ~(np.abs(table.labels - implied) <= 0.5 * 10.0**-table.ledger.places + rule_families.TIE)
-        missed, accused = table.wrong & ~called, called & ~table.wrong
-        facts = (name, task.family, task.rate, task.seed, len(right), table.way, "")
-        counts = round(float(1 - right.mean()), 5), int(missed.sum()), int(accused.sum())
-        yield Record(*facts, bool(right.all()), not (missed | accused).any(), *counts, time.perf_counter() - start)
-
-
-def run(tasks: Sequence[Task], processes: int = 1, seconds: float = math.inf) -> Iterator[list[Record]]:
+def run(tasks: Sequence[Task], processes: int = 1, seconds: float = math.inf) -> Iterator[Record]:
     """Yield records as tables finish; none is begun after so many seconds."""
     end = time.monotonic() + seconds
     waiting = itertools.takewhile(lambda _: time.monotonic() < end, tasks)
@@ -235,7 +209,7 @@ def run(tasks: Sequence[Task], processes: int = 1, seconds: float = math.inf) ->
         return
     context = multiprocessing.get_context("spawn")  # fresh interpreters read the number of BLAS threads
     with ProcessPoolExecutor(processes, mp_context=context, initializer=watch) as pool:
-        running: set[Future[list[Record]]] = set()
+        running: set[Future[Record]] = set()
         while True:
             running |= {pool.submit(attempt, task) for task in itertools.islice(waiting, processes - len(running))}
             if not running:
@@ -328,32 +302,6 @@ def _ruleless(records: Sequence[Record]) -> str:
         lines.append([family, *map(str, cells), f"{statistics.median(seconds):.2f}", f"{max(seconds):.2f}"])
     met = "pass" if none >= (1 - MOST_CLAIMED) * len(records) else "MISS"
     return f"{aligned(lines)}\n\nNONE: {_share(none, len(records))}; wanted >= {1 - MOST_CLAIMED:.0%}: {met}"
-
-
-def compared(records: Sequence[Record]) -> str:
-    """Return one line for each family, one column for each method: tables whose rule was found exactly."""
-    methods = list(dict.fromkeys(record.method for record in records))
-    lines = [["rule found", *methods]]
-    for label, chosen in _slices(records):
-        cells = []
-        for method in methods:
-            theirs = [record for record in chosen if record.method == method]
-            absent = bool(theirs) and all(record.verdict == "SKIPPED" for record in theirs)
-            cells.append("-" if absent else f"{_count(theirs, 'rule')}/{len(theirs)}")
-        lines.append([label, *cells])
-    medians = (f"{statistics.median(r.seconds for r in records if r.method == m):.1f}" for m in methods)
-    lines.append(["median s", *medians])
-    skipped = [record for record in records if record.verdict == "SKIPPED"]
-    notes = dict.fromkeys(f"{record.method} skipped: {record.error.partition(': ')[2]}" for record in skipped)
-    return "\n".join([aligned(lines), *notes])
-
-
-def _slices(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
-    for family in RULES:
-        if chosen := [record for record in records if record.family == family]:
-            yield family, chosen
-    for rate in sorted({record.rate for record in records}):
-        yield f"all, {rate:.0%} wrong", [record for record in records if record.rate == rate]
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
@@ -461,7 +409,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", metavar="S", type=float, help="seconds for one table; 30 with --small")
     parser.add_argument("--journal", metavar="FILE", type=Path, help="keep finished tables, and go on from them")
     parser.add_argument("--no-rule", action="store_true", help="tables without a rule")
-    parser.add_argument("--peers", action="store_true", help="the same tables by other libraries, in as much time")
     parser.add_argument("--big", action="store_true", help="a million rows: the time of massart fit and of reading")
     parser.add_argument("--show", nargs=2, metavar=("FAMILY", "SEED"), help="print one table, at each of the rates")
     options = parser.parse_args(arguments)
@@ -477,10 +424,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tasks = _tasks(options, rates)
     seconds = options.seconds or (_SMALL_SECONDS if options.small else math.inf)
     records = _recorded(tasks, options.processes, options.journal, seconds)
-    print(compared(records) if options.peers else report(records))
-    n_done = sum(record.method == "massart" for record in records)
-    if n_done < len(tasks):
-        print(f"\n{len(tasks) - n_done} of {len(tasks)} tables were not begun within {seconds:g} s.")
+    print(report(records))
+    if len(records) < len(tasks):
+        print(f"\n{len(tasks) - len(records)} of {len(tasks)} tables were not begun within {seconds:g} s.")
     return 0
 
 
@@ -496,7 +442,7 @@ def _tasks(options: argparse.Namespace, rates: Sequence[float]) -> list[Task]:
     names = choose(options.families, every)
     limit = options.limit or (_SMALL_LIMIT if options.small else math.inf)
     return [
-        Task(name, rate, _SEEDS * options.seed + trial, rows, options.peers, limit)
+        Task(name, rate, _SEEDS * options.seed + trial, rows, limit)
         for trial in range(n_tables)
         for name in names
         for rate in (rates if name in RULES else (0.0,))
@@ -505,23 +451,21 @@ def _tasks(options: argparse.Namespace, rates: Sequence[float]) -> list[Task]:
 
 def _recorded(tasks: Sequence[Task], processes: int, path: Path | None, seconds: float) -> list[Record]:
     """Return the records of the tasks, from the journal where it has them."""
-    done: dict[tuple[str, float, int], list[Record]] = {}
-    for record in read_journal(path):
-        done.setdefault((record.family, record.rate, record.seed), []).append(record)
+    done = {(record.family, record.rate, record.seed): record for record in read_journal(path)}
     records: list[Record] = []
     left: list[Task] = []
     for task in tasks:
-        theirs = done.get((task.family, task.rate, task.seed), [])
-        if theirs and task.rows in (None, theirs[0].n) and (len(theirs) > 1 or not task.peers):
-            records += theirs if task.peers else theirs[:1]
+        record = done.get((task.family, task.rate, task.seed))
+        if record is not None and task.rows in (None, record.n):
+            records.append(record)
         else:
             left.append(task)
     with Journal(path) as journal:
         for number, found in enumerate(run(left, processes, seconds), start=len(tasks) - len(left) + 1):
-            journal.append(found)
-            records += found
+            journal.append([found])
+            records.append(found)
             if sys.stderr.isatty():
-                print(f"\r{number}/{len(tasks)} {found[0].family:<30}", end="", file=sys.stderr, flush=True)
+                print(f"\r{number}/{len(tasks)} {found.family:<30}", end="", file=sys.stderr, flush=True)
     return records
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,9 +11,7 @@ import numpy as np
 import pytest
 
 import rule_families
-import rule_peers
 import rules
-from harness import MissingPeer
 from rule_families import NO_RULES, RATES, RULES, WAYS, FloatArray, Ledger, Table
 
 WRITTEN_OUT = (
@@ -316,36 +313,5 @@ def test_an_error_is_a_score(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> No
     monkeypatch.setattr(rules, "audited", lambda table, limit: 1 / 0)
     assert rules.main(["--small", "--families", "bmi"]) == 0
     assert "0/1" in capsys.readouterr().out
-    (found,) = rules.attempt(rules.Task("bmi", 0.4, 0))
+    found = rules.attempt(rules.Task("bmi", 0.4, 0))
     assert (found.verdict, found.both) == ("CRASHED", False)
-
-
-# Peers.
-
-
-@pytest.mark.parametrize("fit", [rule_peers.ransac, rule_peers.huber], ids=["RANSAC", "Huber"])
-def test_peers_find_a_sum_and_no_cap(fit: Any) -> None:
-    for family, share in (("linear", 1.0), ("cap", 0.99)):
-        table = rule_families.table(family, 0.0, 1, 300)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it did not converge
-            right = rules.right_values(table, fit(table, 0.01))
-        assert right.all() if share == 1 else right.mean() < share
-
-
-def test_a_peer_that_is_missing_is_a_dash_and_a_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    def missing(table: Table, seconds: float) -> FloatArray:
-        raise MissingPeer("it is not installed")
-
-    monkeypatch.setattr(rules, "audited", lambda table, limit: oracle(table))
-    given: list[float] = []
-    perfect = lambda table, seconds: given.append(seconds) or table.ledger.exact  # noqa: E731
-    monkeypatch.setattr(rule_peers, "PEERS", {"perfect": perfect, "absent": missing})
-    assert rules.main(["--peers", "--families", "bmi", "--rates", "0.1", "--tables", "3"]) == 0
-    printed = capsys.readouterr().out
-    assert given == [rule_peers.LEAST_SECONDS] * 3
-    assert [line.split() for line in printed.splitlines()][:2] == [
-        ["rule", "found", "massart", "perfect", "absent"],
-        ["bmi", "3/3", "3/3", "-"],
-    ]
-    assert printed.splitlines()[-1] == "absent skipped: it is not installed"

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from massart import __version__
+from massart.cli.bench import bench
 from massart.cli.check import check
 from massart.cli.demo import demo
 from massart.cli.export import export
@@ -144,5 +145,5 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command in (check, demo, export, fit, predict, reproduce, scan):
+for command in (bench, check, demo, export, fit, predict, reproduce, scan):
     app.command()(command)

@@ -23,10 +23,10 @@ _ONLY_SHOWS = (
 """Packages and modules that cannot change a trial."""
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what trials use; "not installed" for optional packages that are not."""
+def versions(*extra: str) -> dict[str, str]:
+    """Return the versions of what trials use, and of extra packages; "not installed" for those that are not."""
     found = {"massart": massart.__version__, "python": platform.python_version()}
-    return found | {name: _version(name) for name in _PACKAGES}
+    return found | {name: _version(name) for name in (*_PACKAGES, *extra)}
 
 
 def _version(name: str) -> str:
@@ -37,18 +37,22 @@ def _version(name: str) -> str:
 
 
 @cache
-def code_digest() -> str:
-    """Return a digest of the package's source, so that results of changed code are never mixed."""
+def code_digest(*, whole: bool = False) -> str:
+    """Return a digest of the source that a figure depends on, or of all, so that results of changed code never mix."""
     root = Path(massart.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        if path.suffix in (".py", ".R") and not name.startswith(_ONLY_SHOWS):
+        if path.suffix in (".py", ".R") and (whole or not name.startswith(_ONLY_SHOWS)):
             digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
 def run_name(settings: dict[str, Any], seed: int) -> str:
     """Return a name for all trials that are made the same way."""
-    facts = {"settings": settings, "seed": seed, "versions": versions(), "code": code_digest()}
+    return name_of({"settings": settings, "seed": seed, "versions": versions(), "code": code_digest()})
+
+
+def name_of(facts: dict[str, Any]) -> str:
+    """Return a short name that other facts do not have."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

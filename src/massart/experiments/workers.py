@@ -38,7 +38,7 @@ def run_tasks(experiment: Experiment[Any], seed: int, tasks: Sequence[Task], job
     attempt = partial(experiment.attempt, seed)
     waiting = iter(tasks)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=prepare) as pool:
         try:
             running: dict[Future[Outcome], Task] = {}
             while True:
@@ -57,7 +57,7 @@ def run_tasks(experiment: Experiment[Any], seed: int, tasks: Sequence[Task], job
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Set up a worker: one thread, no warnings of peers, no complaint at Ctrl-C, and no life after its parent's."""
     from threadpoolctl import threadpool_limits
 

@@ -63,15 +63,24 @@ def huber(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     return np.asarray(HuberRegressor(alpha=0.0, max_iter=HUBER_ITERATIONS, fit_intercept=False).fit(X, y).coef_)
 
 
-def ransac(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+def ransac(
+    X: FloatArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    *,
+    threshold: float | None = None,
+    trials: int = RANSAC_TRIALS,
+) -> FloatArray:
     """RANSAC told what this problem needs: d rows a draw, a threshold that only exact fits pass, more trials."""
     from sklearn.linear_model import LinearRegression, RANSACRegressor
 
+    if threshold is None:
+        threshold = RANSAC_THRESHOLD * float(np.median(np.abs(y[y != 0]))) if y.any() else RANSAC_THRESHOLD
     model = RANSACRegressor(
         LinearRegression(fit_intercept=False),
         min_samples=X.shape[1],
-        residual_threshold=RANSAC_THRESHOLD * float(np.median(np.abs(y[y != 0]))) if y.any() else RANSAC_THRESHOLD,
-        max_trials=RANSAC_TRIALS,
+        residual_threshold=threshold,
+        max_trials=trials,
         random_state=int(rng.integers(2**31)),
     )
     return np.asarray(model.fit(X, y).estimator_.coef_)
@@ -82,3 +91,24 @@ def rlm(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     sm = importlib.import_module("statsmodels.api")
     model = sm.RLM(y, X, M=sm.robust.norms.TukeyBiweight())
     return np.asarray(model.fit(maxiter=RLM_ITERATIONS).params)
+
+
+def theil_sen(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Theil-Sen (scikit-learn) with d rows a subsample, the most robust choice, and the 10,000 subsamples it takes."""
+    from sklearn.linear_model import TheilSenRegressor
+
+    model = TheilSenRegressor(fit_intercept=False, n_subsamples=X.shape[1], random_state=int(rng.integers(2**31)))
+    return np.asarray(model.fit(X, y).coef_)
+
+
+def quantile(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Median regression (scikit-learn) without the penalty that it has by default, by HiGHS."""
+    from sklearn.linear_model import QuantileRegressor
+
+    return np.asarray(QuantileRegressor(alpha=0.0, solver="highs", fit_intercept=False).fit(X, y).coef_)
+
+
+def quant_reg(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Median regression (statsmodels), by its reweighted least squares with more and finer steps than by default."""
+    sm = importlib.import_module("statsmodels.api")
+    return np.asarray(sm.QuantReg(y, X).fit(q=0.5, max_iter=5000, p_tol=1e-9).params)

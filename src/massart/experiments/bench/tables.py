@@ -1,0 +1,334 @@
+r"""The grid: tables whose truth is known, in cells.
+
+========  ===========================================================================================================
+linear    exact labels :math:`y = w \cdot x`, some of them wrong: uniform, far off (Cauchy), of a second plane, or of
+          the paper's adversary, who changes the labels of long rows
+relu      exact labels :math:`\max(0, w \cdot x)`, some of them uniform
+noisy     labels :math:`w \cdot x + e`, e standard normal; some rows far off, in a cluster of bad leverage, or of a
+          second plane
+rule      ledgers in cents: products, rates by category, tiers; and smooth curves, which massart has no terms for
+rows      which rows are wrong: exact ledgers, a noisy plane, and Friedman's (1991) surface, which no short rule gives
+========  ===========================================================================================================
+
+The grid was written before its first run, with cells that massart should lose: right labels that are noisy and few, no
+wrong rows at all, curves outside its terms, and rows to audit where nothing is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.experiments.figure_1a import paper_table
+from massart.rows import BoolArray, FloatArray
+
+Group = Literal["linear", "relu", "noisy", "rule", "rows"]
+Generator = np.random.Generator
+
+SEARCH_SECONDS = 5.0
+"""For one search for a formula: some four times what massart takes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table and its truth.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        The columns as numbers, categories as indicators: what libraries that read no tables get.
+    y : (n,) array
+        The labels as given.
+    wrong : (n,) array
+        Rows whose label is wrong.
+    right : (n,) array
+        What the rule gives in each row, before rounding and noise.
+    half : float
+        How far a label that is right may be from it: half a unit of the last place; 0 where labels are exact, NaN
+        where they are noisy.
+    coef : (d,) array
+        Where labels follow a linear function or a ReLU.
+    columns : mapping of str to array
+        As a file has them, without the target, where that is not what `X` says.
+    functions : tuple of str
+        What a search for formulas has to be told, besides + - * /.
+    seconds : float
+        Of the processor, that such a search may take.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    wrong: BoolArray
+    right: FloatArray
+    half: float
+    coef: FloatArray = field(default_factory=lambda: np.empty(0))
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()
+    seconds: float = SEARCH_SECONDS
+
+    @property
+    def frame(self) -> dict[str, NDArray[Any]]:
+        """The columns and the target, named y."""
+        return {**(self.columns or {f"x{j}": values for j, values in enumerate(self.X.T)}), "y": self.y}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One kind of table, and how many of them are drawn."""
+
+    name: str
+    group: Group
+    about: str
+    make: Callable[[Generator], Table]
+    tables: int
+
+
+def _chosen(rng: Generator, n: int, eta: float) -> BoolArray:
+    return np.asarray(rng.random(n) < eta)
+
+
+# Exact labels.
+
+
+def linear(rng: Generator, *, n: int, d: int, eta: float, kind: str) -> Table:
+    """Draw Gaussian rows and labels that are wrong with probability eta, in one of the ways."""
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+    right, size = X @ w, float(np.linalg.norm(w))
+    instead = {
+        "uniform": rng.uniform(-3 * size, 3 * size, n),
+        "heavy": right + size * rng.standard_cauchy(n),
+        "plane": X @ rng.standard_normal(d),
+    }[kind]
+    wrong = _chosen(rng, n, eta)
+    return Table(X, np.where(wrong, instead, right), wrong, right, 0.0, w)
+
+
+plain = partial(linear, kind="uniform")
+
+
+def leverage(rng: Generator, *, n: int, d: int, eta: float) -> Table:
+    """Draw the paper's mixture, and its adversary, who flips the labels of rows with a coordinate above d/2."""
+    X, y, w = paper_table(n, d, eta, rng)
+    return Table(X, y, y != X @ w, X @ w, 0.0, w)
+
+
+def relu(rng: Generator, *, n: int, d: int, eta: float) -> Table:
+    """Draw a ReLU with labels that are uniform with probability eta."""
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+    right, wrong = np.maximum(X @ w, 0.0), _chosen(rng, n, eta)
+    return Table(X, np.where(wrong, rng.uniform(0, 3 * np.linalg.norm(w), n), right), wrong, right, 0.0, w)
+
+
+# Noisy labels.
+
+
+def noisy(rng: Generator, *, n: int, d: int, eta: float, kind: str = "vertical") -> Table:
+    """Draw a plane with standard normal noise, of which a share of rows is wrong."""
+    X, w, u = rng.standard_normal((n, d)), rng.standard_normal(d), rng.standard_normal(d)
+    u /= np.linalg.norm(u)
+    wrong = np.zeros(n, dtype=np.bool_)
+    wrong[rng.permutation(n)[: round(eta * n)]] = True
+    if kind == "leverage":
+        X[wrong] = 10 * u + 0.5 * X[wrong]
+    right = X @ w
+    off = {
+        "vertical": rng.uniform(20, 100, n) * rng.choice((-1, 1), n),
+        "leverage": np.full(n, 30.0),
+        "plane": 10 * X @ u,
+    }[kind]
+    return Table(X, right + rng.standard_normal(n) + np.where(wrong, off, 0.0), wrong, right, np.nan, w)
+
+
+def friedman(rng: Generator, *, n: int, eta: float) -> Table:
+    """Draw Friedman's (1991) first surface of five of ten columns, with noise, and labels of other rows."""
+    X = rng.uniform(0, 1, (n, 10))
+    right = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    y, wrong = right + rng.standard_normal(n), _chosen(rng, n, eta)
+    moved = np.where(wrong, y + rng.choice((-1, 1), n) * rng.uniform(8, 20, n), y)
+    return Table(X, moved, wrong, right, np.nan)
+
+
+# Ledgers and curves, rounded.
+
+Draw = tuple[Mapping[str, NDArray[Any]], FloatArray]
+
+
+def total(rng: Generator, n: int) -> Draw:
+    """Return a sum of three columns with prices, and a fee."""
+    columns = {name: rng.integers(0, 40, n) for name in ("small", "medium", "large")}
+    prices = np.round(rng.uniform(2, 90, 3), 2)
+    return columns, np.column_stack(list(columns.values())) @ prices + round(float(rng.uniform(5, 40)), 2)
+
+
+def _product(rng: Generator, n: int) -> Draw:
+    """Return quantity times price less a discount, and freight."""
+    qty, price = rng.integers(1, 40, n), np.round(rng.uniform(2, 300, n), 2)
+    discount, freight = rng.choice([0.0, 0.05, 0.1, 0.2], n), np.round(rng.uniform(3, 30, n), 2)
+    return {"qty": qty, "price": price, "discount": discount, "freight": freight}, (
+        qty * price * (1 - discount) + freight
+    )
+
+
+def _rates(rng: Generator, n: int) -> Draw:
+    """Return hours times a rate by service, and a fee."""
+    names, hours = np.array(["cleaning", "design", "repair", "training"]), rng.integers(1, 60, n) / 4
+    rates, code = np.round(rng.choice(np.arange(20, 160, 2.5), 4, replace=False), 2), rng.integers(0, 4, n)
+    return {"hours": hours, "service": names[code]}, hours * rates[code] + float(rng.integers(5, 60))
+
+
+def _tiers(rng: Generator, n: int) -> Draw:
+    """Return a tariff with a dearer rate above a threshold, and a base charge by days."""
+    kwh, days = rng.integers(20, 900, n), rng.integers(20, 40, n)
+    rates = np.round(rng.uniform(0.1, 0.5, 3), 2)
+    threshold = int(rng.choice([200, 250, 300, 400]))
+    return {"kwh": kwh, "days": days}, rates[0] * kwh + rates[1] * np.maximum(0, kwh - threshold) + rates[2] * days
+
+
+def _sine(rng: Generator, n: int) -> Draw:
+    t, x = np.round(rng.uniform(0, 6, n), 3), np.round(rng.uniform(0, 5, n), 3)
+    a, b, c = np.round(rng.uniform((1, 0.6, 0.5), (5, 2, 3)), 2)
+    return {"t": t, "x": x}, a * np.sin(b * t) + c * x
+
+
+def _growth(rng: Generator, n: int) -> Draw:
+    t, x = np.round(rng.uniform(0, 5, n), 3), np.round(rng.uniform(0, 5, n), 3)
+    a, b, c = np.round(rng.uniform((1, 0.2, 0.5), (4, 0.6, 3)), 2)
+    return {"t": t, "x": x}, a * np.exp(b * t) + c * x
+
+
+def _saturation(rng: Generator, n: int) -> Draw:
+    s, x = np.round(rng.uniform(0.1, 9, n), 3), np.round(rng.uniform(0, 5, n), 3)
+    v, k = np.round(rng.uniform((5, 0.5), (20, 4)), 2)
+    return {"s": s, "x": x}, v * s / (k + s)
+
+
+def ledger(
+    rng: Generator,
+    draw: Callable[[Generator, int], Draw],
+    *,
+    n: int,
+    eta: float,
+    places: int = 2,
+    functions: tuple[str, ...] = ("min", "max"),
+) -> Table:
+    """Round a rule and make values wrong: ten times too large, of another row, digits added, in turn."""
+    columns, exact = draw(rng, n)
+    columns = {**columns, "code": rng.integers(1, 500, n), "age": np.round(rng.uniform(0, 90, n), 1)}
+    right = np.round(exact, places)
+    ways = np.stack([10 * right, rng.permutation(right), right + rng.choice((-1, 1), n) * rng.integers(1, 50, n)])
+    y = np.where(_chosen(rng, n, eta), np.round(ways[rng.integers(3, size=n), np.arange(n)], places), right)
+    numbers = np.column_stack([*(_as_numbers(values) for values in columns.values())])
+    half = 0.5 * 10.0**-places + 1e-9 * float(np.abs(right).max())
+    return Table(numbers, y, y != right, exact, half, columns=columns, functions=functions)
+
+
+def _as_numbers(values: NDArray[Any]) -> FloatArray:
+    """Return a column as it is, or the indicators of its categories."""
+    if values.dtype.kind != "U":
+        return np.asarray(values[:, None], dtype=np.float64)
+    return np.asarray(values[:, None] == np.unique(values), dtype=np.float64)
+
+
+# The grid.
+
+_SMOOTH = ("exp", "log", "sin", "sqrt")
+
+
+def _cells() -> tuple[Cell, ...]:
+    percent = {0.1: "10 %", 0.3: "30 %", 0.45: "45 %"}
+    words = {"uniform": "uniform labels", "heavy": "Cauchy errors", "plane": "labels of a second plane"}
+    cells = [
+        Cell(f"linear-{kind}-{eta:g}", "linear", f"200 x 8, {percent[eta]} {words[kind]}", make, 8)
+        for kind in words
+        for eta in percent
+        for make in (partial(linear, n=200, d=8, eta=eta, kind=kind),)
+    ]
+    cells += [
+        Cell(
+            f"linear-leverage-{eta:g}",
+            "linear",
+            f"200 x 20, the paper's mixture and adversary, η = {eta:g}",
+            partial(leverage, n=200, d=20, eta=eta),
+            8,
+        )
+        for eta in percent
+    ]
+    cells += [
+        Cell("linear-clean", "linear", "200 x 8, nothing wrong", partial(plain, n=200, d=8, eta=0.0), 8),
+        Cell("linear-tiny", "linear", "12 x 3, 20 % uniform labels", partial(plain, n=12, d=3, eta=0.2), 8),
+        Cell(
+            "linear-large", "linear", "100,000 x 10, 30 % uniform labels", partial(plain, n=100_000, d=10, eta=0.3), 2
+        ),
+    ]
+    cells += [
+        Cell(f"relu-{eta:g}", "relu", f"200 x 6, {percent[eta]} uniform labels", partial(relu, n=200, d=6, eta=eta), 8)
+        for eta in percent
+    ]
+    cells += [
+        Cell(f"noisy-{name}", "noisy", about, make, 10)
+        for name, about, make in (
+            ("clean-small", "25 x 3, Gaussian noise, nothing wrong", partial(noisy, n=25, d=3, eta=0.0)),
+            ("clean", "200 x 10, Gaussian noise, nothing wrong", partial(noisy, n=200, d=10, eta=0.0)),
+            ("vertical", "200 x 10, 40 % of labels 20 to 100 sigma off", partial(noisy, n=200, d=10, eta=0.4)),
+            (
+                "leverage",
+                "200 x 10, 40 % of rows in a cluster 10 away, 30 sigma off",
+                partial(noisy, n=200, d=10, eta=0.4, kind="leverage"),
+            ),
+            ("plane", "200 x 10, 40 % of a second plane", partial(noisy, n=200, d=10, eta=0.4, kind="plane")),
+        )
+    ]
+    smooth = partial(ledger, places=4, functions=_SMOOTH)
+    cells += [
+        Cell(f"rule-{name}", "rule", about, make, 5)
+        for name, about, make in (
+            (
+                "product",
+                "400 rows, qty * price * (1 - discount) + freight, 25 % wrong",
+                partial(ledger, draw=_product, n=400, eta=0.25),
+            ),
+            ("product-40", "the same, 40 % wrong", partial(ledger, draw=_product, n=400, eta=0.4)),
+            ("product-tiny", "the same, 20 rows, 10 % wrong", partial(ledger, draw=_product, n=20, eta=0.1)),
+            (
+                "rates",
+                "400 rows, hours * rate[service] + fee, 25 % wrong",
+                partial(ledger, draw=_rates, n=400, eta=0.25),
+            ),
+            (
+                "tiers",
+                "400 rows, a tariff with a dearer tier, 25 % wrong",
+                partial(ledger, draw=_tiers, n=400, eta=0.25),
+            ),
+            ("sine", "400 rows, a sin(b t) + c x, nothing wrong", partial(smooth, draw=_sine, n=400, eta=0.0)),
+            ("growth", "400 rows, a exp(b t) + c x, nothing wrong", partial(smooth, draw=_growth, n=400, eta=0.0)),
+            ("growth-10", "the same, 10 % wrong", partial(smooth, draw=_growth, n=400, eta=0.1)),
+            ("saturation", "400 rows, v s / (k + s), nothing wrong", partial(smooth, draw=_saturation, n=400, eta=0.0)),
+        )
+    ]
+    cells += [
+        Cell(f"rows-{name}", "rows", about, make, 5)
+        for name, about, make in (
+            ("total", "500 rows, a sum in cents, 5 % wrong", partial(ledger, draw=total, n=500, eta=0.05)),
+            ("total-30", "500 rows, a sum in cents, 30 % wrong", partial(ledger, draw=total, n=500, eta=0.3)),
+            ("product", "500 rows, a product in cents, 10 % wrong", partial(ledger, draw=_product, n=500, eta=0.1)),
+            ("noisy", "500 x 5, a noisy plane, 10 % 20 to 100 sigma off", partial(noisy, n=500, d=5, eta=0.1)),
+            (
+                "surface",
+                "500 x 10, Friedman's surface with noise, 10 % 8 to 20 sigma off",
+                partial(friedman, n=500, eta=0.1),
+            ),
+        )
+    ]
+    return tuple(cells)
+
+
+CELLS = _cells()
+"""All cells, in the order of the grid."""
+
+SMALL = ("linear-uniform-0.3", "relu-0.3", "rows-total")
+"""Cells of ``--small``, one table each."""

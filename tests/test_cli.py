@@ -38,7 +38,7 @@ def test_the_demo_recovers_the_price_list_and_writes_its_files(
 def test_the_demo_prints_the_same_for_the_same_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     outputs = []
     for seed in ("3", "3", "4"):
-        run(["demo", "--seed", seed, "--rows", "500", "--out", str(tmp_path)])
+        run(["demo", "--seed", seed, "--rows", "200", "--out", str(tmp_path)])
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1] != outputs[2]
 

@@ -41,7 +41,7 @@ def contaminated(seed: int = 0, n: int = 200, rate: float = 0.3, outputs: int = 
     return (X, y[:, 0], right[:, 0]) if outputs == 1 else (X, y, right)
 
 
-@parametrize_with_checks([MassartRegressor(), MassartRegressor(fit_intercept=False, tolerance=0.1, inliers="noisy")])
+@parametrize_with_checks([MassartRegressor()])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_contract(estimator: MassartRegressor, check: Any) -> None:

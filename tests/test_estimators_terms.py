@@ -22,7 +22,7 @@ from massart.rules.terms import TermError
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
-@parametrize_with_checks([TermFeatures(), TermFeatures("x0, max(0, x0 - 1)")])  # type: ignore[untyped-decorator]
+@parametrize_with_checks([TermFeatures("x0, max(0, x0 - 1)")])  # type: ignore[untyped-decorator]
 def test_scikit_learn_contract(estimator: TermFeatures, check: Any) -> None:
     check(estimator)
 

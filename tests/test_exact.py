@@ -68,6 +68,7 @@ def test_ill_conditioned_rows_never_give_a_wrong_number(w, log_gap, seed):
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(8, 80), st.booleans())
 def test_fit_and_agreement_are_never_loosened(seed, n, rounded):
     rng = np.random.default_rng(seed)

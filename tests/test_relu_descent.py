@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.isotropy import radial_isotropy
@@ -82,6 +82,7 @@ def test_losses_and_distances_are_those_of_the_trajectory(transformation):
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_radial_isotropic_descent_is_equivariant(seed):
     """With det Sigma = 1, rows M x give the trajectory M^(-T) w for any M of determinant one."""

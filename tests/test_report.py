@@ -290,7 +290,7 @@ texts = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20))
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(texts)
 def test_no_text_of_the_data_becomes_part_of_the_page(hostile):
     pytest.importorskip("jinja2")

@@ -462,8 +462,13 @@ def test_what_if_counts_as_massart_does(view):
     view.page.fill("[data-term='0']", "62.5")
 
 
-@pytest.mark.parametrize("level", list(Level))
-@pytest.mark.parametrize("link", [Link(lower=-np.inf), RELU, Link(-3, 40), Link(slope=0.25), Link(slope=3)], ids=str)
+LINEAR = Link(lower=-np.inf)
+LINKS = (RELU, Link(-3, 40), Link(slope=0.25), Link(slope=3))
+
+
+@pytest.mark.parametrize(
+    ("level", "link"), [*((level, LINEAR) for level in Level), *((Level.INPUTS, link) for link in LINKS)], ids=str
+)
 def test_what_if_counts_every_agreement_as_massart_does(opened, level, link):
     """Rows at the very edge of agreement, in units of the last digit, for every level and link."""
     rng = np.random.default_rng(7)
@@ -546,8 +551,7 @@ def test_headers_stay_in_sight(view):
     assert view.page.evaluate("document.querySelector('.scroll:has(#table)').scrollTop") > 100
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, PHONE])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", PHONE)])
 def test_axe_finds_nothing_to_complain_about(opened, of_kinds, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     view = opened(of_kinds, viewport={"width": width, "height": 800}, color_scheme=scheme)

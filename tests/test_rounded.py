@@ -83,8 +83,7 @@ def found(X, y):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("rounding", ["to even", "half up"])
-@pytest.mark.parametrize("n", [900, 6000])
+@pytest.mark.parametrize(("n", "rounding"), [(900, "to even"), (6000, "half up")])
 def test_every_number_of_a_tariff_snaps(n, rounding, error):
     rng = np.random.default_rng([n, len(error)])
     X, amounts = bills(np.array(TARIFF, dtype=float), n, rng)

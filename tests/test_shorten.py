@@ -71,7 +71,7 @@ def hierarchies(draw):
 
 @pytest.mark.slow
 @given(hierarchies(), seeds)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_total_is_the_sum_of_its_subtotals(parents, seed):
     rng = np.random.default_rng(seed)
     n, nodes = 150, len(parents)
@@ -117,7 +117,7 @@ def test_sums_are_found_in_the_smallest_number_of_terms_nearly_always():
 
 @pytest.mark.slow
 @given(seeds)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_permuted_columns_permute_the_answer(seed):
     rng = np.random.default_rng(seed)
     parts = rng.integers(1, 999, (80, 5)).astype(float)
@@ -133,7 +133,7 @@ def test_permuted_columns_permute_the_answer(seed):
 
 @pytest.mark.slow
 @given(seeds)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_the_order_of_rows_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 20, (90, 4)).astype(float)

@@ -179,7 +179,7 @@ def test_an_unknown_level_is_named():
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [False, True])
 def test_a_wide_table_is_read_encoded_and_written_again(tmp_path, text):
-    n, d = 20, 10_000
+    n, d = 20, 4_000
     X = np.random.default_rng(0).integers(0, 1000, (n, d)) / 4
     names = [f"x{j}" for j in range(d)]
     path = tmp_path / "wide.csv"

@@ -46,7 +46,7 @@ def spelled(cents, places, locale):
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     cents=st.lists(st.integers(0, 10**12), min_size=1, max_size=8),
     places=st.sampled_from([1, 2, 4, 6]),

@@ -442,7 +442,7 @@ SOUND_FILES: dict[str, tuple[str, str | bytes]] = {
 def test_what_can_be_read_gives_the_formula(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name, content = SOUND_FILES[case]
     (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    assert run(fit(name)) == 0
+    assert run(fit(name, "--terms", "columns")) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[0] == FORMULA
     assert "".join(out.splitlines()).isprintable()
@@ -467,7 +467,7 @@ def test_what_a_message_proposes_helps(
     content: bytes, options: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "t.csv").write_bytes(content)
-    assert run(fit("t.csv", *options)) == 0
+    assert run(fit("t.csv", "--terms", "columns", *options)) == 0
     assert capsys.readouterr().out.splitlines()[0] == FORMULA
 
 
@@ -500,10 +500,18 @@ def test_names_with_commands_reach_no_terminal(folder: Path, capsys: pytest.Capt
     assert "".join(err.splitlines()).isprintable()
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The model of the good table."""
+    folder = tmp_path_factory.mktemp("saved")
+    (folder / "good.csv").write_text(text())
+    assert run(["fit", str(folder / "good.csv"), "--target", "total", "--save", str(folder / "model.json")]) == 0
+    return (folder / "model.json").read_text()
+
+
 @pytest.fixture
-def model(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    assert run(["fit", "good.csv", "--target", "total", "--save", "model.json"]) == 0
-    capsys.readouterr()
+def model(folder: Path, saved: str) -> Path:
+    (folder / "model.json").write_text(saved)
     return folder / "model.json"
 
 

@@ -76,7 +76,7 @@ if __name__ == "__main__":
     tiny = replace(FIGURE_1A, config=Figure1a(d=5, m=30, etas=(0.1, 0.3), entrants=entrants))
     reproduce(tiny, Path({out!r}), trials={trials}, seed=5, jobs=2, callback=lambda p: print(p.step, flush=True))
 """
-TRIALS = 60
+TRIALS = 30
 
 
 def rows_of(experiment: Experiment[Any], trials: int, seed: int = 0) -> list[Row]:
@@ -105,11 +105,11 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: P
     run = provenance.run_name(TINY_1A.settings(), 5)
     draw = random.Random(os.getpid())
     killed = 0
-    for _ in range(3):
+    for _ in range(2):
         with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             reports = [int(process.stdout.readline()) for _ in range(2)]  # the journal is read; trials are done
-            time.sleep(draw.uniform(0.0, 0.4))
+            time.sleep(draw.uniform(0.0, 0.2))
             process.send_signal(signal.SIGKILL)
             reports += [int(line) for line in process.stdout if line.endswith("\n")]
         killed += process.returncode == -signal.SIGKILL

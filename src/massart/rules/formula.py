@@ -223,10 +223,13 @@ def factored(written: Sequence[Summand]) -> list[Group]:
     [('qty * price', ['-1'])]
     """
     known = {_factors(term): term for term in written if term.exact is not None}
-    for candidate in dict.fromkeys(factor for factors in known for factor in factors):
+    having: dict[Term, list[tuple[Term, ...]]] = {}
+    for factors in known:
+        for factor in dict.fromkeys(factors):
+            having.setdefault(factor, []).append(factors)
+    for candidate, whole in having.items():
         if candidate.op in CONDITIONS:
             continue
-        whole = [factors for factors in known if candidate in factors]
         parts = [_without(factors, candidate) for factors in whole]
         if not all(part in known for part in parts) or (len(parts) == 1 and not parts[0]):
             continue

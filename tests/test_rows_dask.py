@@ -242,9 +242,14 @@ class Read:
         return Block(X[rows], y[rows, None], None, True)
 
 
-def cluster_rows(client, blocks, share=0.5):
+def cluster_rows(blocks):
     """Rows that the workers read themselves."""
-    return BlockRows([dask.delayed(block)() for block in blocks], (EPS, EPS), client=client, share=share)
+    return BlockRows([dask.delayed(block)() for block in blocks], (EPS, EPS))
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch):
+    monkeypatch.setattr(massart.rows.dask, "SHARE", 0.0)
 
 
 def reads_of(folder):
@@ -252,12 +257,14 @@ def reads_of(folder):
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_blocks_are_read_once_if_they_fit_and_anew_if_not(threads, tmp_path, held):
+def test_blocks_are_read_once_if_they_fit_and_anew_if_not(threads, tmp_path, held, request):
+    if not held:
+        request.getfixturevalue("nothing_fits")
     blocks = [Read(tmp_path, number) for number in range(6)]
-    rows = cluster_rows(threads, blocks, share=0.5 if held else 0.0)
-    found = recover(rows, rng=np.random.default_rng(0))
-    assert_array_equal(found.coef[:, 0], [*W, 7])
-    assert_array_equal(found.agree[:, 0], ~table()[2])
+    with threads.as_current():
+        found = recover(cluster_rows(blocks), rng=np.random.default_rng(0))
+        assert_array_equal(found.coef[:, 0], [*W, 7])
+        assert_array_equal(found.agree[:, 0], ~table()[2])
     reads = reads_of(tmp_path)
     assert sorted(reads) == [0, 1, 2, 3, 4, 5]
     assert (max(reads.values()) == 1) == held
@@ -281,8 +288,9 @@ class Broken:
 
 
 def test_an_error_of_a_worker_arrives_as_it_is(processes):
-    with pytest.raises(OSError, match=r"^sales.parquet, row group 3: the file is cut off$"):
-        cluster_rows(processes, [Broken()])
+    error = pytest.raises(OSError, match=r"^sales.parquet, row group 3: the file is cut off$")
+    with processes.as_current(), error:
+        cluster_rows([Broken()])
 
 
 @dataclass(frozen=True)
@@ -296,11 +304,12 @@ class Shrinking:
         return block.take(slice(400)) if (self.folder / "cut off").exists() else block
 
 
-def test_a_block_that_changes_is_refused(threads, tmp_path):
-    rows = cluster_rows(threads, [Read(tmp_path, 1), Shrinking(tmp_path)], share=0.0)
-    (tmp_path / "cut off").touch()
-    with pytest.raises(ValueError, match="the table changed while it was read: a block had 500 rows, and now 400"):
-        rows.map(Labels())
+def test_a_block_that_changes_is_refused(threads, tmp_path, nothing_fits):
+    with threads.as_current():
+        rows = cluster_rows([Read(tmp_path, 1), Shrinking(tmp_path)])
+        (tmp_path / "cut off").touch()
+        with pytest.raises(ValueError, match="the table changed while it was read: a block had 500 rows, and now 400"):
+            rows.map(Labels())
 
 
 @dataclass(frozen=True)
@@ -313,14 +322,15 @@ def test_only_totals_and_samples_come_to_the_client(threads, monkeypatch):
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)
     came = []
-    compute = massart.rows.dask_values.Scheduler.compute
+    compute = massart.rows.dask_values.compute
 
-    def noted(self, tasks):
-        results = compute(self, tasks)
+    def noted(tasks):
+        results = compute(tasks)
         came.append(sum(map(dask.sizeof.sizeof, results)))
         return results
 
-    monkeypatch.setattr(massart.rows.dask_values.Scheduler, "compute", noted)
+    monkeypatch.setattr(massart.rows.dask, "compute", noted)
+    monkeypatch.setattr(massart.rows.dask_values, "compute", noted)
     X, y, wrong = table(n=100_000)
     with threads.as_current():
         found = MassartRegressor(random_state=0).fit(da.from_array(X, chunks=10_000), da.from_array(y, chunks=10_000))
@@ -357,18 +367,21 @@ def kill_workers(folder, times):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("held", "times"), [(True, 2), (False, 1)])
-def test_a_worker_that_dies_is_survived(processes, tmp_path, times, held):
+def test_a_worker_that_dies_is_survived(processes, tmp_path, times, held, request):
+    if not held:
+        request.getfixturevalue("nothing_fits")
     (tmp_path / "workers").mkdir()
     _, y, wrong = table()
     blocks = [Read(tmp_path, number) for number in range(6)]
-    rows = cluster_rows(processes, blocks, share=0.5 if held else 0.0)
     killer = threading.Thread(target=kill_workers, args=(tmp_path / "workers", times))
-    killer.start()
-    labels = rows.map(Slowly(tmp_path / "workers"))
-    killer.join()
-    assert_array_equal(labels.to_numpy(), y)
-    assert len([*(tmp_path / "workers").iterdir()]) > times  # others went on
-    assert_array_equal(recover(rows, rng=np.random.default_rng(0)).agree[:, 0], ~wrong)
+    with processes.as_current():
+        rows = cluster_rows(blocks)
+        killer.start()
+        labels = rows.map(Slowly(tmp_path / "workers"))
+        killer.join()
+        assert_array_equal(labels.to_numpy(), y)
+        assert len([*(tmp_path / "workers").iterdir()]) > times  # others went on
+        assert_array_equal(recover(rows, rng=np.random.default_rng(0)).agree[:, 0], ~wrong)
     if held:
         assert max(reads_of(tmp_path).values()) > 1  # what was lost was read again
 
@@ -405,7 +418,8 @@ class Deadly:
 @pytest.mark.slow
 def test_a_block_that_kills_every_worker_is_one_error(processes, tmp_path):
     processes.cluster.scheduler.allowed_failures = 1
-    rows = cluster_rows(processes, [Read(tmp_path, 0)])
-    with pytest.raises(ConnectionError, match="^workers of the Dask cluster died, one after the other"):
-        rows.map(Deadly())
-    assert_array_equal(rows.map(Labels()).to_numpy(), table()[1][:500])  # and it can be started again
+    with processes.as_current():
+        rows = cluster_rows([Read(tmp_path, 0)])
+        with pytest.raises(ConnectionError, match="^workers of the Dask cluster died, one after the other"):
+            rows.map(Deadly())
+        assert_array_equal(rows.map(Labels()).to_numpy(), table()[1][:500])  # and it can be started again

@@ -34,7 +34,7 @@ from massart.rows.dask_tasks import (
     some_of,
     weights_of,
 )
-from massart.rows.dask_values import DaskValues, Scheduler, parts_of, places_of, task
+from massart.rows.dask_values import DaskValues, compute, parts_of, persist, places_of, room, task, total_of
 from massart.rows.rows import Kernel, Sum, Values
 from massart.rows.sampling import RUN, Draw
 
@@ -56,10 +56,6 @@ class BlockRows:
         The relative precisions of the rows and of the labels.
     nbytes : float, optional
         Size of all blocks; by default as if all were like the first.
-    client : distributed.Client, optional
-        By default the current one; without any, tasks run in this process.
-    share : float
-        Of the memory of all workers: larger tables are not held there but made anew for each verb.
     """
 
     def __init__(
@@ -68,18 +64,16 @@ class BlockRows:
         precision: tuple[float, float],
         *,
         nbytes: float | None = None,
-        client: Any = None,
-        share: float = SHARE,
     ) -> None:
-        self._scheduler, self._precision = Scheduler(client), precision
+        self._precision = precision
         blocks, look = list(blocks), _delayed(look_at)
         first = blocks[:1]
         if nbytes is None:
-            first = self._scheduler.persist(first)
-            nbytes = len(blocks) * sum(seen.nbytes for seen in self._scheduler.compute([*map(look, first)]))
-        if nbytes <= self._scheduler.room(share):
-            blocks = self._scheduler.persist([*first, *blocks[1:]])
-        looks: tuple[Look, ...] = self._scheduler.compute([*map(look, blocks)])
+            first = persist(first)
+            nbytes = len(blocks) * sum(seen.nbytes for seen in compute([*map(look, first)]))
+        if nbytes <= room(SHARE):
+            blocks = persist([*first, *blocks[1:]])
+        looks: tuple[Look, ...] = compute([*map(look, blocks)])
         there = [(block, look) for block, look in zip(blocks, looks, strict=True) if look.length]
         if not there:
             raise ValueError("X must have at least one row, got none")
@@ -122,7 +116,7 @@ class BlockRows:
         if weights is None:  # the keys of runs are known without the rows
             drawn = reduce(add, map(partial(Drawn.of, draw), *bounds))
         else:
-            drawn = self._scheduler.total([*map(task(Drawn.of, draw), *bounds, parts_of(weights, self._starts))])
+            drawn = total_of([*map(task(Drawn.of, draw), *bounds, parts_of(weights, self._starts))])
         numbers = np.sort(drawn.numbers)
         if weights is None:
             numbers = (numbers[:, None] * RUN + np.arange(RUN)).ravel()
@@ -132,7 +126,7 @@ class BlockRows:
         """Return the rows of these numbers, in this order."""
         places = [*places_of(index, self._starts)]
         some = _delayed(some_of)
-        found = self._scheduler.compute([some(self._blocks[part], rows) for part, _, rows in places])
+        found = compute([some(self._blocks[part], rows) for part, _, rows in places])
         X, y = np.empty((len(index), self.n_columns)), np.empty((len(index), self.n_outputs))
         weights = np.empty(len(index)) if self._looks[0].has_weights else None
         for (_, where, _), block in zip(places, found, strict=True):
@@ -145,19 +139,19 @@ class BlockRows:
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(block, *aligned)`` over all blocks."""
-        total: Sum = self._scheduler.total(self._tasks(reduced, kernel, aligned))
+        total: Sum = total_of(self._tasks(reduced, kernel, aligned))
         return total
 
     def map(self, kernel: Kernel, *aligned: Values) -> DaskValues:
         """Return ``kernel(block, *aligned)`` of all blocks, one value or one row of values for each row."""
-        parts = self._scheduler.persist(self._tasks(mapped, kernel, aligned))
-        self._scheduler.compute([*map(_delayed(len), parts)])  # waits, and raises what a kernel raised
-        return DaskValues(parts, self._starts, self._scheduler)
+        parts = persist(self._tasks(mapped, kernel, aligned))
+        compute([*map(_delayed(len), parts)])  # waits, and raises what a kernel raised
+        return DaskValues(parts, self._starts)
 
     def fault(self) -> str:
         """Say where the first NaN or infinity of the rows is."""
         tasks = map(_delayed(fault_of), self._blocks, self._starts[:-1].tolist())
-        found = next(filter(None, self._scheduler.compute([*tasks])), None)
+        found = next(filter(None, compute([*tasks])), None)
         return found or "X times the coefficients is not finite: the numbers are too large"
 
     def _tasks(self, verb: Callable[..., Any], kernel: Kernel, aligned: Sequence[Values]) -> list[Any]:
@@ -170,7 +164,7 @@ class BlockRows:
         seen = [*zip(self._blocks, self._looks, self._starts.tolist(), strict=False)]
         for block, look, start in seen:
             if not look.is_finite:
-                raise ValueError(self._scheduler.compute([_delayed(label_fault_of)(block, start)])[0])
+                raise ValueError(compute([_delayed(label_fault_of)(block, start)])[0])
         if not self._looks[0].has_weights:
             return
         least, row = min((look.lightest[0], start + look.lightest[1]) for _, look, start in seen)

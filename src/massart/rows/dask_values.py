@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -29,49 +28,46 @@ def task(function: Callable[..., Any], argument: Any) -> Any:
     return _delayed(partial(function, argument), traverse=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduler:
-    """Where tasks run: on the cluster of a client, or wherever Dask runs them by default."""
+def compute(tasks: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the results of tasks, here."""
+    try:
+        return tuple(_dask.compute(*tasks))
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
+            raise
+        raise ConnectionError(
+            "workers of the Dask cluster died, one after the other, at the same block of rows: "
+            "it may be too large for their memory; smaller blocks or larger workers help"
+        ) from None
 
-    client: Any = None
 
-    def compute(self, tasks: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the results of tasks, here."""
-        try:
-            return tuple(_dask.compute(*tasks, scheduler=self.client))
-        except Exception as error:
-            if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
-                raise
-            raise ConnectionError(
-                "workers of the Dask cluster died, one after the other, at the same block of rows: "
-                "it may be too large for their memory; smaller blocks or larger workers help"
-            ) from None
+def persist(tasks: Sequence[Any]) -> list[Any]:
+    """Start tasks, whose results stay where they are made."""
+    return list(_dask.persist(*tasks))
 
-    def persist(self, tasks: Sequence[Any]) -> list[Any]:
-        """Start tasks, whose results stay where they are made."""
-        return list(_dask.persist(*tasks) if self.client is None else self.client.persist(list(tasks)))
 
-    def total(self, tasks: Sequence[Any]) -> Any:
-        """Return the sum of the results of tasks, added where they are, and always in the same order."""
-        tasks = list(tasks)
-        while len(tasks) > 1:
-            tasks = [_delayed(_sum)(*tasks[i : i + _FAN_IN]) for i in range(0, len(tasks), _FAN_IN)]
-        return self.compute(tasks)[0]
+def total_of(tasks: Sequence[Any]) -> Any:
+    """Return the sum of the results of tasks, added where they are, and always in the same order."""
+    tasks = list(tasks)
+    while len(tasks) > 1:
+        tasks = [_delayed(_sum)(*tasks[i : i + _FAN_IN]) for i in range(0, len(tasks), _FAN_IN)]
+    return compute(tasks)[0]
 
-    def room(self, share: float) -> float:
-        """Return the bytes that workers can hold within a share of their memory, beside what they hold already."""
-        try:
-            import distributed.system
-        except ImportError:
-            return math.inf
-        most = float(distributed.system.MEMORY_LIMIT)
-        try:
-            client: Any = self.client or distributed.get_client()
-        except ValueError:  # no cluster: all happens in this process
-            return share * most
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        held = sum(worker["metrics"]["managed_bytes"] for worker in workers)
-        return float(share * sum(worker["memory_limit"] or most for worker in workers) - held)
+
+def room(share: float) -> float:
+    """Return the bytes that workers can hold within a share of their memory, beside what they hold already."""
+    try:
+        import distributed.system
+    except ImportError:
+        return math.inf
+    most = float(distributed.system.MEMORY_LIMIT)
+    try:
+        client: Any = distributed.get_client()
+    except ValueError:  # no cluster: all happens in this process
+        return share * most
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    held = sum(worker["metrics"]["managed_bytes"] for worker in workers)
+    return float(share * sum(worker["memory_limit"] or most for worker in workers) - held)
 
 
 class DaskValues:
@@ -83,16 +79,15 @@ class DaskValues:
         What rows were mapped to is held; what is made of that by :meth:`map` is made when it is used.
     starts : (p + 1,) array of int
         The number of the first row of each part, and of all rows.
-    scheduler : Scheduler
     """
 
-    def __init__(self, parts: Sequence[Any], starts: NDArray[np.intp], scheduler: Scheduler) -> None:
-        self._parts, self._starts, self._scheduler = list(parts), starts, scheduler
+    def __init__(self, parts: Sequence[Any], starts: NDArray[np.intp]) -> None:
+        self._parts, self._starts = list(parts), starts
 
     @cached_property
     def _type(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape of the values of one row, and their type."""
-        shape, dtype = self._scheduler.compute([_delayed(_type_of)(self._parts[0])])[0]
+        shape, dtype = compute([_delayed(_type_of)(self._parts[0])])[0]
         return shape, dtype
 
     def __len__(self) -> int:
@@ -100,19 +95,19 @@ class DaskValues:
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(values, *aligned)`` over all parts."""
-        total: Sum = self._scheduler.total(self._tasks(kernel, aligned))
+        total: Sum = total_of(self._tasks(kernel, aligned))
         return total
 
     def map(self, kernel: Kernel, *aligned: Values) -> DaskValues:
         """Return ``kernel(values, *aligned)`` of all parts."""
-        return DaskValues(self._tasks(kernel, aligned), self._starts, self._scheduler)
+        return DaskValues(self._tasks(kernel, aligned), self._starts)
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers, in memory."""
         shape, dtype = self._type
         found = np.empty((len(index), *shape), dtype=dtype)
         places = [*places_of(index, self._starts)]
-        some = self._scheduler.compute([_delayed(_chosen)(self._parts[part], rows) for part, _, rows in places])
+        some = compute([_delayed(_chosen)(self._parts[part], rows) for part, _, rows in places])
         for (_, where, _), values in zip(places, some, strict=True):
             found[where] = values
         return found
@@ -129,7 +124,7 @@ class DaskValues:
 
     def to_numpy(self) -> NDArray[Any]:
         """Return all values in memory, in the order of the rows."""
-        return np.concatenate(self._scheduler.compute(self._parts))
+        return np.concatenate(compute(self._parts))
 
     def parts(self, starts: NDArray[np.intp]) -> Sequence[Any]:
         """Return the parts that begin with these rows."""

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
+from types import FunctionType
 
 import pytest
 
@@ -20,6 +23,20 @@ def test_every_public_name_is_importable(name: str) -> None:
 
 def test_nothing_else_is_public() -> None:
     assert dir(massart) == sorted([*massart.__all__, *NEED_PYARROW])
+
+
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.walk_packages(massart.__path__, "massart.")])
+def test_what_a_module_lists_is_what_it_has(name: str) -> None:
+    if name == "massart.__main__":
+        pytest.skip("it is a program")
+    module = importlib.import_module(name)
+    listed = list(getattr(module, "__all__", ()))
+    assert len(set(listed)) == len(listed)
+    assert [what for what in listed if getattr(module, what, None) is None] == []
+    if listed:  # and no function or class of massart is there by accident
+        mine = [what for what, value in vars(module).items() if isinstance(value, FunctionType | type)]
+        mine = [what for what in mine if vars(module)[what].__module__.startswith("massart.")]
+        assert sorted(what for what in mine if not what.startswith("_")) == sorted(set(mine) & set(listed))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -2,28 +2,98 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import massart
 from massart import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pictures
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 
 project = "massart"
 author = "massart contributors"
 copyright = "2026, massart contributors"
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-exclude_patterns = ["_build"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "myst_parser",  # the changelog and the security policy are Markdown
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery", "examples/*.py", "examples/*.ipynb"]
+templates_path = ["templates"]
 default_role = "code"  # in docstrings, `name` is a parameter
 
 autodoc_default_options = {
     "members": True,
     "member-order": "bysource",
     "show-inheritance": False,
-    "exclude-members": "set_fit_request, set_score_request",  # scikit-learn makes them, with its own references
+    # scikit-learn makes them, with its own references
+    "exclude-members": "set_fit_request, set_score_request, get_metadata_routing, set_output",
 }
-suppress_warnings = ["ref.python"]  # fields of dataclasses of the same name are no ambiguous references
 autodoc_typehints = "none"  # the numpydoc sections give types in words
 napoleon_use_ivar = True  # fields of dataclasses are documented once, in their class
 napoleon_use_rtype = False
+suppress_warnings = [
+    "ref.python",  # fields of dataclasses of the same name are no ambiguous references
+    "myst.header",  # the changelog and the policy are parts of a page, which has a title
+]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "filename_pattern": r"\.py$",  # every example runs
+    "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "min_reported_time": 1e9,  # times of a busy machine say nothing
+    "show_signature": False,
+    "remove_config_comments": True,
+}
 
 html_theme = "furo"
 html_title = f"massart {__version__}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+
+
+def setup(app: Sphinx) -> None:
+    """Draw the pictures of the pages, and let attributes keep the underscore that they end in."""
+    pictures.draw_all(Path(__file__).parent / "pictures")
+    app.connect("autodoc-process-docstring", _own_words, priority=100)
+    app.connect("autodoc-process-docstring", _keep_underscores, priority=900)  # behind napoleon
+    app.connect("missing-reference", _at_the_top)
+
+
+def _own_words(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Say of a constant or an alias what stands below it where it is made, not what its type says of itself."""
+    if what != "data":
+        return
+    package, _, short = name.rpartition(".")
+    lines.clear()
+    for module in [name for name in sys.modules if name.startswith(f"{package}.") or name in (package, "massart.link")]:
+        lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", short), lines)
+
+
+def _keep_underscores(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """In ``:ivar coef_:`` the name would be a reference to "coef"."""
+    lines[:] = [re.sub(r"^:(ivar|vartype) (\w*)_:", r":\1 \2\\_:", line) for line in lines]
+
+
+def _at_the_top(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """``massart.isotropy.decompose`` has its page as ``massart.decompose``."""
+    name = node.get("reftarget", "").rpartition(".")[2]
+    if node.get("refdomain") != "py" or name not in dir(massart) or node["reftarget"] == f"massart.{name}":
+        return None
+    target = (env, node["refdoc"], app.builder, node["reftype"], f"massart.{name}", node, content)
+    return env.get_domain("py").resolve_xref(*target)

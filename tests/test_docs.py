@@ -59,36 +59,6 @@ _BLOCK = re.compile(
     r"(?P<body>(?:[ ]{3,}.*\n|\n)*)",
     re.MULTILINE,
 )
-_SHELL_PAGES = [page for page in _PAGES if re.search(r"^\.\. code-block:: (sh|console)$", _text(page), re.MULTILINE)]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no bash")
-@pytest.mark.parametrize("page", _SHELL_PAGES)
-def test_shell_blocks_of_the_pages(page: str, tmp_path: Path) -> None:
-    for needed in ("typer", "pyarrow", "jinja2"):
-        pytest.importorskip(needed, reason=f"{needed} is not installed: the command line is optional")
-    steps = _steps(_text(page))
-    assert steps, "a page with shell blocks has commands"
-    # One shell a page, so that later commands see what earlier ones left; $? is that of the command before.
-    lines = ["massart() { " + f'"{sys.executable}" -m massart "$@"' + "; }", "rc=0"]
-    for k, (command, _) in enumerate(steps):
-        lines += [f"echo @@{k}", "(exit $rc)", command, "rc=$?"]
-    lines += ["echo @@end"]
-    environment = {**os.environ, "DOCS": str(_DOCS), "COLUMNS": "100", "NO_COLOR": "1"}
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(lines)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    printed = re.split(r"^@@\w+\n", done.stdout, flags=re.MULTILINE)[1:]
-    assert len(printed) == len(steps) + 1, done.stdout + done.stderr
-    for (command, shown), output in zip(steps, printed, strict=False):
-        if shown is None:
-            assert output.endswith("@ok\n"), f"{command}\n{output}\n{done.stderr}"
-        else:
-            wanted, got = ("\n".join(line.rstrip() for line in text.strip().splitlines()) for text in (shown, output))
-            pattern = re.escape(wanted).replace(re.escape("\n...\n"), r"\n(?:.*\n)*?")
-            pattern = re.sub(r"\\\n\\\.\\\.\\\.$", r"(?:\\n.*)*", pattern)
-            assert re.fullmatch(pattern, got), f"{command}\n--- shown\n{wanted}\n--- printed\n{got}\n{done.stderr}"
 
 
 def _steps(text: str) -> list[tuple[str, str | None]]:
@@ -107,7 +77,7 @@ def _steps(text: str) -> list[tuple[str, str | None]]:
             block = "\n".join([*filter(None, [match["first"]]), *lines])
             steps.append((f"( set -e\n{block}\n) > block.log && echo @ok", None))
             continue
-        for line in lines:
+        for line in lines[1:]:
             if line.startswith("$ "):
                 steps.append((line[2:], ""))
             elif line.startswith("> ") and not steps[-1][1]:
@@ -115,6 +85,34 @@ def _steps(text: str) -> list[tuple[str, str | None]]:
             else:
                 steps[-1] = (steps[-1][0], f"{steps[-1][1]}{line}\n")
     return steps
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no bash")
+@pytest.mark.parametrize("page", [page for page in _PAGES if _steps(_text(page))])
+def test_shell_blocks_of_the_pages(page: str, tmp_path: Path) -> None:
+    for needed in ("typer", "pyarrow", "jinja2"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed: the command line is optional")
+    steps = _steps(_text(page))
+    # One shell a page, so that later commands see what earlier ones left; $? is that of the command before.
+    lines = ['python() { "$PYTHON" "$@"; }', 'massart() { "$PYTHON" -m massart "$@"; }', "rc=0"]
+    for k, (command, _) in enumerate(steps):
+        lines += [f"echo @@{k}", "(exit $rc)", command, "rc=$?"]
+    lines += ["echo @@end"]
+    environment = {**os.environ, "DOCS": str(_DOCS), "PYTHON": sys.executable, "COLUMNS": "100", "NO_COLOR": "1"}
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    printed = re.split(r"^@@\w+\n", done.stdout, flags=re.MULTILINE)[1:]
+    assert len(printed) == len(steps) + 1, done.stdout + done.stderr
+    for (command, shown), output in zip(steps, printed, strict=False):
+        if shown is None:
+            assert output.endswith("@ok\n"), f"{command}\n{output}\n{done.stderr}"
+        else:
+            wanted, got = ("\n".join(line.rstrip() for line in text.strip().splitlines()) for text in (shown, output))
+            pattern = re.escape(wanted).replace(re.escape("\n...\n"), r"\n(?:.*\n)*?")
+            pattern = re.sub(r"\\\n\\\.\\\.\\\.$", r"(?:\\n.*)*", pattern)
+            assert re.fullmatch(pattern, got), f"{command}\n--- shown\n{wanted}\n--- printed\n{got}\n{done.stderr}"
 
 
 @pytest.mark.parametrize("page", _PAGES)

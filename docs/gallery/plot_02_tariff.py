@@ -37,5 +37,5 @@ _ = axes.legend(frameon=False)
 
 # %%
 # **What is certain.** Thresholds were chosen with the help of labels, so only rows that took no part in the choice can
-# confirm the rule; they do. Of the flat 15 % only some rows are named: those below 11,000 dollars, where it is one and a
-# half times the right tax.
+# confirm the rule; they do. Of the flat 15 % only some rows are named: those below 11,000 dollars, where it is one and
+# a half times the right tax.

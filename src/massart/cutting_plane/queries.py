@@ -37,7 +37,7 @@ _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # times d: of one inner produc
 
 @dataclass(frozen=True, slots=True)
 class Halfspace:
-    """``{v : normal . v <= offset}``: what an oracle answers when its query is not accepted.
+    """All v with ``normal @ v <= offset``: what an oracle answers when its query is not accepted.
 
     Attributes
     ----------

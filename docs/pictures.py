@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from massart import audit_table, l1_regression, radial_isotropy
 from massart.agreement import levels, verify
 from massart.certificate import geometry_of, measure_support
-from massart.certificate.support import closed_form_eta_max
+from massart.certificate.simulation import closed_form_eta_max
 from massart.demo import make_ledger
 from massart.noise import MassartNoise
 

@@ -46,6 +46,7 @@ def exact_residual(x, y, w):
     return abs(Fraction(float(y)) - sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)))
 
 
+@pytest.mark.slow
 @given(st.integers(-(10**14), 10**14), st.integers(0, 22))
 def test_decimals_are_those_of_the_shortest_decimal(numerator, places):
     value = float(Fraction(numerator, 10**places))
@@ -265,6 +266,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow
 @given(seeds, agreements, st.integers(1, 9), st.sampled_from(sorted(LINKS)))
 def test_neither_blocks_nor_storage_nor_order_change_the_answer(seed, agreement, d, name):
     X, y, w = at_every_edge(60, d, seed, agreement)
@@ -288,6 +290,7 @@ def test_neither_blocks_nor_storage_nor_order_change_the_answer(seed, agreement,
     np.testing.assert_array_equal(verify(X[:, columns], y, w[columns], agreement, link).agree, whole)
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(1, 9))
 def test_agreement_is_that_of_exact_arithmetic(seed, d):
     agreement = Agreement(Level.EXACT, relative=20 * EPS)

@@ -50,6 +50,7 @@ def test_star_import_gives_exactly_the_public_names() -> None:
     assert set(namespace) - {"__builtins__"} == set(massart.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [

@@ -80,6 +80,7 @@ def test_the_answer_does_not_depend_on_the_order_of_rows_and_columns(seed: int, 
     np.testing.assert_array_equal(found.wrong[order], moved.wrong)
 
 
+@pytest.mark.slow
 def test_the_audit_lists_every_row_once_the_worst_first() -> None:
     columns = ledger()
     columns["invoice"] = [f"INV-{k}" for k in range(400)]
@@ -179,6 +180,7 @@ def test_auto_takes_the_relu_where_the_rows_certify_it(seed: int) -> None:
     assert not linear.formula.clipping
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_auto_stays_linear_where_zeros_are_wrong_entries(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -214,6 +216,7 @@ def test_the_better_verdict_decides_and_no_verdict_is_edited() -> None:
     np.testing.assert_array_equal(found.wrong, ~right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "kinds"),
     [
@@ -270,6 +273,7 @@ def rounded(n: int = 300) -> tuple[dict[str, Any], Any, Any]:
     return {"kg": kg, "shelf": rng.integers(0, 9, n), "y": y}, np.arange(12), np.arange(20, 60)
 
 
+@pytest.mark.slow
 def test_rows_off_by_a_last_place_are_a_kind_of_their_own() -> None:
     columns, near, far = rounded()
     found = audit_table(columns, "y")
@@ -308,6 +312,7 @@ def published(n: int = 400) -> dict[str, Any]:
     return {"a": np.round(a, 1), "b": np.round(b, 1), "idle": rng.integers(0, 9, n), "y": np.round(y, 1)}
 
 
+@pytest.mark.slow
 def test_figures_that_were_rounded_before_the_sum_agree() -> None:
     found = audit_table(published(), "y")
     assert str(found.formula) == "y = a - b"
@@ -325,6 +330,7 @@ TABLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_saved_model_judges_the_rows_of_its_table_as_the_fit_did(name: str, tmp_path: Path) -> None:
     make, target = TABLES[name]
@@ -344,6 +350,7 @@ def test_a_saved_model_judges_the_rows_of_its_table_as_the_fit_did(name: str, tm
         np.testing.assert_array_equal(judged["wrong"], found.wrong[rows])
 
 
+@pytest.mark.slow
 def test_errors_that_come_in_groups_exclude_less() -> None:
     rng = np.random.default_rng(0)
     n = 1200
@@ -372,6 +379,7 @@ def test_what_is_confirmed_follows_the_bound_that_is_assumed() -> None:
     assert not strict.is_certain
 
 
+@pytest.mark.slow
 def test_a_float32_table_agrees_to_its_own_precision() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2)).astype(np.float32)
@@ -390,6 +398,7 @@ def test_frames_of_all_kinds_give_the_same_answer() -> None:
     assert "54.1 * hours" in answers[0]
 
 
+@pytest.mark.slow
 def test_the_summary_is_json_and_says_what_the_audit_says() -> None:
     found = audit_table(ledger(), "total", group_column="region")
     said = json.loads(json.dumps(summary(found), allow_nan=False))
@@ -524,6 +533,7 @@ def test_bad_arguments_are_named() -> None:
         audit_table(ledger(), "total", error_unit="total")
 
 
+@pytest.mark.slow
 def test_noise_around_zero_is_no_limit_at_zero() -> None:
     """Labels of both signs follow a sum, also where many of them are near zero."""
     rng = np.random.default_rng(1)

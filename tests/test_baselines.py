@@ -57,6 +57,7 @@ def test_keys_are_identifiers_and_names_are_unique() -> None:
     assert all(method.reference for method in ALL.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(set(LINEAR) & set(IN_PROCESS)))
 def test_every_linear_method_is_right_without_wrong_labels(key: str) -> None:
     X, y, w = table(80, 4, 0.0, 1)
@@ -79,6 +80,7 @@ REGIMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(REGIMES))
 def test_method_recovers_in_its_regime(key: str) -> None:
     n, d, share, tolerance = REGIMES[key]
@@ -127,12 +129,14 @@ def test_ridge_tuned_on_clean_data_keeps_its_penalty() -> None:
     assert error(method.fit(X, y, rng), w) < error(run(LINEAR["least_squares"], X, y), w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(RELU))
 def test_every_relu_method_is_right_without_wrong_labels(key: str) -> None:
     X, y, w = relu_table(200, 4, 10)
     assert error(run(RELU[key], X, y), w) < 1e-9
 
 
+@pytest.mark.slow
 def test_karmakar_bears_small_bounded_errors_and_not_far_ones() -> None:
     X, y, w = relu_table(600, 5, 11)
     rng = np.random.default_rng(0)
@@ -157,12 +161,14 @@ def test_relu_methods_bear_some_wrong_labels(key: str) -> None:
     assert error(run(RELU[key], X, labels), w) < 1e-9
 
 
+@pytest.mark.slow
 def test_crq_leaves_out_negative_labels() -> None:
     X, y, w = relu_table(200, 4, 14)
     y[:10] = -1.0
     assert error(run(RELU["crq"], X, y), w) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(IN_PROCESS))
 def test_equal_seeds_give_equal_answers(key: str) -> None:
     X, y, _ = table(60, 4, 0.2, 15)
@@ -171,12 +177,14 @@ def test_equal_seeds_give_equal_answers(key: str) -> None:
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_answers_in_r() -> None:
     X, y, _ = table(60, 4, 0.45, 15)
     first, second = (run(LINEAR["lts"], X, y, seed=3) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [*sorted(IN_PROCESS), "lmrob", "crq"])
 def test_methods_answer_hopeless_tables_with_numbers_or_nan(key: str) -> None:
     # Fewer rows than columns, two equal columns, labels that are all the same.

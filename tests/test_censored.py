@@ -53,6 +53,7 @@ def test_wrong_rows_hardly_move_it():
     assert np.linalg.norm(found.coef - w) <= 1.5 * np.linalg.norm(known.coef - w)
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     covered = []
     for seed in range(60):

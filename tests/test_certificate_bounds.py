@@ -86,6 +86,7 @@ def degenerate_rows(rng, n, d, kind):
             return X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["plain", "few hyperplanes", "duplicates", "parallel", "subspace"])
 def test_every_bound_is_at_least_the_fullest_hyperplane(d, kind):
@@ -105,6 +106,7 @@ def test_every_bound_is_at_least_the_fullest_hyperplane(d, kind):
     assert len(known) == 8, "every bound was tried"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(0, 12))
 @settings(max_examples=15)
 def test_bounds_hold_for_small_integers(seed, d, extra):
@@ -193,6 +195,7 @@ def test_fourth_moments_do_not_depend_on_the_units_of_columns():
     assert abs(one.rows - other.rows) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "d"), [(25, 8), (300, 8), (60, 3)])  # fewer and more rows than d (d + 1) / 2
 def test_moment_bounds_are_those_of_every_direction(n, d):
     rng = np.random.default_rng(n)

@@ -102,6 +102,7 @@ def test_a_negative_upper_side_lets_labels_defeat_the_l1_minimizer():
     np.testing.assert_allclose(iso.subspace @ iso.matrix.T @ solved, w, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_integer_rows_with_coincidences_are_exact():
     rng = np.random.default_rng(2)
     for _ in range(20):

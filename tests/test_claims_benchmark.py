@@ -45,6 +45,7 @@ def test_there_are_families_of_every_group_with_names_of_their_own() -> None:
     assert set(claim_families.BASE) == {family.name for family in FAMILIES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f.small], ids=lambda family: family.name)
 def test_a_table_depends_on_its_numbers_alone(family: Family) -> None:
     table, again = family.table(3, 1), family.table(3, 1)
@@ -135,6 +136,7 @@ def _most_rows(table: Table, w: tuple[Fraction, ...]) -> bool:
     return all(count(v) < count(w) for v in rivals if v != w)
 
 
+@pytest.mark.slow
 def test_every_rival_is_tried() -> None:
     verdicts = []
     for trial in range(200):

@@ -19,6 +19,7 @@ from massart.cli import run
 from massart.cli.demo import AUDIT, LEDGER, REPORT
 
 
+@pytest.mark.slow
 def test_the_demo_recovers_the_price_list_and_writes_its_files(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,6 +36,7 @@ def test_the_demo_recovers_the_price_list_and_writes_its_files(
     assert (tmp_path / REPORT).read_bytes() == report
 
 
+@pytest.mark.slow
 def test_the_demo_prints_the_same_for_the_same_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     outputs = []
     for seed in ("3", "3", "4"):
@@ -43,6 +45,7 @@ def test_the_demo_prints_the_same_for_the_same_seed(capsys: pytest.CaptureFixtur
     assert outputs[0] == outputs[1] != outputs[2]
 
 
+@pytest.mark.slow
 def test_the_demo_exits_with_1_when_no_majority_agrees(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def without_a_rule(rng: np.random.Generator, n_rows: int) -> dict[str, Any]:
         columns: dict[str, Any] = {"invoice": [f"i{k}" for k in range(n_rows)], "clerk": ["A", "B"] * (n_rows // 2)}
@@ -148,6 +151,7 @@ def test_reproduce_refuses_bad_input_in_one_line(
     assert words in err
 
 
+@pytest.mark.slow
 def test_reproduce_without_matplotlib_is_one_line(tmp_path: Path) -> None:
     program = "import sys; sys.modules['matplotlib'] = None; from massart.__main__ import main; main()"
     command = [sys.executable, "-c", program, "reproduce", "fig1a", "--out", str(tmp_path)]

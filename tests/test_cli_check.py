@@ -92,6 +92,7 @@ def test_the_share_of_wrong_rows_decides(
     assert found["tables"][0]["rows_wrong"] == 8
 
 
+@pytest.mark.slow
 def test_a_check_calls_the_rows_wrong_that_the_fit_does(model: Path, tmp_path: Path) -> None:
     columns = bills(2, wrong=0.3)
     fitted = audit_table(columns, "total", group_column="zone", exclude=["note"])
@@ -181,6 +182,7 @@ def test_what_was_known_of_the_rule_counts(model: Path, tmp_path: Path, capsys: 
     assert check(model, table, "--require", "confirmed") == 0
 
 
+@pytest.mark.slow
 def test_all_wrong_rows_on_request(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = write(tmp_path / "may.csv", bills(1, wrong=0.1))
     for options, n in (([], 20), (["--all-rows"], 40)):
@@ -207,6 +209,7 @@ def test_report_and_audit_have_every_column(model: Path, tmp_path: Path) -> None
     assert "no other formula fits" not in page  # which is not known of these rows
 
 
+@pytest.mark.slow
 def test_a_folder_of_tables_gives_one_summary(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "tables"
     folder.mkdir()
@@ -269,6 +272,7 @@ def test_errors_are_one_line_and_json_where_that_is_asked(
     assert words in found["error"]
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_but_the_result(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = bills(1)
     columns["zone"][:3] = "Q"
@@ -293,6 +297,7 @@ def test_the_library_logs_and_prints_nothing(
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "status"), [("0.1", 0), ("0", 3)])
 def test_a_closed_pipe_changes_no_status(limit: str, status: int, model: Path, tmp_path: Path) -> None:
     table = write(tmp_path / "may.csv", bills(1, 3_000, wrong=0.05))
@@ -315,6 +320,7 @@ def test_frames_are_checked_too(model: Path) -> None:
     assert repr(found) == "<Check failed: 8 of 400 rows are wrong (2.0 %), more than 0 %.>"
 
 
+@pytest.mark.slow
 def test_everything_that_is_printed_as_json_follows_the_schema(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

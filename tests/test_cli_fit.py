@@ -48,6 +48,7 @@ def fit(ledger: Path, *options: str) -> int:
     return run(["fit", str(ledger), "--target", "total", *options])
 
 
+@pytest.mark.slow
 def test_fit_prints_the_formula_the_verdict_and_the_worst_rows(
     ledger: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,6 +63,7 @@ def test_fit_prints_the_formula_the_verdict_and_the_worst_rows(
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_outputs_agree_with_each_other(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     audit, fixed, model = tmp_path / "audit.csv", tmp_path / "fixed.csv", tmp_path / "model.json"
     outputs = ["--audit", str(audit), "--fixed", str(fixed), "--save", str(model)]
@@ -90,6 +92,7 @@ def test_outputs_agree_with_each_other(ledger: Path, tmp_path: Path, capsys: pyt
     assert given == [row["total"] for row in read(ledger)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "parquet", "arrow", "jsonl", "csv.zst"])
 def test_every_format_is_written_and_read_again(ledger: Path, tmp_path: Path, suffix: str) -> None:
     fixed, audit = tmp_path / f"fixed.{suffix}", tmp_path / f"audit.{suffix}"
@@ -98,6 +101,7 @@ def test_every_format_is_written_and_read_again(ledger: Path, tmp_path: Path, su
     assert audit.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_max_wrong_makes_a_check(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(ledger, "--max-wrong", "0.2") == 0
     capsys.readouterr()
@@ -131,6 +135,7 @@ def chance(tmp_path: Path) -> Path:
     return write(tmp_path / "chance.csv", columns)
 
 
+@pytest.mark.slow
 def test_the_exit_status_follows_the_verdict(
     ledger: Path, majority: Path, chance: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +149,7 @@ def test_the_exit_status_follows_the_verdict(
     assert fit(majority, "--require", "confirmed", "--wrong-at-most", "0.1") == 0
 
 
+@pytest.mark.slow
 def test_without_a_rule_nothing_is_called_wrong_fixed_or_saved(
     chance: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +170,7 @@ def test_without_a_rule_nothing_is_called_wrong_fixed_or_saved(
     assert "What came closest" in report.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_rows_off_by_a_last_place_are_neither_wrong_nor_fixed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +187,7 @@ def test_rows_off_by_a_last_place_are_neither_wrong_nor_fixed(
     assert [float(row["total"]) for row in read(fixed)] == total.tolist()
 
 
+@pytest.mark.slow
 def test_errors_that_come_in_groups_are_said_by_a_column(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for options in ([], ["--error-unit", "date"]):
@@ -200,6 +208,7 @@ def test_columns_are_chosen_one_by_one_or_with_commas(ledger: Path, capsys: pyte
     assert "hourz" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_stdin_is_a_file_called_dash(ledger: Path) -> None:
     command = [sys.executable, "-m", "massart", "fit", "-", "--target", "total", "--json"]
     done = subprocess.run(command, input=ledger.read_bytes(), capture_output=True, check=True)

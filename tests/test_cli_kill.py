@@ -196,6 +196,7 @@ def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(folder: Path) -> N
         assert all(is_whole(folder / name, n_rows) for name in fresh)
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_does_not_disturb_the_next(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lay_outputs(folder)
     with driver(folder) as killed_at:
@@ -267,6 +268,7 @@ def test_an_interrupt_while_writing_is_one_line_and_leaves_no_temporary_file(
     )
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_reading_is_one_line(folder: Path) -> None:
     lay_outputs(folder)
     command = [sys.executable, "-m", "massart", *arguments()]

@@ -256,6 +256,7 @@ def check_refused(arguments: list[str], words: Iterable[str], folder: Path, caps
 SLOW = "20,000 constant columns"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.slow] * (c == SLOW)) for c in BROKEN_FILES])
 def test_a_broken_file_is_one_line_that_names_the_fault(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -438,6 +439,7 @@ SOUND_FILES: dict[str, tuple[str, str | bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SOUND_FILES)
 def test_what_can_be_read_gives_the_formula(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name, content = SOUND_FILES[case]
@@ -491,6 +493,7 @@ def test_a_poor_table_is_judged_and_not_refused(
     assert said["certain"] is (status == 0)
 
 
+@pytest.mark.slow
 def test_names_with_commands_reach_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = [[f'"{COMMANDS}{"ab"[k % 2]}"', *row[1:]] for k, row in enumerate(rows())]
     (folder / "t.csv").write_text(text(body).replace("hours", f'"ho\n{COMMANDS}urs"'))
@@ -573,6 +576,7 @@ def test_a_model_for_another_table_is_one_line(
     check_refused(["predict", *arguments, *out], words, folder, capsys)
 
 
+@pytest.mark.slow
 def test_predict_judges_the_rows_as_fit_did(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     hours, items = rng.integers(1, 99, 80) / 4, rng.integers(1, 99, 80)
@@ -600,6 +604,7 @@ def test_predict_judges_the_rows_as_fit_did(folder: Path, capsys: pytest.Capture
 FORMULAS = ("=cmd|' /C calc'!A0", "+1+1", "-1+2", "@SUM(A1)", "\tx", '=HYPERLINK("http://x")')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
 def test_no_text_is_a_formula_in_a_spreadsheet(suffix: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Path("t.csv").open("w", newline="") as file:
@@ -667,6 +672,7 @@ def test_a_demo_that_cannot_be_is_one_line(
     check_refused(["demo", *options], words, folder, capsys)
 
 
+@pytest.mark.slow
 def test_the_command_that_demo_shows_can_be_typed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "my folder").mkdir()
     status = run(["demo", "--out", "my folder", "--rows", "600"])
@@ -707,6 +713,7 @@ def test_wrong_rows_are_counted_in_english(
     assert ("The wrong row:" in out) == (n_wrong == 1)
 
 
+@pytest.mark.slow
 def test_values_from_an_uncertain_formula_come_with_a_warning(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = [["ab"[k % 2], *row[1:]] for k, row in enumerate(rows())]  # every wrong row is of job a
     (folder / "t.csv").write_text(text(body))

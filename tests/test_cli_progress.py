@@ -29,12 +29,14 @@ def command(table: Path) -> list[str]:
     return [sys.executable, "-m", "massart", "fit", str(table), "--target", "y"]
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_results_only(table: Path) -> None:
     done = subprocess.run(command(table), capture_output=True, text=True, check=True)
     assert done.stdout.startswith("y = a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 3\n")
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar_with_the_name_as_it_is(table: Path) -> None:
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}

@@ -52,6 +52,7 @@ CELLS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(CELLS, min_size=1, max_size=12), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_columns_are_the_cells_of_the_rows_kept(rows, as_text):

@@ -65,6 +65,7 @@ def test_every_file_meets_every_rule(project: Path) -> None:
     assert [task.require for task in tasks] == ["majority"] * 6 + ["confirmed"]
 
 
+@pytest.mark.slow
 def test_one_run_checks_all(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "data")  # paths are relative to the configuration
     config = ["check", "--config", "../massart.toml"]

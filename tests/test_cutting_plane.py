@@ -159,6 +159,7 @@ def barrier(A, b):
     return value
 
 
+@pytest.mark.slow
 @given(seed=seeds, d=dimensions, n=st.integers(0, 30))
 def test_the_factor_holds_the_gradient_and_the_hessian_of_the_barrier(seed, d, n):
     region = random_cuts(Polytope.unit_ball(d), n, seed)[-1]
@@ -211,6 +212,7 @@ def test_cuts_beyond_the_limit_are_dropped():
     assert counts[-1] == CUTS_PER_DIMENSION * d
 
 
+@pytest.mark.slow
 @given(seed=seeds, d=dimensions)
 def test_a_deep_cut_is_kept_at_its_full_depth(seed, d):
     rng = np.random.default_rng(seed)
@@ -231,6 +233,7 @@ def holds(region, w):
     return np.linalg.norm(w) <= 1 and (region.A @ w <= region.b + 1e-12).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @pytest.mark.parametrize("region_type", REGIONS)
 @given(seed=seeds, d=dimensions, depth=st.sampled_from([0.0, 0.5, 0.99]))
@@ -254,6 +257,7 @@ def most_queries(method, d, r):
     return 1.5 * d * np.log2(2 / r) + 10
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=30)
 @given(seed=seeds, d=dimensions, exponent=st.integers(1, 9), depth=st.sampled_from([0.0, 0.3, 1.0]))
@@ -268,6 +272,7 @@ def test_a_hidden_target_is_found_within_the_bound(method, seed, d, exponent, de
     assert np.array_equal(found.point, oracle.queries[-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(seed=seeds, d=st.integers(2, 8))
 def test_the_centre_finds_a_target_on_the_rim_of_the_ball(seed, d):
@@ -275,6 +280,7 @@ def test_the_centre_finds_a_target_on_the_rim_of_the_ball(seed, d):
     assert analytic_center(oracle, d, 1.0).status is Status.ACCEPTED
 
 
+@pytest.mark.slow
 def test_the_centre_takes_fifteen_times_fewer_queries_than_the_ellipsoid():
     d, r = 20, 1e-7
     w = in_ball(d, np.random.default_rng(0))
@@ -373,6 +379,7 @@ def check_empty(found: Cuts, d: int):
     assert found.log_volume <= 0
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("d", [1, 2, 6])
 def test_an_oracle_that_lies_is_found_out(method, d):

@@ -51,6 +51,7 @@ def test_planted_families_decompose(name):
         check_pieces(X, decompose(X, 1e-3), 1e-3)
 
 
+@pytest.mark.slow
 @given(
     hnp.arrays(np.int64, st.tuples(st.integers(1, 16), st.integers(1, 5)), elements=st.integers(-2, 2)),
     st.sampled_from([0.5, 0.05]),
@@ -100,6 +101,7 @@ def test_pieces_serve_algorithm_2_for_any_labels():
         np.testing.assert_allclose(found, w, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_drug_discovery_rows():
     try:
         X = drug_discovery().X

@@ -56,6 +56,7 @@ def test_ids_are_distinct_and_the_same_seed_gives_the_same_ledger() -> None:
     assert first[TARGET] == again[TARGET] != other[TARGET]
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_is_printed() -> None:
     pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
     from massart.cli.layout import lines

@@ -70,6 +70,7 @@ def same_kind(found, there):
     return type(found) is type(there(0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [MassartRegressor, MassartReLURegressor])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_is_that_of_numpy(there, estimator, weighted):
@@ -168,6 +169,7 @@ LEVELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [IDENTITY, RELU, Link(-1, 1), Link(slope=0.3), Link(slope=2.5)], ids=str)
 @pytest.mark.parametrize("agreement", LEVELS.values(), ids=LEVELS.keys())
 def test_marks_have_the_same_bits_everywhere(there, link, agreement, monkeypatch):

@@ -28,6 +28,7 @@ def _text(page: str) -> str:
     return (_DOCS / page).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", _PAGES)
 def test_examples_of_the_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -35,6 +36,7 @@ def test_examples_of_the_pages(page: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert failed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _MODULES)
 def test_examples_of_the_docstrings(name: str) -> None:
     if name == "massart.cli":
@@ -115,6 +117,7 @@ def test_shell_blocks_of_the_pages(page: str, tmp_path: Path) -> None:
             assert re.fullmatch(pattern, got), f"{command}\n--- shown\n{wanted}\n--- printed\n{got}\n{done.stderr}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", _PAGES)
 def test_commands_are_in_blocks_that_run(page: str) -> None:
     """A command in another kind of literal block is one that nobody tries."""

@@ -85,6 +85,7 @@ def test_without_an_intercept_the_constant_is_zero() -> None:
     assert_array_equal(reg.inlier_mask_, right)
 
 
+@pytest.mark.slow
 def test_noisy_labels_have_a_scale_and_standard_errors() -> None:
     X, y, _ = contaminated(n=600)
     y = y + 0.1 * np.random.default_rng(1).standard_normal(len(y))
@@ -98,6 +99,7 @@ def test_noisy_labels_have_a_scale_and_standard_errors() -> None:
     assert reg.exact_coef_ == (None,) * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_same_seed_gives_the_same_bytes(noise: float) -> None:
     X, y, _ = contaminated(n=500, rate=0.4)
@@ -126,6 +128,7 @@ def test_pickling_and_cloning_keep_everything() -> None:
         clone(reg).predict(X)
 
 
+@pytest.mark.slow
 def test_several_outputs_equal_single_fits() -> None:
     X, y, right = contaminated(outputs=3)
     reg = MassartRegressor(random_state=0).fit(X, y)
@@ -155,6 +158,7 @@ def test_one_column_of_labels_keeps_its_axis() -> None:
     assert len(reg.certificate_) == len(reg.exact_coef_) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix, sparse.lil_array]
 )
@@ -183,6 +187,7 @@ def test_a_zero_weight_removes_a_row_and_still_judges_it() -> None:
     assert_array_equal(weighted.inlier_mask_, right)
 
 
+@pytest.mark.slow
 def test_whole_weights_repeat_rows() -> None:
     X, y, _ = contaminated()
     weights = np.random.default_rng(2).integers(0, 4, size=len(y))
@@ -201,6 +206,7 @@ def test_weights_decide_which_formula_has_the_majority() -> None:
     assert_allclose(MassartRegressor(random_state=0).fit(x[:, None], y, sample_weight=heavy_start).coef_, [2])
 
 
+@pytest.mark.slow
 def test_pipelines_and_cross_validation_work() -> None:
     X, y, right = contaminated(rate=0.2)
     pipeline = make_pipeline(StandardScaler(), MassartRegressor(random_state=0)).fit(X * [1, 10, 100, 1], y)
@@ -230,6 +236,7 @@ def test_an_absolute_tolerance_accepts_rounded_labels() -> None:
     assert_allclose(reg.coef_, W, atol=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int16, np.uint8, bool])
 def test_labels_that_hold_in_the_precision_of_the_rows_are_exact(dtype: type) -> None:
     X = np.random.default_rng(0).integers(0, 2 if dtype is bool else 100, size=(400, 4)).astype(dtype)
@@ -241,6 +248,7 @@ def test_labels_that_hold_in_the_precision_of_the_rows_are_exact(dtype: type) ->
     assert reg.predict(X).dtype == np.float64
 
 
+@pytest.mark.slow
 def test_float32_tables_are_exact_up_to_their_own_rounding() -> None:
     X, y, right = contaminated(n=1000, rate=0.4)
     X32 = X.astype(np.float32)
@@ -313,6 +321,7 @@ def test_pandas_frames_give_names_to_the_certificate() -> None:
         reg.predict(frame[["tax", "price", "fee", "rate", "twice the tax"]])
 
 
+@pytest.mark.slow
 def test_polars_frames_give_names_to_the_certificate() -> None:
     pl = pytest.importorskip("polars", reason="polars is not installed")
     X, y, right = contaminated()

@@ -168,6 +168,7 @@ def test_a_column_of_zeros_has_no_coefficient() -> None:
     assert_allclose(reg.coef_, [1, 0, 3], atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.55, 0.7, 0.9])
 @pytest.mark.parametrize("inliers", ["auto", "exact"])
 def test_more_than_half_wrong_is_never_called_a_majority(share: float, inliers: str) -> None:

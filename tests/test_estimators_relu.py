@@ -119,6 +119,7 @@ def test_predictions_are_the_link_of_the_products(link: Link, intercept: float) 
     assert reg.inlier_mask_[right].all()
 
 
+@pytest.mark.slow
 def test_the_identity_is_the_linear_estimator() -> None:
     X, y, _ = contaminated(link=Link(lower=-np.inf))
     ours = MassartReLURegressor(link=Link(lower=-np.inf), random_state=0).fit(X, y)
@@ -173,6 +174,7 @@ def test_pickling_keeps_everything() -> None:
         clone(reg).predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_same_seed_gives_the_same_bytes(noise: float) -> None:
     X, y, _ = contaminated(rate=0.35)
@@ -181,6 +183,7 @@ def test_the_same_seed_gives_the_same_bytes(noise: float) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_noisy_labels_have_a_scale_and_standard_errors() -> None:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((500, 4))

@@ -122,6 +122,7 @@ def test_a_rule_of_terms_is_found_in_a_pipeline() -> None:
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(frame), model.predict(frame))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # wrong terms have no rule
 def test_terms_are_chosen_by_a_grid() -> None:
     frame = bills()

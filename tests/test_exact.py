@@ -47,6 +47,7 @@ def solved(X, y, agreement=TIGHT):
     return exact_coefficients(X, y, w, agreement)
 
 
+@pytest.mark.slow
 @given(formulas, st.sampled_from(["floats", "integers", "decimals", "heavy"]), st.integers(0, 2**32 - 1))
 def test_the_formula_behind_floats_is_found(w, kind, seed):
     X = features(kind, 60, len(w), np.random.default_rng(seed))
@@ -157,6 +158,7 @@ def test_labels_in_cents_give_the_prices(cents, seed):
     assert CENTS.agree(X, y, exact.coef).all()
 
 
+@pytest.mark.slow
 def test_few_rounded_labels_claim_little():
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -235,9 +237,9 @@ def test_thirty_columns_are_quick():
     rng = np.random.default_rng(0)
     w = np.round(rng.uniform(-10, 10, 30), 2)
     X = rng.standard_normal((3000, 30))
-    start = time.perf_counter()
+    start = time.process_time()
     exact = solved(X, X @ w)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert np.array_equal(exact.coef, w)
 
 
@@ -288,6 +290,7 @@ def test_too_few_rows_claim_nothing(w):
     assert snap(X[few], X[few] @ w, np.ones(len(X[few]), dtype=bool), w, TIGHT, IDENTITY)[1] == (None, None)
 
 
+@pytest.mark.slow
 @given(st.fractions(-100, 100, max_denominator=50), st.floats(-1, 1))
 def test_the_simplest_number_is_the_simplest_of_all_near(value, offset):
     uncertainty = 1e-7
@@ -303,6 +306,7 @@ def test_nothing_is_simple_without_an_uncertainty(uncertainty):
     assert simplest_number(0.5, uncertainty, 1.0, most_chance=1e-2) is None
 
 
+@pytest.mark.slow
 @given(formulas, st.sampled_from(["integers", "decimals"]), st.integers(0, 2**32 - 1))
 def test_rational_solutions_are_exact(w, kind, seed):
     w = [Fraction(int(value * 100), 100) for value in w]

@@ -175,6 +175,7 @@ def test_streams_depend_on_seed_and_key_alone() -> None:
     assert stream(3, "fig1a", (0.1,), 4).random() == stream(3, "fig1a", (0.1,), 4).random()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [TINY_1A, TINY_1B, TINY_2A, *TINY_PHASES], ids=lambda e: e.name)
 def test_every_figure_runs_and_is_drawn_from_its_rows(experiment: Experiment[Any]) -> None:
     rows = rows_of(experiment, 1)
@@ -186,6 +187,7 @@ def test_every_figure_runs_and_is_drawn_from_its_rows(experiment: Experiment[Any
     assert {row["method"] for row in summary} == methods
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
 def test_figures_are_drawn_from_rows_without_running_anything(experiment: Experiment[Any]) -> None:
     def refuse(*_: object) -> Outcome:
@@ -281,6 +283,7 @@ def test_only_code_that_can_change_a_trial_names_a_run(tmp_path: Path, monkeypat
     assert digest() != before
 
 
+@pytest.mark.slow
 def test_no_trial_imports_what_only_shows() -> None:
     shows = [name.removesuffix("/").removesuffix(".py").replace("/", ".") for name in provenance._ONLY_SHOWS[:-2]]
     program = (

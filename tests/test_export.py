@@ -64,6 +64,7 @@ def judged(model: SavedModel, columns) -> tuple[set[int], dict[str, set[int]]]:
     return set(np.flatnonzero(np.ma.filled(found, False)).tolist()), tools
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", FAST)
 @pytest.mark.parametrize("name", FEW)
 def test_the_same_rows_are_wrong(tool, name):
@@ -179,6 +180,7 @@ def _has_value(term: t.Term, columns: Columns):
     return np.logical_and.reduce([np.isfinite(term.evaluate(columns)), *(_has_value(part, columns) for part in parts)])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.recursive(LEAVES, _larger, max_leaves=6), st.integers(0, 2**32 - 1))
 def test_terms_have_the_values_that_massart_gives_them(term, seed):
@@ -284,6 +286,7 @@ def test_the_python_module_needs_no_packages(tmp_path):
     assert set(json.loads(told.stdout)) == one.wrong
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(
@@ -346,6 +349,7 @@ def test_what_great_expectations_runs_is_what_sql_runs():
     assert run == "".join(export(model, "sql").splitlines(keepends=True)[3:]).rstrip("\n")
 
 
+@pytest.mark.slow
 def test_what_a_target_cannot_say_is_said_in_one_line(tmp_path, capsys):
     path = tmp_path / "rule.json"
     sayable = {("lag", None): "excel", ("lag", "b"): None, ("cumsum", None): None, ("cumsum", "b"): None}

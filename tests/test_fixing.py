@@ -46,6 +46,7 @@ def cells(text: str, delimiter: str) -> list[list[str]]:
     return [re.findall(rf"(?:^|{re.escape(delimiter)})({cell})", row) for row in rows if row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delimiter", "mark", "money", "end"), [
     (",", ".", "{}", "\n"),
     (",", ".", "${}", "\r\n"),
@@ -76,6 +77,7 @@ def test_untouched_cells_stay_byte_for_byte(delimiter: str, mark: str, money: st
     assert touched == len(WRONG)
 
 
+@pytest.mark.slow
 def test_missing_targets_are_filled_in_on_request(tmp_path: Path) -> None:
     path = tmp_path / "ledger.csv"
     before = ledger(path)
@@ -97,6 +99,7 @@ def test_missing_targets_are_filled_in_on_request(tmp_path: Path) -> None:
         assert sum(row["kind"] == "filled in" for row in rows) == len(BLANK)
 
 
+@pytest.mark.slow
 def test_an_uncertain_rule_fixes_nothing_unless_it_is_forced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

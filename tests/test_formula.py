@@ -132,6 +132,7 @@ def test_a_formula_breaks_before_each_sign() -> None:
 FACTORS = ["qty", "price", "discount", "vat"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(FACTORS), min_size=1, max_size=4, unique=True), st.data())
 def test_factors_that_are_taken_out_leave_the_formula_as_it_is(names: list[str], data: st.DataObject) -> None:
     def summand(factors: tuple[str, ...], value: Fraction) -> Summand:

@@ -72,6 +72,7 @@ def exact() -> MassartRegressor:
 # --- next to least squares, which is the reference where no label is wrong ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_clean_rows_have_the_inference_of_least_squares(fit_intercept: bool) -> None:
     sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
@@ -150,6 +151,7 @@ def test_weights_are_tukeys_and_wrong_rows_have_none(contaminated: MassartRegres
     assert contaminated.weights_[450:].mean() > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_r2_is_that_of_lmrob(fit_intercept: bool) -> None:
     X, y = noisy_rows(wrong=0.2)
@@ -225,6 +227,7 @@ def test_what_the_rows_leave_open_has_infinite_limits() -> None:
     assert str(reg.summary()).count("open") == 2
 
 
+@pytest.mark.slow
 def test_outputs_have_their_own_inference() -> None:
     X, y = noisy_rows(600, wrong=0.2)
     Y = np.column_stack([y, X @ W + 1])
@@ -243,6 +246,7 @@ def test_outputs_have_their_own_inference() -> None:
     assert len(reg.plot(X, Y, output=1).axes) == 3
 
 
+@pytest.mark.slow
 def test_clipped_labels_have_limits_between_the_limits() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((800, 3))
@@ -345,6 +349,7 @@ def test_reports_of_arrays_call_rows_by_their_index(exact: MassartRegressor) -> 
     assert next(iter(rows.cells(np.array([3, 6])).items())) == ("index", [3, 6])
 
 
+@pytest.mark.slow
 def test_weights_of_dask_stay_there() -> None:
     da = pytest.importorskip("dask.array", reason="dask is not installed")
     X, y = noisy_rows(600, wrong=0.2)
@@ -372,6 +377,7 @@ def test_wrong_rows_of_memory_maps_are_not_read_again(tmp_path: Any) -> None:
 # --- scores ---
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 def test_scores_choose_the_intercept_where_r2_does_not(noise: float) -> None:
@@ -431,6 +437,7 @@ def test_agreement_is_the_share_of_rows(exact: MassartRegressor) -> None:
 # --- pictures ---
 
 
+@pytest.mark.slow
 def test_pictures_show_every_row_and_the_limits(contaminated: MassartRegressor) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     X, y = noisy_rows(wrong=0.3)

@@ -150,6 +150,7 @@ def test_agrees_with_pyriemann():
 # --- heavy subspaces ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gamma", "two_sided"), [(1e-6, True), (0.5, False), (1e-2, False)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_planted_families_get_verified_right_answers(name, gamma, two_sided):
@@ -160,6 +161,7 @@ def test_planted_families_get_verified_right_answers(name, gamma, two_sided):
         assert check_answer(X, truth, iso, gamma, two_sided=two_sided) == "", f"seed {10_000 + seed}"
 
 
+@pytest.mark.slow
 def test_every_flat_in_small_dimension():
     outcomes = set()
     for seed in range(60):
@@ -170,6 +172,7 @@ def test_every_flat_in_small_dimension():
     assert outcomes == set(Truth), "the cases must cover all three truths"
 
 
+@pytest.mark.slow
 @given(
     hnp.arrays(np.int64, st.tuples(st.integers(1, 14), st.integers(1, 4)), elements=st.integers(-2, 2)).filter(np.any)
 )

@@ -66,6 +66,7 @@ def flags(seed=0):
 # --- the ladder ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "verdict", "reason"),
     [
@@ -159,6 +160,7 @@ def test_two_rivals_never_both_have_a_majority(link):
 # --- no rule, and a rule that says little ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.8, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.55, 0.97))])
 def test_the_most_frequent_value_is_no_rule(share):
     for seed in range(5):
@@ -234,6 +236,7 @@ def test_no_row_that_agrees_sees_the_undetermined_directions(estimator):
 # --- what CONFIRMED assumes ---
 
 
+@pytest.mark.slow
 def test_a_smaller_bound_on_wrong_labels_confirms_more():
     X, y = gaussian(1000, 10, 0.33)
     verdicts = {}

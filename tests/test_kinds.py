@@ -81,6 +81,7 @@ def test_two_rows_are_enough_where_every_digit_fits(kind: str) -> None:
         np.testing.assert_array_equal(said, truth)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -107,6 +108,7 @@ def test_what_chance_explains_stays_unexplained(seed: int, noise: str, n: int, s
     assert explained <= 4 + 0.02 * wrong.sum()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -263,6 +265,7 @@ def test_values_next_to_a_frequent_one_tell_whether_it_stands_out() -> None:
     np.testing.assert_allclose(crowd(lattice, 1.0), 49 / 500)
 
 
+@pytest.mark.slow
 def test_an_audit_names_kinds_everywhere() -> None:
     table = planter(0)
     for kind in ("factor", "sign", "two_forgotten"):
@@ -301,6 +304,7 @@ def test_many_wrong_rows_have_their_kinds() -> None:
     assert np.mean(said[wrong] == table.kinds[wrong]) > 0.99
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_kinds_reaches_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.main(["--tables", "5", "--seed", "3"]) == 0
     assert "one digit wrong" in capsys.readouterr().out

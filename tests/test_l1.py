@@ -107,6 +107,7 @@ def primal_program(X, y, lo, hi):
     return answer.fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(8))
 def test_objective_equals_that_of_linear_programming(block):
     for seed in range(50 * block, 50 * block + 50):
@@ -133,6 +134,7 @@ def test_no_d_rows_give_a_better_fit(seed, d, integers):
         assert solution.objective <= cost(X, y, coef) * (1 + 1e-12) + 1e-12
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS, st.sampled_from([0.0, 1.0]), st.sampled_from([60, 9000]))
 def test_l1_is_regression_equivariant(seed, noise, n):
@@ -245,6 +247,7 @@ def test_many_rows_are_solved_as_exactly_as_few(case):
     assert np.linalg.matrix_rank(X[r <= 1e-13] / np.abs(X).max(axis=0)) == d
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS, st.sampled_from([0.0, 1.0]))
 def test_sparse_rows_give_the_dense_answer(seed, noise):
@@ -471,6 +474,7 @@ def test_a_dual_out_of_balance_shows_in_the_gap_even_at_zero():
     assert point.gap >= point.objective == 6.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", ["clean", "corrupted"])
 def test_drug_discovery_set_has_the_objective_of_highs(labels):
     try:
@@ -488,6 +492,7 @@ def test_drug_discovery_set_has_the_objective_of_highs(labels):
     assert solution.objective == pytest.approx(dual_program(X, y, np.ones(y.size), np.ones(y.size)), rel=1e-10)
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS, st.floats(0.0, 0.04))
 def test_sparse_and_dense_matrices_speak_alike(seed, density):

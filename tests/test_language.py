@@ -107,7 +107,8 @@ def some_terms(draw: st.DrawFn, depth: int = 3) -> Term:
     return draw(larger(some_terms(depth - 1)) if depth and draw(st.integers(0, 3)) else leaves())
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
 @given(some_terms())
 def test_what_is_written_is_read(term: Term) -> None:
     assert parse_terms(str(term), COLUMNS) == (term,)
@@ -252,7 +253,7 @@ def test_hostile_terms_are_one_line(text: str) -> None:
 
 
 def _one_line(read: Any, match: str | None) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     if match is None:
         assert read()
     else:
@@ -261,9 +262,10 @@ def _one_line(read: Any, match: str | None) -> None:
         message = str(caught.value)
         assert message.isprintable()
         assert len(message) < 400
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(
@@ -347,6 +349,7 @@ HOSTILE_FORMULAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE_FORMULAS, ids=lambda text: ascii(text[:30]))
 def test_hostile_formulas_are_one_line(text: str) -> None:
     pytest.importorskip("formulaic", reason="formulaic is not installed: formulas are optional")

@@ -74,6 +74,7 @@ def test_figure_1a_without_search_follows_the_measured_table():
     assert recovered[0.45] <= 0.5
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.3), st.integers(0, 2**32 - 1))
 def test_recovery_is_exact_for_any_adversary(name, eta, seed):
@@ -98,6 +99,7 @@ def test_recovered_coefficients_are_right_to_the_last_digits():
         assert relative_error(recover_linear(X, y).coef, w) <= 1e-13
 
 
+@pytest.mark.slow
 def test_heavy_subspaces_are_solved_level_by_level():
     for seed in range(5):
         planted = integers_on_subspace(500, 9, 3, 400, np.random.default_rng(seed))

@@ -14,12 +14,14 @@ from massart.table import TableError, read_table
 REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", messy.MAKERS)
 def test_a_messy_file_is_read_as_it_was_meant(tmp_path, name):
     found = messy.outcome(name, tmp_path, seed=15, budget=2.0)
     assert found.how == ("refused" if name in REFUSED else "right"), found.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -79,6 +81,7 @@ def coded(rng, n=900):
     return {"plan": plan, "units": units, "total": fee + 2.5 * units}
 
 
+@pytest.mark.slow
 def test_numbers_that_may_be_codes_are_asked_about():
     table = coded(np.random.default_rng(0))
     found = audit_table(table, "total", terms="columns")

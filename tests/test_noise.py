@@ -71,6 +71,7 @@ def rng_of(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     eta=st.floats(0.0, 0.5, exclude_max=True), name=st.sampled_from(sorted(ADVERSARIES)), concept=concepts, seed=seeds

@@ -122,6 +122,7 @@ def test_every_outcome_says_what_happened() -> None:
     assert outcomes == {True, False}
 
 
+@pytest.mark.slow
 def test_given_success_the_labels_are_distributed_as_under_oblivious_noise() -> None:
     # b = (1, 1, 2, 0, ..., 0) placed by a uniform permutation: all C(10, 2) * 8 arrangements are equally likely.
     m, noise, rng = 10, ObliviousNoise(0.3, fixed(1.0, 1.0, 2.0).errors), rng_of(9)
@@ -135,6 +136,7 @@ def test_given_success_the_labels_are_distributed_as_under_oblivious_noise() -> 
     assert stats.chisquare(list(seen.values())).pvalue > CHANCE
 
 
+@pytest.mark.slow
 def test_each_error_lands_uniformly_on_rows_whatever_the_order_of_b() -> None:
     m, noise, rng = 40, fixed(3.0, -5.0), rng_of(10)
     X, clean = rng.standard_normal((m, 2)), rng.standard_normal(m)

@@ -209,6 +209,7 @@ def test_the_promise_holds_on_fresh_rows_and_the_reported_epsilon_is_honest(name
     assert any(found.achieved < 1 for found, _ in results), "something is claimed"
 
 
+@pytest.mark.slow
 def test_every_number_of_a_result_can_be_recomputed():
     found, _ = learn("subspaces", "decoy", 2000, 0.4, told=True, seed=0)
     assert found.status is PACStatus.PROVEN
@@ -223,6 +224,7 @@ def test_every_number_of_a_result_can_be_recomputed():
     assert "errs on at most" in found.explain()
 
 
+@pytest.mark.slow
 def test_a_subspace_off_which_a_formula_is_wrong_is_not_counted():
     """90 % of the rows in a plane, labels beyond it at random: most rows agree, and the tenth is not claimed."""
     rng = np.random.default_rng(0)
@@ -285,6 +287,7 @@ def test_zero_rows_are_always_right():
     assert found.achieved < 0.03
 
 
+@pytest.mark.slow
 def test_the_same_generator_gives_the_same_bytes():
     first, second = (learn("subspaces", "decoy", 400, 0.3, told=True, seed=3)[0] for _ in range(2))
     assert first.coef.tobytes() == second.coef.tobytes()

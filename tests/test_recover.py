@@ -107,6 +107,7 @@ def test_several_label_columns_share_one_sample_and_take_one_read_each():
     assert rows.sampled == 30_000
 
 
+@pytest.mark.slow
 def test_weights_are_counts():
     rng = np.random.default_rng(0)
     X = gaussian(300, 3, rng)
@@ -146,6 +147,7 @@ def test_noisy_inliers_are_found_and_said():
     assert fit(X, y, inliers="exact").certificates[0].verdict in (Verdict.PLURALITY, Verdict.NONE)
 
 
+@pytest.mark.slow
 def test_exact_data_are_never_called_noisy():
     for eta in (0.0, 0.3, 0.45):
         X, y, w, _ = table(800, 6, eta, gross())
@@ -162,6 +164,7 @@ def test_no_rule_is_not_claimed():
     assert found.certificates[0].verdict is Verdict.NONE
 
 
+@pytest.mark.slow
 def test_dummies_at_scale():
     rng = np.random.default_rng(0)
     X = dummy_table(20_000, [20, 15, 18], rng)

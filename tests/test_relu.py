@@ -45,6 +45,7 @@ def table(n, d, eta, adversary, seed=0):
 # --- recovery ---
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.sampled_from(sorted(ADVERSARIES)), st.floats(0, 0.3), st.integers(0, 2**32 - 1))
 def test_recovery_is_exact_for_any_adversary(name, eta, seed):
@@ -123,6 +124,7 @@ def test_a_false_majority_on_a_subspace_is_not_claimed(seed):
     assert not found.certificate.verdict.stands
 
 
+@pytest.mark.slow
 def test_more_than_half_wrong_is_not_claimed():
     X, y, w, _ = table(600, 5, 0.0, "zero")
     rng = np.random.default_rng(1)
@@ -132,6 +134,7 @@ def test_more_than_half_wrong_is_not_claimed():
     assert found.certificate.verdict is Verdict.PLURALITY
 
 
+@pytest.mark.slow
 def test_labels_without_a_rule_are_not_claimed():
     rng = np.random.default_rng(0)
     for labels in (rng.standard_normal(200), relu(rng.standard_normal((200, 1)), [1.0]), rng.random(200)):
@@ -333,6 +336,7 @@ def test_arguments_are_not_written_to():
     assert recover_relu(X, y, sample_weight=np.ones(200)).certificate.rank == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [None, analytic_center], ids=["portfolio", "published"])
 def test_every_callback_hears_progress(cuts):
     drawn = ReluCell(480, 10, 0.45, "oppose").table(0) if cuts is None else ReluCell(120, 3, 0.2, "decoy").table(0)

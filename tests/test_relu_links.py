@@ -163,6 +163,7 @@ def test_recovery_is_exact_through_any_clip(name, adversary, eta, seed):
     np.testing.assert_array_equal(found.agree, np.abs(y - link(X @ w)) <= 1e-10 * sizes)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.sampled_from(sorted(INVERTIBLE)),
@@ -180,6 +181,7 @@ def test_recovery_is_exact_through_any_invertible_link(name, adversary, eta, see
     assert found.certificate.n_rows == 300
 
 
+@pytest.mark.slow
 def test_the_identity_is_linear_recovery():
     for adversary in ("constant", "decoy"):
         X, y, _, _ = table(IDENTITY, 200, 5, 0.3, adversary)

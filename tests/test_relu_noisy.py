@@ -58,6 +58,7 @@ def test_noisy_inliers_are_estimated_as_well_as_by_least_squares_on_the_right_ro
         assert found.fractions[0] == (None,) * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [Link(-1, 1.5), Link(-np.inf, 1.0)], ids=["two-sided", "right-censored"])
 @pytest.mark.parametrize("kind", ["before", "after"])
 def test_other_limits_do_not_bias_the_estimate(kind, link):
@@ -79,6 +80,7 @@ def test_an_invertible_link_is_fitted_by_its_inverse():
     assert found.certificates[0].verdict is Verdict.NOISY
 
 
+@pytest.mark.slow
 def test_wrong_rows_are_told_from_noisy_ones():
     X, y, _, changed = noisy_table(1, "before", "constant")
     found = fit(X, y, inliers="noisy")
@@ -89,6 +91,7 @@ def test_wrong_rows_are_told_from_noisy_ones():
     np.testing.assert_array_equal(found.agree[:, 0], residuals <= found.certificates[0].agreement.label * (1 + 1e-9))
 
 
+@pytest.mark.slow
 def test_exact_was_asked_for_and_the_labels_are_noisy():
     for kind in ("before", "after"):
         X, y, _, _ = noisy_table(0, kind)
@@ -112,6 +115,7 @@ def test_exact_labels_are_never_called_noisy(eta, inliers):
             assert found.scale[0] == 0
 
 
+@pytest.mark.slow
 def test_labels_without_a_rule_are_not_claimed():
     rng = np.random.default_rng(0)
     X = gaussian(300, 3, rng)
@@ -120,6 +124,7 @@ def test_labels_without_a_rule_are_not_claimed():
     assert found.scale[0] == 0
 
 
+@pytest.mark.slow
 def test_weights_decide_which_noisy_formula_has_the_majority():
     rng = np.random.default_rng(0)
     X = gaussian(600, 3, rng)

@@ -309,6 +309,7 @@ def shown(text):
     return marked.replace("\r\n", "\n").replace("\r", "\n")
 
 
+@pytest.mark.slow
 @needs_extra
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_each_verdict_has_the_same_words_everywhere(verdict):
@@ -465,6 +466,7 @@ def test_the_page_stays_small():
     np.testing.assert_array_equal(kept, np.sort(residual)[::-1][ranks - 1])
 
 
+@pytest.mark.slow
 def test_when_room_is_short_many_rows_go_first_then_cells_then_rows():
     rows = ledger().rows
     wrong = wrong_residuals(rows)
@@ -492,6 +494,7 @@ def test_when_room_is_short_many_rows_go_first_then_cells_then_rows():
     assert sum(len(c["data"]) for c in least.packed["columns"]) <= 400_000
 
 
+@pytest.mark.slow
 def test_pictures_hold_the_largest_residuals_and_a_fixed_sample():
     rows = scattered(400_000, d=2).rows
     wrong = wrong_residuals(rows)
@@ -630,6 +633,7 @@ def test_kinds_are_texts():
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(numbers, st.none(), st.integers(-(2**53), 2**53)), min_size=1))
 def test_numbers_arrive_as_they_are(entries):
     column = read("x", entries)
@@ -670,6 +674,7 @@ def test_amounts_are_written_with_their_own_decimals(units, places):
         assert float(write(value, found).replace(",", "")) == value
 
 
+@pytest.mark.slow
 def test_long_formulas_and_many_groups_are_cut():
     pytest.importorskip("jinja2")
     terms = tuple(term(f"x{j}", 1) for j in range(3000))
@@ -698,6 +703,7 @@ def test_without_the_extra_there_is_one_clear_line_and_still_a_fragment(monkeypa
     assert str(report).startswith("PROVEN.")
 
 
+@pytest.mark.slow
 def test_importing_the_report_does_not_import_jinja2():
     code = "import sys, massart.report; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

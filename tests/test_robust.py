@@ -94,6 +94,7 @@ def test_the_m_scale_solves_its_equation_and_scales() -> None:
 # ---- equivariance
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @laws
 def test_regression_equivariance(seed) -> None:
@@ -104,6 +105,7 @@ def test_regression_equivariance(seed) -> None:
     assert second.scale == pytest.approx(first.scale, rel=1e-4)
 
 
+@pytest.mark.slow
 @given(SEEDS, st.sampled_from([-1.0, 3.0, 1e-7, 1e9]))
 @laws
 def test_scale_equivariance(seed, factor) -> None:
@@ -114,6 +116,7 @@ def test_scale_equivariance(seed, factor) -> None:
     np.testing.assert_allclose(second.standard_errors, abs(factor) * first.standard_errors, rtol=1e-3)
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @laws
 def test_affine_equivariance(seed) -> None:
@@ -124,6 +127,7 @@ def test_affine_equivariance(seed) -> None:
     np.testing.assert_allclose(A @ second.covariance @ A.T, first.covariance, rtol=1e-3, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @laws
 def test_the_order_of_rows_does_not_matter(seed) -> None:
@@ -164,6 +168,7 @@ def test_rows_of_weight_zero_are_judged_and_not_used() -> None:
 # ---- breakdown and efficiency
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "adversary", [gross(), scale(-100.0), far_constant, constant(1e12), decoy([9.0, -9.0, 9.0, -9.0], linear)]
 )
@@ -184,6 +189,7 @@ def test_wrong_rows_cost_little_more_than_their_number(adversary, eta) -> None:
     assert np.median(ratios) < 1.3
 
 
+@pytest.mark.slow
 def test_clean_gaussian_data_lose_five_percent() -> None:
     ours, theirs = [], []
     for seed in range(60):
@@ -336,6 +342,7 @@ def test_agreeing_rows_are_about_rounding_and_nothing_larger() -> None:
 # ---- uncertainty and shrinkage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [0.0, 0.4])
 def test_intervals_cover(eta) -> None:
     covered, scales = [], []
@@ -348,6 +355,7 @@ def test_intervals_cover(eta) -> None:
     assert np.mean(scales) == pytest.approx(0.1, rel=0.1)
 
 
+@pytest.mark.slow
 def test_importance_weights_are_in_the_standard_errors() -> None:
     covered = []
     for seed in range(60):
@@ -357,6 +365,7 @@ def test_importance_weights_are_in_the_standard_errors() -> None:
     assert 0.86 <= np.mean(covered) <= 0.99
 
 
+@pytest.mark.slow
 def test_shrinkage_predicts_better_where_columns_are_many_and_noise_is_large(monkeypatch) -> None:
     shrunk, plain = [], []
     for seed in range(6):

@@ -34,6 +34,7 @@ def test_exact_data_are_never_called_noisy(seed, eta) -> None:
     assert judgement.n_agree == 200 - wrong.sum()
 
 
+@pytest.mark.slow
 @given(SEEDS, st.sampled_from([0.01, 0.5]), st.sampled_from([0.0, 0.35]))
 @laws
 def test_a_noisy_rule_is_found(seed, sigma, eta) -> None:
@@ -45,6 +46,7 @@ def test_a_noisy_rule_is_found(seed, sigma, eta) -> None:
     assert judgement.p_value < 0.01
 
 
+@pytest.mark.slow
 @given(SEEDS, st.sampled_from(["standard_normal", "standard_cauchy", "exponential"]))
 @laws
 def test_labels_that_ignore_the_columns_have_no_rule(seed, law) -> None:
@@ -52,7 +54,8 @@ def test_labels_that_ignore_the_columns_have_no_rule(seed, law) -> None:
     assert judge(X, getattr(rng, law)(size=200)).inliers is Inliers.NO_RULE
 
 
-@pytest.mark.parametrize("law", ["normal", "cauchy", "counts", "grades"])
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["normal", "cauchy", "grades"])
 def test_p_values_of_labels_without_a_rule_are_no_smaller_than_they_say(law) -> None:
     """Also with candidates that have seen all labels, and columns of flags."""
     p_values = []
@@ -62,7 +65,6 @@ def test_p_values_of_labels_without_a_rule_are_no_smaller_than_they_say(law) -> 
         y = {
             "normal": rng.standard_normal(60),
             "cauchy": rng.standard_cauchy(60),
-            "counts": rng.poisson(5.0, 60).astype(float),
             "grades": rng.integers(1, 6, 60).astype(float),
         }[law]
         p_values.append(judge(X, y, np.linalg.lstsq(X, y, rcond=None)[0]).p_value)

@@ -93,6 +93,7 @@ def test_every_number_of_a_tariff_snaps(n, rounding, error):
     assert coef[4] == 0.0
 
 
+@pytest.mark.slow
 def test_labels_cut_off_give_the_rates_and_no_wrong_fee():
     # Half a cent is missing on average: 9.895 is as near as labels within half a cent come to a fee of 9.9.
     rng = np.random.default_rng(0)
@@ -138,6 +139,7 @@ def test_a_fee_that_no_label_tells_from_its_neighbours_is_the_round_one():
     assert fractions == (Fraction("0.137"), Fraction("9.95"))
 
 
+@pytest.mark.slow
 def test_a_column_without_effect_leaves_no_stray_term():
     # Too few rows for a claim about anything: what is left of zero is rounding, and no row minds if it goes.
     rng = np.random.default_rng(0)

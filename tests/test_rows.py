@@ -69,6 +69,7 @@ LEVELS = {
 # --- marks ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["linear", "ReLU"])
 @pytest.mark.parametrize("name", ["exact", *(slow(name) for name in ("cents", "given", "inputs"))])
 def test_marks_do_not_depend_on_blocks_order_or_storage(name, link, monkeypatch, tmp_path):
@@ -93,6 +94,7 @@ def test_marks_do_not_depend_on_blocks_order_or_storage(name, link, monkeypatch,
                 np.testing.assert_array_equal(marks_of(ArrayRows(rows, y), w, level, link), whole, err_msg=kind)
 
 
+@pytest.mark.slow
 def test_marks_of_float32_do_not_depend_on_blocks_or_storage(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((3000, 5)) * 10.0 ** rng.integers(0, 4, (3000, 1))).astype(np.float32)
@@ -150,6 +152,7 @@ def fit(X, y, **options):
     return recover(ArrayRows(X, y), rng=np.random.default_rng(0), **options)
 
 
+@pytest.mark.slow
 def test_the_formula_does_not_depend_on_blocks_or_storage(monkeypatch, tmp_path):
     X, y = ledger()
     plain = fit(X, y)
@@ -170,6 +173,7 @@ def test_the_formula_does_not_depend_on_blocks_or_storage(monkeypatch, tmp_path)
         assert found.certificates[0].verdict is plain.certificates[0].verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ledger", slow("Gaussian"), slow("ReLU"), slow("two rules")])
 def test_the_formula_does_not_depend_on_the_order_of_rows(kind):
     rng = np.random.default_rng(0)

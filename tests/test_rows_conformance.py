@@ -170,12 +170,13 @@ def test_all_kinds_draw_the_same_rows(kind, size, weighted):
     assert (np.diff(found.index) > 0).all()
 
 
+@pytest.mark.slow
 def test_a_row_is_drawn_as_often_as_its_weight_says(kind):
     X, y, _, _ = table(n=60)
     rows, chances = kind(X, y, None, False), np.repeat([0.0, 1.0, 3.0], 20)
     weights = rows.map(Constant(chances), rows.map(Number()))
     drawn = np.zeros(60)
-    for seed in range(300):
+    for seed in range(150):
         found = rows.sample(4, np.random.default_rng(seed), weights)
         assert len(found.index) == 4
         drawn[found.index] += 1
@@ -202,14 +203,15 @@ class Constant:
         return self.chances[order[np.searchsorted(np.sort(table(n=60)[1]), to_numpy(labels))]]
 
 
+@pytest.mark.slow
 def test_uniform_draws_miss_no_row(kind):
     X, y, _, _ = table(n=330)
     rows = kind(X, y, None, False)
     drawn = np.zeros(330)
-    for seed in range(200):
+    for seed in range(80):
         drawn[rows.sample(100, np.random.default_rng(seed)).index] += 1
-    assert drawn.min() > 30
-    assert drawn.max() < 100
+    assert drawn.min() > 8
+    assert drawn.max() < 42
 
 
 def test_rows_are_taken_by_their_numbers(kind):
@@ -267,6 +269,7 @@ def test_the_weight_of_all_rows_is_known(kind):
     assert total_of(rows.weights, rows.n_rows) == weights.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_answer_is_the_same_wherever_the_rows_are(kind, weighted):
     X, y, w, wrong = table()
@@ -280,6 +283,7 @@ def test_the_answer_is_the_same_wherever_the_rows_are(kind, weighted):
     assert_allclose(found.noise_rate, known.noise_rate)
 
 
+@pytest.mark.slow
 def test_the_order_of_blocks_changes_no_mark(kind):
     X, y, w, _ = table(n=960)
     order = np.concatenate(np.random.default_rng(0).permutation(np.arange(960).reshape(-1, 96)))
@@ -289,6 +293,7 @@ def test_the_order_of_blocks_changes_no_mark(kind):
     assert_array_equal(found.agree[:, 0], known.agree[order, 0])
 
 
+@pytest.mark.slow
 def test_a_large_table_is_sampled_alike(kind, monkeypatch):
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)

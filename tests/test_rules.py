@@ -35,7 +35,6 @@ def audited(family: str, rate: float, seed: int) -> tuple[Any, Any]:
         "free-above",
         "balance",
         "days",
-        pytest.param("groups-60-40", marks=pytest.mark.slow),
         pytest.param("product-vat", marks=pytest.mark.slow),
         pytest.param("by-weekday", marks=pytest.mark.slow),
     ],

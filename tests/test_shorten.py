@@ -364,9 +364,9 @@ def test_nothing_to_do_is_nearly_free():
     y = X @ w
     agreement = exactly(X, y)
     shorten(X[:100], y[:100], np.ones(100), w, agreement, IDENTITY)
-    start = time.perf_counter()
+    start = time.process_time()
     found = shorten(X, y, np.ones(20_000), w, agreement, IDENTITY)
-    assert time.perf_counter() - start < 1  # 0.1 s on a machine that does nothing else
+    assert time.process_time() - start < 1
     np.testing.assert_array_equal(found.coef, w)
 
 

@@ -113,10 +113,10 @@ def test_running_sums_of_cents_are_exact() -> None:
 def test_a_million_accounts_take_a_moment() -> None:
     n = 1_000_000
     columns = Columns({"paid": np.ones(n), "account": np.arange(n, dtype=float)})
-    start = time.perf_counter()
+    start = time.process_time()
     assert_array_equal(value("cumsum(paid, by=account)", columns), 1)
     assert np.isnan(value("lag(paid, by=account)", columns)).all()
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_no_rows_have_no_values() -> None:
@@ -236,10 +236,10 @@ def nested(depth: int) -> list[object]:
     ids=lambda content: str(content)[:40],
 )
 def test_a_strangers_json_is_one_line(content: object) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(TermError) as caught:
         Term.from_json(content)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200
 

@@ -48,10 +48,11 @@ class Baseline:
 
     def missing(self) -> str | None:
         """Return one line that says what to install; None where nothing is missing."""
-        return _missing(self.name, self.requires)
+        return missing_line(self.name, self.requires)
 
 
-def _missing(name: str, requires: str | None) -> str | None:
+def missing_line(name: str, requires: str | None) -> str | None:
+    """Return one line that says what to install for a method; None where nothing is missing."""
     if requires is None:
         return None
     if not requires.startswith(R_PREFIX):
@@ -78,7 +79,7 @@ def baseline(name: str, reference: str, method: Fit, requires: str | None = None
 def _answer(
     name: str, requires: str | None, method: Fit, X: FloatArray, y: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    absent = _missing(name, requires)
+    absent = missing_line(name, requires)
     if absent is not None:
         raise ModuleNotFoundError(absent)
     rows = check_matrix(X)

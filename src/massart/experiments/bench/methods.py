@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
-from massart.experiments.baselines import RELU, Baseline, baseline, libraries, r
-from massart.experiments.baselines.baseline import Fit
+from massart.experiments.baselines import RELU, baseline, libraries, r
+from massart.experiments.baselines.baseline import Fit, missing_line
 from massart.experiments.bench.tables import Generator, Group, Table
 from massart.rows import BoolArray, FloatArray
 
@@ -68,7 +68,7 @@ class Method:
 
     def missing(self) -> str:
         """Return one line that says what to install; empty where nothing is missing."""
-        return Baseline(self.name, "", _nothing, self.requires).missing() or ""
+        return missing_line(self.name, self.requires) or ""
 
 
 def called_wrong(table: Table, answer: Answer) -> BoolArray:
@@ -122,10 +122,6 @@ def _audit(table: Table, rng: Generator) -> Answer:
 
 
 # Regression.
-
-
-def _nothing(X: FloatArray, y: FloatArray, rng: Generator) -> FloatArray:
-    raise NotImplementedError
 
 
 def _regress(fit: Fit, table: Table, rng: Generator) -> Answer:
@@ -248,8 +244,6 @@ def _boosting() -> Any:
 
 
 def _with_intercept(ask: Callable[[Table, Generator], Answer], table: Table, rng: Generator) -> Answer:
-    from dataclasses import replace
-
     return ask(replace(table, X=np.column_stack([table.X, np.ones(len(table.y))])), rng)
 
 

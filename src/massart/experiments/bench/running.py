@@ -85,7 +85,7 @@ def bench(
     command: str = "",
     callback: Callback = silent,
 ) -> None:
-    """Run what is not in the journal of the folder, and write ``bench.csv``, ``bench-summary.csv`` and ``bench.html``.
+    """Run what is not in the journal of the folder, and write its CSV files and ``bench.html``.
 
     Parameters
     ----------
@@ -123,6 +123,8 @@ def bench(
     summary = page.summarize(rows)
     files.write_csv(out / f"{_NAME}.csv", COLUMNS, rows)
     files.write_csv(out / f"{_NAME}-summary.csv", tuple(summary[0]), summary)
+    cells_at_a_glance = page.overview(summary)
+    files.write_csv(out / f"{_NAME}-cells.csv", tuple(cells_at_a_glance[0]), cells_at_a_glance)
     manifest.add(out, _NAME, facts)
     files.write(out / f"{_NAME}.html", page.html(summary, facts).encode())
 
@@ -215,7 +217,9 @@ def measured(task: Task, cell: Cell, method: Method, seed: int) -> Outcome:
     if text:
         values, seconds = json.loads(text)
         return Outcome((values,), seconds)
-    return Outcome((_blank("over the limit" if os.WIFSIGNALED(status) else "failed"),), float(LIMIT))
+    wrong = int(cell.make(stream(seed, _NAME, cell.name, task.trial)).wrong.sum())
+    reason = "over the limit" if os.WIFSIGNALED(status) else "failed"
+    return Outcome(({**_blank(reason), "wrong": wrong},), float(LIMIT))
 
 
 def _blank(status: str) -> Row:

@@ -16,7 +16,7 @@ wrong rows at all, curves outside its terms, and rows to audit where nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -236,99 +236,62 @@ def _as_numbers(values: NDArray[Any]) -> FloatArray:
 
 # The grid.
 
-_SMOOTH = ("exp", "log", "sin", "sqrt")
+_TABLES = {"linear": 8, "relu": 8, "noisy": 10, "rule": 5, "rows": 5}
 
 
-def _cells() -> tuple[Cell, ...]:
-    percent = {0.1: "10 %", 0.3: "30 %", 0.45: "45 %"}
+def _cell(name: str, about: str, make: Callable[..., Table], n_tables: int | None = None, **settings: Any) -> Cell:
+    group: Any = name.partition("-")[0]
+    return Cell(name, group, about, partial(make, **settings), n_tables or _TABLES[group])
+
+
+def _cells() -> Iterator[Cell]:
+    etas = {0.1: "10 %", 0.3: "30 %", 0.45: "45 %"}
     words = {"uniform": "uniform labels", "heavy": "Cauchy errors", "plane": "labels of a second plane"}
-    cells = [
-        Cell(f"linear-{kind}-{eta:g}", "linear", f"200 x 8, {percent[eta]} {words[kind]}", make, 8)
-        for kind in words
-        for eta in percent
-        for make in (partial(linear, n=200, d=8, eta=eta, kind=kind),)
-    ]
-    cells += [
-        Cell(
-            f"linear-leverage-{eta:g}",
-            "linear",
-            f"200 x 20, the paper's mixture and adversary, η = {eta:g}",
-            partial(leverage, n=200, d=20, eta=eta),
-            8,
-        )
-        for eta in percent
-    ]
-    cells += [
-        Cell("linear-clean", "linear", "200 x 8, nothing wrong", partial(plain, n=200, d=8, eta=0.0), 8),
-        Cell("linear-tiny", "linear", "12 x 3, 20 % uniform labels", partial(plain, n=12, d=3, eta=0.2), 8),
-        Cell(
-            "linear-large", "linear", "100,000 x 10, 30 % uniform labels", partial(plain, n=100_000, d=10, eta=0.3), 2
-        ),
-    ]
-    cells += [
-        Cell(f"relu-{eta:g}", "relu", f"200 x 6, {percent[eta]} uniform labels", partial(relu, n=200, d=6, eta=eta), 8)
-        for eta in percent
-    ]
-    cells += [
-        Cell(f"noisy-{name}", "noisy", about, make, 10)
-        for name, about, make in (
-            ("clean-small", "25 x 3, Gaussian noise, nothing wrong", partial(noisy, n=25, d=3, eta=0.0)),
-            ("clean", "200 x 10, Gaussian noise, nothing wrong", partial(noisy, n=200, d=10, eta=0.0)),
-            ("vertical", "200 x 10, 40 % of labels 20 to 100 sigma off", partial(noisy, n=200, d=10, eta=0.4)),
-            (
-                "leverage",
-                "200 x 10, 40 % of rows in a cluster 10 away, 30 sigma off",
-                partial(noisy, n=200, d=10, eta=0.4, kind="leverage"),
-            ),
-            ("plane", "200 x 10, 40 % of a second plane", partial(noisy, n=200, d=10, eta=0.4, kind="plane")),
-        )
-    ]
-    smooth = partial(ledger, places=4, functions=_SMOOTH)
-    cells += [
-        Cell(f"rule-{name}", "rule", about, make, 5)
-        for name, about, make in (
-            (
-                "product",
-                "400 rows, qty * price * (1 - discount) + freight, 25 % wrong",
-                partial(ledger, draw=_product, n=400, eta=0.25),
-            ),
-            ("product-40", "the same, 40 % wrong", partial(ledger, draw=_product, n=400, eta=0.4)),
-            ("product-tiny", "the same, 20 rows, 10 % wrong", partial(ledger, draw=_product, n=20, eta=0.1)),
-            (
-                "rates",
-                "400 rows, hours * rate[service] + fee, 25 % wrong",
-                partial(ledger, draw=_rates, n=400, eta=0.25),
-            ),
-            (
-                "tiers",
-                "400 rows, a tariff with a dearer tier, 25 % wrong",
-                partial(ledger, draw=_tiers, n=400, eta=0.25),
-            ),
-            ("sine", "400 rows, a sin(b t) + c x, nothing wrong", partial(smooth, draw=_sine, n=400, eta=0.0)),
-            ("growth", "400 rows, a exp(b t) + c x, nothing wrong", partial(smooth, draw=_growth, n=400, eta=0.0)),
-            ("growth-10", "the same, 10 % wrong", partial(smooth, draw=_growth, n=400, eta=0.1)),
-            ("saturation", "400 rows, v s / (k + s), nothing wrong", partial(smooth, draw=_saturation, n=400, eta=0.0)),
-        )
-    ]
-    cells += [
-        Cell(f"rows-{name}", "rows", about, make, 5)
-        for name, about, make in (
-            ("total", "500 rows, a sum in cents, 5 % wrong", partial(ledger, draw=total, n=500, eta=0.05)),
-            ("total-30", "500 rows, a sum in cents, 30 % wrong", partial(ledger, draw=total, n=500, eta=0.3)),
-            ("product", "500 rows, a product in cents, 10 % wrong", partial(ledger, draw=_product, n=500, eta=0.1)),
-            ("noisy", "500 x 5, a noisy plane, 10 % 20 to 100 sigma off", partial(noisy, n=500, d=5, eta=0.1)),
-            (
-                "surface",
-                "500 x 10, Friedman's surface with noise, 10 % 8 to 20 sigma off",
-                partial(friedman, n=500, eta=0.1),
-            ),
-        )
-    ]
-    return tuple(cells)
+    for kind, errors in words.items():
+        for eta, share in etas.items():
+            yield _cell(f"linear-{kind}-{eta:g}", f"200 x 8, {share} {errors}", linear, n=200, d=8, eta=eta, kind=kind)
+    for eta in etas:
+        about = f"200 x 20, the paper's mixture and adversary, η = {eta:g}"
+        yield _cell(f"linear-leverage-{eta:g}", about, leverage, n=200, d=20, eta=eta)
+    yield _cell("linear-clean", "200 x 8, nothing wrong", plain, n=200, d=8, eta=0.0)
+    yield _cell("linear-tiny", "12 x 3, 20 % uniform labels", plain, n=12, d=3, eta=0.2)
+    yield _cell("linear-large", "100,000 x 10, 30 % uniform labels", plain, 2, n=100_000, d=10, eta=0.3)
+    for eta, share in etas.items():
+        yield _cell(f"relu-{eta:g}", f"200 x 6, {share} uniform labels", relu, n=200, d=6, eta=eta)
+    large = {"n": 200, "d": 10}
+    yield _cell("noisy-clean-small", "25 x 3, Gaussian noise, nothing wrong", noisy, n=25, d=3, eta=0.0)
+    yield _cell("noisy-clean", "200 x 10, Gaussian noise, nothing wrong", noisy, **large, eta=0.0)
+    yield _cell("noisy-vertical", "200 x 10, 40 % of labels 20 to 100 sigma off", noisy, **large, eta=0.4)
+    about = "200 x 10, 40 % of rows in a cluster 10 away, 30 sigma off"
+    yield _cell("noisy-leverage", about, noisy, **large, eta=0.4, kind="leverage")
+    yield _cell("noisy-plane", "200 x 10, 40 % of a second plane", noisy, **large, eta=0.4, kind="plane")
+    about = "400 rows, qty * price * (1 - discount) + freight, 25 % wrong"
+    yield _cell("rule-product", about, ledger, draw=_product, n=400, eta=0.25)
+    yield _cell("rule-product-40", "the same product, 40 % wrong", ledger, draw=_product, n=400, eta=0.4)
+    yield _cell("rule-product-tiny", "the same product, 20 rows, 10 % wrong", ledger, draw=_product, n=20, eta=0.1)
+    about = "400 rows, hours * rate[service] + fee, 25 % wrong"
+    yield _cell("rule-rates", about, ledger, draw=_rates, n=400, eta=0.25)
+    about = "400 rows, a tariff with a dearer tier, 25 % wrong"
+    yield _cell("rule-tiers", about, ledger, draw=_tiers, n=400, eta=0.25)
+    smooth: dict[str, Any] = {"n": 400, "places": 4, "functions": ("exp", "log", "sin", "sqrt")}
+    for name, curve, draw in (
+        ("sine", "a sin(b t) + c x", _sine),
+        ("growth", "a exp(b t) + c x", _growth),
+        ("saturation", "v s / (k + s)", _saturation),
+    ):
+        yield _cell(f"rule-{name}", f"400 rows, {curve}, nothing wrong", ledger, draw=draw, eta=0.0, **smooth)
+    about = "400 rows, a exp(b t) + c x, 10 % wrong"
+    yield _cell("rule-growth-10", about, ledger, draw=_growth, eta=0.1, **smooth)
+    yield _cell("rows-total", "500 rows, a sum in cents, 5 % wrong", ledger, draw=total, n=500, eta=0.05)
+    yield _cell("rows-total-30", "500 rows, a sum in cents, 30 % wrong", ledger, draw=total, n=500, eta=0.3)
+    yield _cell("rows-product", "500 rows, a product in cents, 10 % wrong", ledger, draw=_product, n=500, eta=0.1)
+    yield _cell("rows-noisy", "500 x 5, a noisy plane, 10 % 20 to 100 sigma off", noisy, n=500, d=5, eta=0.1)
+    about = "500 x 10, Friedman's surface with noise, 10 % 8 to 20 sigma off"
+    yield _cell("rows-surface", about, friedman, n=500, eta=0.1)
 
 
-CELLS = _cells()
+CELLS = tuple(_cells())
 """All cells, in the order of the grid."""
 
-SMALL = ("linear-uniform-0.3", "relu-0.3", "rows-total")
+SMALL = ("linear-uniform-0.3", "rows-total")
 """Cells of ``--small``, one table each."""

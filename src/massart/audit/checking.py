@@ -150,7 +150,7 @@ def check_table(
 def _audited(checking: _Checking, source: object, most: int, audit: str | Path | None) -> Audit:
     if isinstance(source, Stream):
         return checking.stream(source, most, audit)
-    if isinstance(source, str | Path) and str(source) != "-":
+    if isinstance(source, str | Path):
         with stream_table(source, max_memory=most, callback=checking.callback) as stream:
             return checking.stream(stream, most, audit)
     found = checking.table(table_of(source))

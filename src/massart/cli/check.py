@@ -162,7 +162,7 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> _Result
                 skip=task.skip,
                 na=task.na,
                 max_memory=task.max_memory,
-                as_stream=task.model is not None and task.file != "-",
+                as_stream=task.model is not None,
             ) as table,
             spinner("Checking") as draw,
         ):

@@ -40,15 +40,15 @@ def opened(
     most = default_memory() if max_memory is None else size_of(max_memory)
     known: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
     known |= {"sheet": sheet, "skip": skip, "na": na or ()}
-    if file == "-" and not as_stream:
-        yield whole_table(file, **known)
-        return
     with (
         bars(in_bytes=True) as draw,
         stream_table(file, **known, max_memory=most, callback=draw) as stream,
     ):
         if as_stream or stream.is_larger_than(most):
             yield stream
+            return
+        if file == "-":  # there is no second read
+            yield stream.whole(draw)
             return
     yield whole_table(file, **known)
 

@@ -138,7 +138,7 @@ class _FilePart:
             self._unpacked.seek(0)
             return pa.PythonFile(_Kept(self._unpacked), mode="r")
         if self.source.path is None:
-            return pa.BufferReader(self.source.content)
+            return pa.PythonFile(self.source.open(), mode="r")
         return pa.OSFile(str(self.source.path))
 
     def _named(self, schema: pa.Schema) -> pa.Schema:

@@ -10,16 +10,23 @@ import io
 import re
 import stat
 import sys
+import tempfile
+import threading
+import weakref
 import zlib
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
 
 from massart.progress import Callback, Progress
 from massart.table.errors import TableError, near, on_one_line, quote
+from massart.table.spill import no_room
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # in collections.abc from 3.12 on
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
@@ -45,6 +52,8 @@ FORMATS = {
 _BINARY = {Format.PARQUET: "a Parquet file", Format.ARROW: "an Arrow file", Format.WORKBOOK: "a workbook"}
 
 _HEAD_BYTES = 1 << 12
+_COPIED_BYTES = 1 << 20
+_MOST_HELD = 1 << 26
 _GZIP_ALONE = 16 + zlib.MAX_WBITS
 _STEP_BYTES = 1 << 14  # at most a thousand times as much when unpacked
 _GZIP, _ZSTD, _BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
@@ -77,8 +86,8 @@ class Source:
     name : str
         For messages.
     path : Path or None
-        None for standard input, whose bytes are `content`.
-    content : bytes
+        None for what is no file, whose bytes are `content`.
+    content : bytes or Copy
     size : int
         In bytes, as stored.
     modified : int
@@ -89,14 +98,16 @@ class Source:
 
     name: str
     path: Path | None
-    content: bytes
+    content: bytes | Copy
     size: int
     modified: int
     padding: int = 0
 
     def open(self) -> BinaryIO:
         """Return the bytes as stored, from the start."""
-        return io.BytesIO(self.content) if self.path is None else self.path.open("rb", buffering=0)
+        if self.path is not None:
+            return self.path.open("rb", buffering=0)
+        return io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open()
 
     def head(self) -> bytes:
         """Return the first bytes as stored."""
@@ -123,11 +134,78 @@ class Source:
             raise TableError(f"{self.name}: the file changed while it was read: try again when it is complete")
 
 
+class Copy:
+    """What standard input holds, to be read several times: in memory as long as it is small, then in a nameless file.
+
+    Attributes
+    ----------
+    size : int
+        In bytes.
+    """
+
+    def __init__(self) -> None:
+        self._file, self._lock = tempfile.SpooledTemporaryFile(_MOST_HELD, prefix="massart-"), threading.Lock()
+        weakref.finalize(self, self._file.close)
+        self.size = 0
+        while data := _from_stdin(_COPIED_BYTES):
+            try:
+                self._file.write(data)
+            except OSError as error:
+                raise no_room(error) from None
+            self.size += len(data)
+
+    def open(self) -> BinaryIO:
+        """Return the bytes, from the start."""
+        return cast(BinaryIO, _Reader(self))
+
+    def read_at(self, place: int, size: int) -> bytes:
+        """Return some of the bytes."""
+        with self._lock:
+            self._file.seek(place)
+            return self._file.read(size)
+
+
+def _from_stdin(size: int) -> bytes:
+    if sys.stdin is None:
+        raise TableError("standard input: there is none, for it was closed")
+    try:
+        return sys.stdin.buffer.read(size)
+    except OSError as error:
+        raise TableError(f"standard input: cannot be read ({error.strerror or 'input/output error'})") from None
+
+
+class _Reader(io.RawIOBase):
+    """A copy that is read from a place of its own."""
+
+    def __init__(self, copy: Copy) -> None:
+        self._copy, self._place = copy, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._copy.size}[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Buffer) -> int:
+        target = memoryview(buffer)
+        data = self._copy.read_at(self._place, target.nbytes)
+        target[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+
 def open_source(path: str | Path) -> Source:
     """Return the file at `path`, or standard input for "-"; TableError if it cannot be read or is empty."""
     if str(path) == "-":
-        content = sys.stdin.buffer.read()
-        source = Source("standard input", None, content, len(content), 0)
+        copy = Copy()
+        source = Source("standard input", None, copy, copy.size, 0)
     else:
         source = _open_file(Path(path))
     if source.size == 0:

@@ -215,7 +215,8 @@ class _Checking:
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
         certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
         plan = Plan(model.encoding, self.id_column, self.group_column, ())
-        return Audit(table, plan, design, X, formula, certificate, agree, last_place, design.notices, saved=model)
+        notices = (*table.remarks, *design.notices)
+        return Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
 
     def _judge(self) -> Judge:
         model = self.model

@@ -54,7 +54,7 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
     terms = [term.term for term in formula.terms if term.term is not None]
     check_order(design, terms)
     X = _values(model, table, design, terms)
-    complete, kept, notices = _has_values(X), design.kept, design.notices
+    complete, kept, notices = _has_values(X), design.kept, (*table.remarks, *design.notices)
     if not complete.all():
         X, kept = X.take(np.flatnonzero(complete)), kept[complete]
         notices = (*notices, _without(int(np.count_nonzero(~complete))))

@@ -38,12 +38,13 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
     quiet, as_json = "--quiet" in arguments, "--json" in arguments
     arguments = [argument for argument in arguments if argument != "--quiet"]
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may have no letter for ≈ or for a name
-    with _until_closed(), _silence() if quiet else nullcontext():
-        status, message = _outcome(arguments)
-    if message:
-        with _until_closed():
+    with _patience() as stdout:
+        with _silence() if quiet else nullcontext():
+            status, message = _outcome(arguments)
+        stdout.flush()
+        if stdout.failure:
+            status, message = BAD_INPUT, f"standard output: cannot be written ({stdout.failure})"
+        if message:
             _complain(message, as_json=as_json and status == BAD_INPUT)
     return status
 
@@ -54,8 +55,11 @@ def _outcome(arguments: Sequence[str]) -> tuple[int, str]:
         status = app(_with_cluster(arguments), prog_name="massart", standalone_mode=False, obj=list(arguments))
     except _UsageError as error:
         return BAD_INPUT, error.format_message()
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         return BAD_INPUT, str(error)
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return BAD_INPUT, where + (error.strerror or str(error))
     except MemoryError:
         return BAD_INPUT, "there is not enough memory for this table"
     except (typer.Abort, KeyboardInterrupt):
@@ -65,41 +69,46 @@ def _outcome(arguments: Sequence[str]) -> tuple[int, str]:
 
 
 @contextmanager
-def _until_closed() -> Iterator[None]:
-    """Let a reader such as head close the pipe when it has seen enough: the work goes on, and its status counts."""
-    stdout = sys.stdout
-    if isinstance(stdout, io.TextIOWrapper):
-        sys.stdout = _Patient(stdout)
+def _patience() -> Iterator[_Patient]:
+    """Let streams be closed: a reader such as head may have seen enough. The work goes on, and its status counts."""
+    before = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr = _Patient(sys.stdout), _Patient(sys.stderr)
     try:
-        yield
-        sys.stdout.flush()
+        yield streams[0]
     finally:
-        sys.stdout = stdout
+        sys.stdout, sys.stderr = before
+        for stream in streams:
+            stream.flush()
 
 
 class _Patient:
-    """A stream that takes what nobody reads any more."""
+    """A stream that takes what it cannot write; `failure` says why, unless that nobody reads any more."""
 
-    def __init__(self, stream: io.TextIOWrapper) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any) -> None:
+        # The number of a closed one would be that of the next file, and get what a library prints.
+        self._stream, self.failure = stream or Path(os.devnull).open("w"), ""  # noqa: SIM115
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal may have no letter for ≈ or for a name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         try:
-            return self._stream.write(text)
-        except BrokenPipeError:
-            return self._closed(len(text))
+            return int(self._stream.write(text))
+        except OSError as error:
+            return self._lost(error, len(text))
 
     def flush(self) -> None:
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            self._closed(0)
+        except OSError as error:
+            self._lost(error, 0)
 
-    def _closed(self, written: int) -> int:
+    def _lost(self, error: OSError, written: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            self.failure = error.strerror or str(error)
         return written
 
 

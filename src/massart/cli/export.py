@@ -34,7 +34,7 @@ def export(
     from massart.files import write
     from massart.table import stream_table
 
-    properties = output.with_suffix(".yml") if output is not None and to == "dbt" else None
+    properties = output.with_suffix(".yml") if output is not None and output.name and to == "dbt" else None
     check_outputs([model], {"--output": output, "the properties beside --output": properties})
     saved, header = load_model(model), None
     if to == "excel" and table is not None:

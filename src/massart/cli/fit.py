@@ -213,7 +213,7 @@ def fit(
 def named_after(path: Path, what: str) -> Path:
     """Return the name of one output of several: report.html becomes report-total.html."""
     name = re.sub(r"\W+", "-", what).strip("-") or "target"
-    return path.with_name(f"{path.stem}-{name}{path.suffix}")
+    return path.with_name(f"{path.stem}-{name}{path.suffix}") if path.name else path  # a folder, which is refused later
 
 
 def _announce(plain: Audit | None) -> None:

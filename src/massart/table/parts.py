@@ -199,9 +199,13 @@ class ParquetPart(_FilePart):
         with in_plain_words(self.source), self._reader() as file:
             for group in range(file.num_row_groups) if groups is None else groups:
                 with in_plain_words(self.source, f" in row group {group + 1:,}"):
+                    left = self.group_sizes[group]
                     for batch in file.iter_batches(n_rows, row_groups=[group], columns=raw, use_threads=True):
                         batch.validate(full=True)
+                        left -= batch.num_rows
                         yield batch.select(raw).rename_columns(list(columns))
+                    if left and raw:  # Arrow passes over pages that it cannot read
+                        raise pa.ArrowInvalid(f"{left} rows are missing")
 
 
 def _is_full(group: pa.parquet.RowGroupMetaData) -> bool:

@@ -144,7 +144,8 @@ class Copy:
     """
 
     def __init__(self) -> None:
-        self._file, self._lock = tempfile.SpooledTemporaryFile(_MOST_HELD, prefix="massart-"), threading.Lock()
+        self._lock = threading.Lock()
+        self._file = tempfile.SpooledTemporaryFile(_MOST_HELD, prefix="massart-")  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self.size = 0
         while data := _from_stdin(_COPIED_BYTES):

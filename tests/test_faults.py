@@ -1,4 +1,7 @@
-"""Killed at any moment, on a full disk, or after a run that was killed: each output is the old one or a whole new one.
+"""Whatever happens around a run, each output is the old one or a whole new one, and what went wrong is one line.
+
+It is killed at any moment, the disk is full or cannot be written, two runs share a folder, inputs change while they are
+read or are no files, streams are closed, and there is no home, no locale and no cache.
 
 A driver program runs ``massart fit`` in a process of its own and kills itself, without warning, at the k-th step of
 writing: before a file is opened, at a write, at the flush to the disk, before and after the renaming. All k are tried,
@@ -12,6 +15,8 @@ import errno
 import io
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -31,9 +37,12 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed: the report is lai
 if sys.platform == "win32":
     pytest.skip("Windows has no SIGKILL", allow_module_level=True)
 
+from fuzz.mutations import valid_files
 from pyarrow import parquet
 
 from massart.cli import run
+from massart.progress import Progress
+from massart.table import TableError, read_table
 
 N_ROWS = 100
 AUDIT, FIXED, MODEL, REPORT = OUTPUTS = ("audit.csv", "fixed.parquet", "model.json", "report.html")
@@ -178,7 +187,8 @@ def test_a_kill_at_any_step_leaves_the_old_outputs_or_the_new(folder: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(folder: Path) -> None:
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(sign: signal.Signals, folder: Path) -> None:
     n_rows = 20_000
     make_table(folder / "t.csv", n_rows)
     command = [sys.executable, "-m", "massart", *arguments()]
@@ -186,14 +196,19 @@ def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(folder: Path) -> N
     subprocess.run(command, cwd=folder, capture_output=True, check=True)
     seconds = time.monotonic() - start
     assert all(is_whole(folder / name, n_rows) for name in OUTPUTS)
-    for share in (0.6, 0.75, 0.9):  # most of the time is reading and fitting: the writing comes late
+    rng, n_killed = Random(sign), 0
+    for _ in range(2):
+        share = 1 - rng.random() ** 2  # most of the time is reading and fitting: the writing comes late
         lay_outputs(folder)
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(share * seconds)
-        process.kill()
-        process.wait()
+        process.send_signal(sign)
+        n_killed += process.wait() == -sign
         fresh = [name for name in OUTPUTS if (folder / name).read_bytes() != OLD]
         assert all(is_whole(folder / name, n_rows) for name in fresh)
+        others = {path.name for path in folder.iterdir()} - {"t.csv", *OUTPUTS}
+        assert all(re.fullmatch(rf"\.({'|'.join(OUTPUTS)})\.{process.pid}", name) for name in others)
+    assert n_killed
 
 
 @pytest.mark.slow
@@ -285,3 +300,205 @@ def test_an_interrupt_while_reading_is_one_line(folder: Path) -> None:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err.strip()) == (130, b"", b"massart: stopped")
     assert all((folder / name).read_bytes() == OLD for name in OUTPUTS)
+
+
+# --- disks ------------------------------------------------------------------------------------------------------------
+
+
+def massart(*arguments: str, folder: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-m", "massart", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
+
+
+def test_a_file_that_may_not_grow_is_one_line(folder: Path) -> None:
+    lay_outputs(folder)
+    done = massart(
+        *arguments(),
+        "--quiet",
+        folder=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000)),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r'massart: "?audit\.csv"?.*: cannot be written \(File too large\)\n', done.stderr), done.stderr
+    assert {path.name for path in folder.iterdir()} == {"t.csv", *OUTPUTS}
+    assert all((folder / name).read_bytes() == OLD for name in OUTPUTS)
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_folder_that_cannot_be_written_keeps_the_old_output_and_is_one_line(
+    output: str, code: int, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay_outputs(folder)
+    plain = Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        if output in path.name:
+            raise OSError(code, os.strerror(code), str(path), None, str(target))
+        return plain(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", refused)
+        assert run(arguments()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf'massart: "?{re.escape(output)}"?: cannot be written \({os.strerror(code)}\)\n', err), err
+    assert {path.name for path in folder.iterdir()} == {"t.csv", *OUTPUTS}
+    assert (folder / output).read_bytes() == OLD
+
+
+@pytest.mark.parametrize("options", ["size=40k", "ro"])
+def test_a_small_disk_and_one_that_is_read_only(options: str, folder: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "massart", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("this process may not mount a disk")
+    try:
+        done = massart(*arguments(), "--report", "disk/page.html", folder=folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        complaint = done.stderr.splitlines()[-1]
+        assert complaint.startswith('massart: "disk/page.html": ' if options == "ro" else "massart: disk/page.html: ")
+        assert "Traceback" not in done.stderr
+        assert not list(disk.iterdir())
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_two_runs_in_one_folder_write_whole_files(folder: Path) -> None:
+    make_table(folder / "u.csv", 2 * N_ROWS)
+    lay_outputs(folder)
+    command = [sys.executable, "-m", "massart", *arguments()]
+    other = [word if word != "t.csv" else "u.csv" for word in command]
+    runs = [subprocess.Popen(run, cwd=folder, stdout=subprocess.DEVNULL) for run in (command, other, command)]
+    assert [run.wait() for run in runs] == [0, 0, 0]
+    assert all(is_whole(folder / name) or is_whole(folder / name, 2 * N_ROWS) for name in OUTPUTS)
+    assert {path.name for path in folder.iterdir()} == {"t.csv", "u.csv", *OUTPUTS}
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in valid_files() if name != "a.json"])
+@pytest.mark.parametrize("to", ["shrinks", "grows", "goes", "becomes another"])
+def test_a_file_that_changes_while_it_is_read_is_refused(name: str, to: str, tmp_path: Path) -> None:
+    path, n_changes = tmp_path / name, 0
+    path.write_bytes(valid_files()[name])
+
+    def change(progress: Progress) -> None:
+        nonlocal n_changes
+        n_changes += 1
+        if n_changes > 1:
+            return
+        if to == "shrinks":
+            os.truncate(path, path.stat().st_size // 2)
+        elif to == "grows":
+            with path.open("ab") as file:
+                file.write(path.read_bytes())
+        elif to == "goes":
+            path.unlink()
+        else:
+            path.with_suffix(".new").write_bytes(valid_files()["plain.csv"])
+            path.with_suffix(".new").replace(path)
+
+    with pytest.raises(TableError, match="changed while it was read|went away while it was read") as caught:
+        read_table(path, callback=change)
+    assert str(caught.value).isprintable()
+    assert n_changes
+
+
+@pytest.mark.parametrize(
+    ("what", "make"), [("table", os.mkfifo), ("table", os.mkdir), ("model", os.mkdir), ("config", os.mkdir)]
+)
+def test_what_is_no_file_is_one_line_and_nobody_waits(
+    what: str, make: Callable[[Path], None], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(folder / "odd.csv")
+    before = set(folder.iterdir())
+    commands = {
+        "table": ["fit", "odd.csv", "--target", "total"],
+        "model": ["check", "odd.csv", "t.csv"],
+        "config": ["check", "--config", "odd.csv"],
+    }
+    assert run(commands[what]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"massart: .*odd\.csv.*\n", err), err
+    assert set(folder.iterdir()) == before
+
+
+# --- streams and surroundings -----------------------------------------------------------------------------------------
+
+FIT = ("fit", "t.csv", "--target", "total", "--terms", "columns")
+
+
+STREAMS = """
+import os, sys
+
+import massart.audit, massart.report, massart.table, jinja2  # once, not in each child
+from massart.cli import run
+
+NAMES = ("stdin", "stdout", "stderr")
+for place, line in enumerate(sys.stdin.read().splitlines()):
+    *faults, said = line.split()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 2)
+        for fault in faults:
+            number, kind = int(fault[0]), fault[1:]
+            if kind == "closed":
+                os.close(number)
+                setattr(sys, NAMES[number], None)
+            else:
+                os.dup2(os.open("/dev/full", os.O_WRONLY), number)
+        sys.exit(run(sys.argv[1:] + ["--save", f"{place}.json"]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def test_streams_may_be_closed_and_full(folder: Path) -> None:
+    cases = {"1closed": 0, "2closed": 0, "1closed 2closed": 0, "0closed": 0, "2full": 0, "1full": 2, "1full 2full": 2}
+    command = [sys.executable, "-c", STREAMS, *FIT]
+    lines = "".join(f"{faults} {place}.txt\n" for place, faults in enumerate(cases))
+    done = subprocess.run(command, input=lines, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+    assert [int(line) for line in done.stdout.splitlines() if line.isdecimal()] == [*cases.values()]
+    for place, faults in enumerate(cases):
+        said = (folder / f"{place}.txt").read_text()
+        assert "Traceback" not in said
+        assert "Exception" not in said
+        assert json.loads((folder / f"{place}.json").read_text())["format"] == "massart model"  # the work went on
+        if faults == "1full":
+            assert said.endswith("massart: standard output: cannot be written (No space left on device)\n")
+
+
+def test_a_standard_input_that_is_closed_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run(["fit", "-", "--target", "total"]) == 2
+    assert capsys.readouterr() == ("", "massart: standard input: there is none, for it was closed\n")
+
+
+def test_no_home_no_locale_no_cache_and_no_temporary_folder_change_nothing(folder: Path) -> None:
+    known = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+    bare = {"PATH": os.defpath, "PYTHONPATH": known, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    bare |= {"PYTHONCOERCECLOCALE": "0", "HOME": "/nowhere", "XDG_CACHE_HOME": "/proc", "TMPDIR": "/nowhere"}
+    content = (folder / "t.csv").read_text().replace("items", "größe")
+    (folder / "t.csv").write_text(content, encoding="utf-8")
+    done = massart(*arguments(), "--quiet", folder=folder, env=bare)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("total = 3 * hours + 2 * gr")
+    assert all(is_whole(folder / name) for name in OUTPUTS)
+    assert "größe" in (folder / MODEL).read_text(encoding="utf-8")
+
+
+def test_a_folder_that_went_away_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # and back
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert run([*FIT, "--report", "r.html"]) == 2
+    assert re.fullmatch(r"massart: .+\n", capsys.readouterr().err)

@@ -163,7 +163,7 @@ def test_noise_has_no_certain_rule(seed: int) -> None:
 
 
 def test_what_may_fail_is_shared_by_all_that_could_be_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from massart.audit import scan as module
+    from massart.audit.scan import basis as module
 
     looks: list[float] = []
     judge = module.audit_table

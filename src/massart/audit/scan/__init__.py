@@ -1,0 +1,6 @@
+"""Which columns of a table follow a rule of which others."""
+
+from massart.audit.scan.basis import columns_of
+from massart.audit.scan.scan import Scan, scan_table
+
+__all__ = ["Scan", "columns_of", "scan_table"]

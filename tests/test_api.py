@@ -5,6 +5,8 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -68,3 +70,12 @@ def test_imports_are_lazy(statement: str, absent: list[str]) -> None:
 
 def test_the_version_is_a_release_number() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", massart.__version__)
+
+
+def test_the_picture_of_the_layers_is_the_contract() -> None:
+    root = Path(__file__).parents[1]
+    contracts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    assert "```\n" + "\n".join(layers) + "\n```" in (root / "CONTRIBUTING.md").read_text(encoding="utf-8")

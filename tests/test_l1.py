@@ -15,9 +15,11 @@ from drug_discovery import drug_discovery
 from harness import MissingPeer
 from massart.isotropy import decompose
 from massart.l1 import L1Solution, Status, direct, l1_regression
+from massart.l1.balance import smooth
 from massart.l1.matrix import DenseMatrix, SparseMatrix, check_rows
 from massart.l1.program import Program, evaluate
 from massart.l1.rank import structure_of
+from massart.l1.vertex import finish
 from massart.progress import Progress
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -569,3 +571,43 @@ def test_the_solution_is_frozen():
     assert isinstance(solution, L1Solution)
     with pytest.raises(AttributeError):
         solution.gap = 0.0
+
+
+# --- the steps, each by itself: a later one would mend what an earlier one leaves undone ---
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_the_largest_entries_of_columns_are_found_whatever_their_sign(make):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 1.0, (60_000, 3)) * [1.0, -1.0, 0.0]
+    X[50_000:] *= 1.5
+    np.testing.assert_array_equal(check_rows(make(X)).column_maxima(), np.abs(X).max(axis=0))
+
+
+@laws
+@given(SEEDS)
+def test_a_smoothed_problem_is_solved_where_its_dual_is_in_balance(seed):
+    rng = np.random.default_rng(seed)
+    X, y, w = wrong_labels(seed, noise=1.0)
+    lo, hi = rng.uniform(0.1, 2.0, (2, len(y)))
+    problem = Program(structure_of(check_rows(X)).design, y, lo, hi, np.zeros(4))
+    width = rng.uniform(0.3, 3.0)
+    w = problem.design.original(smooth(problem, w / problem.design.scale, width, 100))
+    dual = np.clip((hi - lo) / 2 + (hi + lo) / 2 * (y - X @ w) / width, -lo, hi)
+    assert np.abs(X.T @ dual).max() <= 1e-10 * (np.abs(X).T @ (lo + hi)).max()
+
+
+@laws
+@given(SEEDS, st.booleans())
+def test_any_rows_to_begin_with_lead_to_the_best_vertex(seed, integers):
+    rng = np.random.default_rng(seed)
+    X, y, _ = wrong_labels(seed, noise=1.0)
+    if integers:
+        X, y = np.rint(2 * X), np.rint(y)
+        X[:4] = np.eye(4)
+    lo, hi = (rng.integers(1, 4, (2, len(y))) if integers else rng.uniform(0.1, 2.0, (2, len(y)))).astype(float)
+    problem = Program(structure_of(check_rows(X)).design, y, lo, hi, np.zeros(4))
+    point, pivots = finish(problem, np.zeros(4), np.zeros(len(y)), rng.random(len(y)), 100)
+    assert point.optimal
+    assert pivots <= 30  # four rows of sixty are exchanged, most of them a few times
+    assert point.objective == pytest.approx(dual_program(X, y, lo, hi))

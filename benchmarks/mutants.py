@@ -49,7 +49,7 @@ import scipy.sparse  # noqa: F401
 ROOT = Path(__file__).resolve().parent.parent
 
 TESTS = {
-    "agreement": ("agreement",),
+    "agreement": ("agreement", "rows"),
     "certificate": (
         "certificate",
         "certificate_bounds",

@@ -222,6 +222,12 @@ def test_moderate_condition_leaves_the_coordinates_alone():
     assert np.abs(np.linalg.eigvalsh(U.T @ U * 8 / 300) - 1).max() <= 2e-9
 
 
+def test_each_read_of_the_rows_is_a_pass(gaussian):
+    iso = radial_isotropy(gaussian, 0.1)
+    assert iso.n_iter > 1
+    assert iso.n_passes == 1 + iso.n_iter  # one to whiten them, and one for each step of the fixed point
+
+
 def test_large_n_uses_few_passes():
     iso = radial_isotropy(cauchy(5000, 40, np.random.default_rng(0)), 1e-10, two_sided=True)
     assert iso.error <= 1e-10
@@ -387,6 +393,7 @@ def test_hardest_zone_is_reported_honestly(off):
         ({"gamma": 1.0}, "gamma must be between 0 and 1"),
         ({"gamma": np.nan}, "gamma must be between 0 and 1"),
         ({"tol": 0.0}, "tol must be between 0 and 1"),
+        ({"tol": 1.0}, "tol must be between 0 and 1"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"sample_weight": [1.0]}, "sample_weight must have shape"),
         ({"sample_weight": [1.0, -1.0]}, "sample_weight must not be negative, got -1 at row 1"),

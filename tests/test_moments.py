@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from massart.isotropy.curvature import pinched_hessian
-from massart.isotropy.descent import dual_newton, fixed_point, geodesic_descent
+from massart.isotropy.descent import _two_loop, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.moments import (
     distances,
     fourth_moments,
@@ -189,3 +192,31 @@ def test_fixed_point_never_lets_the_smallest_eigenvalue_fall():
             continue
         smallest = [it.eigenvalues[0] for _, it in zip(range(30), fixed_point(X, np.eye(5), None), strict=False)]
         assert np.diff(smallest).min() >= -1e-10
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_newton_on_the_dual_doubles_the_digits(weighted):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 5)) * [1, 2, 3, 4, 5]
+    weights = rng.random(60) + 0.5 if weighted else None
+    errors = [
+        iterate.error for iterate in islice(dual_newton(X, np.linalg.inv(np.linalg.cholesky(X.T @ X)).T, weights), 7)
+    ]
+    assert errors[-1] < 1e-12 < errors[2]
+    assert errors[4] < 10 * errors[3] ** 1.5
+
+
+def test_the_last_step_satisfies_the_secant_equation():
+    """H y = s for the last pair of a step s and a change of gradient y, which is what makes it quasi-Newton."""
+    pairs = deque()
+    for seed in range(4):
+        step = symmetric(5, seed)
+        change = step + 0.2 * symmetric(5, 10 + seed)
+        pairs.append((step, change, float(np.vdot(step, change))))
+    for model in (None, pinched_hessian(*problem(60, 5, 5)[:2], np.eye(5), None)):
+        np.testing.assert_allclose(_two_loop(pairs[-1][1], pairs, model), pairs[-1][0], rtol=1e-10, atol=1e-12)
+    first = deque([pairs[0]])
+    step, change, curvature = pairs[0]
+    basis = np.linalg.qr(np.stack([step.ravel(), change.ravel(), symmetric(5, 99).ravel()]).T)[0]
+    other = basis[:, 2].reshape(5, 5)  # neither step nor change has a part in it: the curvature alone scales it
+    np.testing.assert_allclose(_two_loop(other, first, None), other * curvature / np.vdot(change, change), atol=1e-12)

@@ -10,6 +10,8 @@ import pytest
 
 from massart.isotropy.curvature import pinched_hessian
 from massart.isotropy.descent import _two_loop, dual_newton, fixed_point, geodesic_descent
+from massart.isotropy.frame import frame_of_rows
+from massart.isotropy.heavy import HeavySearch, Spectrum
 from massart.isotropy.moments import (
     distances,
     fourth_moments,
@@ -158,6 +160,15 @@ def test_pinched_hessian_is_exact_for_sign_symmetric_images():
     np.testing.assert_allclose(model.solve(model.apply(S)), S, atol=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_direction_that_f_does_not_see_has_curvature_one(weighted):
+    """H vanishes on the identity; the model has 1 there, so that it can be inverted, and nothing else changes."""
+    X, T, weights = problem(60, 4, 4)
+    weights = weights if weighted else None
+    model = pinched_hessian(X, T, radial_moments(X, T, weights).psi, weights)
+    np.testing.assert_allclose(model.apply(np.eye(4)), np.eye(4), atol=1e-12)
+
+
 # --- the three methods ---
 
 
@@ -220,3 +231,41 @@ def test_the_last_step_satisfies_the_secant_equation():
     basis = np.linalg.qr(np.stack([step.ravel(), change.ravel(), symmetric(5, 99).ravel()]).T)[0]
     other = basis[:, 2].reshape(5, 5)  # neither step nor change has a part in it: the curvature alone scales it
     np.testing.assert_allclose(_two_loop(other, first, None), other * curvature / np.vdot(change, change), atol=1e-12)
+
+
+# --- what the iterations give away ---
+
+
+def heavy_rows(d=5, k=2, share=0.7, n=200):
+    """Return rows of which a share lies in a k-dimensional subspace, turned, and which these are."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((n, d))
+    inside = np.arange(n) < share * n
+    X[inside, k:] = 0
+    return X @ np.linalg.qr(rng.standard_normal((d, d)))[0], inside
+
+
+@pytest.mark.parametrize(("d", "k"), [(5, 2), (4, 3), (6, 1)])
+def test_a_stuck_eigenvalue_gives_a_heavy_subspace_away(d, k):
+    X, inside = heavy_rows(d, k, share=0.95)
+    frame = frame_of_rows(X, None)
+    whitening = np.linalg.inv(np.linalg.cholesky(X.T @ X)).T
+    search = HeavySearch(frame, whitening, 1e-13, gamma=0.1)
+    *_, last = islice(fixed_point(X, whitening, None), 12)
+    found = search.stuck(last)
+    assert found is not None
+    assert found.basis.shape == (d, k)
+    np.testing.assert_array_equal(found.inside, inside)
+
+
+@pytest.mark.parametrize(("d", "k"), [(5, 2), (4, 3), (6, 1)])
+def test_a_diverging_map_gives_a_heavy_subspace_away(d, k):
+    X, inside = heavy_rows(d, k, share=0.95)
+    whitening = np.linalg.inv(np.linalg.cholesky(X.T @ X)).T
+    search = HeavySearch(frame_of_rows(X, None), whitening, 1e-13, gamma=1e-3)
+    for iterate in islice(geodesic_descent(X, whitening, None), 12):
+        found = search.diverging(iterate, Spectrum(*np.linalg.svd(iterate.relative)[1:]), trusted=True)
+        if found is not None:
+            break
+    assert found is not None
+    np.testing.assert_array_equal(found.inside, inside)

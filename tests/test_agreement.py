@@ -13,10 +13,24 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array
 
-from massart.agreement import Agreement, Level, levels, verify
+from massart.agreement import (
+    ACTIVE,
+    AGREES,
+    DECISIVE,
+    IMPOSSIBLE,
+    KINDS,
+    LAST_PLACE,
+    Agreement,
+    Level,
+    Mark,
+    levels,
+    speaks,
+    verify,
+)
 from massart.agreement.agreement import compensated_products
 from massart.agreement.decimals import LONG, count_decimals, read_decimals
 from massart.link import IDENTITY, RELU, Link
+from massart.rows import Block
 
 EPS, SINGLE = float(np.finfo(float).eps), float(np.finfo(np.float32).eps)
 EXACTLY = ["exactly", "exactly"]  # computed in few steps, and in many: labels on no grid
@@ -137,7 +151,17 @@ def test_float32_is_recognised_amid_wrong_labels_of_another_origin():
 
 @pytest.mark.parametrize(
     ("places", "name"),
-    [(4, "4 decimals"), (2, "cents"), (1, "1 decimal"), (0, "whole numbers"), (-1, "tens"), (-3, "thousands")],
+    [
+        (4, "4 decimals"),
+        (2, "cents"),
+        (1, "1 decimal"),
+        (0, "whole numbers"),
+        (-1, "tens"),
+        (-2, "hundreds"),
+        (-3, "thousands"),
+        (-4, "multiples of 10,000"),
+        (-6, "millions"),
+    ],
 )
 def test_rounded_labels_agree_within_half_a_unit(places, name):
     X, w = table()
@@ -369,3 +393,77 @@ def test_compensated_products_survive_cancellation(numbers, seed):
     x = np.array([large, *map(float, numbers), -large])
     high, low = compensated_products(x[None], np.ones(len(x)))
     assert high[0] + low[0] == sum(numbers)
+
+
+# Marks
+
+
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_rows_speak_that_are_active_and_possible_and_no_limit_that_agrees(kind):
+    agrees, active, decisive, impossible = (bool(kind & mark) for mark in (AGREES, ACTIVE, DECISIVE, IMPOSSIBLE))
+    expected = active and not impossible and (decisive or not agrees)
+    assert speaks(np.array([kind]))[0] == expected
+
+
+@given(seeds, agreements, st.integers(1, 9), st.sampled_from(sorted(LINKS)))
+def test_marks_are_what_the_definitions_say_of_each_row(seed, agreement, d, name):
+    X, y, w = at_every_edge(80, d, seed, agreement)
+    link, rng = LINKS[name], np.random.default_rng(seed)
+    y = link(y) if rng.random() < 0.5 else y
+    y[:8] = link(X[:8] @ w) + rng.choice([-1, 1], 8) * (agreement.unit or 1.0)
+    y[8:12] = [link.lower, link.upper, link.lower - 1e-3, link.upper + 1e-3]
+    y[~np.isfinite(y)] = 0.0
+    found = verify(X, y, w, agreement, link)
+    for marks in (
+        Mark(w, agreement, link)(Block(X, y[:, None], None, False)),
+        np.concatenate(
+            [Mark(w, agreement, link)(Block(X[i : i + 7], y[i : i + 7, None], None, False)) for i in range(0, 80, 7)]
+        ),
+    ):
+        np.testing.assert_array_equal(marks & AGREES > 0, found.agree)
+        for i in range(80):
+            slack, product = found.half_widths[i], found.products[i]
+            assert bool(marks[i] & ACTIVE) == (link.invertible or link.lower < product < link.upper)
+            assert bool(marks[i] & DECISIVE) == (link.invertible or link.lower + slack < y[i] < link.upper - slack)
+            beyond = y[i] < link.lower - slack or y[i] > link.upper + slack
+            assert bool(marks[i] & IMPOSSIBLE) == (beyond and not link.invertible)
+            near = agreement.unit is not None and abs(found.residuals[i]) <= agreement.unit + slack
+            assert bool(marks[i] & LAST_PLACE) == (near and not found.agree[i])
+
+
+# Edges of what is read and allowed
+
+
+@pytest.mark.parametrize("values", [[1.5, 0.25, 3.0], [1e14, 1e-5], [123456789.5, 1e-9, 7.0], [-2.5e13, 1e-8, 0.1]])
+def test_numbers_of_different_places_have_one_denominator(values):
+    found = read_decimals(np.array(values))
+    assert found is not None
+    exact = [Fraction(int(numerator), 10**found.places) for numerator in found.numerators]
+    assert exact == [Fraction(Decimal(str(value))) for value in values]
+
+
+@pytest.mark.parametrize("d", [2, 3, 8])
+def test_labels_on_a_grid_follow_differences_of_numbers_that_are_on_none(d):
+    rng = np.random.default_rng(d)
+    X = rng.uniform(1e6, 2e6, (200, d)) * np.pi
+    y = np.round(rng.uniform(0, 100, 200), 2)
+    X[:, 0] = y + X[:, 1]
+    w = np.zeros(d)
+    w[:2] = 1, -1
+    exact = levels("auto", X, y)[0]
+    assert exact.unit == 0.01
+    assert exact.agree(X, y, w).all()
+    off = y + rng.choice([-0.01, 0.01], 200)
+    assert not exact.agree(X, off, w).any()
+
+
+@pytest.mark.parametrize("d", [1, 4, 10, 30])
+def test_sums_in_float32_agree_and_twice_their_error_does_not(d):
+    rng = np.random.default_rng(d)
+    X = rng.uniform(1, 2, (300, d)).astype(np.float32)
+    w = rng.uniform(1, 2, d)
+    level = levels("auto", X, (X @ w).astype(np.float32))[-1]
+    size = X.astype(float) @ w * 2
+    assert level.precision == SINGLE
+    assert level.agree(X.astype(float), X.astype(float) @ w + d / 2 * SINGLE * size, w).all()
+    assert not level.agree(X.astype(float), X.astype(float) @ w + (d + 3) * SINGLE * size, w).any()

@@ -19,6 +19,9 @@ _MOST_HASHED = 1 << 30
 TABLES = ("--audit", "--fixed", "--out")
 """Options whose file is a table."""
 
+PAGES = (".html", ".htm")
+"""How the name of a report ends."""
+
 
 def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]) -> None:
     """Complain, before any work, of outputs that cannot be written or would overwrite an input or each other."""
@@ -40,6 +43,8 @@ def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]
             check_place(path)
         if option == "--report":
             check_installed()
+            if path.suffix.lower() not in PAGES:
+                raise ValueError(f"{option} {path}: a report is a page, so its name ends in {' or '.join(PAGES)}")
 
 
 def write_outputs(

@@ -39,7 +39,8 @@ FIRST_ALTERNATIONS = 12
 EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
 """At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
 labels span so many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
-exceed it if labels were computed in many steps. And no more than half lie in the last fifth of their half-width."""
+exceed it if labels were computed in many steps. And no more than half lie in the last fifth of their half-width, unless
+half as many agree exactly: of quarters of an hour at 54.50 every second one ends in half a cent."""
 
 HIDDEN = 100.0
 """Half-widths that every term has at least, where labels are taken to be computed in many steps."""
@@ -196,7 +197,9 @@ def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
     inside = float(counts[(sizes > t / 2) & (sizes <= t)].sum())
     outside = float(counts[(sizes > t) & (sizes <= 1.5 * t)].sum())
     inside_all = float(counts[answer.rows.agree].sum())
-    if float(counts[answer.rows.agree & (sizes > PILED * t)].sum()) > EDGE * inside_all:
+    in_the_middle = float(counts[sizes <= (1 - PILED) * t].sum())
+    at_edges = float(counts[answer.rows.agree & (sizes > PILED * t)].sum())
+    if at_edges > max(EDGE * inside_all, in_the_middle / EDGE):
         return False  # rows on both edges: a formula between two others
     if answer.agreement.inputs and np.quantile((sizes / t)[answer.rows.agree], 0.95) < FILLED:
         return False  # rows that agree far better than rounded columns would let them

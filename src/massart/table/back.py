@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.table.errors import MissingLibrary
-from massart.table.frames import column_from
+from massart.table.frames import INDEX, column_from
 from massart.table.streams import Stream
 from massart.table.table import Table
 
@@ -36,5 +36,8 @@ def frame_like(frame: object, columns: Mapping[str, Any] | pa.Table, rows: NDArr
     wrapped: Any = nw.from_native(frame)
     found: Any = nw.from_arrow(arrow, backend=wrapped.implementation).to_native()
     if wrapped.implementation.is_pandas_like():
-        found.index = frame.index.take(rows)  # type: ignore[attr-defined]
+        pandas: Any = frame
+        labels = {INDEX, *pandas.index.names} - {*pandas.columns}  # which the index has
+        found = found.drop(columns=[name for name in found.columns if name in labels])
+        found.index = pandas.index.take(rows)
     return found

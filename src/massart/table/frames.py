@@ -16,6 +16,10 @@ from massart.table.json_lines import column_of
 from massart.table.reading import read_table
 from massart.table.table import Table, check_names, checked, named
 
+INDEX = "index label"
+"""The column that an index of pandas without a name becomes."""
+
+_ARROW_INDEX = "__index_level_0__"
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
 
 
@@ -33,7 +37,7 @@ def table_of(
     ----------
     frame : data frame, mapping of column names to sequences, str or Path
         pandas, polars, pyarrow or anything else that narwhals reads; a lazy frame is collected, a path is read.
-        The index of a pandas frame is not a column.
+        The index of a pandas frame is a column if it has a name; else its labels name the rows, unless they count them.
     name : str
         For messages.
     sheet, skip, na
@@ -121,7 +125,8 @@ def _of_frame(frame: Any, name: str) -> Table:
     except _REFUSALS:  # a column of objects of several types
         columns = list(wrapped.iter_columns())
         return _of_columns([str(column.name) for column in columns], [column.to_list() for column in columns], name)
-    return checked(arrow.rename_columns(named(arrow.column_names)), name)
+    names = [INDEX if column == _ARROW_INDEX else column for column in arrow.column_names]
+    return checked(arrow.rename_columns(named(names)), name)
 
 
 def _unboxed(value: object) -> object:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
+from massart.table.frames import INDEX
 from massart.table.levels import is_text
 from massart.table.roles import Role, role_as_category, role_as_number, role_of
 from massart.table.table import Table
@@ -20,7 +21,7 @@ _ID_WORDS = frozenset(
     {"id", "ids", "uuid", "guid", "key", "no", "nr", "number", "num", "row", "index", "idx", "rownum"}
 )
 # What pandas makes of the nameless column of its index, and what `named` does.
-_INDEX_NAMES = frozenset({"unnamed: 0", "column 1", "__index_level_0__", "#"})
+_INDEX_NAMES = frozenset({"unnamed: 0", "column 1", INDEX, "#"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role
             f"{table.name}: column {quote(name)} cannot be a category: it has {len(levels.texts):,} different values, "
             f"more than {MOST_LEVELS} (leave it out, or let it be a number)"
         )
-    return _category(table, name, levels, with_base)
+    return _category(table, name, levels, with_base, asked=True)
 
 
 def unfit_type(kind: pa.DataType) -> str:
@@ -343,10 +343,12 @@ def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_b
     return _category(table, name, levels, with_base, doubt)
 
 
-def _category(table: Table, name: str, levels: Levels, with_base: bool, doubt: str = "") -> Role:
+def _category(
+    table: Table, name: str, levels: Levels, with_base: bool, doubt: str = "", *, asked: bool = False
+) -> Role:
     known = table.frequencies.get(name, {})
     pairs = zip(levels.texts.to_pylist(), levels.counts.tolist(), strict=True)
-    spellings = spellings_of({text: known.get(text, count) for text, count in pairs})
+    spellings = spellings_of({text: known.get(text, count) for text, count in pairs}, asked=asked)
     texts = list(spellings.counts)
     if len(texts) == 1:
         return Role(Category(name, (texts[0],), None), f"it is {quote(texts[0])} in every row", constant=True)

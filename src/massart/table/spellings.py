@@ -1,7 +1,8 @@
 """The levels of a category as they were meant: ``north`` is ``North``, and ``Suoth`` may be ``South``.
 
 Spellings that differ only by capitals and blanks are one level. A rare one that is a slip of the pen away from a
-frequent one is not: it may be a name of its own. Its rows are left out, and a notice asks.
+frequent one is not: it may be a name of its own. Its rows are left out, and a notice asks. So are those of a rare
+``N/A``, which is the level of no row.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from massart.table.errors import quote
+from massart.table.numbers import MISSING
 
 _SHORTEST = 4
 _RARE = 2
 _RARE_SHARE = 1e-3
 _TIMES = 20
 _MOST_SHOWN = 5
+_MOST_MISSING = 0.05  # share of the rows: N/A in more of them may be an answer
+_MISSING = frozenset(spelling.lower() for spelling in MISSING) - {"none"}  # no discount is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,15 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def spellings_of(counts: Mapping[str, int]) -> Spellings:
+def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings:
     """Return the levels that texts mean.
 
     Parameters
     ----------
     counts : mapping of str to int
         Rows of each text.
+    asked : bool
+        Whether somebody says that all texts are levels, ``N/A`` too.
 
     Examples
     --------
@@ -72,8 +78,13 @@ def spellings_of(counts: Mapping[str, int]) -> Spellings:
     slips = _slips(total)
     words = f" Took {_listed(merged)}." if merged else ""
     if slips:
-        asked = [f"{quote(slip)} ({_rows(total[slip])}): did you mean {quote(level)}?" for slip, level in slips.items()]
-        words += f" {' '.join(asked[:_MOST_SHOWN])} Such rows are left out."
+        doubts = [f"{quote(slip)} ({_rows(total[slip])}): did you mean {quote(level)}?" for slip, level in slips.items()]
+        words += f" {' '.join(doubts[:_MOST_SHOWN])} Such rows are left out."
+    nothing = [] if asked else [level for level in total if level.lower() in _MISSING]
+    if nothing and sum(total[level] for level in nothing) <= _MOST_MISSING * sum(total.values()):
+        named = _listed([f"{quote(level)} ({_rows(total[level])})" for level in nothing])
+        words += f" Took {named} as missing: such rows are left out (--category makes it a level)."
+        slips |= dict.fromkeys(nothing, "")
     return Spellings({level: count for level, count in total.items() if level not in slips}, words)
 
 

@@ -125,7 +125,32 @@ def test_few_digits_say_nothing(seed: int, values: int, share: float, same: bool
     labels = Labels(given, implied, given != implied, np.zeros(n, dtype=bool), unit=1.0)
     found = find_kinds(labels, None if same else Parts(("a", "b"), each.__getitem__))
     explained = sum(kind.rows for kind in found.kinds if kind.explains)
-    assert explained <= 0.1 * np.count_nonzero(given != implied) or (same and values == 2)
+    # One table in some hundred has a value that seven of its fifty wrong rows share by chance.
+    assert explained <= max(0.1 * np.count_nonzero(given != implied), 8) or (same and values == 2)
+
+
+@pytest.mark.parametrize("tax", [1.19, 1.07, 1.08])
+@pytest.mark.parametrize("how", ["charged", "charged on cents", "forgotten", "twice"])
+@pytest.mark.parametrize("unit", [None, 0.01, 1.0])
+def test_a_tax_is_named_however_given_and_implied_were_rounded(tax: float, how: str, unit: float | None) -> None:
+    rng = np.random.default_rng([int(100 * tax), len(how)])
+    n, places = 800, {None: 12, 0.01: 2, 1.0: 0}[unit]
+    amounts = [
+        rng.integers(1, 40, n) * np.round(rng.uniform(0.5, 90, n), 2) * rng.choice([1, 0.95, 0.9], n) for _ in "ab"
+    ]
+    net = np.sum(amounts, axis=0)
+    right = net if how.startswith("charged") else net * tax
+    written = np.round(right, places)
+    wrong = {"charged": net * tax, "charged on cents": written * tax, "forgotten": net, "twice": written * tax}[how]
+    taxed, other = rng.random(n) < 0.05, rng.random(n) < 0.1
+    given = np.where(taxed, np.round(wrong, min(places, 2)), written)
+    given[other] = np.round(right + rng.uniform(1, 300, n), min(places, 2))[other]
+    off = given != written
+    parts = Parts(("a", "b"), lambda index: np.column_stack([np.round(a * right / net, 9)[index] for a in amounts]))
+    found = find_kinds(Labels(given, written, off, np.zeros(n, dtype=bool), unit=unit), parts)
+    expected = f"factor 1/{tax}" if how == "forgotten" else f"factor {tax}"
+    named = dict.fromkeys(found.words, 0) | {kind.label: kind.rows for kind in found.kinds}
+    assert (taxed & ~other & off).sum() <= named[expected] <= (taxed & ~other).sum() + 3
 
 
 def test_one_row_is_named_if_that_is_no_accident() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement.agreement import EDGE, EPS
+from massart.agreement.decimals import count_decimals
 from massart.audit.coincidence import Explanation, crowd
 from massart.link import IDENTITY, Link
 from massart.rows import BoolArray, FloatArray
@@ -34,7 +35,8 @@ _SAMPLE = 10_000
 _FEW_ROWS = 2_000
 _NARROW = 1e-3
 _INSIDE = 0.9  # neighbours on a grid touch
-_AS_MANY = 0.98
+_AS_MANY, _MANY_ROWS = 0.98, 20  # and of so many rows one may be lost
+_FEWEST_PLACES = 2  # 1200 may be 1200.00
 _MOST_DIGITS = 15
 _FLOAT_DIGITS = 12
 _TINY = float(np.finfo(float).tiny)
@@ -108,11 +110,14 @@ class Parts:
     contributions : callable
         Returns an array with one column a name, for the rows asked for.
     link : Link
+    shared : mapping of str to tuple of int
+        Factors that several parts have, with the places of these: a tax on two amounts may be forgotten in both.
     """
 
     names: tuple[str, ...]
     contributions: Callable[[NDArray[np.intp]], FloatArray]
     link: Link = IDENTITY
+    shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +154,10 @@ class WrongRows:
         close = np.maximum(half_widths, EPS * (np.abs(given) + np.abs(implied)) + _TINY)
         if labels.unit is not None:
             close = np.maximum(close, labels.unit / 2 * (1 + EDGE))
+        else:  # right labels were computed; a wrong one may have been typed, and rounded
+            last = 10.0 ** -np.maximum(count_decimals(given), _FEWEST_PLACES).astype(float)
+            typed = np.minimum(last / 2 * (1 + EDGE), _NARROW / 2 * np.minimum(np.abs(given), np.abs(implied)))
+            close = np.maximum(close, typed)
         return cls(index, given, implied, exact, close, labels.unit)
 
     @property
@@ -177,9 +186,16 @@ class WrongRows:
 
     def times(self, factor: float) -> NDArray[np.intp]:
         """Return the rows that were given a multiple of what is implied, as written or before it is rounded."""
-        looser = self.looser(factor)
-        found = self.are(factor * self.implied, looser=looser) | self.are(factor * self.exact, looser=looser)
+        looser, found = self.looser(factor), np.zeros(len(self.given), dtype=bool)
+        for value in (self.implied, self.exact, self.otherwise):
+            found |= self.are(factor * value, looser=looser)
         return np.flatnonzero(found & (self.given != 0))
+
+    @property
+    def otherwise(self) -> FloatArray:
+        """What is implied where half a unit is rounded the other way."""
+        tie = np.abs(self.exact - self.implied) >= (self.unit or np.inf) / 2 * (1 - EDGE)
+        return np.where(tie, 2 * self.exact - self.implied, self.implied)
 
     def looser(self, factor: float) -> FloatArray:
         """Return how much more multiples may be off: a factor multiplies noise, but not a last rounding."""
@@ -260,6 +276,7 @@ def _terms(rows: WrongRows, parts: Parts, known: Container[str] | None = None) -
     names = parts.names
     changes: list[tuple[str, tuple[int, ...], str]]
     changes = [("forgotten", (j,), f"{name} forgotten") for j, name in enumerate(names)]
+    changes += [("forgotten", places, f"{name} forgotten") for name, places in parts.shared.items()]
     changes += [("counted twice", (j,), f"{name} counted twice") for j, name in enumerate(names)]
     if 2 < len(names) <= _MOST_TERMS:
         some = rows.part(np.arange(0, len(rows.index), max(1, len(rows.index) // _FEW_ROWS)))
@@ -268,6 +285,7 @@ def _terms(rows: WrongRows, parts: Parts, known: Container[str] | None = None) -
         changes += [
             ("forgotten", (i, j), f"{names[i]} and {names[j]} forgotten")
             for i, j in combinations(range(len(names)), 2)
+            if (i, j) not in parts.shared.values()
             if known is not None or some.are(parts.link(total - each[:, i] - each[:, j])).any()
         ]
     changes = [change for change in changes if known is None or change[-1] in known]
@@ -367,12 +385,13 @@ def _factors(rows: WrongRows) -> Iterator[Explanation]:
         value = _shortest(middle, some.times)
         inverse = _shortest(1 / middle, lambda v: some.times(1 / v))
         label = f"{value:.10g}"
-        if len(f"1/{inverse:.10g}") < len(label):
+        if _digits_of(inverse) < _digits_of(value):
             value, label = 1 / inverse, f"1/{inverse:.10g}"
         if value in (*FACTORS, -1.0):
             continue
-        near = 2 * float(np.median(width))
-        around = crowd(ratio, near)[np.abs(ratio - value) <= near].max(initial=0.0)
+        near, others = 2 * float(np.median(width)), np.ones(len(ratio), dtype=bool)
+        others[some.times(value)] = False  # small values have ratios far from it, which do not make it less clear
+        around = crowd(ratio, near, others)[np.abs(ratio - value) <= near].max(initial=0.0)
         floor = float(around) * len(ratio) / len(rows.some.given)
         yield from _often(replace(_factor(rows, value, label), floor=floor, found=True))
 
@@ -384,12 +403,18 @@ def _factor(rows: WrongRows, factor: float, label: str) -> Explanation:
 
 def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> float:
     """Return the number with the fewest digits that explains as many rows."""
-    enough = _AS_MANY * len(explained(value))
+    n = len(explained(value))
+    enough = min(_AS_MANY * n, n - (n >= _MANY_ROWS))
     for digits in range(1, _FLOAT_DIGITS):
         short = float(f"{value:.{digits}g}")
         if len(explained(short)) >= enough:
             return short
     return value
+
+
+def _digits_of(value: float) -> int:
+    """Return how many digits a number has: 1.07 has three, and 0.9346 four."""
+    return len(f"{abs(value):.9e}".partition("e")[0].rstrip("0"))
 
 
 def _often(kind: Explanation) -> Iterator[Explanation]:

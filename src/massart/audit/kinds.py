@@ -7,7 +7,7 @@ place (:mod:`massart.audit.explanations`). A row has one kind at most, and a kin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -215,14 +215,26 @@ def parts_of(X: Matrix, formula: Formula) -> Parts:
                 found[:, place] += coef[j] * (X[rows, j] if j < len(formula.terms) else 1.0)
         return found
 
-    return Parts(tuple(columns), contributions, formula.link)
+    return Parts(tuple(columns), contributions, formula.link, _shared(columns, [*map(_factors, formula.all_terms)]))
+
+
+def _shared(columns: Mapping[str, Sequence[int]], factors: Sequence[Sequence[str]]) -> dict[str, tuple[int, ...]]:
+    """Return the factors that several parts have, but not all, and that are no part themselves."""
+    places: dict[str, list[int]] = {}
+    for place, members in enumerate(columns.values()):
+        for factor in dict.fromkeys(factors[members[0]]):
+            places.setdefault(factor, []).append(place)
+    return {name: tuple(own) for name, own in places.items() if 1 < len(own) < len(columns) and name not in columns}
 
 
 def _part(summand: Summand) -> str:
+    return " * ".join(_factors(summand))
+
+
+def _factors(summand: Summand) -> list[str]:
     if summand.term is None:
-        return CONSTANT
-    factors = summand.term.factors
-    return " * ".join(str(factor.parts[0]) if factor.op == "level" else str(factor) for factor in factors)
+        return [CONSTANT]
+    return [str(factor.parts[0]) if factor.op == "level" else str(factor) for factor in summand.term.factors]
 
 
 def find_kinds(

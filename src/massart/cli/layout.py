@@ -10,10 +10,9 @@ import numpy as np
 
 from massart.audit import Audit
 from massart.certificate.words import count, judgement, share
-from massart.cli.text import one_line, table, width_of
+from massart.cli.text import WIDTH, one_line, table, width_of
 from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
 
-WIDTH = 100
 MOST_TERMS = 30
 MOST_KINDS = 12
 MOST_GROUPS = 10
@@ -117,7 +116,7 @@ def wrong_lines(found: Audit, most: int) -> Iterator[str]:
     *chosen, _, kind, _ = worst  # all are wrong, and in the order of their rank
     chosen.append(kind)
     cells = ([_cell(value) for value in worst[name]] for name in chosen)
-    yield from table([chosen, *zip(*cells, strict=True)])
+    yield from table([chosen, *zip(*cells, strict=True)], name=len(chosen) - 1)
 
 
 def _cell(value: object) -> str:

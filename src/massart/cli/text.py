@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+WIDTH = 100
+"""Of a line of text."""
+
 _MOST_CELL = 28
+_MOST_LINES = 3
 
 
 def harmless(text: object) -> str:
@@ -18,16 +23,20 @@ def one_line(text: str) -> str:
     return harmless(" ".join(text.split()))
 
 
-def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Set texts in columns: the first to the left, the others to the right."""
-    short = [[_cut(cell) for cell in row] for row in rows]
-    widths = [max(width_of(row[j]) for row in short) for j in range(len(short[0]))]
-    for row in short:
-        first, *others = (
-            cell + " " * (width - width_of(cell)) if j == 0 else " " * (width - width_of(cell)) + cell
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(["  " + first, *others]).rstrip()
+def table(rows: Sequence[Sequence[str]], name: int = 0) -> Iterator[str]:
+    """Set texts in columns: names, which are broken into lines where they are long, to the left, others to the right."""
+    last = len(rows[0]) - 1
+    short = [[cell if j == name else _cut(cell, _MOST_CELL) for j, cell in enumerate(row)] for row in rows]
+    widths = [max(width_of(row[j]) for row in short) for j in range(last + 1)]
+    room = max(WIDTH - sum(widths) + widths[name] - 2 * (last + 1), _MOST_CELL)
+    broken = [_lines(row[name], room) for row in rows]
+    widths[name] = max(width_of(line) for lines in broken for line in lines)
+    for row, lines in zip(short, broken, strict=True):
+        for k, line in enumerate(lines):
+            cells = [line if j == name else "" if k else cell for j, cell in enumerate(row)]
+            blanks = [" " * (width - width_of(cell)) for cell, width in zip(cells, widths, strict=True)]
+            placed = (c + b if j == name else b + c for j, (c, b) in enumerate(zip(cells, blanks, strict=True)))
+            yield "  ".join(["", *placed]).rstrip()
 
 
 def width_of(text: str) -> int:
@@ -36,12 +45,19 @@ def width_of(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
-def _cut(text: str) -> str:
-    """Return a text that fits into a cell; names that are long differ at their ends, so the middle goes."""
+def _lines(text: str, most: int) -> list[str]:
+    """Break a text between words; where words are longer than a line, or lines too many, it is cut."""
+    lines = textwrap.wrap(_cut(text, _MOST_LINES * most), most, break_long_words=False) or [""]
+    fits = len(lines) <= _MOST_LINES and all(width_of(line) <= most for line in lines)
+    return lines if fits else [_cut(text, most)]
+
+
+def _cut(text: str, most: int) -> str:
+    """Return a text that fits into so many columns; names that are long differ at their ends, so the middle goes."""
     clean = "".join(letter if letter.isprintable() else " " for letter in text)
-    if width_of(clean) <= _MOST_CELL:
+    if width_of(clean) <= most:
         return clean
     kept = len(clean) - 1
-    while width_of(shown := f"{clean[: (kept + 1) // 2]}…{clean[len(clean) - kept // 2 :]}") > _MOST_CELL:
+    while width_of(shown := f"{clean[: (kept + 1) // 2]}…{clean[len(clean) - kept // 2 :]}") > most:
         kept -= 1
     return shown

@@ -13,6 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are opti
 
 from massart.agreement import Agreement, Level
 from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, load_model, summary
+from massart.audit.implied import implied_values
 from massart.certificate import Verdict
 from massart.recover import recover
 from massart.rules import choice
@@ -543,3 +544,16 @@ def test_noise_around_zero_is_no_limit_at_zero() -> None:
     assert found.certificate.verdict is Verdict.NOISY
     assert not found.formula.clipping
     assert found.n_agree > 3900
+
+
+def test_how_half_a_unit_is_rounded_depends_on_no_other_row() -> None:
+    rng = np.random.default_rng(4)
+    columns = {f"x{j}": rng.integers(0, 999, 3000) / 100 for j in range(12)}
+    coefs = np.arange(1, 13) / 8
+    columns["y"] = np.round(np.column_stack([*columns.values()]) @ coefs, 2)
+    found = audit_table(columns, "y", terms="columns")
+    ties = np.abs(found.X @ found.formula.coef[:12] * 1000 % 10 - 5) < 1e-6
+    assert ties.sum() > 100
+    for size in (1, 7, 500):
+        parts = [implied_values(found.X[k : k + size], found.formula, 2) for k in range(0, 1000, size)]
+        assert np.array_equal(np.concatenate(parts)[:1000], found.implied[:1000])

@@ -378,7 +378,7 @@ def test_no_permission_is_one_line(
         (["--save", "link.csv"], ["link.csv", "the file that is read"]),
         (["--report", "link.csv"], ["link.csv", "the file that is read"]),
         (["--fixed", "out/audit.csv"], ["out/audit.csv", "the output of --audit"]),
-        (["--report", "./out/model.json"], ["out/model.json", "the output of --"]),
+        (["--save", "./out/report.html"], ["out/report.html", "the output of --"]),
         (["--report", os.devnull], [os.devnull, "not a regular file"]),
         (["--audit", f"out/a{COMMANDS}.xlsb"], [".xlsb"]),
     ],

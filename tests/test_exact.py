@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from massart.agreement import Agreement, Level, levels
 from massart.exact import RationalStatus, exact_coefficients, rational, solve_rational
+from massart.exact.normal_equations import reduce_rows
 from massart.exact.simplest import simplest_number
 from massart.link import IDENTITY, RELU, Link
 from massart.recover.snapping import snap
@@ -386,3 +389,12 @@ def test_nearly_dependent_whole_numbers_are_solved():
     w = [Fraction(1, 2), Fraction(-3)]
     solution = solve_rational(X, X @ floats(w))
     assert solution.coef == tuple(w)
+
+
+def test_what_rows_leave_open_is_infinite_though_nothing_is_in_doubt() -> None:
+    X = np.repeat(np.arange(1.0, 9)[:, None], 2, axis=1)  # the same column twice
+    equations = reduce_rows(X, X.sum(axis=1), np.ones(2), Agreement(Level.EXACT, relative=2.0**-50))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        spread = replace(equations, error=0.0, floor=0.0).uncertainty((), 3.0)
+    assert np.isinf(spread).all()

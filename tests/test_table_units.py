@@ -60,7 +60,7 @@ def test_numbers_with_units_parse_in_any_locale_and_order(values, mark, minus, u
 
 @pytest.mark.parametrize(
     "form",
-    ["A{n}", "{n}B", "{n}A", "{n}rd", "{n}th", "{n} th", "{n}x20", "{n} x 20", "{n}:30", "{n}pm", "{n} p.m.", "{n}x"]
+    ["A{n}", "{n}B", "{n}A", "{n}rd", "{n}th", "{n} th", "{n}x20", "{n} x 20", "{n}:30 am", "{n}pm", "{n} p.m.", "{n}x"]
     + ["{n} Mai", "{n} May", "{n}. Okt", "{n}D", "{n}G", "0x{n}", "{n}f", "{n} 1/2", "{n}-10 kg", "{n}h30", "{n} CR"],
 )
 def test_codes_dates_and_times_are_no_numbers(form):

@@ -175,7 +175,8 @@ def audit_table(
         rows = found.rows()
         write_columns(audit, rows, notes_on_rows(found, rows))
     if fixed is not None and (found.is_certain or (force and found.is_rule)):
-        write_fixed(fixed, found, source if read_from is None else read_from, fill=fill)
+        told = write_fixed(fixed, found, source if read_from is None else read_from, fill=fill)
+        found = replace(found, notices=(*found.notices, *told))
     for notice in found.notices:
         log.info("%s: %s", found.table.name, notice)
     log.info("%r", found)

@@ -6,6 +6,7 @@ and new numbers are written as the old ones are: with their decimals, their deci
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -32,7 +33,9 @@ FILLED = "filled in"
 
 _TEXTS = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
+_ENCODINGS = ("utf-8-sig", "cp1252", "latin-1")  # the last one reads any bytes
 _MOST_BYTES = 1 << 28
+_ASIDE = "not every line of the file is a row of the table, or it is UTF-16"
 _AMOUNT = re.compile(r"(?P<before>[^\d+-]*)[+-]?\d(?P<number>[\d.,' \u00a0\u202f]*)(?P<after>\D*)")
 
 
@@ -86,35 +89,61 @@ def fixed_table(audit: Audit, *, fill: bool = False) -> Table:
     return replace(found, arrow=with_flags(found.arrow, pa.array(changes.wrong, pa.bool_()), pa.array(changes.kind)))
 
 
-def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = False) -> None:
-    """Write the table of an audit with its wrong targets replaced: as text where it was read from `source` as text."""
-    content = None
-    if isinstance(source, str | Path):
+def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = False) -> tuple[str, ...]:
+    """Write the table of an audit with its wrong targets replaced, as text where it was read from `source` as text.
+
+    Return what a reader should know: where cells of a text could not be left as they are.
+    """
+    content: bytes | str = ""
+    if isinstance(source, str | Path) and Path(source).is_file():
         content = _patched(Path(source), Path(path), audit, fill)
-    if content is None:
-        table = fixed_table(audit, fill=fill)
-        write_table(path, table, notes_on_table(audit, table))
-    else:
+    if isinstance(content, bytes):
         files.write(Path(path), content)
+        return ()
+    table = fixed_table(audit, fill=fill)
+    write_table(path, table, notes_on_table(audit, table))
+    return rewritten(source, path, content)
 
 
-def _patched(source: Path, path: Path, audit: Audit, fill: bool) -> bytes | None:
-    """Return the text of a file with some cells replaced; None if not every row of the table is a row of the text."""
-    if source.suffix.lower() not in _TEXTS or path.suffix.lower() != source.suffix.lower() or not source.is_file():
-        return None
-    if isinstance(audit.plan.encoding.target, Date) or source.stat().st_size > _MOST_BYTES:
-        return None
-    raw = source.read_bytes()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None
-    records, names = _records(text), [*audit.table.column_names]
-    delimiter = next(
-        (sign for sign in _DELIMITERS if [cell.strip() for cell in _cells(records[0], sign)] == names), None
-    )
+def rewritten(source: object, path: str | Path, why: str) -> tuple[str, ...]:
+    """Say that cells of a text were written anew, and why; of other files nobody expects more."""
+    if not isinstance(source, str | Path) or not _is_text(Path(source)) or not _is_text(Path(path)):
+        return ()
+    return (f"All cells of the fixed table were written anew (15.00 may have become 15), for {why}.",)
+
+
+def _is_text(path: Path) -> bool:
+    return any(suffix.lower() in _TEXTS for suffix in path.suffixes[-2:])
+
+
+def _patched(source: Path, path: Path, audit: Audit, fill: bool) -> bytes | str:
+    """Return the text of a file with some cells replaced, or why that cannot be."""
+    if path.suffix.lower() != source.suffix.lower() or source.suffix.lower() not in _TEXTS:
+        return "the file that was read is compressed or of another kind"
+    if source.stat().st_size > _MOST_BYTES:
+        return f"the file is larger than {_MOST_BYTES >> 20} MB"
+    if isinstance(audit.plan.encoding.target, Date):
+        return "the target holds dates"
+    raw, names = source.read_bytes(), [*audit.table.column_names]
+    for encoding in _ENCODINGS:
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        records = _records(text)
+        for delimiter in _DELIMITERS:
+            if [cell.strip() for cell in _cells(records[0], delimiter)] == names:
+                fixed = _with_changes(records, delimiter, audit, fill)
+                mark = raw[:3] if raw.startswith(codecs.BOM_UTF8) else b""
+                return _ASIDE if fixed is None else mark + fixed.encode(encoding.removesuffix("-sig"))
+    return _ASIDE
+
+
+def _with_changes(records: list[str], delimiter: str, audit: Audit, fill: bool) -> str | None:
+    """Return a text, whose first record has the names, with some cells replaced; None if not all others are rows."""
+    names = [*audit.table.column_names]
     rows = [place for place, record in enumerate(records[1:], 1) if record.strip("\r\n")]
-    if delimiter is None or len(rows) != audit.table.n_rows:
+    if len(rows) != audit.table.n_rows:
         return None
     changes, place = Corrections.of(audit, fill), names.index(audit.formula.target)
     new = dict(zip(changes.rows.tolist(), changes.values.tolist(), strict=True))
@@ -143,8 +172,7 @@ def _patched(source: Path, path: Path, audit: Audit, fill: bool) -> bytes | None
             continue
         beside = beside if k else _quoted(beside, delimiter)
         records[k] = delimiter.join([*fields[: place + 1], beside, *fields[place + 1 :], *flags]) + end
-    start = raw[: len(raw) - len(text.encode())]  # a byte order mark
-    return start + "".join(records).encode()
+    return "".join(records)
 
 
 def _records(text: str) -> list[str]:

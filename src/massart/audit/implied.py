@@ -41,13 +41,19 @@ def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:
     return places
 
 
-def implied_values(X: Matrix, formula: Formula, places: int | None) -> FloatArray:
-    """Return what the formula gives for the rows, rounded where it is known to how many places."""
-    return rounded(formula.predict(X), places)
+def implied_values(
+    X: Matrix, formula: Formula, places: int | None, index: slice | NDArray[np.intp] = slice(None)
+) -> FloatArray:
+    """Return what the formula gives for some rows, rounded where it is known to how many places.
 
-
-def rounded(values: FloatArray, places: int | None) -> FloatArray:
-    """Return values to so many places, if there is such a number."""
+    Sums are made term by term: the last digit of a product of matrices depends on their size, and with it how half a
+    unit is rounded.
+    """
+    total = np.zeros(len(X))[index]
+    for place, term in enumerate(formula.all_terms):
+        if term.coef:
+            total += term.coef * X[:, place][index] if term.term is not None else term.coef
+    values = formula.link(total)
     return values if places is None else np.round(values, places) + 0.0  # no negative zero
 
 

@@ -16,7 +16,7 @@ from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
 from massart.audit.flags import with_flags
-from massart.audit.implied import places_of, residuals, rounded
+from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
 from massart.rows import ArrayRows, FloatArray
@@ -240,7 +240,7 @@ class Judge:
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
             index = slice(None) if self.looks_around else np.flatnonzero(~agree)
             places = self._places(X, np.flatnonzero(~agree))
-            labels.implied[index] = rounded(formula.link(_sums(X, formula, index)), places)
+            labels.implied[index] = implied_values(X, formula, places, index)
             swapped = np.isin(numbers, _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=~agree & ~last_place, last_place=last_place, swapped=swapped)
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels)
@@ -284,15 +284,6 @@ def numbered(blocks: Iterable[Table], start: int) -> Iterator[Table]:
 def _between(numbers: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
     """Return those of some numbers, which are in order, from `start` to before `stop`."""
     return numbers[slice(*np.searchsorted(numbers, [start, stop]))]
-
-
-def _sums(X: Matrix, formula: Formula, index: slice | NDArray[np.intp]) -> FloatArray:
-    """Return the sums of some rows, term by term: the last digit of a product of matrices depends on their size."""
-    total = np.zeros(len(X))[index]
-    for place, term in enumerate(formula.all_terms):
-        if term.coef:
-            total += term.coef * X[:, place][index] if term.term is not None else term.coef
-    return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)

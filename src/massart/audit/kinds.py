@@ -205,7 +205,7 @@ def parts_of(X: Matrix, formula: Formula) -> Parts:
     """Return what the formula adds up: the levels of a category are one part, since a row has one of them."""
     coef = formula.coef
     names = [_part(summand) for summand in formula.all_terms]
-    columns = {name: [j for j in np.flatnonzero(coef) if names[j] == name] for name in dict.fromkeys(names)}
+    columns = {name: [j for j in np.flatnonzero(coef).tolist() if names[j] == name] for name in dict.fromkeys(names)}
     columns = {name: members for name, members in columns.items() if members}
 
     def contributions(rows: NDArray[np.intp]) -> FloatArray:

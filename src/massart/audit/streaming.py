@@ -9,18 +9,21 @@ verdict is made by the rows gathered and the tally of all. Where rows were swapp
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.coincidence import SURE
 from massart.audit.explanations import NO_ROWS, swapped_rows
 from massart.audit.finding import Found, Request, find
+from massart.audit.fixing import rewritten
 from massart.audit.judging import Judge, Totals, Writer
 from massart.audit.table_audit import Audit
 from massart.audit.whole import Whole
@@ -28,6 +31,8 @@ from massart.certificate import Certificate, Verdict
 from massart.rows import ArrayRows
 from massart.rows.ahead import ahead
 from massart.table import Gathered, Stream, Table, encode, gather, gather_some, left_out, table_writer
+from massart.table.errors import quote
+from massart.table.header import TOTAL
 
 
 class _Different(Exception):
@@ -109,7 +114,10 @@ def audit_stream(
             judge = replace(judge, is_rule=not judge.is_rule)
         except _Uncertain:
             fixed = None
-    return _assembled(gathered, found, judge, totals, certificate)
+    answer = _assembled(gathered, found, judge, totals, certificate)
+    if fixed is None or not judge.is_rule:
+        return answer
+    return replace(answer, notices=(*answer.notices, *rewritten(stream.name, fixed, "the file was read in blocks")))
 
 
 def _paired(judge: Judge, totals: Totals) -> Judge:
@@ -196,10 +204,20 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
             *left_out(totals.gaps, totals.n_rows),
             *audit.design.remarks,
             f"{closely}, and compared all of them with the rule.",
+            *islice(chain(_totals_among(gathered.table), _totals_among(table)), 1),
             *about,
         ),
         whole,
     )
+
+
+def _totals_among(table: Table) -> Iterator[str]:
+    """Say that a row looks like the total of others: to leave such rows out takes the whole table."""
+    for column in table.arrow.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            for row in pc.indices_nonzero(pc.match_substring_regex(column, TOTAL, ignore_case=True)).to_pylist():
+                said = f"Row {table.place(row)} says {quote(column[row].as_py())}"
+                yield f"{said}: totals are left out of tables that fit into memory only (--max-memory)."
 
 
 def _among(notice: str) -> str:

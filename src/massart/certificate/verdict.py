@@ -39,8 +39,8 @@ class Bound(Enum):
     """The argument that bounds the rows that another formula can share; the value says it in words."""
 
     PACKING = "the rows it fits contain disjoint blocks of independent rows, and another formula misses a row of each"
-    FOURTH_MOMENT = "the fourth moments of the rows it fits show how many of these rows share a hyperplane at most"
-    EXACT = "the rows it fits were counted on every hyperplane"
+    FOURTH_MOMENT = "the fourth moments of the rows it fits show how many of these rows another formula can fit at most"
+    EXACT = "the rows it fits were counted for every other formula"
     NONE = "nothing bounds how many of the rows it fits another formula could share"
 
 

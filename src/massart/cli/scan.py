@@ -101,8 +101,7 @@ def _lines(found: Scan, file: str) -> Iterator[str]:
 def _rules(audits: Sequence[Audit]) -> Iterator[str]:
     """Write the verdict, the wrong rows and the rule of each, in columns."""
     from massart.cli.layout import MOST_TERMS
-    from massart.cli.text import WIDTH
-    from massart.cli.text import one_line, width_of
+    from massart.cli.text import WIDTH, one_line, width_of
     from massart.rules.formula import pieces
 
     wrong = [f"{audit.n_wrong:,} of {len(audit.agree):,} wrong" for audit in audits]

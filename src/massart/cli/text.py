@@ -24,7 +24,7 @@ def one_line(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], name: int = 0) -> Iterator[str]:
-    """Set texts in columns: names, which are broken into lines where they are long, to the left, others to the right."""
+    """Set texts in columns: names to the left, broken into lines where they are long, and others to the right."""
     last = len(rows[0]) - 1
     short = [[cell if j == name else _cut(cell, _MOST_CELL) for j, cell in enumerate(row)] for row in rows]
     widths = [max(width_of(row[j]) for row in short) for j in range(last + 1)]

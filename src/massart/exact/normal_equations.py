@@ -101,8 +101,8 @@ class NormalEquations:
         lengths = np.sqrt(((Vt[: len(s)][kept] / s[kept, np.newaxis]) ** 2).sum(axis=0))
         lost = np.ones(len(free), dtype=bool)
         lost[: len(s)] = ~kept
-        lengths[(Vt[lost] ** 2).sum(axis=0) > _DETERMINED] = np.inf
-        spread[free] = lengths * self._doubt(sigmas)
+        is_open = (Vt[lost] ** 2).sum(axis=0) > _DETERMINED  # whatever the doubt, which may be none
+        spread[free] = np.where(is_open, np.inf, lengths * self._doubt(sigmas))
         return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
 
     def _doubt(self, sigmas: float) -> float:

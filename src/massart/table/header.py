@@ -47,9 +47,10 @@ def header_row(rows: Sequence[Sequence[object]]) -> int:
             typical = below[len(below) // 2]
             if n < max(share * typical, min(2, typical)):
                 continue
-            if _are_names([cell for cell in rows[place] if not is_empty(cell)]):
+            cells = [cell for cell in rows[place] if not is_empty(cell)]
+            if _are_names(cells):
                 return place
-            if n >= typical and place == first:
+            if n >= typical and place == first and len({*cells}) == len(cells):  # names that repeat are none
                 return first
     return first
 

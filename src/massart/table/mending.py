@@ -20,6 +20,8 @@ from massart.table.sources import Source
 from massart.table.text import lines_of
 
 MOST_BYTES = 1 << 28
+BLANKS = " "
+_LEAST_ROWS = 3
 _SAMPLE_ROWS = 500
 _SHOWN = 3
 
@@ -60,22 +62,33 @@ def mend(source: Source, encoding: str, known: Known, sample: str) -> Mended | N
     if found is None:
         return None
     delimiter, start = found
+    by_blanks = delimiter == BLANKS
     with lines_of(source, encoding) as lines:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        try:
-            rows, numbers = [], []
-            for row in reader:
-                rows.append(row)
-                numbers.append(reader.line_num)
-        except csv.Error:
-            return None
+        rows: list[list[str]] = []
+        numbers: list[int] = []
+        if by_blanks:
+            rows = [line.split() for line in lines]
+            numbers = [*range(1, len(rows) + 1)]
+            delimiter = ";"
+        else:
+            reader = csv.reader(lines, delimiter=delimiter, strict=True)
+            try:
+                for row in reader:
+                    rows.append(row)
+                    numbers.append(reader.line_num)
+            except csv.Error:
+                return None
     if start >= len(rows):
         return None
     header = rows[start]
     width = _width(header, rows[start + 1 : start + _SAMPLE_ROWS])
-    dropped: list[int] = []
+    end = 1 + max((place for place in range(start, len(rows)) if len(rows[place]) >= width), default=start)
+    if end < len(rows) and rows[end]:
+        end = len(rows)
+    # Below a blank line, where no row is as long as the table, there is something else: another table, say.
+    dropped = [place for place in range(end, len(rows)) if rows[place]]
     kept: list[list[str]] = []
-    for place in range(start + 1, len(rows)):
+    for place in range(start + 1, end):
         row = rows[place]
         if not row:
             continue
@@ -92,7 +105,7 @@ def mend(source: Source, encoding: str, known: Known, sample: str) -> Mended | N
     writer.writerow([*header[:width], *[""] * (width - len(header))])
     writer.writerows(kept)
     content = text.getvalue().encode("utf-8", "surrogateescape")
-    remarks = []
+    remarks = ["Took blanks for what parts the cells."] if by_blanks else []
     above = [place for place in range(start) if any(not is_empty(cell) for cell in rows[place])]
     if above and known.skip is None:
         line = numbers[start - 1] + 1 if start else 1
@@ -118,6 +131,8 @@ def is_odd(sample: str, known: Known) -> bool:
     if found is None:
         return False
     delimiter, start = found
+    if delimiter == BLANKS:
+        return True
     rows = _rows(sample, delimiter)
     widths = {len(row) for row in rows[:-1] if row}
     return (start > 0 and any(map(bool, rows[:start]))) or len(widths) > 1
@@ -140,7 +155,18 @@ def _delimiter_and_header(sample: str, known: Known) -> tuple[str, int] | None:
         alike = sum(n == width or n == width + 1 for n in below) / len(below)
         if (alike, width) > score:
             best, score = (delimiter, start), (alike, width)
+    if best is None and known.delimiter is None and known.skip is None and _are_numbers_in_columns(sample):
+        return BLANKS, 0
     return best
+
+
+def _are_numbers_in_columns(sample: str) -> bool:
+    """Whether a text is names and below them mostly numbers, as many in each line, with blanks between."""
+    rows = [row for row in (line.split() for line in sample.splitlines()[:-1]) if row]
+    if len(rows) < _LEAST_ROWS or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return False
+    cells = [cell for row in rows[1:] for cell in row]
+    return header_row(rows) == 0 and 2 * sum(map(is_number, cells)) > len(cells)
 
 
 def _after_lines(sample: str, delimiter: str, skip: int) -> int | None:

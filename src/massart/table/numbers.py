@@ -59,7 +59,9 @@ _TYPOGRAPHY = (
     ("", "[\u2018\u2019\u02bc\u00b4]", "'"),
     ("\u221e", "^([-+]?)\u221e$", r"\1inf"),
 )
+_FOOTNOTE = ("", "([0-9][.,]?)[ ]*(?:[*\u2020\u2021]+|[\u00b9\u00b2\u00b3\u2074-\u2079]+)$", r"\1")  # 12.5*
 _STEPS = (
+    _FOOTNOTE,
     ("(", r"^([^()\-]*)\(\s*([^()\-]*?)\s*\)([^()\-]*)$", r"-\1\2\3"),  # accountants write -5 as (5)
     ("-", r"[.,]-{1,2}(\D*)$", r"\1"),  # CHF 5.- has no cents
     ("", rf"^([-+]?)\s*{_CURRENCY}\s*", r"\1"),
@@ -69,6 +71,7 @@ _STEPS = (
     ("-", r"^([^-+]*?)\s*-$", r"-\1"),
 )
 _SIGNS = tuple(step for step in _STEPS if "Sc" not in step[1] and step[0] != "%")
+_CLOCK = r"^[-+]?\d+:[0-5]\d(?::[0-5]\d)?$"
 _INFINITE = r"^[-+]?(?i:inf|infinity)$"
 _PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
 _INTEGER = r"^[-+]?\d{16,}$"
@@ -152,10 +155,16 @@ def read_numbers(
     is_number = fits[chosen]
     if not (is_number | missing).all():
         is_number = is_number | (flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing)
+    clocks = flags(pc.match_substring_regex(clean, _CLOCK))
     bare = pc.replace_substring_regex(clean, "[ ',]" if chosen == "." else "[ '.]", "")
     if chosen == ",":
         bare = pc.replace_substring(bare, ",", ".")
     values = _cast(bare, is_number)
+    if clocks.any():  # 7:45 is 7.75
+        values[clocks], is_number = (
+            [_of_clock(text) for text in clean.filter(pa.array(clocks)).to_pylist()],
+            is_number | clocks,
+        )
     return Numbers(
         values=values,
         missing=missing,
@@ -245,6 +254,19 @@ def _inexact(texts: pa.Array, large: BoolArray) -> BoolArray:
     for place in np.flatnonzero(marked):
         marked[place] = abs(Decimal(texts[int(place)].as_py())) > LARGEST_EXACT
     return marked
+
+
+def _of_clock(text: str) -> float:
+    """Return how many hours, or minutes, a clock shows: what stands first counts.
+
+    Examples
+    --------
+    >>> _of_clock("7:45"), _of_clock("-0:30:00")
+    (7.75, -0.5)
+    """
+    parts = [int(part) for part in text.lstrip("+-").split(":")]
+    value = sum(part * 60.0**-place for place, part in enumerate(parts))
+    return -value if text.startswith("-") else value
 
 
 def _cast(texts: pa.Array, which: BoolArray) -> FloatArray:

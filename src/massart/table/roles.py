@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
 from massart.table.dates import date_texts, days_of, is_date, order_of, read_dates
@@ -33,6 +34,8 @@ _FIRST_ROWS = 1 << 12
 _SAMPLE_TEXTS = 1 << 10
 _MOST_UNITS = 8
 _MOST_SHOWN = 10
+_SENTINELS = frozenset(sign * (10.0**digits - 1) for sign in (-1, 1) for digits in range(2, 8))
+_FAR = 2.0  # times as large as any other
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(?i:[ap]\.?m\.?)?\s*(?i:z|utc|[-+]\d{2}:?\d{2})?"
 _DAY = (
@@ -206,11 +209,36 @@ def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
     for part in (column.slice(0, _FIRST_ROWS), column):
         low, high = _limits(part)
         if low is not None and low < high:
-            return Role(Number(name))
+            return Role(Number(name), notice=_sentinel(name, *_counted(column)))
     if low is None:
         return Role(None, "it is empty")
     # A column of zeros determines nothing even where there is no intercept.
     return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
+
+
+def _counted(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return the values of a column with how often each occurs, if one at its ends may stand for none; else nothing."""
+    low, high = _limits(column)
+    if low not in _SENTINELS and high not in _SENTINELS:
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.unique(values[np.isfinite(values)], return_counts=True)
+
+
+def _sentinel(name: str, values: FloatArray, counts: NDArray[np.int64]) -> str:
+    """Ask about a number such as -999 that several rows have, and that is far from all others; empty if there is none.
+
+    Examples
+    --------
+    >>> _sentinel("t", np.array([-999.0, 12.5, 14.0]), np.array([4, 1, 1]))
+    '"t" is -999 in 4 rows, far from all others: if that means missing, say so with --na -999.'
+    """
+    for place in {int(np.argmin(values)), int(np.argmax(values))} if len(values) > 2 else ():
+        others, value = np.delete(values, place), float(values[place])
+        if value in _SENTINELS and counts[place] > 1 and np.abs(others).max() * _FAR < abs(value):
+            rest = f"far from all others: if that means missing, say so with --na {value:g}."
+            return f"{quote(name)} is {value:g} in {int(counts[place]):,} rows, {rest}"
+    return ""
 
 
 def are_beyond_floats(column: pa.ChunkedArray) -> bool:
@@ -329,7 +357,8 @@ def _role_of_number_text(
     bad = bad_cells(table, levels, others) if others.any() else ""
     if bad:
         notice += f"; {bad}, which is no number: such rows are left out"
-    return Role(entry, notice=notice + ".", bad=bad)
+    asked_about = _sentinel(name, numbers.values[numbers.is_number], levels.counts[numbers.is_number])
+    return Role(entry, notice=f"{notice}. {asked_about}".rstrip(), bad=bad)
 
 
 def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:

@@ -78,7 +78,7 @@ def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings
     slips = _slips(total)
     words = f" Took {_listed(merged)}." if merged else ""
     if slips:
-        doubts = [f"{quote(slip)} ({_rows(total[slip])}): did you mean {quote(level)}?" for slip, level in slips.items()]
+        doubts = [f"{quote(slip)} ({_rows(total[slip])}): did you mean {quote(own)}?" for slip, own in slips.items()]
         words += f" {' '.join(doubts[:_MOST_SHOWN])} Such rows are left out."
     nothing = [] if asked else [level for level in total if level.lower() in _MISSING]
     if nothing and sum(total[level] for level in nothing) <= _MOST_MISSING * sum(total.values()):

@@ -11,7 +11,7 @@ import messy
 from massart import audit_table
 from massart.table import TableError, read_table
 
-REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values"}
+REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values", "sensor_sentinels"}
 
 
 @pytest.mark.slow
@@ -36,6 +36,15 @@ def test_the_way_out_leads_out(tmp_path, name, options):
         audit_table(path, expected.target)
     found = audit_table(path, expected.target, terms="columns", **options)
     assert frozenset((found.numbers_of(found.design.kept[found.wrong]) + 1).tolist()) == expected.wrong
+
+
+def test_a_number_that_may_mean_missing_is_asked_about(tmp_path):
+    path, expected = messy.MAKERS["sensor_sentinels"](tmp_path, np.random.default_rng(3))
+    asked = audit_table(path, expected.target, terms="columns")
+    assert any("say so with --na -999" in notice for notice in asked.notices)
+    found = audit_table(path, expected.target, terms="columns", na=["-999"])
+    assert frozenset((found.numbers_of(found.design.kept[found.wrong]) + 1).tolist()) == expected.wrong
+    assert not any("--na -999" in notice for notice in found.notices)
 
 
 def test_a_given_number_of_lines_is_skipped(tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import pyarrow.parquet as pq
 from massart.audit import audit_table, check_table
 from massart.audit import checking as checking_module
 from massart.cli import run
+from massart.table import Stream, Table, read_table
 
 
 def bills(seed: int, n: int = 400, wrong: float = 0.0, **extra: Any) -> dict[str, Any]:
@@ -131,6 +134,41 @@ def test_a_stream_is_checked_as_the_table_is(
         assert audits[1][name].to_pylist() == wrong[name].to_pylist(), name
     if most > 60:
         assert audits[1]["kind"].to_pylist() == wrong["kind"].to_pylist()
+
+
+@pytest.mark.parametrize("most", [25_000, 250])
+def test_kinds_do_not_depend_on_how_a_stream_is_cut(
+    most: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = bills(8, 2_000, wrong=0.1)
+    total = columns["total"]
+    rng = np.random.default_rng(1)
+    free = rng.permutation(np.flatnonzero(np.isin(total, bills(8, 2_000)["total"])))
+    right = total.copy()
+    total[free[:150]] = right[free[:150] - 1]
+    total[free[150:210]], total[free[210:270]] = right[free[210:270]], right[free[150:210]]
+    columns["hours"] = [None if k % 97 == 0 else value for k, value in enumerate(columns["hours"])]
+    path = write(tmp_path / "table.parquet", columns)
+    whole = check_table(model, path)
+    for size, value in (("MOST_HELD", 100), ("_DRAWN", 500)):
+        monkeypatch.setattr(checking_module, size, value)
+    monkeypatch.setattr("massart.audit.judging.MOST_WORST", most)
+    found = []
+    for n in (1, 7, 333, 2_000):
+
+        def blocks(stream: Stream, *_: object, n: int = n) -> Iterator[Table]:
+            table = read_table(path)
+            for start in range(0, 2_000, n):
+                numbers = np.arange(start, min(start + n, 2_000))
+                yield dataclasses.replace(table, arrow=table.arrow.slice(start, n), numbers=numbers)
+
+        monkeypatch.setattr(Stream, "blocks", blocks)
+        streamed = check_table(model, path, audit=tmp_path / f"{n}.csv").audit
+        assert streamed.whole is not None
+        found.append((facts(streamed), (tmp_path / f"{n}.csv").read_text()))
+    assert all(one == found[0] for one in found)
+    assert {"factor 10", "value of the row before", "swapped with another row"} <= found[0][0]["kinds"].keys()
+    assert found[0][0] == facts(whole.audit)
 
 
 def test_rows_of_which_the_rule_says_nothing_are_left_out_and_told(

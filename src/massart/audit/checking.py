@@ -1,6 +1,6 @@
 """A saved rule on other rows: nothing is searched, so one read tells how many are wrong, and what happened in them.
 
-The read keeps the wrong rows with the largest residuals, the rows next to them, and some others drawn at random; kinds
+The read keeps the wrong rows with the largest residuals, what is next to them, and some others drawn at random; kinds
 of errors are found in these as in any table. Only where more rows are wrong than are kept, a second read counts the
 kinds and writes the audit. Small tables, and those whose rule looks at other rows, are held as a whole.
 """
@@ -19,11 +19,12 @@ from massart.agreement import AGREES, KINDS, LAST_PLACE, Mark
 from massart.audit.contract import Contract, Outcome
 from massart.audit.finding import check_order, with_target, with_values
 from massart.audit.implied import places_of
-from massart.audit.judging import NONE, Judge, Totals, terms_without_values
+from massart.audit.judging import NONE, Judge, Worst, terms_without_values
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
 from massart.audit.model_file import SavedModel, load_model
+from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit
 from massart.audit.whole import Whole
 from massart.certificate import Certificate, Reason, Verdict
@@ -233,6 +234,7 @@ class _Checking:
             whole_numbers=False,
             strict=self.strict,
             looked_at=NONE,
+            pairs=True,
             is_saved=True,
             counts_usage=self.in_full,
         )
@@ -243,7 +245,8 @@ class _Checking:
         names = None if self.in_full else judge.columns
         drawn = _Drawn(stream.n_rows)
         totals = judge.totals(drawn.passing(stream.blocks(names, self.callback)))
-        table, is_drawn = _at_hand(drawn, totals)
+        worst = totals.worst.pruned()
+        table, is_drawn = _at_hand(drawn, worst)
         found = self.table(table, is_part=True)
         off = np.flatnonzero(~found.agree) if not found.agree.all() else np.arange(min(_FEW, len(found.agree)))
         whole = Whole(
@@ -256,19 +259,21 @@ class _Checking:
             places_of(found.X[off], found.formula, found.agreement) if len(off) else None,
         )
         found = replace(found, whole=whole)
-        kinds = kinds_of(found.X, found.formula, found.agreement, found.labels)
+        labels = replace(found.labels, around=worst.beside.ravel())
+        kinds = kinds_of(found.X, found.formula, found.agreement, labels)
         n_agree, n_last_place = (int(totals.tally[_MARKS & both == one].sum()) for both, one in _COUNTED)
         n_judged, n_listed = int(totals.tally.sum()), int(np.count_nonzero(found.wrong))
         n_wrong = n_judged - n_agree - n_last_place
         notices = left_out(totals.gaps, totals.n_rows)
         if n_wrong > n_listed:
-            catalogue = Catalogue.of(kinds, found.X, found.rule, found.labels).without_pairs()
+            catalogue = Catalogue.of(kinds, found.X, found.rule, labels)
             numbers = found.numbers_of(found.design.kept)
-            judge = replace(judge, catalogue=catalogue, looked_at=numbers)
+            judge = replace(judge, catalogue=catalogue, looked_at=numbers, pairs=False)
+            judge = paired(judge, totals) if catalogue.has_pairs else judge
             with nullcontext() if audit is None else table_writer(audit, harmless=True) as write:
                 totals = judge.totals(stream.blocks(names, self.callback), write_audit=write)
             codes = np.array([totals.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
-            kinds = catalogue.counted(codes, totals.kinds.tolist())
+            kinds = judge.catalogue.counted(codes, totals.kinds.tolist())
             notices = (*notices, f"Listed are the {n_listed:,} wrong rows that are farthest off.")
         kinds = replace(kinds, kinds=tuple(_counting(kind, n_last_place) for kind in kinds.kinds))
         certificate = _certificate(self.model, n_judged, n_agree, n_last_place)
@@ -302,9 +307,8 @@ class _Drawn:
             yield block
 
 
-def _at_hand(drawn: _Drawn, totals: Totals) -> tuple[Table, BoolArray]:
+def _at_hand(drawn: _Drawn, worst: Worst) -> tuple[Table, BoolArray]:
     """Return the rows that are kept as a table, and which of them were drawn."""
-    worst = totals.worst.pruned()
     new = np.flatnonzero(~np.isin(worst.numbers, drawn.numbers))
     numbers = np.concatenate([drawn.numbers, worst.numbers[new]])
     order = np.argsort(numbers)

@@ -95,8 +95,11 @@ class Labels:
         """Return the rows so many steps from others in the table, and where there are such rows."""
         wanted = self.number(index) + step
         found = self.at(np.clip(index + step, 0, len(self.given) - 1))
-        for row in self.around:
-            found[wanted == row["number"]] = row
+        if len(self.around):
+            around = self.around[np.argsort(self.around["number"], kind="stable")]
+            place = np.searchsorted(around["number"], wanted).clip(max=len(around) - 1)
+            known = around["number"][place] == wanted
+            found[known] = around[place[known]]
         return found, found["number"] == wanted
 
 

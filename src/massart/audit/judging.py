@@ -70,8 +70,8 @@ class Judge:
     pairs : bool
         Whether wrong rows are kept, to find those that were swapped.
     is_saved : bool
-        Whether the formula was found elsewhere: then the rows that do not agree tell how many places they imply, rows
-        next to them are kept, and rows for which a term has no value are left out.
+        Whether the formula was found elsewhere: then the rows that do not agree tell how many places they imply, what
+        is next to them is kept, and rows for which a term has no value are left out.
     counts_usage : bool
         Whether it is counted how many rows use each coefficient.
     """
@@ -238,8 +238,11 @@ class Judge:
         if n and self.is_rule:
             agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
-            index = slice(None) if self.looks_around else np.flatnonzero(~agree)
-            places = self._places(X, np.flatnonzero(~agree))
+            index = np.arange(n) if self.looks_around else np.flatnonzero(~agree)
+            if self.is_saved and not self.looks_around:
+                beside = np.concatenate([index - 1, index, index + 1, [0, n - 1]])
+                index = np.unique(beside[(beside >= 0) & (beside < n)])
+            places = self._places(X, index)
             labels.implied[index] = implied_values(X, formula, places, index)
             swapped = np.isin(numbers, _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=~agree & ~last_place, last_place=last_place, swapped=swapped)
@@ -252,11 +255,11 @@ class Judge:
         rows = ArrayRows(X, y, intercept=self.formula.intercept is not None)
         return rows.map(Mark(self.formula.coef, self.agreement, self.formula.link)).to_numpy()
 
-    def _places(self, X: Matrix, off: NDArray[np.intp]) -> int | None:
-        """Return to how many places implied values are rounded."""
+    def _places(self, X: Matrix, rows: NDArray[np.intp]) -> int | None:
+        """Return to how many places what some rows imply is rounded."""
         if not self.is_saved or self.places is not None:
             return self.places
-        return places_of(X[off], self.formula, self.agreement)
+        return places_of(X[rows], self.formula, self.agreement)
 
 
 def terms_without_values(X: TermMatrix) -> dict[str, NDArray[np.intp]]:
@@ -318,6 +321,7 @@ class _Judged:
             self._worst(least, examples),
             self._looked_at(),
             (self.labels.at(np.flatnonzero(self.labels.wrong)),) if self.judge.pairs else (),
+            self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
         )
 
     def _looked_at(self) -> dict[int, int]:
@@ -346,12 +350,12 @@ class _Judged:
 
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
         index = np.flatnonzero(self.codes)
-        if self.judge.is_saved and len(index):
-            beside = np.concatenate([index - 1, index, index + 1])
-            index = np.unique(beside[(beside >= 0) & (beside < len(self.codes))])
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
-        sizes[self.codes[index] == 0] = 0.0  # those beside wrong rows give way first
-        return Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
+        found = Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
+        if not self.judge.is_saved or not len(found.numbers):
+            return found
+        index = np.searchsorted(self.labels.number(np.arange(len(self.kept))), found.numbers)
+        return replace(found, beside=np.stack([self.labels.beside(index, step)[0] for step in (-1, 1)], axis=1))
 
     def rows(self) -> pa.Table:
         """Return the wrong rows as the audit has them."""
@@ -396,6 +400,8 @@ class Worst:
         Of their residuals.
     codes : (m,) array of int
         Of their kinds.
+    beside : (m, 2) array of rows by themselves
+        What is before and after each of them, or other rows where nothing is; (m, 0) where that is not asked for.
     least : float
         Smaller residuals than this are not among the largest.
     """
@@ -404,7 +410,13 @@ class Worst:
     numbers: NDArray[np.intp]
     sizes: FloatArray
     codes: NDArray[np.intp]
+    beside: NDArray[np.void]
     least: float = 0.0
+
+    @classmethod
+    def of_nothing(cls) -> Worst:
+        """Return no rows."""
+        return cls((), NONE, np.empty(0), NONE, NO_ROWS.reshape(0, 0))
 
     @classmethod
     def of(
@@ -419,19 +431,21 @@ class Worst:
         """Take the worst rows of a block: those larger than `least`, and first ones of kinds without `examples`."""
         stay = _worst(sizes, codes, least, examples)
         if not len(stay):
-            return cls((), rows[:0], sizes[:0], codes[:0])
+            return cls.of_nothing()
         assert isinstance(block.numbers, np.ndarray)
-        return cls((block.arrow.take(pa.array(rows[stay])),), block.numbers[rows[stay]], sizes[stay], codes[stay])
+        chosen, beside = rows[stay], np.empty((len(stay), 0), NO_ROWS.dtype)
+        return cls((block.arrow.take(pa.array(chosen)),), block.numbers[chosen], sizes[stay], codes[stay], beside)
 
     def __add__(self, other: Worst) -> Worst:
         """Return the worst of both; the rows of `other` come later."""
-        if not other.tables:
-            return self
+        if not other.tables or not self.tables:
+            return other if other.tables else self
         both = Worst(
             (*self.tables, *other.tables),
             np.concatenate([self.numbers, other.numbers]),
             np.concatenate([self.sizes, other.sizes]),
             np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.beside, other.beside]),
             max(self.least, other.least),
         )
         return both.pruned() if len(both.numbers) > 2 * MOST_WORST else both
@@ -449,7 +463,13 @@ class Worst:
         table = pa.concat_tables(self.tables).take(pa.array(stay)).combine_chunks()
         sizes = self.sizes[stay]
         least = float(np.sort(sizes)[-MOST_WORST]) if len(sizes) >= MOST_WORST else 0.0
-        return Worst((table,), self.numbers[stay], sizes, self.codes[stay], least)
+        return Worst((table,), self.numbers[stay], sizes, self.codes[stay], self.beside[stay], least)
+
+    def meet(self, other: Worst, ends: NDArray[np.void], others: NDArray[np.void]) -> None:
+        """Tell the last of these rows and the first of `other` of each other, given the ends of both parts."""
+        for worst, place, row, end, side in ((self, -1, others[0], ends[-1], 1), (other, 0, ends[-1], others[0], 0)):
+            if worst.beside.size and worst.numbers[place] == end["number"]:
+                worst.beside[place, side] = row
 
 
 def _worst(
@@ -489,6 +509,8 @@ class Totals:
         The codes of wrong rows that were to be told by themselves.
     pairs : tuple of arrays
         Wrong rows in which swapped ones are looked for, if that is asked for and they are not too many.
+    ends : array of rows by themselves
+        The first and the last judged one; none if no row was judged.
     """
 
     n_rows: int
@@ -500,12 +522,13 @@ class Totals:
     worst: Worst
     looked_at: dict[int, int]
     pairs: tuple[NDArray[np.void], ...] = ()
+    ends: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
 
     @classmethod
     def of_nothing(cls, judge: Judge) -> Totals:
         """Return the sum of no rows."""
         usage, kinds = np.zeros((len(judge.used), 2), np.int64), np.zeros(len(judge.catalogue.kinds) + 1, np.intp)
-        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst((), NONE, np.empty(0), NONE), {})
+        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst.of_nothing(), {})
 
     def __add__(self, other: Totals) -> Totals:
         """Return the sum."""
@@ -514,6 +537,9 @@ class Totals:
             before = groups.get(name, (0, 0))
             groups[name] = before[0] + n, before[1] + wrong
         pairs = (*self.pairs, *other.pairs)
+        ends = np.concatenate([self.ends, other.ends])
+        if len(ends) > 2:
+            self.worst.meet(other.worst, self.ends, other.ends)
         return Totals(
             self.n_rows + other.n_rows,
             self.tally + other.tally,
@@ -524,4 +550,5 @@ class Totals:
             self.worst + other.worst,
             self.looked_at | other.looked_at,
             pairs if sum(map(len, pairs)) <= MOST_PAIRED else (),
+            ends[[0, -1]] if len(ends) else ends,
         )

@@ -103,7 +103,7 @@ def audit_stream(
     found = find(gathered.table, request, ordered=False)
     judge = Judge.of(found.audit, gathered.gappy, request.strict)
     if judge.catalogue.has_pairs:
-        judge = _paired(judge, engine.totals(stream, judge.pairing, request, None, None))
+        judge = paired(judge, engine.totals(stream, judge.pairing, request, None, None))
     if not force and not found.audit.is_certain:
         fixed = None
     while True:
@@ -120,7 +120,7 @@ def audit_stream(
     return replace(answer, notices=(*answer.notices, *rewritten(stream.name, fixed, "the file was read in blocks")))
 
 
-def _paired(judge: Judge, totals: Totals) -> Judge:
+def paired(judge: Judge, totals: Totals) -> Judge:
     """Return the judge that knows which rows were swapped, if these are not too many to tell."""
     rows = np.concatenate([NO_ROWS, *totals.pairs])
     given, implied, unit = rows["given"], rows["implied"], judge.agreement.unit

@@ -30,7 +30,8 @@ from massart.agreement import (
 from massart.agreement.agreement import compensated_products
 from massart.agreement.decimals import LONG, count_decimals, read_decimals
 from massart.link import IDENTITY, RELU, Link
-from massart.rows import Block
+from massart.rows import ArrayRows, Block
+from massart.rows.columnwise import Columnwise
 
 EPS, SINGLE = float(np.finfo(float).eps), float(np.finfo(np.float32).eps)
 EXACTLY = ["exactly", "exactly"]  # computed in few steps, and in many: labels on no grid
@@ -312,6 +313,26 @@ def test_neither_blocks_nor_storage_nor_order_change_the_answer(seed, agreement,
     np.testing.assert_array_equal(verify(X[order], y[order], w, agreement, link).agree, whole[order])
     columns = np.random.default_rng(seed).permutation(d)
     np.testing.assert_array_equal(verify(X[:, columns], y, w[columns], agreement, link).agree, whole)
+
+
+@given(seeds, agreements, st.integers(1, 9), st.booleans(), st.sampled_from([7, 60]))
+def test_marks_of_columns_that_lie_apart_are_those_of_a_matrix(seed, agreement, d, intercept, chunk):
+    X, y, w = at_every_edge(60, d, seed, agreement)
+    mark = Mark(np.append(w, 0.0) if intercept else w, agreement, IDENTITY)
+    whole = ArrayRows(X, y, intercept=intercept).map(mark).to_numpy()
+    columns = Columnwise([X[:, j].copy() for j in range(d)])
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("massart.agreement.marks", "massart.rows.columnwise"):
+            patch.setattr(f"{module}.CHUNK", chunk)
+        np.testing.assert_array_equal(mark.of_columns(columns, y, intercept=intercept), whole)
+        for bad in (np.nan, np.inf, -np.inf):
+            columns._columns[0][seed % 60] = bad
+            with pytest.raises(FloatingPointError):
+                mark.of_columns(columns, y, intercept=intercept)
+            with pytest.raises(FloatingPointError):
+                mark.of_columns(
+                    Columnwise([X[:, j].copy() for j in range(d)]), np.append(y[1:], bad), intercept=intercept
+                )
 
 
 @pytest.mark.slow

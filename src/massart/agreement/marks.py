@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from massart.agreement.agreement import Agreement, Level, Verified, compare, doubt_of
 from massart.link import Link
 from massart.rows import Block, BoolArray, FloatArray, Values, like, namespace_of, to_numpy
+from massart.rows.columnwise import CHUNK, Columnwise
 
 Marks: TypeAlias = NDArray[np.uint8]
 
@@ -34,6 +35,31 @@ class Mark:
     def __call__(self, block: Block) -> Marks:
         """Return the marks of the rows of a block."""
         return self.of(self.compared(block), block.y[:, self.column])
+
+    def of_columns(self, X: Columnwise, y: FloatArray, *, intercept: bool) -> Marks:
+        """Return the marks of rows whose columns lie apart, for a link that is the identity.
+
+        A bound for many rows at a time is enough for nearly all that agree; the others are looked at by themselves.
+        """
+        constant = float(self.coef[-1]) if intercept else 0.0
+        magnitude, sizes = X.products(self.coef[:-1] if intercept else self.coef)
+        if not np.isfinite(sizes.sum() + y.sum()):
+            raise FloatingPointError("a product or a label is not finite")
+        magnitude += constant
+        np.subtract(y, magnitude, out=magnitude)
+        np.abs(magnitude, out=magnitude)
+        unclear = np.empty(len(y), dtype=bool)
+        for k, start in enumerate(range(0, len(y), CHUNK)):
+            rows = slice(start, start + CHUNK)
+            ends = np.array([0.0, sizes[k] + abs(constant)])  # of the sizes of these rows, but for their labels
+            ends += max(0.0, y[rows].min(), -y[rows].max()), max(y[rows].max(), -y[rows].min())
+            inside = self.agreement.half_widths(ends, self.coef) - doubt_of(self.coef) * ends
+            np.less_equal(magnitude[rows], inside.min(), out=unclear[rows])
+        np.logical_not(unclear, out=unclear)
+        marks: Marks = np.full(len(y), AGREES | ACTIVE | DECISIVE, dtype=np.uint8)
+        if (off := np.flatnonzero(unclear)).size:
+            marks[off] = self(Block(X[off], y[off, None], None, intercept))
+        return marks
 
     def compared(self, block: Block) -> Verified:
         """Compare the rows of a block with the formula.

@@ -7,13 +7,14 @@ kinds and writes the audit. Small tables, and those whose rule looks at other ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Mark
 from massart.audit.contract import Contract, Outcome
@@ -24,6 +25,7 @@ from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
 from massart.audit.model_file import SavedModel, load_model
+from massart.audit.prediction import Prediction, held, predicted
 from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit
 from massart.audit.whole import Whole
@@ -47,9 +49,6 @@ from massart.table import (
     write_columns,
 )
 from massart.table.design import Gap
-
-MOST_HELD = 50_000
-"""Rows of a table that is held as a whole."""
 
 _DRAWN = 2_000
 _FEW = 200
@@ -77,12 +76,13 @@ class Check:
         return self.contract.outcome(self.audit)
 
     @property
-    def passed(self) -> bool:
-        """Whether the table keeps the contract."""
+    def passed(self) -> bool | None:
+        """Whether the table keeps the contract; None where rows are wrong and no limit was set."""
         return self.outcome.passed
 
     def __repr__(self) -> str:
-        return f"<Check {'passed' if self.passed else 'failed'}: {self.outcome.reason}>"
+        words = {True: " passed", False: " failed", None: ""}
+        return f"<Check{words[self.passed]}: {self.outcome.reason}>"
 
     def _repr_html_(self) -> str:
         return self.audit._repr_html_()
@@ -100,6 +100,7 @@ def check_table(
     in_full: bool = False,
     max_memory: int | None = None,
     audit: str | Path | None = None,
+    predictions: Callable[[Prediction], None] | None = None,
     callback: Callback = silent,
 ) -> Check:
     """Compare the rows of a table with a saved rule.
@@ -125,6 +126,8 @@ def check_table(
         Bytes that a table may take that is held as a whole.
     audit : str or Path, optional
         A file to write: the rows with what was found of them; of a large file the wrong ones, in its order.
+    predictions : callable, optional
+        Given what the rule gives for all rows, with the same kinds, block by block.
     callback : callable
 
     Returns
@@ -138,26 +141,45 @@ def check_table(
     """
     model = (model if isinstance(model, SavedModel) else load_model(model)).weighed
     checking = _Checking(model, id_column, group_column, strict, in_full or audit is not None, callback)
-    found = _audited(checking, source, default_memory() if max_memory is None else max_memory, audit)
-    if not found.n_judged:
-        raise TableError(f"{found.table.name}: no row can be compared with the rule. {' '.join(found.notices)}")
-    check = Check(found, Contract(max_wrong, require))
+    most = default_memory() if max_memory is None else max_memory
+    with _opened(source, most, callback) as rows:
+        for name in (model.encoding.target.column, id_column, group_column):
+            if name is not None:
+                require_column(rows, name)
+        rows = held(model, rows, most, callback)
+        told: list[pa.Table] | None = None if predictions is None else []
+        found = checking.table(rows) if isinstance(rows, Table) else checking.read(rows, audit, told)
+        if not found.n_judged:
+            raise TableError(f"{found.table.name}: no row can be compared with the rule. {' '.join(found.notices)}")
+        if audit is not None and isinstance(rows, Table):
+            write_columns(audit, found.rows())
+        if predictions is not None:
+            for part in predicted(model, rows, id_column, _told(found, told), callback):
+                predictions(part)
+    check = Check(replace(found, frame=frame_in(source)), Contract(max_wrong, require))
     for notice in found.notices:
         log.info("%s: %s", found.table.name, notice)
     log.info("%s: %s", found.table.name, check.outcome.reason)
     return check
 
 
-def _audited(checking: _Checking, source: object, most: int, audit: str | Path | None) -> Audit:
-    if isinstance(source, Stream):
-        return checking.stream(source, most, audit)
+@contextmanager
+def _opened(source: object, most: int, callback: Callback) -> Iterator[Table | Stream]:
+    """Yield a table, or the stream of a file."""
     if isinstance(source, str | Path):
-        with stream_table(source, max_memory=most, callback=checking.callback) as stream:
-            return checking.stream(stream, most, audit)
-    found = checking.table(table_of(source))
-    if audit is not None:
-        write_columns(audit, found.rows())
-    return replace(found, frame=frame_in(source))
+        with stream_table(source, max_memory=most, callback=callback) as stream:
+            yield stream
+    else:
+        yield source if isinstance(source, Stream) else table_of(source)
+
+
+def _told(found: Audit, told: list[pa.Table] | None) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
+    """Return the wrong rows and what happened in them: those at hand, if not all of them were told."""
+    if told:
+        rows = pa.concat_tables(told)
+        return rows["row"].to_numpy() - 1, rows["kind"].to_numpy().astype(str)
+    wrong = np.flatnonzero(found.wrong)
+    return found.numbers_of(found.design.kept[wrong]), found.kinds.of(wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,29 +193,9 @@ class _Checking:
     in_full: bool
     callback: Callback
 
-    def stream(self, stream: Stream, most: int, audit: str | Path | None) -> Audit:
-        """Compare the rows of a stream: of a small one as a table."""
-        for name in (self.model.encoding.target.column, self.id_column, self.group_column):
-            if name is not None:
-                require_column(stream, name)
-        ordered = any(term.term is not None and term.term.needs_order for term in self.model.formula.terms)
-        larger = stream.is_larger_than(most)
-        if not larger and (ordered or stream.n_rows <= MOST_HELD):
-            found = self.table(stream.whole(self.callback))
-            if audit is not None:
-                write_columns(audit, found.rows())
-            return found
-        if ordered:
-            term = next(term.term for term in self.model.formula.terms if term.term and term.term.needs_order)
-            raise TableError(f"the term {term} needs the whole table in memory: raise --max-memory")
-        return self._read(stream, audit)
-
     def table(self, table: Table, *, is_part: bool = False) -> Audit:
         """Compare the rows of a table in memory, which may be some rows of another."""
         model, formula = self.model, self.model.formula
-        for name in (self.id_column, self.group_column):
-            if name is not None:
-                require_column(table, name)
         design = encode(table, model.encoding, strict=self.strict, is_part=is_part)
         design = replace(design, columns=replace(design.columns, ordered=not is_part))
         terms = [term.term for term in formula.terms if term.term is not None]
@@ -239,8 +241,8 @@ class _Checking:
             counts_usage=self.in_full,
         )
 
-    def _read(self, stream: Stream, audit: str | Path | None) -> Audit:
-        """Compare the rows of a stream, block by block."""
+    def read(self, stream: Stream, audit: str | Path | None, told: list[pa.Table] | None) -> Audit:
+        """Compare the rows of a stream, block by block; where not all wrong rows are at hand, say what they are."""
         judge = self._judge()
         names = None if self.in_full else judge.columns
         drawn = _Drawn(stream.n_rows)
@@ -271,7 +273,14 @@ class _Checking:
             judge = replace(judge, catalogue=catalogue, looked_at=numbers, pairs=False)
             judge = paired(judge, totals) if catalogue.has_pairs else judge
             with nullcontext() if audit is None else table_writer(audit, harmless=True) as write:
-                totals = judge.totals(stream.blocks(names, self.callback), write_audit=write)
+
+                def wrong(rows: pa.Table) -> None:
+                    if write is not None:
+                        write(rows)
+                    if told is not None:
+                        told.append(pa.table([rows[0], rows[-1].dictionary_encode()], ["row", "kind"]))
+
+                totals = judge.totals(stream.blocks(names, self.callback), write_audit=wrong)
             codes = np.array([totals.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
             kinds = judge.catalogue.counted(codes, totals.kinds.tolist())
             notices = (*notices, f"Listed are the {n_listed:,} wrong rows that are farthest off.")

@@ -26,15 +26,18 @@ class Outcome:
         0 if it does, 1 if the rule is not certain enough, 3 if too many rows are wrong; 2 is bad input.
     reason : str
         One sentence.
+    is_open : bool
+        Whether rows are wrong and no limit was set, so that nothing was asked of them.
     """
 
     status: int
     reason: str
+    is_open: bool = False
 
     @property
-    def passed(self) -> bool:
-        """Whether it does."""
-        return self.status == 0
+    def passed(self) -> bool | None:
+        """Whether it does; None where rows are wrong and nothing was asked of them."""
+        return None if self.is_open else self.status == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Contract:
             return Outcome(NOT_CERTAIN, f"Only {follow}: it may not be the rule of this table.")
         if self.max_wrong is not None:
             return Outcome(0, f"{found}, at most {_percent(self.max_wrong)} allowed.")
-        return Outcome(0, f"{found}; no limit was set.")
+        return Outcome(0, f"{found}; no --max-wrong given: nothing fails." if wrong else f"{found}.", wrong > 0)
 
 
 def worst_status(statuses: list[int]) -> int:

@@ -19,6 +19,7 @@ from massart.audit.flags import with_flags
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
+from massart.link import IDENTITY
 from massart.rows import ArrayRows, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
@@ -215,8 +216,8 @@ class Judge:
             return NO_ROWS
         return found.labels.at(np.arange(len(found.kept)))
 
-    def _judged(self, block: Table, around: NDArray[np.void]) -> _Judged:
-        design = encode(block, self.encoding, strict=self.strict, is_part=True)
+    def _judged(self, block: Table, around: NDArray[np.void], *, is_finite: bool = True) -> _Judged:
+        design = encode(block, self.encoding, strict=self.strict, is_part=True, is_finite=is_finite)
         y, formula = design.y, self.formula
         assert y is not None
         assert isinstance(block.numbers, np.ndarray)
@@ -225,6 +226,8 @@ class Judge:
         try:
             marks = self._marks(X, y)
         except FloatingPointError:
+            if is_finite:  # which products told more quickly
+                return self._judged(block, around, is_finite=False)
             lacking = terms_without_values(X) if self.is_saved and isinstance(X, TermMatrix) else {}
             if not lacking or not isinstance(X, TermMatrix):
                 raise ValueError(ArrayRows(X, y, intercept=formula.intercept is not None).fault()) from None
@@ -232,32 +235,41 @@ class Judge:
             X, y, kept = X.take(there), y[there], kept[there]
             gaps = Counter(gaps) + Counter({Gap(name, "no", ""): len(rows) for name, rows in lacking.items()})
             marks = self._marks(X, y)
-        n, numbers = len(y), block.numbers[kept]
+        n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
         nothing, codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp)
         labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
         if n and self.is_rule:
-            agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
+            off = np.flatnonzero(marks & AGREES == 0)
+            last_place = np.zeros(n, dtype=bool)
+            last_place[off] = marks[off] & LAST_PLACE > 0
+            wrong = np.zeros(n, dtype=bool)
+            wrong[off] = ~last_place[off]
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
-            index = np.arange(n) if self.looks_around else np.flatnonzero(~agree)
+            index = np.arange(n) if self.looks_around else off
             if self.is_saved and not self.looks_around:
                 beside = np.concatenate([index - 1, index, index + 1, [0, n - 1]])
                 index = np.unique(beside[(beside >= 0) & (beside < n)])
             places = self._places(X, index)
             labels.implied[index] = implied_values(X, formula, places, index)
-            swapped = np.isin(numbers, _between(self.swapped, numbers[0], numbers[-1] + 1))
-            labels = replace(labels, wrong=~agree & ~last_place, last_place=last_place, swapped=swapped)
+            swapped = np.zeros(n, dtype=bool)
+            swapped[off] = np.isin(numbers[off], _between(self.swapped, numbers[0], numbers[-1] + 1))
+            labels = replace(labels, wrong=wrong, last_place=last_place, swapped=swapped)
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels)
-        return _Judged(self, block, kept, gaps, X, marks, labels, codes)
+        return _Judged(self, block, kept, gaps, X, marks, labels, codes, off)
 
     def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
         if not len(y):
             return np.zeros(0, np.uint8)
-        rows = ArrayRows(X, y, intercept=self.formula.intercept is not None)
-        return rows.map(Mark(self.formula.coef, self.agreement, self.formula.link)).to_numpy()
+        mark, intercept = Mark(self.formula.coef, self.agreement, self.formula.link), self.formula.intercept is not None
+        if isinstance(X, np.ndarray) and X.shape[1]:
+            X = Columnwise([X[:, j] for j in range(X.shape[1])])
+        if isinstance(X, Columnwise) and self.formula.link == IDENTITY:
+            return mark.of_columns(X, y, intercept=intercept)
+        return ArrayRows(X, y, intercept=intercept).map(mark).to_numpy()
 
     def _places(self, X: Matrix, rows: NDArray[np.intp]) -> int | None:
         """Return to how many places what some rows imply is rounded."""
-        if not self.is_saved or self.places is not None:
+        if not self.is_saved or self.places is not None or self.pairs:  # for which nobody asks who looks for pairs
             return self.places
         return places_of(X[rows], self.formula, self.agreement)
 
@@ -301,6 +313,8 @@ class _Judged:
     marks: NDArray[np.uint8]
     labels: Labels
     codes: NDArray[np.intp]
+    off: NDArray[np.intp]
+    """The rows that have a code."""
 
     def totals(self, least: float, examples: NDArray[np.intp]) -> Totals:
         """Return what these rows add to the totals.
@@ -320,13 +334,13 @@ class _Judged:
             Counter(self.gaps),
             self._worst(least, examples),
             self._looked_at(),
-            (self.labels.at(np.flatnonzero(self.labels.wrong)),) if self.judge.pairs else (),
+            (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.judge.pairs else (),
             self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
         )
 
     def _looked_at(self) -> dict[int, int]:
-        index = np.flatnonzero(self.codes)
-        if not len(index):
+        index = self.off
+        if not len(index) or not len(self.judge.looked_at):
             return {}
         numbers = self.labels.number(index)
         known = np.isin(numbers, _between(self.judge.looked_at, numbers[0], numbers[-1] + 1))
@@ -349,12 +363,13 @@ class _Judged:
         return usage
 
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
-        index = np.flatnonzero(self.codes)
+        index = self.off
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
         found = Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
         if not self.judge.is_saved or not len(found.numbers):
             return found
-        index = np.searchsorted(self.labels.number(np.arange(len(self.kept))), found.numbers)
+        assert self.labels.numbers is not None
+        index = np.searchsorted(self.labels.numbers, found.numbers)
         return replace(found, beside=np.stack([self.labels.beside(index, step)[0] for step in (-1, 1)], axis=1))
 
     def rows(self) -> pa.Table:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.explanations import Labels
 from massart.audit.finding import check_order
 from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW
+from massart.progress import Callback, silent
 from massart.rows import ArrayRows, BoolArray
+from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term
-from massart.table import Design, Table, column_values, encode, free_name
+from massart.table import Design, Stream, Table, TableError, column_values, encode, free_name, left_out
+from massart.table.design import Gap
+
+MOST_HELD = 50_000
+"""Rows of a table that is held as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +40,96 @@ class Prediction:
     columns : dict of str to array
         The row (counted from 1) or its id, `implied`, and where the table has the target: given, residual, wrong, kind.
         Rows with missing values have none.
-    notices : tuple of str
-        Rows that could not be predicted, counted.
     implied : masked array
         The values themselves.
+    n_rows : int
+    gaps : mapping of Gap to int
+        Why rows have none, and how many.
+    n_without : int
+        How many have none since a term has none.
+    remarks : tuple of str
+        Units that were assumed.
     """
 
     columns: dict[str, Any]
-    notices: tuple[str, ...]
     implied: Any
+    n_rows: int
+    gaps: Mapping[Gap, int]
+    n_without: int
+    remarks: tuple[str, ...]
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Rows that could not be predicted, counted, and units that were assumed."""
+        return notices_of([self])
 
 
-def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None) -> Prediction:
+def notices_of(parts: Sequence[Prediction]) -> tuple[str, ...]:
+    """Return how many rows of all parts could not be predicted, and units that were assumed, as sentences."""
+    gaps = sum((Counter(part.gaps) for part in parts), Counter[Gap]())
+    n, n_rows = sum(part.n_without for part in parts), sum(part.n_rows for part in parts)
+    without = f"{n:,} {'row has' if n == 1 else 'rows have'} no implied value: a term has none there."
+    remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
+    return (*left_out(gaps, n_rows), *remarks, *([without] if n else []))
+
+
+def held(model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent) -> Table | Stream:
+    """Return a stream as a table, if it is small, or if the rule looks at other rows and there is memory."""
+    if isinstance(rows, Table):
+        return rows
+    ordered = next((term.term for term in model.formula.terms if term.term and term.term.needs_order), None)
+    if not rows.is_larger_than(most) and (ordered or rows.n_rows <= MOST_HELD):
+        return rows.whole(callback)
+    if ordered:
+        raise TableError(f"the term {ordered} needs the whole table in memory: raise --max-memory")
+    return rows
+
+
+def predicted(
+    model: SavedModel,
+    rows: Table | Stream,
+    id_column: str | None = None,
+    told: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
+    callback: Callback = silent,
+) -> Iterator[Prediction]:
+    """Yield what a formula gives for a table, or for each block of a stream; what was `told` of wrong rows is known."""
+    if isinstance(rows, Table):
+        yield apply_model(model, rows, id_column=id_column, told=told)
+        return
+    names = [entry.column for entry in model.weighed.encoding.inputs]
+    names += [name for name in (model.encoding.target.column, id_column) if name in rows.column_names]
+    for block in ahead(rows.blocks([*dict.fromkeys(names)], callback)):
+        yield apply_model(model, block, id_column=id_column, told=told, is_part=True)
+
+
+def apply_model(
+    model: SavedModel,
+    table: Table,
+    *,
+    id_column: str | None = None,
+    told: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
+    is_part: bool = False,
+) -> Prediction:
     """Apply a formula to the rows of a table, and compare with the target where the table has it.
 
     Rows are marked as they are when a formula is found, so that a table judges its rows alike by `audit_table` and by
-    the model that this made.
+    the model that this made. What happened in wrong rows is found out here, unless their numbers and kinds were `told`.
     """
     model = model.weighed
     formula, agreement = model.formula, model.agreement
-    design = encode(table, model.encoding, with_target=False)
+    design = encode(table, model.encoding, with_target=False, is_part=is_part)
     terms = [term.term for term in formula.terms if term.term is not None]
     check_order(design, terms)
     X = _values(model, table, design, terms)
-    complete, kept, notices = _has_values(X), design.kept, (*table.remarks, *design.notices)
+    complete, kept = _has_values(X), design.kept
     if not complete.all():
         X, kept = X.take(np.flatnonzero(complete)), kept[complete]
-        notices = (*notices, _without(int(np.count_nonzero(~complete))))
     known = np.zeros(table.n_rows, dtype=bool)
     known[kept] = True
     implied = np.zeros(table.n_rows)
     implied[kept] = implied_values(X, formula, places_of(X, formula, agreement))
-    every = np.arange(table.n_rows)
-    columns: dict[str, Any] = {ROW: every + 1} if id_column is None else table.cells([id_column], every)
+    every = np.arange(table.n_rows) if table.numbers is None else table.numbers
+    columns: dict[str, Any] = {ROW: every + 1} if id_column is None else {id_column: table.column(id_column)}
     values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}
     if formula.target in table.column_names:
         given = column_values(table, model.encoding.target)
@@ -76,14 +142,19 @@ def apply_model(model: SavedModel, table: Table, *, id_column: str | None = None
             marks = rows.map(Mark(formula.coef, agreement, formula.link)).to_numpy()
             last_place = marks & LAST_PLACE > 0
             wrong[both] = (marks & AGREES == 0) & ~last_place
-            labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=np.flatnonzero(both))
-            kinds = kinds_of(there_too, formula, agreement, labels)
-            kind[both] = kinds.of(np.arange(len(marks)))
+            if told is None:
+                labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=every[both])
+                kind[both] = kinds_of(there_too, formula, agreement, labels).of(np.arange(len(marks)))
+            else:
+                kind[np.flatnonzero(both)[last_place]] = OFF_BY_A_PLACE
+                start, stop = np.searchsorted(told[0], [every[0], every[-1] + 1])
+                kind[np.searchsorted(every, told[0][start:stop])] = told[1][start:stop]
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
         judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
         values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
     named = columns | {free_name(name, columns): value for name, value in values.items()}
-    return Prediction(named, notices, values["implied"])
+    n_without = int(np.count_nonzero(~complete))
+    return Prediction(named, values["implied"], table.n_rows, design.gaps, n_without, (*table.remarks, *design.remarks))
 
 
 def _values(model: SavedModel, table: Table, design: Design, terms: Sequence[Term]) -> TermMatrix:
@@ -102,7 +173,3 @@ def _has_values(X: TermMatrix) -> BoolArray:
     for j in range(X.shape[1]):
         found &= np.isfinite(X[:, j])
     return found
-
-
-def _without(n: int) -> str:
-    return f"{n:,} {'row has' if n == 1 else 'rows have'} no implied value: a term has none there."

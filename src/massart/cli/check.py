@@ -14,7 +14,22 @@ from massart.cli.bars import spinner
 from massart.cli.fit import Requirement, named_after
 from massart.cli.inputs import opened, size_of
 from massart.cli.json_text import json_text
-from massart.cli.options import Decimal, Delimiter, Encoding, IdColumn, MaxMemory, Na, Sheet, Skip
+from massart.cli.options import (
+    AllRows,
+    AsJson,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Group,
+    IdColumn,
+    MaxMemory,
+    MaxWrong,
+    Na,
+    Report,
+    Sheet,
+    Skip,
+    Strict,
+)
 from massart.cli.outputs import check_outputs, write_outputs
 from massart.cli.text import harmless, one_line
 
@@ -39,23 +54,19 @@ def check(
     config: Annotated[
         Path | None, typer.Option(help=f"Rules and files to check instead (TOML); {CONFIG} without arguments.")
     ] = None,
-    max_wrong: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
-    ] = None,
+    max_wrong: MaxWrong = None,
     require: Annotated[
         Requirement | None, typer.Option(help="Exit with 1 if less was known of the rule; majority by default.")
     ] = None,
     id_column: IdColumn = None,
-    group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
-    ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")] = None,
+    group: Group = None,
+    strict: Strict = False,
+    report: Report = None,
     audit: Annotated[
         Path | None, typer.Option(help="Write the rows and what was found of them (CSV, Parquet).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    all_rows: Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")] = False,
+    as_json: AsJson = False,
+    all_rows: AllRows = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -109,7 +120,7 @@ def check(
         raise ValueError(results[0].outcome.reason)
     status = worst_status([result.outcome.status for result in results])
     if as_json:
-        _tell_json(results, status, all_rows)
+        tell_json(results, status, all_rows)
     else:
         for line in _lines(results[0], all_rows) if len(results) == 1 else _overview(results):
             typer.echo(line)
@@ -118,7 +129,7 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class Result:
     """What came of one table: an audit, or why there is none."""
 
     task: Task
@@ -127,11 +138,17 @@ class _Result:
     audit: Audit | None = None
 
     @property
+    def line(self) -> str:
+        """Pass or fail and why; neither where rows are wrong and nothing was asked of them."""
+        return f"{self.word}: {one_line(self.outcome.reason)}"
+
+    @property
     def word(self) -> str:
-        """Pass or fail."""
+        """Which of these."""
         from massart.audit import BAD_INPUT
 
-        return {0: "PASS", BAD_INPUT: "ERROR"}.get(self.outcome.status, "FAIL")
+        word = {True: "PASS", False: "FAIL", None: "WRONG"}[self.outcome.passed]
+        return "ERROR" if self.outcome.status == BAD_INPUT else word
 
 
 def _places(outputs: dict[str, Path | None], task: Task, tasks: Sequence[Task]) -> dict[str, Path | None]:
@@ -146,7 +163,7 @@ def _has_one_rule(tasks: Sequence[Task]) -> bool:
     return len({task.file for task in tasks}) == len(tasks)
 
 
-def _checked(task: Task, paths: dict[str, Path | None], command: str) -> _Result:
+def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
     """Check one table; what is wrong with it is a result like others."""
     from massart.audit import BAD_INPUT, Contract, Outcome, audit_table, check_table
 
@@ -192,18 +209,18 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> _Result
             typer.echo(f"{found.table.name}: {notice}", err=True)
         write_outputs(found, command, task.file, report=paths["--report"], audit=paths["--audit"])
     except (ValueError, OSError) as error:
-        return _Result(task, contract, Outcome(BAD_INPUT, one_line(str(error))))
-    return _Result(task, contract, contract.outcome(found), found)
+        return Result(task, contract, Outcome(BAD_INPUT, one_line(str(error))))
+    return Result(task, contract, contract.outcome(found), found)
 
 
-def _lines(result: _Result, all_rows: bool) -> Iterator[str]:
+def _lines(result: Result, all_rows: bool) -> Iterator[str]:
     """Say what was found in one table: pass or fail and why, the rule, the kinds and the wrong rows."""
     from massart.certificate.words import count
     from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, kind_lines, wrong_lines
 
     audit = result.audit
     assert audit is not None
-    yield f"{result.word}: {one_line(result.outcome.reason)}"
+    yield result.line
     yield ""
     yield from formula_lines(audit)
     if audit.n_last_place:
@@ -213,27 +230,30 @@ def _lines(result: _Result, all_rows: bool) -> Iterator[str]:
             yield from ("", *some)
 
 
-def _overview(results: Sequence[_Result]) -> Iterator[str]:
-    """Name the tables that fail, one line each, and count all of them."""
+def _overview(results: Sequence[Result]) -> Iterator[str]:
+    """Name the tables that fail or have wrong rows, one line each, and count all of them."""
     with_rule = not _has_one_rule([result.task for result in results])
     for result in results:
-        if result.outcome.status:
+        if not result.outcome.passed:
             name = harmless(result.task.file) + (f" ({harmless(result.task.rule)})" if with_rule else "")
             yield f"{result.word}  {name}: {one_line(result.outcome.reason)}"
     yield _sentence(results)
 
 
-def _sentence(results: Sequence[_Result]) -> str:
+def _sentence(results: Sequence[Result]) -> str:
     """Return how many tables pass and fail, and why."""
     n = {status: sum(result.outcome.status == status for result in results) for status in range(4)}
-    parts = [f"{n[0]:,} passed"]
+    n_open = sum(result.outcome.is_open for result in results)
+    parts = [f"{n[0] - n_open:,} passed"]
+    parts += [f"{n_open:,} with wrong rows (no --max-wrong given: nothing fails)"] * (n_open > 0)
     parts += [f"{n[3]:,} with too many wrong rows"] * (n[3] > 0)
     parts += [f"{n[1]:,} whose rule is not certain"] * (n[1] > 0)
     parts += [f"{n[2]:,} not checked"] * (n[2] > 0)
     return f"{len(results):,} checks: {', '.join(parts)}."
 
 
-def _tell_json(results: Sequence[_Result], status: int, all_rows: bool) -> None:
+def tell_json(results: Sequence[Result], status: int, all_rows: bool = False) -> None:
+    """Print what was found in all tables as JSON."""
     from massart.audit import summary
 
     tables = []
@@ -243,7 +263,7 @@ def _tell_json(results: Sequence[_Result], status: int, all_rows: bool) -> None:
             said = summary(result.audit, result.contract, all_rows=all_rows)
         tables.append({"file": result.task.file, "rule": str(result.task.model or result.task.target), **said})
     found = {
-        "passed": status == 0,
+        "passed": None if not status and any(result.outcome.is_open for result in results) else status == 0,
         "exit_status": status,
         "reason": results[0].outcome.reason if len(results) == 1 else _sentence(results),
         "tables": tables,

@@ -14,7 +14,23 @@ import typer
 from massart.cli.bars import spinner
 from massart.cli.inputs import cluster, opened
 from massart.cli.json_text import json_text
-from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, MaxMemory, Na, Sheet, Skip
+from massart.cli.options import (
+    AllRows,
+    AsJson,
+    Decimal,
+    Delimiter,
+    Encoding,
+    File,
+    Group,
+    IdColumn,
+    MaxMemory,
+    MaxWrong,
+    Na,
+    Report,
+    Sheet,
+    Skip,
+    Strict,
+)
 from massart.cli.outputs import check_outputs, write_outputs
 
 if TYPE_CHECKING:
@@ -67,7 +83,7 @@ def fit(
         list[str] | None, typer.Option(help="Columns of numbers: rows with anything else there are left out.")
     ] = None,
     id_column: IdColumn = None,
-    group: Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")] = None,
+    group: Group = None,
     error_unit: Annotated[
         str | None, typer.Option(help="Rows with the same value in this column may be wrong together.")
     ] = None,
@@ -79,14 +95,10 @@ def fit(
         str, typer.Option(help="Largest residual of a right row, such as 0.005; auto is rounding error.")
     ] = "auto",
     intercept: Annotated[bool, typer.Option(help="Whether the formula has a constant.")] = True,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
-    ] = False,
-    max_wrong: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
-    ] = None,
+    strict: Strict = False,
+    max_wrong: MaxWrong = None,
     require: Annotated[Requirement, typer.Option(help="Exit with 1 if the verdict is less.")] = Requirement.majority,
-    report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")] = None,
+    report: Report = None,
     audit: Annotated[
         Path | None, typer.Option(help="Write all rows, worst first: given, implied, residual (CSV, Parquet).")
     ] = None,
@@ -98,8 +110,8 @@ def fit(
         bool, typer.Option("--force", help="Write the fixed table though the rule is not certain.")
     ] = False,
     save: Annotated[Path | None, typer.Option(help="Write the model (JSON) for massart check and predict.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    all_rows: Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")] = False,
+    as_json: AsJson = False,
+    all_rows: AllRows = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,

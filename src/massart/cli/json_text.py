@@ -8,7 +8,7 @@ from typing import Any
 
 from massart import __version__
 
-FORMAT = 1
+FORMAT = 2
 """It grows when something is taken away or means something else, not when something is added."""
 
 

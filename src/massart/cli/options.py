@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -32,3 +33,14 @@ MaxMemory: TypeAlias = Annotated[
     typer.Option(help="Larger tables are read in blocks: 2GB, 500MB; an eighth of the machine's memory by default."),
 ]
 Encoding: TypeAlias = Annotated[str | None, typer.Option(help="Of a text file, such as latin-1; UTF-8 by default.")]
+
+Group: TypeAlias = Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")]
+Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
+]
+MaxWrong: TypeAlias = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
+]
+Report: TypeAlias = Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllRows: TypeAlias = Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")]

@@ -1,45 +1,145 @@
-"""``massart predict``: a saved formula on another table."""
+"""``massart predict``: what a saved formula gives for each row of a table, which is checked where it has the target."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from massart.cli.inputs import whole_table
-from massart.cli.options import Decimal, Delimiter, Encoding, File, IdColumn, Na, Sheet, Skip
+from massart.cli.bars import spinner
+from massart.cli.check import Result, tell_json
+from massart.cli.config import Task
+from massart.cli.inputs import opened, size_of
+from massart.cli.options import (
+    AsJson,
+    Decimal,
+    Delimiter,
+    Encoding,
+    File,
+    IdColumn,
+    MaxMemory,
+    MaxWrong,
+    Na,
+    Report,
+    Sheet,
+    Skip,
+)
+from massart.cli.outputs import check_outputs, write_outputs
+from massart.cli.text import harmless
+
+if TYPE_CHECKING:
+    from massart.audit import Prediction
 
 
 def predict(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Written by massart fit --save.")],
     file: File,
     out: Annotated[Path | None, typer.Option(help="Write to this file (CSV, Parquet) instead of stdout.")] = None,
     id_column: IdColumn = None,
+    max_wrong: MaxWrong = None,
+    report: Report = None,
+    as_json: AsJson = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
     skip: Skip = None,
     na: Na = None,
+    max_memory: MaxMemory = None,
 ) -> None:
     """Apply a saved formula to the rows of a table.
 
-    Where the table has the target, too, each row is compared with it.
-    """
-    from massart.audit import apply_model, load_model
-    from massart.cli.outputs import check_outputs
-    from massart.cli.text import harmless
-    from massart.table import csv_text, write_columns
+    Where the table has the target, too, each row is compared with it, as massart check does.
 
-    check_outputs([model, file], {"--out": out})
-    saved = load_model(model)
-    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet, skip=skip, na=na)
-    found = apply_model(saved, table, id_column=id_column)
-    for notice in found.notices:
+    Exit status 0, 2 for bad input, and with --max-wrong that of massart check.
+    """
+    from massart.audit import check_table, load_model
+    from massart.audit.prediction import held, notices_of, predicted
+    from massart.table import Table, default_memory
+
+    check_outputs([model, file], {"--out": out, "--report": report})
+    if as_json and out is None:
+        raise ValueError("--json prints what was found: --out has to say where the predictions go")
+    saved, most = load_model(model).weighed, default_memory() if max_memory is None else size_of(max_memory)
+    check = None
+    with (
+        opened(
+            file,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            sheet=sheet,
+            skip=skip,
+            na=na,
+            max_memory=max_memory,
+            as_stream=file != "-",
+        ) as table,
+        spinner("Predicting") as draw,
+        _writing(out) as (parts, write),
+    ):
+        rows, target = held(saved, table, most, draw), saved.encoding.target.column
+        # A target that nobody has filled in yet is none.
+        if target in rows.column_names and not (
+            isinstance(rows, Table) and rows.column(target).null_count == rows.n_rows
+        ):
+            check = check_table(
+                saved,
+                rows,
+                max_wrong=max_wrong,
+                id_column=id_column,
+                in_full=report is not None,
+                max_memory=most,
+                predictions=write,
+                callback=draw,
+            )
+        elif max_wrong is not None or report is not None or as_json:
+            raise ValueError(f"{file} has no column {target!r} to compare with the rule")
+        else:
+            for part in predicted(saved, rows, id_column, callback=draw):
+                write(part)
+    for notice in notices_of(parts):
         typer.echo(notice, err=True)
-    if out is None:
-        typer.echo(csv_text(found.columns), nl=False)
+    if out is not None:
+        typer.echo(f"Wrote {sum(part.n_rows for part in parts):,} rows to {harmless(out)}.", err=True)
+    if check is None:
+        return
+    write_outputs(check.audit, shlex.join(["massart", *(context.obj or ["predict"])]), file, report=report)
+    result = Result(Task(file, model=model), check.contract, check.outcome, check.audit)
+    status = 0 if max_wrong is None else check.outcome.status
+    if as_json:
+        tell_json([result], status)
     else:
-        write_columns(out, found.columns)
-        typer.echo(f"Wrote {table.n_rows:,} rows to {harmless(out)}.", err=True)
+        typer.echo(result.line, err=True)
+    if status:
+        raise typer.Exit(status)
+
+
+@contextmanager
+def _writing(out: Path | None) -> Iterator[tuple[list[Prediction], Callable[[Prediction], None]]]:
+    """Yield what takes the next predictions and writes them to a file or to stdout, and a list of what was written."""
+    from massart.table import csv_text, table_writer
+    from massart.table.writing import assembled
+
+    parts: list[Prediction] = []
+    if out is None:
+
+        def show(part: Prediction) -> None:
+            head = csv_text({name: values[:0] for name, values in part.columns.items()}) if parts else ""
+            typer.echo(csv_text(part.columns).removeprefix(head), nl=False)
+            parts.append(replace(part, columns={}, implied=None))
+
+        yield parts, show
+        return
+    with table_writer(out, harmless=True) as write_table:
+
+        def write(part: Prediction) -> None:
+            write_table(assembled(part.columns, str(out)))
+            parts.append(replace(part, columns={}, implied=None))
+
+        yield parts, write

@@ -12,7 +12,7 @@ import typer
 from massart.cli.bars import bars
 from massart.cli.inputs import whole_table
 from massart.cli.json_text import json_text
-from massart.cli.options import Decimal, Delimiter, Encoding, File, Na, Sheet, Skip
+from massart.cli.options import AsJson, Decimal, Delimiter, Encoding, File, Na, Sheet, Skip
 from massart.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def scan(
     ] = 0.5,
     budget: Annotated[float, typer.Option(help="Processor seconds for the whole scan.")] = 60.0,
     report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows the rules.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     encoding: Encoding = None,

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import daxpy, idamax
 
 from massart.rows.arrays import FloatArray, row_blocks
+
+CHUNK = 1 << 13
+"""Rows whose products stay in a core's own memory while columns are added to them."""
 
 
 class Columnwise:
@@ -39,6 +43,21 @@ class Columnwise:
         for j, column in enumerate(self._columns):
             found[:, j] = column[key]
         return found
+
+    def products(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the products with coefficients, and for each `CHUNK` of rows how large their terms are at most.
+
+        Every number is read once. Where one is not finite, neither is the product.
+        """
+        found = np.zeros(len(self))
+        sizes = np.zeros(-(-len(self) // CHUNK))
+        for k, start in enumerate(range(0, len(self), CHUNK)):
+            part = found[start : start + CHUNK]
+            for column, coef in zip(self._columns, w.tolist(), strict=True):
+                some = column[start : start + CHUNK]
+                daxpy(some, part, a=coef)
+                sizes[k] += abs(coef * some[idamax(some)])
+        return found, sizes
 
     def __matmul__(self, w: FloatArray) -> FloatArray:
         """Return the products with coefficients."""

@@ -70,7 +70,13 @@ class Design:
 
 
 def encode(
-    table: Table, encoding: Encoding, *, strict: bool = False, with_target: bool = True, is_part: bool = False
+    table: Table,
+    encoding: Encoding,
+    *,
+    strict: bool = False,
+    with_target: bool = True,
+    is_part: bool = False,
+    is_finite: bool = False,
 ) -> Design:
     """Return a table as numbers.
 
@@ -84,6 +90,8 @@ def encode(
         Whether to read the target; without it `Design.y` is None.
     is_part : bool
         Whether the table is a part of another, of which no row need be left, and is not needed afterwards.
+    is_finite : bool
+        Whether floats of a part are taken to be finite, unseen: then NaN is not taken for a missing value.
 
     Raises
     ------
@@ -91,7 +99,7 @@ def encode(
         For columns that are not there or do not hold what the encoding says, numbers that float64 does not hold, and if
         no row is left.
     """
-    if is_part and with_target and (views := _views(table, encoding)) is not None:
+    if is_part and with_target and (views := _views(table, encoding, is_finite)) is not None:
         return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
     n, d = table.n_rows, len(encoding.terms)
     entries = [*encoding.inputs, *([encoding.target] if with_target else [])]
@@ -137,7 +145,7 @@ def encode(
     return Design(X, None if y is None else y[kept], seen, kept, n, gaps.counts(), tuple(gaps.remarks))
 
 
-def _views(table: Table, encoding: Encoding) -> tuple[Columnwise, FloatArray, Columns] | None:
+def _views(table: Table, encoding: Encoding, is_finite: bool) -> tuple[Columnwise, FloatArray, Columns] | None:
     """Return the numbers of a table where they are, if all of them are floats and none is missing."""
     found: dict[str, FloatArray] = {}
     for entry in (*encoding.inputs, encoding.target):
@@ -146,7 +154,7 @@ def _views(table: Table, encoding: Encoding) -> tuple[Columnwise, FloatArray, Co
             return None
         parts = [view(chunk) for chunk in column.chunks]
         values = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        if not np.isfinite(values.sum()):
+        if not is_finite and not np.isfinite(values.sum()):
             return None
         found[entry.column] = values
     y = found.pop(encoding.target.column)

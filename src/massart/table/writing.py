@@ -62,18 +62,19 @@ def write_columns(path: str | Path, columns: Mapping[str, object], notes: Notes 
         Without anything written.
     """
     path = Path(path)
-    _write(path, _assembled(columns, path.name), notes, harmless=True)
+    _write(path, assembled(columns, path.name), notes, harmless=True)
 
 
 def csv_text(columns: Mapping[str, object]) -> str:
     """Return what `write_columns` writes to a CSV file."""
     stream = io.BytesIO()
     with _Writer(pa.PythonFile(stream, "w"), ".csv") as writer:
-        writer.write(_without_formulas(_assembled(columns, "the result")))
+        writer.write(_without_formulas(assembled(columns, "the result")))
     return stream.getvalue().decode()
 
 
-def _assembled(columns: Mapping[str, object], name: str) -> pa.Table:
+def assembled(columns: Mapping[str, object], name: str) -> pa.Table:
+    """Return columns as `write_columns` takes them as a table; `name` is for complaints."""
     names = [str(column) for column in columns]
     check_names(names, name)
     arrays = [column_from(values, column, name) for column, values in zip(names, columns.values(), strict=True)]

@@ -48,16 +48,13 @@ class Mark:
         magnitude += constant
         np.subtract(y, magnitude, out=magnitude)
         np.abs(magnitude, out=magnitude)
-        unclear = np.empty(len(y), dtype=bool)
-        for k, start in enumerate(range(0, len(y), CHUNK)):
-            rows = slice(start, start + CHUNK)
-            ends = np.array([0.0, sizes[k] + abs(constant)])  # of the sizes of these rows, but for their labels
-            ends += max(0.0, y[rows].min(), -y[rows].max()), max(y[rows].max(), -y[rows].min())
-            inside = self.agreement.half_widths(ends, self.coef) - doubt_of(self.coef) * ends
-            np.less_equal(magnitude[rows], inside.min(), out=unclear[rows])
-        np.logical_not(unclear, out=unclear)
+        starts = np.arange(0, len(y), CHUNK)
+        low, high = (extreme.reduceat(y, starts) for extreme in (np.minimum, np.maximum))
+        ends = np.stack([np.maximum(0.0, np.maximum(low, -high)), np.maximum(high, -low) + sizes + abs(constant)])
+        # As below: what is allowed, less what a product may be off, is the least at an end of the sizes.
+        inside = (self.agreement.half_widths(ends, self.coef) - doubt_of(self.coef) * ends).min(axis=0)
         marks: Marks = np.full(len(y), AGREES | ACTIVE | DECISIVE, dtype=np.uint8)
-        if (off := np.flatnonzero(unclear)).size:
+        if (off := np.flatnonzero(~(magnitude <= np.repeat(inside, CHUNK)[: len(y)]))).size:
             marks[off] = self(Block(X[off], y[off, None], None, intercept))
         return marks
 

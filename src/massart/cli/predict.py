@@ -78,7 +78,7 @@ def predict(
             skip=skip,
             na=na,
             max_memory=max_memory,
-            as_stream=file != "-",
+            as_stream=True,
         ) as table,
         spinner("Predicting") as draw,
         _writing(out) as (parts, write),

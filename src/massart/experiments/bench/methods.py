@@ -244,7 +244,8 @@ def _boosting() -> Any:
 
 
 def _with_intercept(ask: Callable[[Table, Generator], Answer], table: Table, rng: Generator) -> Answer:
-    return ask(replace(table, X=np.column_stack([table.X, np.ones(len(table.y))])), rng)
+    answer = ask(replace(table, X=np.column_stack([table.X, np.ones(len(table.y))])), rng)
+    return replace(answer, coef=None)  # which has one more entry than the truth; only rows count
 
 
 def _by_r(method: str, name: str, package: str) -> Method:
@@ -276,7 +277,7 @@ METHODS: dict[Group, dict[str, Method]] = {
     },
     "relu": {
         "massart": Method("massart", "this package", _massart_relu),
-        "clad": Method("CLAD, iterated LP", "Buchinsky 1994", partial(_relu, RELU["clad"].fit)),
+        "clad": Method("CLAD, iterated LP", "Buchinsky 1994, our L1", partial(_relu, RELU["clad"].fit)),
         "karmakar_sgd": Method("stochastic descent", "Karmakar et al. 2020", partial(_relu, RELU["karmakar_sgd"].fit)),
         "crq": _by_r("crq", "crq Powell", "quantreg"),
     },

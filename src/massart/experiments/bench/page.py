@@ -30,6 +30,8 @@ SCORES = {
 """What the score of a cell is, by group; 1 is the best."""
 
 _ABOUT = {cell.name: cell.about for cell in CELLS}
+_MORE, _LESS = ("score", "precision", "recall"), ("false_alarms", "cpu_seconds", "peak_mb")
+_FORMS = dict.fromkeys(_MORE, ".3f")
 _RANK = ("score", "wrong rows", "time", "memory", "")
 
 
@@ -72,6 +74,7 @@ def _summary(rows: list[Any]) -> Row:
         "precision": round(hits / called, 4) if called and wrong else math.nan,
         "recall": round(hits / wrong, 4) if wrong else math.nan,
         "f1": round(f1, 4),
+        "false_alarms": called - hits,
         "cpu_seconds": float(f"{median(row['cpu_seconds'] for row in rows):.3g}"),
         "peak_mb": max(peaks, default=math.nan),
         "certain": sum(row["verdict"] in ("PROVEN", "CONFIRMED") for row in rows),
@@ -249,16 +252,11 @@ def _card(name: str, rows: Sequence[Any], lost: Mapping[str, Any]) -> str:
     group = rows[0]["group"]
     known = METHODS[group]
     wins = "; ".join(f"{what}: {known[str(row['method'])].name}" for what, row in lost.items())
-    head = ("method", "score", "precision", "recall", "CPU s", "peak MB", "answers")
+    head = ("method", "score", "precision", "recall", "false alarms", "CPU s", "peak MB", "answers")
     best = {
         column: choose((row[column] for row in rows if math.isfinite(row[column])), default=None)
-        for column, choose in (
-            ("score", max),
-            ("precision", max),
-            ("recall", max),
-            ("cpu_seconds", min),
-            ("peak_mb", min),
-        )
+        for choose, columns in ((max, _MORE), (min, _LESS))
+        for column in columns
     }
     body = "\n".join(_line(row, best) for row in rows)
     return f"""<section class="cell" id="{name}">
@@ -276,19 +274,19 @@ def _card(name: str, rows: Sequence[Any], lost: Mapping[str, Any]) -> str:
 def _line(row: Any, best: Mapping[str, Any]) -> str:
     method = METHODS[row["group"]][str(row["method"])]
 
-    def number(column: str, form: str) -> str:
+    def number(column: str) -> str:
         value = row[column]
         if not math.isfinite(value):
             return "–"
-        text = escape(_seconds(value)) if column == "cpu_seconds" else format(value, form)
+        text = escape(_seconds(value)) if column == "cpu_seconds" else f"{value:{_FORMS.get(column, '.0f')}}"
         return f"<b>{text}</b>" if value == best[column] else text
 
-    share = f"{100 * min(max(row['score'], 0.0), 1.0) if math.isfinite(row['score']) else 0:.0f}%"
+    share = 100 * min(max(row["score"], 0.0), 1.0) if math.isfinite(row["score"]) else 0.0
+    others = "".join(f"<td>{number(column)}</td>" for column in (*_MORE[1:], *_LESS))
     ours = ' class="ours"' if str(row["method"]).startswith(OURS) else ""
     return (
         f'<tr{ours}><td>{escape(method.name)} <span class="soft">{escape(method.library)}</span></td>'
-        f'<td class="bar" style="--share: {share}">{number("score", ".3f")}</td><td>{number("precision", ".3f")}</td>'
-        f"<td>{number('recall', '.3f')}</td><td>{number('cpu_seconds', '.3g')}</td><td>{number('peak_mb', '.0f')}</td>"
+        f'<td class="bar" style="--share: {share:.0f}%">{number("score")}</td>{others}'
         f"<td>{row['answers']}/{row['tables']}</td></tr>"
     )
 

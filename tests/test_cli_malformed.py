@@ -675,7 +675,7 @@ def test_a_demo_that_cannot_be_is_one_line(
 @pytest.mark.slow
 def test_the_command_that_demo_shows_can_be_typed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "my folder").mkdir()
-    status = run(["demo", "--out", "my folder", "--rows", "600"])
+    status = run(["demo", "--out", "my folder", "--rows", "150"])
     out, err = capsys.readouterr()
     shown = next(line for line in err.splitlines() if line.startswith("$ massart "))
     assert run(shlex.split(shown)[2:]) == status < 2

@@ -287,9 +287,9 @@ class Broken:
         raise OSError("sales.parquet, row group 3: the file is cut off")
 
 
-def test_an_error_of_a_worker_arrives_as_it_is(processes):
+def test_an_error_of_a_worker_arrives_as_it_is(threads):
     error = pytest.raises(OSError, match=r"^sales.parquet, row group 3: the file is cut off$")
-    with processes.as_current(), error:
+    with threads.as_current(), error:
         cluster_rows([Broken()])
 
 

@@ -28,11 +28,9 @@ def audited(family: str, rate: float, seed: int) -> tuple[Any, Any]:
     [
         "product",
         "rate-by-service",
-        "bmi",
         "power-law",
         "brackets-3",
         "cap",
-        "free-above",
         "balance",
         "days",
         pytest.param("product-vat", marks=pytest.mark.slow),
@@ -75,14 +73,14 @@ def test_terms_that_labels_chose_are_confirmed_by_other_rows_only() -> None:
 
 
 def test_the_search_is_the_same_for_the_same_seed() -> None:
-    table = rule_families.table("tiers", 0.25, 3, 600)
+    table = rule_families.table("tiers", 0.25, 3, 400)
     first, again = (audit_table(dict(table.frame), table.ledger.target, budget=600) for _ in range(2))
     assert str(first.formula) == str(again.formula)
     np.testing.assert_array_equal(first.wrong, again.wrong)
 
 
 def test_without_time_nothing_is_found_and_that_is_said() -> None:
-    table = rule_families.table("product", 0.25, 3, 600)
+    table = rule_families.table("product", 0.25, 3, 200)
     found = audit_table(dict(table.frame), table.ledger.target, budget=1e-9)
     assert any("ended before all was tried" in notice for notice in found.notices)
 

@@ -192,7 +192,7 @@ def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkey
     limits, found = (300, 2_000), []
     for most in limits:
         monkeypatch.setattr("massart.audit.judging.MOST_PAIRED", most)
-        found.append({kind.label: kind.rows for kind in audit_table(path, "total", max_memory=size).kinds.kinds})
+        found.append({kind.label: kind.rows for kind in audit_table(path, "total", terms="columns", max_memory=size).kinds.kinds})
     few, all_of_them = found
     assert limits[0] < sum(few.values()) == sum(all_of_them.values()) < limits[1]
     assert SWAPPED not in few

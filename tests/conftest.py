@@ -8,20 +8,9 @@ import os
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = "1"
 
-import pytest
 from hypothesis import settings
 
 # Solvers take their time on a busy machine, so no example has a deadline. CI draws the same examples every time.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
-
-
-def pytest_collection_modifyitems(items):
-    """In the small form (MASSART_SMALL, as CI sets it) one of three slow tests runs; plain pytest runs them all."""
-    if not os.environ.get("MASSART_SMALL"):
-        return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    for place, item in enumerate(slow):
-        if place % 3:
-            item.add_marker(pytest.mark.skip(reason="the small form runs one of three slow tests"))

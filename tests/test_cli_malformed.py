@@ -333,6 +333,7 @@ def test_no_permission_is_one_line(
     assert list((folder / "out").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -452,6 +453,7 @@ def test_what_can_be_read_gives_the_formula(case: str, folder: Path, capsys: pyt
     assert sorted(path.name for path in (folder / "out").iterdir()) == sorted(Path(p).name for p in OUTPUTS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "options"),
     [

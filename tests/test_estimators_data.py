@@ -193,6 +193,7 @@ def test_labels_without_any_formula_are_never_called_a_majority(inliers: str) ->
     assert reg.certificate_.verdict is Verdict.NOISY
 
 
+@pytest.mark.slow
 def test_duplicated_rows_with_contradicting_labels() -> None:
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((40, 3)), 5, axis=0)

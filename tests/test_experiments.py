@@ -363,6 +363,7 @@ def test_a_wrong_drug_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path:
         drug_discovery.load(str(tmp_path / "text.mat"))
 
 
+@pytest.mark.slow
 def test_the_drug_figure_where_the_file_is_at_hand() -> None:
     name = os.environ.get(drug_discovery.VARIABLE)
     if name is None:

@@ -237,6 +237,7 @@ class Full(io.FileIO):
         return super().write(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", OUTPUTS)
 @pytest.mark.parametrize("old", [True, False])
 def test_a_full_disk_keeps_the_old_output_and_says_so_in_one_line(

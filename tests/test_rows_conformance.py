@@ -143,6 +143,7 @@ def weights_of(n, seed=1):
     return np.random.default_rng(seed).integers(0, 4, n).astype(np.float64)
 
 
+@pytest.mark.slow
 def test_the_sizes_are_known(kind):
     X, y, _, _ = table()
     rows = kind(X, np.column_stack([y, -y]), None, True)
@@ -304,6 +305,7 @@ def test_a_large_table_is_sampled_alike(kind, monkeypatch):
     assert found.certificates[0].n_rows == 2000
 
 
+@pytest.mark.slow
 def test_rows_that_a_rare_column_rests_on_are_looked_for(kind, monkeypatch):
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)

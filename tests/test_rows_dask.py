@@ -81,6 +81,7 @@ def processes():
 # --- estimators ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_is_the_same_bit_for_bit(place, weighted):
     X, y, _ = table()
@@ -102,6 +103,7 @@ def test_a_fit_is_the_same_bit_for_bit(place, weighted):
         assert_array_equal(mask.compute(), getattr(known, name))
 
 
+@pytest.mark.slow
 def test_a_prediction_is_lazy(place):
     X, y, _ = table()
     lazy = da.from_array(X, chunks=(700, 3))
@@ -121,6 +123,7 @@ def test_a_link_that_clips_is_applied_where_the_rows_are():
     assert_array_equal(found.predict(lazy).compute(), np.maximum(X @ W, 0))
 
 
+@pytest.mark.slow
 def test_a_data_frame_is_fitted_by_its_columns(place):
     X, y, wrong = table()
     frame = frame_of(X, y)
@@ -133,6 +136,7 @@ def test_a_data_frame_is_fitted_by_its_columns(place):
     assert_array_equal(found.predict(frame[columns]).compute(), X @ W + 7)
 
 
+@pytest.mark.slow
 def test_columns_of_all_numeric_types_are_numbers(place):
     X, y, wrong = table()
     frame = frame_of(X, y).assign(one=1)
@@ -167,6 +171,7 @@ def test_categories_and_text_are_refused_by_name():
         MassartRegressor().fit(frame[["a"]], text["b"])
 
 
+@pytest.mark.slow
 def test_labels_that_cannot_be_aligned_are_refused(place):
     X, y, _ = table()
     lazy, frame = da.from_array(X, chunks=(1000, 4)), frame_of(X, y)
@@ -318,6 +323,7 @@ class Labels:
         return block.y[:, 0]
 
 
+@pytest.mark.slow
 def test_only_totals_and_samples_come_to_the_client(threads, monkeypatch):
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
     monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)

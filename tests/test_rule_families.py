@@ -77,6 +77,7 @@ def test_columns_have_the_same_rows_and_some_have_nothing_to_do_with_the_rule(fa
         assert len(DISTRACTORS & set(ledger.columns)) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", RULES)
 def test_values_are_wrong_as_often_as_said_and_differ_from_the_right_ones(family: str) -> None:
     for rate in RATES:

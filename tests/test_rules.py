@@ -23,6 +23,7 @@ def audited(family: str, rate: float, seed: int) -> tuple[Any, Any]:
     return table, audit_table(dict(table.frame), table.ledger.target, budget=600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
     [
@@ -45,6 +46,7 @@ def test_the_rule_and_all_wrong_rows_are_found(family: str) -> None:
     np.testing.assert_array_equal((found.wrong | found.last_place)[free], table.wrong[found.design.kept][free])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["noise", "counts"])
 def test_tables_without_a_rule_have_none(family: str) -> None:
     _, found = audited(family, 0.0, 77)
@@ -52,6 +54,7 @@ def test_tables_without_a_rule_have_none(family: str) -> None:
     assert any("Looked beyond the plain columns" in notice for notice in found.notices)
 
 
+@pytest.mark.slow
 def test_one_branch_of_a_tariff_is_not_certain() -> None:
     """A table whose second rule cannot be found: most rows of one level break the first, and that is said."""
     rng = np.random.default_rng(0)
@@ -64,6 +67,7 @@ def test_one_branch_of_a_tariff_is_not_certain() -> None:
     assert any("rows with plan = b" in notice for notice in found.notices)
 
 
+@pytest.mark.slow
 def test_terms_that_labels_chose_are_confirmed_by_other_rows_only() -> None:
     _, found = audited("brackets-3", 0.1, 5)
     certificate = found.certificate
@@ -72,6 +76,7 @@ def test_terms_that_labels_chose_are_confirmed_by_other_rows_only() -> None:
     assert "were chosen with the labels of 450 rows" in found.explanation
 
 
+@pytest.mark.slow
 def test_the_search_is_the_same_for_the_same_seed() -> None:
     table = rule_families.table("tiers", 0.25, 3, 400)
     first, again = (audit_table(dict(table.frame), table.ledger.target, budget=600) for _ in range(2))
@@ -79,12 +84,14 @@ def test_the_search_is_the_same_for_the_same_seed() -> None:
     np.testing.assert_array_equal(first.wrong, again.wrong)
 
 
+@pytest.mark.slow
 def test_without_time_nothing_is_found_and_that_is_said() -> None:
     table = rule_families.table("product", 0.25, 3, 200)
     found = audit_table(dict(table.frame), table.ledger.target, budget=1e-9)
     assert any("ended before all was tried" in notice for notice in found.notices)
 
 
+@pytest.mark.slow
 def test_shuffled_labels_have_no_rule() -> None:
     rng = np.random.default_rng(1)
     numbers = {name: np.round(rng.uniform(1, 99, 500), 1) for name in "abcd"}

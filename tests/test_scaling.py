@@ -13,6 +13,7 @@ from massart.rows.scaling import exponents, power_of_two, scaled
 MATRICES = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.floats(-1e300, 1e300))
 
 
+@pytest.mark.slow
 @given(MATRICES, st.sampled_from([None, 0, 1]))
 def test_largest_entries_come_near_one_and_back(X, axis) -> None:
     near, powers = scaled(X, axis)

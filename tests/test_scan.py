@@ -47,6 +47,7 @@ def test_subtotals_and_totals_are_untangled() -> None:
     assert scan.without_rule == ()
 
 
+@pytest.mark.slow
 def test_each_identity_is_shown_once_in_any_order_of_the_columns() -> None:
     table = accounts()
     for order in (list(table), list(table)[::-1], ["total", "rent", "living", "fares", "food"]):
@@ -55,6 +56,7 @@ def test_each_identity_is_shown_once_in_any_order_of_the_columns() -> None:
         assert {audit.formula.target for audit in found.identities} == {"living", "total"}
 
 
+@pytest.mark.slow
 def test_a_difference_that_two_fifths_of_the_rows_break_is_found() -> None:
     rng = np.random.default_rng(3)
     start = rng.integers(0, 2_000, 2_000)
@@ -107,6 +109,7 @@ def test_a_rate_is_judged_where_its_denominator_is_not_zero() -> None:
     assert audit.design.kept.tolist() == np.flatnonzero(games).tolist()
 
 
+@pytest.mark.slow
 def test_a_rare_term_is_no_error() -> None:
     rng = np.random.default_rng(4)
     n = 20_000
@@ -185,11 +188,13 @@ def test_a_budget_that_is_over_is_said() -> None:
     assert any("Time was over" in notice for notice in scan.notices)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_scan() -> None:
     one, other = scan_table(accounts(), seed=7).summary(), scan_table(accounts(), seed=7).summary()
     assert one == other
 
 
+@pytest.mark.slow
 def test_text_among_numbers_leaves_out_its_column_only() -> None:
     table = accounts()
     spoilt = [str(k) for k in range(N)]
@@ -227,6 +232,7 @@ def written(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
     from massart.cli import run

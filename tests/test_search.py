@@ -90,6 +90,7 @@ def test_concentration_from_zero_finds_the_truth_among_gross_errors():
     np.testing.assert_allclose(found.w, w, rtol=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_search_finds_the_most_fitted_of_small_problems(seed):
@@ -105,6 +106,7 @@ def test_search_finds_the_most_fitted_of_small_problems(seed):
     assert found.agreement >= most_fitted(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("eta", "rows", "adversary"),
     [(0.45, 120, "paper"), (0.25, 60, "paper"), (0.4, 240, "decoy"), (0.4, 240, "scale"), (0.4, 120, "constant")],
@@ -130,6 +132,7 @@ def test_search_recovers_where_l1_fails(eta, rows, adversary):
     assert plain < recovered
 
 
+@pytest.mark.slow
 def test_short_rows_are_drawn_more_often_where_long_ones_are_wrong():
     """The paper's adversary answers where rows are long: fits of rows that are drawn alike find these truths late."""
     cell = Cell(60, 30, 0.3)
@@ -206,6 +209,7 @@ def test_accidents_count_labels_as_closely_as_rows_are_fitted():
     assert generous.accidents > problem.chance + 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["poisson(1.5)", "integers(1, 6)", "poisson(20)", "binomial(1, 0.4)"])
 def test_labels_without_a_rule_give_nothing_but_accidents(law):
     rng = np.random.default_rng(0)
@@ -354,6 +358,7 @@ def test_concentration_with_limits_finds_the_truth_among_gross_errors():
     np.testing.assert_allclose(found.w, w, rtol=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_search_with_limits_finds_the_most_fitted_that_rows_confirm(seed):

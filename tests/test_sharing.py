@@ -68,6 +68,7 @@ KINDS = ["plain", "few hyperplanes", "duplicates", "two formulas"]
 # --- small lattices: every vertex is tried ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_what_is_proven_of_a_lattice_is_its_unique_l0_minimizer(kind, d):
@@ -94,6 +95,7 @@ def test_what_is_proven_of_a_lattice_is_its_unique_l0_minimizer(kind, d):
     assert claims > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_what_is_proven_of_a_relu_lattice_is_its_unique_l0_minimizer(d):
     """Vertices fit d rows exactly; other parameters are tried at random, in half-integers."""
@@ -159,6 +161,7 @@ def rivals_in_the_plane(X, y, t):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_proven_tolerance_has_no_rival_in_the_plane(weighted):
     """No formula beyond the resolution fits as many rows; widths that differ from row to row are slabs of their own."""

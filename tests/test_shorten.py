@@ -92,6 +92,7 @@ def test_a_total_is_the_sum_of_its_subtotals(parents, seed):
     assert found.thin == ()
 
 
+@pytest.mark.slow
 def test_sums_are_found_in_the_smallest_number_of_terms_nearly_always():
     n_tables = n_longer = 0
     for seed in range(60):
@@ -183,6 +184,7 @@ def test_rounded_subtotals_are_not_told_from_their_parts():
 # What comes back as it is
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(1, 8))
 def test_a_formula_that_rows_determine_comes_back_unchanged(seed, d):
     rng = np.random.default_rng(seed)
@@ -247,6 +249,7 @@ def test_dust_goes_and_rows_come_back(dust):
     assert agreement.agree(X, y, found.coef).sum() >= agreement.agree(X, y, w).sum()
 
 
+@pytest.mark.slow
 @given(seeds, st.floats(-20, -15.5))
 def test_dust_of_exact_rows_goes(seed, log_size):
     rng = np.random.default_rng(seed)
@@ -297,6 +300,7 @@ def test_a_column_that_hardly_ever_differs_from_the_constant_is_thin():
     assert terms(found.coef) == {0: 2.0, 2: 15.0}
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(1, 6))
 def test_levels_of_one_row_are_all_left_out(seed, n_levels):
     rng = np.random.default_rng(seed)

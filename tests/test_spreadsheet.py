@@ -148,6 +148,7 @@ def test_two_cells_far_apart_are_one_line(tmp_path, far):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # KiB
 
 
+@pytest.mark.slow
 def test_a_zip_bomb_is_one_line(tmp_path):
     path = raw(tmp_path / "a.xlsx", " " * (200 << 20))
     with pytest.raises(TableError, match="unpacks to 200 MiB"):
@@ -210,6 +211,7 @@ def sales(rng, n=300):
     return {"qty": qty, "km": km, "text": ["=1+1" if k % 2 else "plain" for k in range(n)], "total": total}
 
 
+@pytest.mark.slow
 def test_a_workbook_and_a_csv_file_give_the_same_answer(tmp_path):
     columns = sales(np.random.default_rng(0))
     write_columns(tmp_path / "a.xlsx", columns)
@@ -220,6 +222,7 @@ def test_a_workbook_and_a_csv_file_give_the_same_answer(tmp_path):
     assert (one.wrong == other.wrong).all()
 
 
+@pytest.mark.slow
 def test_workbooks_out_mark_wrong_cells_and_run_nothing(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     audit = audit_table(

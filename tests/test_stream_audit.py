@@ -81,6 +81,7 @@ def without(words, facts):
     return {key: value for key, value in facts.items() if key not in words} | {"notices": told}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet", "folder"])
 def test_a_stream_has_the_answer_of_its_table(kind, tmp_path):
     table = ledger()
@@ -99,6 +100,7 @@ def test_a_stream_has_the_answer_of_its_table(kind, tmp_path):
     assert [notice for notice in found.notices if "Looked" in notice] != []
 
 
+@pytest.mark.slow
 def test_how_a_stream_is_cut_does_not_matter(tmp_path):
     path = write(ledger(), tmp_path, "parquet")
     facts = [
@@ -134,6 +136,7 @@ def facts_of(found):
     return {name: said[name] for name in ("formula", "rows_wrong", "kinds", "worst_rows")}, kinds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(7, 100, 1_000, 10_000), pytest.param((1,), marks=pytest.mark.slow)])
 def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch):
     """A value of the row before, or swapped, is one wherever a block begins; and as it is in memory."""
@@ -172,6 +175,7 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
     assert len(audits) == 1
 
 
+@pytest.mark.slow
 def test_the_last_digit_of_what_is_implied_depends_on_no_cut(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4_500, 5))
@@ -185,6 +189,7 @@ def test_the_last_digit_of_what_is_implied_depends_on_no_cut(tmp_path):
     assert audits[0].count(b"\n") > 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10_000, 60_000])
 def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkeypatch):
     path = write(shuffled_ledger(), tmp_path, "parquet")
@@ -192,13 +197,16 @@ def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkey
     limits, found = (300, 2_000), []
     for most in limits:
         monkeypatch.setattr("massart.audit.judging.MOST_PAIRED", most)
-        found.append({kind.label: kind.rows for kind in audit_table(path, "total", terms="columns", max_memory=size).kinds.kinds})
+        found.append(
+            {kind.label: kind.rows for kind in audit_table(path, "total", terms="columns", max_memory=size).kinds.kinds}
+        )
     few, all_of_them = found
     assert limits[0] < sum(few.values()) == sum(all_of_them.values()) < limits[1]
     assert SWAPPED not in few
     assert all_of_them[SWAPPED] > 35
 
 
+@pytest.mark.slow
 def test_files_are_those_of_the_table(tmp_path):
     table = ledger()
     path = write(table, tmp_path, "parquet")
@@ -219,6 +227,7 @@ def test_files_are_those_of_the_table(tmp_path):
     assert stream.equals(memory)
 
 
+@pytest.mark.slow
 def test_a_rare_level_and_a_rare_charge_are_met(tmp_path):
     rng = np.random.default_rng(0)
     n = 40_000
@@ -238,6 +247,7 @@ def test_a_rare_level_and_a_rare_charge_are_met(tmp_path):
     assert usage["place = isle"].n_rows == 9
 
 
+@pytest.mark.slow
 def test_gathering_depends_on_no_block(tmp_path):
     path = write(ledger(), tmp_path, "parquet")
     found = []
@@ -254,6 +264,7 @@ def test_gathering_depends_on_no_block(tmp_path):
     assert 3_900 < found[0].drawn.sum() <= 4_020
 
 
+@pytest.mark.slow
 def test_ids_that_repeat_elsewhere_are_called_unique_nowhere(tmp_path):
     """The rows looked at closely have ids of their own and texts of their own, but others have these, too."""
     table = ledger(gaps=False)
@@ -284,6 +295,7 @@ def test_ids_that_repeat_elsewhere_are_called_unique_nowhere(tmp_path):
     assert all(notice.startswith("Among these: left out ") for notice in said)
 
 
+@pytest.mark.slow
 def test_no_rule_no_files(tmp_path):
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.standard_normal(5_000), "b": rng.standard_normal(5_000), "y": rng.random(5_000)})
@@ -297,6 +309,7 @@ def test_no_rule_no_files(tmp_path):
     assert not fixed.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("says", ["a rule", "none"])
 def test_all_rows_have_the_last_word(says, tmp_path):
     """Where rows that nobody looked at tell another story, so does the verdict, and the files follow it."""
@@ -332,12 +345,14 @@ def test_a_bad_cell_is_named_by_its_row_in_the_file(tmp_path):
         audit_table(spoilt(tmp_path, "1e999"), "total", terms="columns", max_memory=SMALL)
 
 
+@pytest.mark.slow
 def test_a_text_among_numbers_costs_its_row_alone(tmp_path):
     found = audit_table(spoilt(tmp_path, "oops"), "total", terms="columns", max_memory=SMALL)
     assert found.n_judged == found.n_total - 1
     assert any('1 has an unreadable "items" such as "oops"' in notice for notice in found.notices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, None])
 def test_a_bad_cell_in_a_folder_is_named_by_its_file(size, tmp_path):
     table = ledger(gaps=False)
@@ -348,6 +363,7 @@ def test_a_bad_cell_in_a_folder_is_named_by_its_file(size, tmp_path):
         audit_table(folder, "total", terms="columns", max_memory=size)
 
 
+@pytest.mark.slow
 def test_a_gap_is_refused_where_it_is(tmp_path):
     table = ledger(gaps=False)
     hours = table["hours"].to_pylist()
@@ -363,6 +379,7 @@ def test_terms_that_look_back_need_the_whole_table(tmp_path):
         audit_table(path, "total", terms="hours, lag(items)", max_memory=SMALL)
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_in_the_middle(tmp_path, monkeypatch):
     path = write(ledger(), tmp_path, "parquet")
     find_rule = find
@@ -380,6 +397,7 @@ def test_a_file_that_changes_in_the_middle(tmp_path, monkeypatch):
     assert [*tmp_path.glob(".*")] == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     path = write(ledger(), tmp_path, "parquet")
     audit = tmp_path / "a.csv"
@@ -425,6 +443,7 @@ def gathered_of_some(table, folder, monkeypatch):
         return gather_some(stream, seed=0), path
 
 
+@pytest.mark.slow
 def test_some_pieces_of_numbers_tell_of_all(tmp_path, monkeypatch):
     table = floats(30_000)
     found, path = gathered_of_some(table, tmp_path, monkeypatch)
@@ -461,6 +480,7 @@ def test_some_pieces_do_not_tell_what_is_rare(what, tmp_path, monkeypatch):
 # --- the command line ---
 
 
+@pytest.mark.slow
 def test_the_command_line_reads_patterns_and_streams(tmp_path, capsys):
     folder = write(ledger(), tmp_path, "folder")
     known = []
@@ -474,6 +494,7 @@ def test_the_command_line_reads_patterns_and_streams(tmp_path, capsys):
     assert known[0][0] == 0
 
 
+@pytest.mark.slow
 def test_a_report_of_a_stream_says_what_it_shows(tmp_path, capsys):
     path, report = write(ledger(), tmp_path, "csv"), tmp_path / "r.html"
     status = run(
@@ -556,6 +577,7 @@ def client():
         yield client
 
 
+@pytest.mark.slow
 def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path, monkeypatch):
     monkeypatch.setattr("massart.table.pieces.ROWS_A_PIECE", 1_000)
     folder = write(ledger(), tmp_path, "folder")
@@ -578,6 +600,7 @@ def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path
     assert fixed[0].equals(fixed[1])
 
 
+@pytest.mark.slow
 def test_on_a_cluster_rows_look_beyond_their_piece(client, tmp_path, monkeypatch):
     monkeypatch.setattr("massart.table.pieces.ROWS_A_PIECE", 1)
     monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 800)
@@ -610,6 +633,7 @@ def test_what_parts_gather_is_what_the_whole_does(tmp_path):
     assert all(number == job for number, job in rows.items())
 
 
+@pytest.mark.slow
 def test_a_cluster_names_the_row_and_the_file_at_fault(client, tmp_path):
     with pytest.raises(TableError, match=r'"items".*row 5,433'):
         audit_table(spoilt(tmp_path, "1e999"), "total", terms="columns", client=client)

@@ -120,6 +120,7 @@ def test_permuting_rows_or_columns_changes_nothing(rng):
 # The theorem
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.floats(0.02, 0.98))
 def test_no_wrong_formula_has_more_support_than_the_wrong_rows_hold(seed, d, eta):
@@ -154,6 +155,7 @@ def test_no_wrong_formula_has_more_support_than_the_wrong_rows_hold(seed, d, eta
         assert spoilt.alpha <= 1
 
 
+@pytest.mark.slow
 def test_two_formulas_never_both_have_more_than_half(rng):
     both = 0
     for _ in range(200):
@@ -235,6 +237,7 @@ def test_simulation_gives_the_table(rng, n, d, share, alpha, eta):
     assert number_of_draws(n, d, 1e-3, budget=1.0) == 0
 
 
+@pytest.mark.slow
 def test_simulated_p_values_are_valid_at_every_true_rate(rng):
     Y = whitened(rng.standard_normal((40, 2)))
     products, delta, n_draws = upper_triangles(Y), 0.1, 99
@@ -249,6 +252,7 @@ def test_simulated_p_values_are_valid_at_every_true_rate(rng):
         assert 0.05 < false / 1000 < 0.135
 
 
+@pytest.mark.slow
 def test_simulation_is_monotone_in_alpha_and_repeats_itself(rng):
     Y = whitened(rng.standard_normal((100, 3)))
     found = [simulated_eta_max(Y, alpha, seed=5, bound=0.8) for alpha in np.linspace(0.3, 1.0, 8)]
@@ -268,6 +272,7 @@ def test_counting_is_the_binomial_tail(n, n_agree, H):
 # Adversaries
 
 
+@pytest.mark.slow
 def test_an_adversary_who_abstains_is_never_confirmed(rng):
     false = right = 0
     for _ in range(300):
@@ -282,12 +287,14 @@ def test_an_adversary_who_abstains_is_never_confirmed(rng):
     assert right == 300
 
 
+@pytest.mark.slow
 def test_a_clean_table_is_confirmed(rng):
     X = rng.standard_normal((2000, 10))
     results = [measured(X, rng.random(2000) > 0.3) for _ in range(10)]
     assert sum(result.eta_max >= 0.5 and result.confirmed.all() for result in results) >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["levels", "flags", "numbers"])
 def test_false_confirmations_stay_below_delta_when_the_adversary_takes_the_luckiest_direction(rng, table):
     n, d, trials, delta, bound = 90, 3, 60, 0.4, 0.4
@@ -557,6 +564,7 @@ def test_held_out_tail_holds_for_a_fixed_rival(rng):
 # Where to look next
 
 
+@pytest.mark.slow
 def test_weak_rows_are_those_that_see_the_weak_direction(rng):
     X = np.column_stack([np.ones(2000), rng.standard_normal((2000, 2)), (np.arange(2000) < 500) * 1.0])
     agree = np.r_[np.arange(500) % 5 == 0, np.ones(1500, dtype=bool)]

@@ -50,6 +50,7 @@ def test_every_public_name_is_there():
         assert getattr(massart.table, name) is not None
 
 
+@pytest.mark.slow
 def test_frames_and_files_give_the_same_numbers(tmp_path):
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     pytest.importorskip("narwhals")
@@ -99,6 +100,7 @@ def test_the_numbers_are_those_of_the_formula():
     assert np.allclose(coef[-2], 5)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), gaps=st.integers(0, 30))
 def test_encoding_commutes_with_the_order_of_rows(seed, gaps):
@@ -287,6 +289,7 @@ ENTRIES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(ENTRIES, max_size=5, unique_by=lambda entry: entry.column))
 def test_an_encoding_survives_json(entries):
@@ -368,6 +371,7 @@ def test_a_table_is_its_own_table():
     assert table_of(table) is table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "code", "words"),
     [
@@ -390,6 +394,7 @@ raise SystemExit(1)
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_reading_numbers_imports_no_pandas(tmp_path):
     write_columns(tmp_path / "a.csv", {name: ledger()[name] for name in ("hours", "urgent", "total")})
     program = f"""

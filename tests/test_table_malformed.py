@@ -227,6 +227,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MALFORMED)
 def test_a_malformed_file_gives_one_clear_line(tmp_path, kind, capsys):
     make, words = MALFORMED[kind]
@@ -305,6 +306,7 @@ def test_a_callback_stops_the_reading_by_raising(tmp_path):
             read_table(path, callback=stop)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.arrow", "a.csv.gz", "a.csv.zst"]),

@@ -69,6 +69,7 @@ def test_numbers_parse_in_any_locale(cents, places, locale, before, after, sign)
     assert not found.ambiguous
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
 def test_any_float_that_python_writes_is_read_exactly(values):
@@ -215,6 +216,7 @@ def test_every_type_of_number_converts_exactly(kind):
     assert design.X[:, 0].tolist() == [1, 0, 1 if kind == pa.bool_() else 100]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.decimals(-(10**15), 10**15, places=6), min_size=2, max_size=5))
 def test_decimals_become_the_nearest_float(values):

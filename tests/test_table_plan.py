@@ -243,6 +243,7 @@ def test_a_group_column_is_an_input_too_unless_it_cannot_be():
     )
 
 
+@pytest.mark.slow
 def test_the_number_of_levels_of_a_category_is_bounded():
     n = 100_000
     rng = np.random.default_rng(0)

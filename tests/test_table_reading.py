@@ -58,6 +58,7 @@ def filled(columns):
     return [row for row in zip(*columns, strict=True) if any(cell is not None for cell in row)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(columns=st.lists(COLUMNS, min_size=2, max_size=4), suffix=st.sampled_from(FORMATS))
 def test_any_table_reads_back_the_same(tmp_path, columns, suffix):
@@ -70,6 +71,7 @@ def test_any_table_reads_back_the_same(tmp_path, columns, suffix):
         assert as_lists(read_table(path)) == content
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     columns=st.lists(COLUMNS, min_size=2, max_size=4),
@@ -154,6 +156,7 @@ LATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LATE)
 def test_a_type_that_changes_far_below_is_widened(tmp_path, kind):
     cell, wanted = LATE[kind]
@@ -165,6 +168,7 @@ def test_a_type_that_changes_far_below_is_widened(tmp_path, kind):
     assert float(first) == 1
 
 
+@pytest.mark.slow
 def test_many_types_that_change_far_below_are_widened(tmp_path):
     names = [f"c{j}" for j in range(12)]
     body = (",".join(["1"] * 12) + "\n") * 200_000
@@ -255,6 +259,7 @@ def test_json_types_that_change_far_below_are_widened(tmp_path, cell, first, las
     assert read_table(path).cells(["a"], np.array([0, 300_000])) == {"a": [first, last]}
 
 
+@pytest.mark.slow
 def test_progress_reaches_the_end_of_the_file(tmp_path):
     for suffix in ("csv", "csv.gz", "parquet", "jsonl"):
         path = tmp_path / f"a.{suffix}"

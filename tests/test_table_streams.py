@@ -97,6 +97,7 @@ def assert_same(stream, table):
     return len(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("max_memory", MEMORY)
 def test_the_blocks_are_the_table_whatever_their_size(tmp_path, kind, max_memory):
@@ -111,6 +112,7 @@ def test_the_blocks_are_the_table_whatever_their_size(tmp_path, kind, max_memory
         assert table.arrow.nbytes / 3 < before < 3 * table.arrow.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("max_memory", MEMORY)
 def test_a_projection_has_the_columns_asked_for_in_their_order(tmp_path, kind, max_memory):
@@ -123,6 +125,7 @@ def test_a_projection_has_the_columns_asked_for_in_their_order(tmp_path, kind, m
             next(stream.blocks(["hour"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_readers_at_a_time_do_not_disturb_each_other(tmp_path, kind):
     with stream_table(made(tmp_path / kind), max_memory=1 << 12) as stream:
@@ -130,6 +133,7 @@ def test_two_readers_at_a_time_do_not_disturb_each_other(tmp_path, kind):
             assert one.arrow.equals(other.arrow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("as_folder", [True, False])
 def test_a_folder_is_its_files_one_after_the_other(tmp_path, kind, as_folder):
@@ -155,6 +159,7 @@ def written(path: Path, text: str) -> Path:
 REFUSED = {kind: make for kind, (make, _) in MALFORMED.items() if kind != "folder"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_a_table_refuses_a_stream_refuses_with_the_same_words(tmp_path, kind):
     path = REFUSED[kind](tmp_path)
@@ -172,6 +177,7 @@ def test_what_a_table_refuses_a_stream_refuses_with_the_same_words(tmp_path, kin
     assert str(caught.value) == words
 
 
+@pytest.mark.slow
 def test_most_malformed_files_are_refused_by_reading(tmp_path):
     refused = 0
     for k, make in enumerate(REFUSED.values()):
@@ -343,6 +349,7 @@ class FullDisk:
         return self.file.write(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["a.csv", "a.jsonl", "a.parquet.gz"])
 def test_a_full_disk_is_one_line_that_names_the_folder(tmp_path, kind, monkeypatch, scratch):
     path = made(tmp_path / kind)
@@ -364,6 +371,7 @@ CELLS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=30),

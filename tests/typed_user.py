@@ -1,4 +1,4 @@
-"""What a program that uses massart looks like from outside: mypy checks it (it never runs), the release from the wheel."""
+"""A program that uses massart, seen from outside: mypy checks it (it never runs), the release from the wheel."""
 
 from __future__ import annotations
 

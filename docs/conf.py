@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import pictures
 from sphinx.application import Sphinx
+from sphinx.ext.autosummary import autosummary_toc
 from sphinx.pycode import ModuleAnalyzer
 
 project = "massart"
@@ -73,6 +74,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _own_words, priority=100)
     app.connect("autodoc-process-docstring", _keep_underscores, priority=900)  # behind napoleon
     app.connect("missing-reference", _at_the_top)
+    app.connect("doctree-read", _leave_names_out, priority=100)  # before toctrees are collected
 
 
 def _own_words(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
@@ -97,3 +99,9 @@ def _at_the_top(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
         return None
     target = (env, node["refdoc"], app.builder, node["reftype"], f"massart.{name}", node, content)
     return env.get_domain("py").resolve_xref(*target)
+
+
+def _leave_names_out(app: Sphinx, doctree: Any) -> None:
+    """Two hundred names in the sidebar of every page serve nobody, and take most of the time of a build."""
+    for listed in list(doctree.findall(autosummary_toc)):
+        listed.parent.remove(listed)

@@ -171,3 +171,8 @@ def test_the_theory_names_functions_and_tests_that_exist() -> None:
     for module, name in tests:
         tree = ast.parse((_ROOT / "tests" / f"{module}.py").read_text(encoding="utf-8"))
         assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, f"{module}::{name}"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = (_ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [massart.__version__]

@@ -11,7 +11,7 @@ import numpy as np
 from massart.audit import Audit
 from massart.certificate.words import count, judgement, share
 from massart.cli.text import WIDTH, one_line, table, width_of
-from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
+from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand, pieces
 
 MOST_TERMS = 30
 MOST_KINDS = 12
@@ -23,7 +23,8 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
     verdict = judgement(found.certificate)
     judged, follow = found.n_judged, found.n_agree
-    explanation = textwrap.wrap(one_line(found.explanation), WIDTH)
+    unbroken = one_line(found.explanation).replace(" %", "\u00a0%")
+    explanation = [line.replace("\u00a0", " ") for line in textwrap.wrap(unbroken, WIDTH)]
     if not found.is_rule:
         yield from [f"{verdict.word}.", *explanation]
         return
@@ -76,7 +77,9 @@ def kind_lines(found: Audit) -> Iterator[str]:
 def _coefficients(found: Audit) -> Iterator[str]:
     formula, thin = found.formula, dict(found.certificate.thin)
     rows = [("term", "coefficient", "rows that use it", "agree")]
-    shown = [each for each in enumerate(zip(formula.all_terms, found.usage(), strict=True)) if each[1][0].is_shown]
+    known = [each for each in enumerate(zip(formula.all_terms, found.usage(), strict=True)) if each[1][0].is_shown]
+    unused = [term.label for j, (term, _) in known if _is_unused(term) and j not in thin]
+    shown = [each for each in known if each[1][0].label not in unused]
     for column, (term, usage) in shown[:MOST_TERMS]:
         number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
         if column in thin:
@@ -89,6 +92,16 @@ def _coefficients(found: Audit) -> Iterator[str]:
     yield from table(rows)
     if len(shown) > MOST_TERMS:
         yield f"... and {len(shown) - MOST_TERMS} more (--json has them all)"
+    if unused:
+        more = f" and {len(unused) - MOST_TERMS} more" if len(unused) > MOST_TERMS else ""
+        names = one_line(", ".join(unused[:MOST_TERMS]))
+        yield from textwrap.wrap(
+            f"Not in the rule (0): {names}{more}.", WIDTH, initial_indent="  ", subsequent_indent="  "
+        )
+
+
+def _is_unused(term: Summand) -> bool:
+    return term.coef == 0 and term.determined and term.term is not None
 
 
 def _groups(found: Audit) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from massart.progress import Callback, Progress, silent
 from massart.rows import FloatArray
@@ -227,6 +228,14 @@ def _fill_merged(rows: list[list[object]], merged: Sequence[_Merged], start: int
 def _column(cells: Cells) -> pa.Array:
     """Return cells as a column of what they all are; of several kinds, as text."""
     kinds = set(map(type, cells))
+    if kinds == {str}:
+        texts = pa.array(cells, pa.string())
+        blank = pc.equal(pc.utf8_trim_whitespace(texts), "")
+        return (
+            pc.if_else(blank, pa.scalar(None, pa.string()), texts)
+            if not pc.all(blank).as_py()
+            else pa.nulls(len(texts))
+        )
     if str in kinds:
         cells = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
         kinds = set(map(type, cells)) - {type(None)}

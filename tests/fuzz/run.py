@@ -79,7 +79,9 @@ def watch(options: argparse.Namespace) -> int:
                 print(f"a worker ended with {status}: {errors.read()[-3000:]}")
                 return 2
     total = ", ".join(f"{name} {number:,}" for name, number in counts.items())
-    print(f"seed {options.seed}, {options.minutes:g} minutes, cases: {total}; {n_found} findings")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    minutes = (used.ru_utime + used.ru_stime) / 60
+    print(f"seed {options.seed}, {minutes:.1f} minutes of processor time, cases: {total}; {n_found} findings")
     return int(n_found > 0)
 
 

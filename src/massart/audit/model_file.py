@@ -173,10 +173,10 @@ def _agreement(found: Mapping[str, Any]) -> Agreement:
         Level[found["level"]],
         _size(found["label"], "label"),
         tuple(_size(width, "inputs") for width in _of(list, found["inputs"], "inputs")),
-        _size(found["relative"], "relative"),
+        _share(found["relative"], "relative"),
         None if unit is None else _size(unit, "unit"),
-        _size(found["tight"], "tight"),
-        _size(found["precision"], "precision"),
+        _share(found["tight"], "tight"),
+        _share(found["precision"], "precision"),
     )
 
 
@@ -245,6 +245,12 @@ def _size(value: object, name: str) -> float:
     if size < 0:
         raise ValueError(f"{name} must not be negative, got {value!r}")
     return size
+
+
+def _share(value: object, name: str) -> float:
+    if _size(value, name) > 1:
+        raise ValueError(f"{name} must be a share of a number, got {value!r}")
+    return _size(value, name)
 
 
 def _of(kind: type, value: Any, name: str) -> Any:

@@ -384,3 +384,16 @@ def test_sums_of_weights_are_not_trusted_to_the_last_digit(unit):
     assert bound_sharing(Decisive(rows, weights, 101 * unit, 100 * unit, 1e6)).proven
     edge = 100.0 if unit == 1.0 else np.nextafter(101 * unit, 0)
     assert bound_sharing(Decisive(rows, weights, 101 * unit, edge, 1e6)).proven is (unit == 1.0)
+
+
+def test_equal_weights_never_share_less_than_rows_without_weights():
+    case = gaussian_case(700, 1000, 8)
+    weighted = Decisive(case.rows, np.full(len(case.rows), 2.0), 2 * case.total, 2 * case.wrong, case.limit)
+    plain, twice = (
+        sample_sharing(one, np.random.default_rng(0), confidence=0.999, wanted=wanted)
+        for one, wanted in ((case, 400), (weighted, 800))
+    )
+    assert plain is not None
+    assert twice is not None
+    assert 2 * plain <= twice < 1400  # a row may be drawn twice where rows have weights
+    assert sample_sharing(weighted, np.random.default_rng(0), confidence=0.999, wanted=1.8 * plain) is None

@@ -15,8 +15,10 @@ from massart.certificate import geometry as geometry_module
 from massart.certificate.geometry import Moments, Whitened, geometry_of
 from massart.certificate.leverages import AgreeingMoments, Leverages, Spread
 from massart.certificate.simulation import (
+    CLOSED_SHARE,
     Binomial,
     ClosedForm,
+    Late,
     Simulation,
     closed_form_eta_max,
     closed_form_quantile,
@@ -781,3 +783,65 @@ def test_misuse_is_named(rng):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240501)
+
+
+# The parts, each by itself
+
+
+def test_the_weakest_direction_is_in_the_units_of_the_columns(rng):
+    sizes = np.array([1e-3, 1.0, 1e4, 50.0])
+    X = rng.standard_normal((400, 4)) * sizes
+    geometry = geometry_of(X)
+    for piece in measured(X, rng.random(400) < 0.7, geometry=geometry).pieces:
+        taking_part = np.abs(piece.direction) * geometry.sizes
+        assert taking_part.max() == pytest.approx(1.0)
+        np.testing.assert_allclose(piece.involved, taking_part, rtol=1e-12)
+
+
+def test_rows_of_zeros_are_in_no_piece_and_alone_support_nothing(rng):
+    X = np.zeros((300, 3))
+    X[:200, 0] = rng.standard_normal(200)  # a heavy line, and the rest of the space
+    X[200:260] = rng.standard_normal((60, 3))
+    result = measured(X, np.ones(300, dtype=bool))
+    assert len(result.pieces) > 1
+    assert sum(piece.n_rows for piece in result.pieces) == 260
+    assert measured(np.zeros((5, 2)), np.ones(5, dtype=bool)).alpha == 0
+
+
+@pytest.mark.parametrize("delta", [0.1, 1e-2, 3e-4])
+@pytest.mark.parametrize("budget", [1e6, 1e8, 1e10])
+def test_there_are_just_enough_draws_for_delta(delta, budget):
+    draws = number_of_draws(100, 3, delta, budget)
+    if draws:
+        allowed = round((draws + 1) * delta)
+        assert 1 <= allowed <= 5
+        assert draws * delta < allowed <= (draws + 1) * delta * (1 + 1e-12)
+    assert draws > 0 or budget < 1e8
+
+
+def test_late_draws_take_the_share_of_delta_that_the_closed_form_leaves():
+    closed, seen = ClosedForm(0.01, 5), []
+
+    class Draws:
+        def eta_max(self, alpha, delta, bound):
+            seen.append(delta)
+            return 0.45, 0.6
+
+    late = Late(closed, Draws)
+    _, quantile = closed.eta_max(0.9, CLOSED_SHARE * 1e-3, 0.5)
+    assert late.eta_max(quantile + 0.01, 1e-3, 0.5) == closed.eta_max(quantile + 0.01, CLOSED_SHARE * 1e-3, 0.5)
+    assert not seen
+    eta, _ = closed.eta_max(quantile - 0.01, CLOSED_SHARE * 1e-3, 0.5)
+    assert late.eta_max(quantile - 0.01, 1e-3, 0.5) == (max(eta, 0.45), 0.6)
+    assert seen == [pytest.approx((1 - CLOSED_SHARE) * 1e-3)]
+
+
+@pytest.mark.parametrize("surplus", [0.05, 0.3, 0.9])
+def test_the_radius_is_the_least_over_all_rows_that_may_be_left_out(surplus):
+    """u'Mu <= sum of c g^2 over the rest / (surplus - leverages left out), whichever largest rows are left out."""
+    slack, held = 4.0 ** np.arange(-6, 6), np.full(12, 1 / 12)
+    choices = [slack[:m].sum() / (surplus - held[m:].sum()) for m in range(13) if held[m:].sum() < surplus]
+    spread = Spread.of(1.0, slack[:7], held[:7]) + Spread.of(0.5, slack[7:], held[7:])
+    assert spread.radius(surplus) == pytest.approx(np.sqrt(min(choices)))
+    assert spread.leverage == 1.0
+    assert spread.radius(0.0) == np.inf

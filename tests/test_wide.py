@@ -97,6 +97,14 @@ def test_rows_that_are_not_near_isotropic_take_the_general_way(rng):
     assert geometry_of(X).wide is None
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_whose_squares_are_beyond_single_precision_take_the_general_way(sign, rng):
+    X = rng.standard_normal((N, D))
+    assert geometry_of(X).wide is not None
+    X[5, 7] = sign * 1e30
+    assert geometry_of(X).wide is None
+
+
 def test_random_wrong_rows_are_chance_and_a_rival_is_not(rng):
     X = rng.standard_normal((N, D))
     geometry = geometry_of(X)

@@ -410,10 +410,7 @@ def _tail(
 
 def _seed(rng: np.random.Generator) -> int:
     """Return a number that the seed of the generator fixes, whatever was drawn from it since."""
-    sequence = rng.bit_generator.seed_seq
-    if not isinstance(sequence, np.random.SeedSequence):
-        return int(rng.integers(2**62))
-    return int(sequence.generate_state(1, np.uint64)[0] >> 2)
+    return int(rng.bit_generator.seed_seq.generate_state(1, np.uint64)[0] >> 2)
 
 
 def _direction(scaled: FloatArray, geometry: Geometry) -> tuple[FloatArray, FloatArray]:

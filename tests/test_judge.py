@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import massart.recover.driver
+import massart.recover.excluded
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
 from massart.agreement import Agreement, Level, levels, tally_of
 from massart.certificate import Reason, Verdict, geometry_of
+from massart.certificate.support import held_out_support, measure_support
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Assumption, Formula, Judges, Options, judge, recover
 from massart.recover.driver import _Driver
+from massart.recover.judges import beyond_mode
 from massart.rows import ArrayRows, Sample
 
 NOTHING_MORE = Assumption()
@@ -341,3 +344,42 @@ def test_a_looser_agreement_claims_less_precisely():
     assert loose.agreement.label == loose.tolerance == 0.01
     widest = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=50.0))
     assert widest.verdict is not Verdict.PROVEN or widest.n_agree == widest.n_rows
+
+
+def test_what_may_fail_of_a_link_is_shared_by_all_rows_and_held_out_ones(monkeypatch):
+    spent = []
+
+    def whole(*arguments, confidence, reserved=0.5, **options):
+        spent.append((1 - reserved) * (1 - confidence))
+        return measure_support(*arguments, confidence=confidence, reserved=reserved, **options)
+
+    def held_out(*arguments, confidence, **options):
+        spent.append(1 - confidence)
+        return held_out_support(*arguments, confidence=confidence, **options)
+
+    monkeypatch.setattr(massart.recover.excluded, "measure_support", whole)
+    monkeypatch.setattr(massart.recover.excluded, "held_out_support", held_out)
+    X, y = clipped(n=1500)
+    assert fit(X, y, link=RELU).certificates[0].verdict.stands
+    assert len(spent) == 2
+    assert sum(spent) == pytest.approx(1 - NOTHING_MORE.confidence)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_most_frequent_label_does_not_speak_for_a_rule(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    w = np.array([2.0, -1.0])
+    y = X @ w
+    weights = rng.integers(1, 6, 60).astype(float) if weighted else None
+    counts = np.ones(60) if weights is None else weights
+
+    def beyond(labels):
+        sample = Sample(X, labels, weights, np.arange(60))
+        return beyond_mode(sample, Formula(w, levels(0, X, y)[0], IDENTITY).marks(sample)[0], IDENTITY)
+
+    assert beyond(y) == counts.sum()  # no label is frequent, however much a row weighs
+    X[:6] = X[0]
+    y = X @ w
+    y[50:] += 1
+    assert beyond(y) == counts[6:50].sum()

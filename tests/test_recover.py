@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from massart.agreement import levels
 from massart.certificate import Verdict
+from massart.link import IDENTITY, RELU, Link
 from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
-from massart.recover import recover
+from massart.recover import Start, polish, recover
 from massart.recover.driver import JUDGING_ROWS
 from massart.rows import ArrayRows, Block
 from row_families import dummy_table
@@ -262,3 +264,81 @@ def test_a_level_on_which_only_the_sample_agrees_is_no_majority(key: int) -> Non
     found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
     np.testing.assert_allclose(found.coef[:, 0], w, atol=1e-9)
     np.testing.assert_array_equal(found.agree[:, 0], ~wrong)
+
+
+# --- coefficients that are known from elsewhere ---
+
+
+def ledger(n=400, wrong=0.2, seed=3):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.uniform(1, 200, (n, 2)), 2)
+    w = np.array([0.37, 1.45, 12.5])
+    y = np.round(X @ w[:2] + w[2], 2)
+    bad = rng.random(n) < wrong
+    y[bad] = np.round(y[bad] * rng.uniform(1.1, 3.0, bad.sum()), 2)
+    return X, y, w, bad
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-7])
+def test_a_start_near_the_rule_leads_to_the_answer_of_a_search(off):
+    X, y, w, bad = ledger()
+    known, found = (fit(X, y, intercept=True, start=start) for start in (None, Start(w * (1 + off), half_width=0.005)))
+    np.testing.assert_array_equal(found.coef[:, 0], w)
+    np.testing.assert_array_equal(found.coef, known.coef)
+    np.testing.assert_array_equal(found.agree[:, 0], ~bad)
+    assert found.fractions == known.fractions
+    assert found.certificates[0].verdict is known.certificates[0].verdict
+    assert str(found.certificates[0].agreement) == str(known.certificates[0].agreement)
+
+
+def test_a_start_of_exact_labels_is_no_rounded_rule_because_some_labels_are_a_unit_off():
+    """Cents that were typed wrong by one belong to an exact rule; they do not make it a rounded one."""
+    X, _, w, _ = ledger()
+    X, w = np.round(X), np.array([3.0, 2.0, 12.5])
+    y = X @ w[:2] + w[2]
+    off = np.arange(400) % 12 == 0
+    y[off] += 0.01
+    found = fit(X, y, intercept=True, start=Start(w, half_width=0.005))
+    assert not found.certificates[0].agreement.rounded
+    np.testing.assert_array_equal(found.coef[:, 0], w)
+    np.testing.assert_array_equal(found.agree[:, 0], ~off)
+
+
+def test_a_start_that_nothing_follows_is_searched_beyond():
+    X, y, w, bad = ledger()
+    found = fit(X, y, intercept=True, start=Start(-w, half_width=0.005))
+    np.testing.assert_array_equal(found.coef[:, 0], w)
+    np.testing.assert_array_equal(found.agree[:, 0], ~bad)
+
+
+def test_a_start_that_is_final_is_judged_as_it_stands():
+    X, y, w, _ = ledger()
+    agreement = fit(X, y, intercept=True).certificates[0].agreement
+    other = w + [0.0, 0.0, 0.01]
+    fractions = tuple(Fraction(str(value)) for value in (0.37, 1.45, 12.51))
+    found = fit(X, y, intercept=True, start=Start(other, fractions=fractions, agreement=agreement))
+    np.testing.assert_array_equal(found.coef[:, 0], other)
+    assert found.fractions[0] == fractions
+    rows = np.column_stack([X, np.ones(len(X))])
+    np.testing.assert_array_equal(found.agree[:, 0], agreement.agree(rows, y, other))
+    assert found.agree.mean() < 0.5
+
+
+# --- polish ---
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU, Link(-1.0, 3.0), Link(slope=0.25)], ids=str)
+@pytest.mark.parametrize("decimals", [None, 2])
+def test_a_formula_that_is_nearly_right_is_polished_to_the_last_digits(link, decimals):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3)) * [1.0, 20.0, 300.0]
+    w = np.array([2.0, -0.3, 0.01])
+    y = link(X @ w) if decimals is None else np.round(link(X @ w), decimals)
+    bad = rng.random(300) < 0.3
+    y[bad] = rng.uniform(0.05, 2.9, bad.sum()) if decimals is None else np.round(rng.uniform(0.1, 2.9, bad.sum()), 2)
+    level = levels("auto" if decimals is None else 0.005, X, y)[0]
+    right = level.agree(X, y, w, link)
+    found, rows = polish(X, y, np.ones(300), w * (1 + 1e-9), level, link)
+    assert (rows.agree & ~bad).sum() >= (right & ~bad).sum()
+    np.testing.assert_allclose(found, w, rtol=1e-13 if decimals is None else 2e-3)
+    np.testing.assert_array_equal(rows.agree, level.agree(X, y, found, link))

@@ -59,7 +59,7 @@ TESTS = {
         "support",
         "words",
     ),
-    "recover": ("recover", "shorten", "censored", "judge"),
+    "recover": ("recover", "shorten", "censored", "judge", "rounded", "relu_noisy", "linear"),
     "isotropy": ("moments", "decomposition", "isotropy"),
     "l1": ("l1",),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import norm
 
 from massart.link import RELU, Link
@@ -51,6 +52,30 @@ def test_wrong_rows_hardly_move_it():
     y[bad] = rng.uniform(20, 80, bad.sum())
     found = refine_censored(X, y, np.ones(len(y)), w, ONES, 1.0, RELU)
     assert np.linalg.norm(found.coef - w) <= 1.5 * np.linalg.norm(known.coef - w)
+
+
+def test_with_wrong_rows_it_is_where_the_likelihood_of_both_kinds_is_largest():
+    """Right rows are Tobin's; wrong ones are inside with one probability, and at either limit with the rest."""
+    link = Link(0.0, 3.0)
+    X, y, w = censored_rows(4, n=1500, link=link)
+    rng = np.random.default_rng(1)
+    bad = rng.random(len(y)) < 0.3
+    y[bad] = np.where(rng.random(bad.sum()) < 0.7, rng.choice([0.0, 3.0], bad.sum()), rng.uniform(0, 3, bad.sum()))
+    low, high = y == 0.0, y == 3.0
+    inside = ~(low | high)
+    width = np.ptp(y[inside])
+
+    def loss(v):
+        mean, scale, right, between = X @ v[:4], np.exp(v[4]), expit(v[5]), expit(v[6])
+        told = np.where(low, norm.cdf(0, mean, scale), norm.sf(3, mean, scale))
+        told = np.where(inside, norm.pdf(y, mean, scale), told)
+        return -np.log(right * told + (1 - right) * np.where(inside, between / width, (1 - between) / 2)).sum()
+
+    known = minimize(loss, [*w, 0.0, 1.0, 0.0], method="BFGS", options={"gtol": 1e-3}).x
+    found = refine_censored(X, y, np.ones(len(y)), w, ONES, 1.0, link)
+    assert expit(known[6]) < 0.5
+    assert np.all(np.abs(found.coef - known[:4]) <= 0.2 * np.sqrt(found.covariance.diagonal()))
+    assert found.scale == pytest.approx(np.exp(known[4]), rel=0.02)
 
 
 @pytest.mark.slow

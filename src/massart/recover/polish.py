@@ -12,7 +12,7 @@ from massart.agreement.agreement import EDGE, compensated_products
 from massart.exact.rounded import guess_formula
 from massart.l1 import l1_regression
 from massart.link import Link
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 
 NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
@@ -46,7 +46,7 @@ def polish(
 
     chosen = near = verify(X, y, w, agreement.loosened(NEAR), link).agree
     for _ in range(_STEPS):
-        told = chosen & link.decisive(found.products) & link.decisive(y, found.half_widths)
+        told = _told(chosen, y, found, link)
         if not told.any() or not attempt(_solve(X[told], link.inverse(y[told]), found.half_widths[told]), weight):
             break
         if np.array_equal(found.agree, chosen):
@@ -54,7 +54,7 @@ def polish(
         chosen = found.agree
     crowd = near & ~found.agree
     if 2 * counts[crowd].sum() > weight * _CROWDED:
-        told = (near | found.agree) & link.decisive(found.products) & link.decisive(y, found.half_widths)
+        told = _told(near | found.agree, y, found, link)
         if told.any():
             attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
         for _ in range(2):
@@ -68,11 +68,16 @@ def polish(
         for reach in _NEARBY:  # wrong rows nearby pull: fewer of them take part each time
             moved = _into_intervals(X, y, best, found, link, reach)
             if moved is not None and attempt(moved, np.nextafter(weight, np.inf)):
-                told = found.agree & link.decisive(found.products) & link.decisive(y, found.half_widths)
+                told = _told(found.agree, y, found, link)
                 guess = guess_formula(X[told], link.inverse(y[told]), best, agreement)
                 if guess is not None:
                     attempt(guess, weight)
     return best, found
+
+
+def _told(rows: BoolArray, y: FloatArray, found: Verified, link: Link) -> BoolArray:
+    """Return those of the rows that tell a product: label and product lie between the limits."""
+    return rows & link.decisive(found.products) & link.decisive(y, found.half_widths)
 
 
 def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> FloatArray | None:
@@ -87,7 +92,7 @@ def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> Floa
 
 def _solve_again(X: FloatArray, y: FloatArray, found: Verified, link: Link) -> FloatArray | None:
     """Return the least-squares fit of the rows that agree and tell a product; None if there are none."""
-    told = found.agree & link.decisive(found.products) & link.decisive(y, found.half_widths)
+    told = _told(found.agree, y, found, link)
     if not told.any():
         return None
     return _solve(X[told], link.inverse(y[told]), found.half_widths[told])
@@ -141,7 +146,7 @@ def _into_intervals(
     The sum of what is missing to the interval of each row nearby is a one-sided L1 problem of two rows each.
     """
     t = found.half_widths
-    near = (np.abs(found.residuals) <= reach * t) & link.decisive(found.products) & link.decisive(y, t)
+    near = _told(np.abs(found.residuals) <= reach * t, y, found, link)
     outside = near & ~found.agree
     if not outside.any():
         return None

@@ -395,6 +395,7 @@ def test_labels_clipped_agree_beyond_the_limit_and_only_there():
 finite = st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-100)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(finite, finite), min_size=1, max_size=8))
 def test_compensated_products_are_as_good_as_twice_the_precision(pairs):
     x, w = (np.array(column) for column in zip(*pairs, strict=True))

@@ -54,6 +54,7 @@ def coefficients(found: Audit) -> dict[tuple[str, str | None], float]:
     return {(term.column, term.level): term.coef for term in found.formula.terms}
 
 
+@pytest.mark.slow
 def test_the_formula_and_the_wrong_rows_of_a_mixed_table_are_found(audited: Audit) -> None:
     found = audited
     right, implied = is_right(ledger())
@@ -123,6 +124,7 @@ def test_implied_values_are_written_as_the_table_writes_numbers(audited: Audit) 
     assert all(len(repr(value).partition(".")[2]) <= 4 for value in audited.worst(50)["residual"])
 
 
+@pytest.mark.slow
 def test_labels_rounded_to_cents_imply_cents() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 100, 500)
@@ -135,6 +137,7 @@ def test_labels_rounded_to_cents_imply_cents() -> None:
     np.testing.assert_array_equal(np.flatnonzero(found.wrong), np.arange(0, 500, 4))
 
 
+@pytest.mark.slow
 def test_estimates_are_written_no_finer_than_they_are_known() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 100, 400)
@@ -245,6 +248,7 @@ def test_a_relu_is_fitted_only_where_it_can_help(labels: Any, kinds: list[str], 
     assert asked == kinds
 
 
+@pytest.mark.slow
 def test_a_table_without_a_rule_has_no_wrong_rows() -> None:
     rng = np.random.default_rng(0)
     columns = {"x": rng.standard_normal(80), "y": (rng.random(80) < 0.3).astype(float)}

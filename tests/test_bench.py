@@ -122,6 +122,7 @@ def broken(table: tables.Table, rng: Any) -> Answer:
     raise RuntimeError("no")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ask", "status"), [(spin, "over the limit"), (broken, "failed")])
 def test_a_method_without_an_answer_ends_nothing(ask: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "LIMIT", 1)
@@ -132,6 +133,7 @@ def test_a_method_without_an_answer_ends_nothing(ask: Any, status: str, monkeypa
     assert outcome.values[0]["recovered"] == 0
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Method("x", "y", broken, "no_such_library")
     monkeypatch.setitem(METHODS["linear"], "absent", absent)

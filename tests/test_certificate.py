@@ -30,6 +30,7 @@ def test_every_verdict_bound_and_reason_speaks():
     assert all(reason.value for reason in Reason if reason is not Reason.NOTHING)
 
 
+@pytest.mark.slow
 def test_certificates_are_frozen_and_reproducible():
     X = np.random.default_rng(16).standard_normal((300, 6))
     y = X @ np.arange(1.0, 7)

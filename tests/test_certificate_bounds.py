@@ -117,6 +117,7 @@ def test_bounds_hold_for_small_integers(seed, d, extra):
         assert bound is None or bound.rows >= h, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [3, 6, 10])
 @pytest.mark.parametrize("share", [0.5, 0.8])
 def test_bounds_hold_for_rows_planted_in_a_hyperplane_that_rounding_hides(d, share):

@@ -27,6 +27,7 @@ def brute_force(good, bad):
     return margin_at(good, bad, np.array(R)).min()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_few_dimensions_are_exact(d):
     rng = np.random.default_rng(d)

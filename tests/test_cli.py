@@ -88,6 +88,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert "demo" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_program() -> None:
     done = subprocess.run([sys.executable, "-m", "massart", "--version"], check=True, capture_output=True, text=True)
     assert done.stdout == f"massart {massart.__version__}\n"

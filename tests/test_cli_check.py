@@ -74,6 +74,7 @@ def facts(audit: Any) -> dict[str, Any]:
     return {"counts": counts, "kinds": kinds, "groups": groups}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "status", "words"), [
     ([], 0, "WRONG: 8 of 400 rows are wrong (2.0 %); no --max-wrong given: nothing fails."),
     (["--max-wrong", "0.02"], 0, "PASS: 8 of 400 rows are wrong (2.0 %), at most 2 % allowed."),

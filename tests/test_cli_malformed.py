@@ -475,6 +475,7 @@ def test_what_a_message_proposes_helps(
     assert capsys.readouterr().out.splitlines()[0] == FORMULA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "formula"),
     [
@@ -539,6 +540,7 @@ BROKEN_MODELS: dict[str, tuple[Callable[[str], str | bytes], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BROKEN_MODELS)
 def test_a_broken_model_is_one_line(case: str, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change, words = BROKEN_MODELS[case]
@@ -703,6 +705,7 @@ def test_columns_are_aligned_whatever_the_letters(folder: Path, capsys: pytest.C
     assert all(f"column {j} " in line for j, line in enumerate(table[-6:-1]))  # long names differ at their ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_wrong", "words"), [(0, "0 do not"), (1, "1 does not"), (2, "2 do not")])
 def test_wrong_rows_are_counted_in_english(
     n_wrong: int, words: str, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -221,6 +221,7 @@ def test_corrected_dates_are_dates(tmp_path, write):
     assert noon[:2] + noon[4:6] == [None, str(wanted[1]), "1970-01-01T12:00:00", "10000000"]
 
 
+@pytest.mark.slow
 def test_a_date_follows_from_another_one():
     content = calendar(300)
     due = [day + dt.timedelta(days=30 if k % 4 else k) for k, day in enumerate(content["start"])]

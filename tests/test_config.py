@@ -128,6 +128,7 @@ def test_the_examples_of_the_docs_are_read(tmp_path: Path) -> None:
     assert hook["repos"][0]["hooks"][0]["entry"].startswith("massart check rules/total.json")
 
 
+@pytest.mark.slow
 def test_the_hook_of_the_docs_passes_and_fails(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """pre-commit runs its entry with the names of the files behind it."""
     page = (Path(__file__).parents[1] / "docs" / "pipelines.rst").read_text()

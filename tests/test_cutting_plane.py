@@ -188,6 +188,7 @@ def test_the_centre_is_the_minimum_of_the_barrier(d):
         assert region.decrement <= 0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(seed=seeds, d=st.integers(1, 4), n=st.integers(0, 12))
 def test_the_polytope_lies_within_reach_and_below_the_volume_bound(seed, d, n):

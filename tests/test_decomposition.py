@@ -43,6 +43,7 @@ def check_pieces(X, pieces, gamma=0.5, weights=None):
         assert piece.status is (Status.WHOLE if piece.subspace.shape[1] == X.shape[1] else Status.SUBSPACE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_planted_families_decompose(name):
     for seed in range(4):

@@ -94,6 +94,7 @@ def test_a_fit_is_that_of_numpy(there, estimator, weighted):
     assert found.report().to_html() == known.report().to_html()
 
 
+@pytest.mark.slow
 def test_several_labels_keep_their_shape(there):
     X, y, _ = table()
     both = np.column_stack([y, -2 * y])

@@ -354,6 +354,7 @@ def test_integers_that_float64_does_not_hold_are_refused(sparse_rows: bool) -> N
         MassartRegressor().fit(sparse.csr_array(X) if sparse_rows else X, np.arange(20.0))
 
 
+@pytest.mark.slow
 def test_rows_off_by_a_last_place_have_a_mask_of_their_own() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 100, (300, 1))

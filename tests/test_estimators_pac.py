@@ -60,6 +60,7 @@ def test_without_an_intercept_the_constant_is_zero() -> None:
     assert_array_equal(reg.inlier_mask_, right)
 
 
+@pytest.mark.slow
 def test_several_outputs_have_an_epsilon_each() -> None:
     X, y, right = flat_rows(outputs=2)
     reg = MassartPACRegressor(random_state=0).fit(X, y)
@@ -70,6 +71,7 @@ def test_several_outputs_have_an_epsilon_each() -> None:
     assert len(reg.certificate_) == len(reg.pac_formula_) == 2
 
 
+@pytest.mark.slow
 def test_sparse_rows_equal_dense_ones() -> None:
     rng = np.random.default_rng(0)
     dense = rng.integers(-3, 4, size=(300, 6)) * (rng.random((300, 6)) < 0.4)
@@ -81,6 +83,7 @@ def test_sparse_rows_equal_dense_ones() -> None:
     assert of_sparse.epsilon_ == of_dense.epsilon_
 
 
+@pytest.mark.slow
 def test_float32_rows_are_exact_up_to_their_own_rounding() -> None:
     X, y, right = flat_rows()
     X32 = X.astype(np.float32)
@@ -91,6 +94,7 @@ def test_float32_rows_are_exact_up_to_their_own_rounding() -> None:
     assert_allclose(reg.predict(X32), X @ W + 7, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes() -> None:
     X, y, _ = flat_rows()
     first, second = (pickle.dumps(vars(MassartPACRegressor(random_state=7).fit(X, y))) for _ in range(2))

@@ -60,6 +60,7 @@ def test_the_formula_behind_floats_is_found(w, kind, seed):
     assert np.array_equal(exact.coef, floats(w))
 
 
+@pytest.mark.slow
 @given(formulas, st.floats(-12, 0), st.integers(0, 2**32 - 1))
 @settings(max_examples=50)
 def test_ill_conditioned_rows_never_give_a_wrong_number(w, log_gap, seed):
@@ -148,6 +149,7 @@ def test_coefficients_that_rows_do_not_determine_are_left():
     assert solved(X, X @ [1, 2, 0.5, 0.25]).fractions == (None,) * 4
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-9999, 9999), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 @settings(max_examples=50)
 def test_labels_in_cents_give_the_prices(cents, seed):

@@ -122,6 +122,7 @@ def test_levels_are_told_apart_as_massart_does(tool):
     assert TOOLS[tool][0]([one]) == {one.name: one.wrong}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", sorted(ORDERED.keys() & FAST))
 def test_the_row_before_is_that_of_the_order(tool):
     if missing := lacks(tool):

@@ -269,6 +269,7 @@ def test_a_full_disk_keeps_the_old_output_and_says_so_in_one_line(
     assert {path.name for path in folder.iterdir()} == expected  # no temporary file
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_writing_is_one_line_and_leaves_no_temporary_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,6 +313,7 @@ def massart(*arguments: str, folder: Path, **options: Any) -> subprocess.Complet
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_is_one_line(folder: Path) -> None:
     lay_outputs(folder)
     done = massart(
@@ -326,6 +328,7 @@ def test_a_file_that_may_not_grow_is_one_line(folder: Path) -> None:
     assert all((folder / name).read_bytes() == OLD for name in OUTPUTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_folder_that_cannot_be_written_keeps_the_old_output_and_is_one_line(
@@ -349,6 +352,7 @@ def test_a_folder_that_cannot_be_written_keeps_the_old_output_and_is_one_line(
     assert (folder / output).read_bytes() == OLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["size=40k", "ro"])
 def test_a_small_disk_and_one_that_is_read_only(options: str, folder: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
@@ -367,6 +371,7 @@ def test_a_small_disk_and_one_that_is_read_only(options: str, folder: Path, tmp_
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.slow
 def test_two_runs_in_one_folder_write_whole_files(folder: Path) -> None:
     make_table(folder / "u.csv", 2 * N_ROWS)
     lay_outputs(folder)
@@ -381,6 +386,7 @@ def test_two_runs_in_one_folder_write_whole_files(folder: Path) -> None:
 # --- inputs -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in valid_files() if name != "a.json"])
 @pytest.mark.parametrize("to", ["shrinks", "grows", "goes", "becomes another"])
 def test_a_file_that_changes_while_it_is_read_is_refused(name: str, to: str, tmp_path: Path) -> None:
@@ -458,6 +464,7 @@ for place, line in enumerate(sys.stdin.read().splitlines()):
 """
 
 
+@pytest.mark.slow
 def test_streams_may_be_closed_and_full(folder: Path) -> None:
     cases = {"1closed": 0, "2closed": 0, "1closed 2closed": 0, "0closed": 0, "2full": 0, "1full": 2, "1full 2full": 2}
     command = [sys.executable, "-c", STREAMS, *FIT]
@@ -481,6 +488,7 @@ def test_a_standard_input_that_is_closed_is_one_line(
     assert capsys.readouterr() == ("", "massart: standard input: there is none, for it was closed\n")
 
 
+@pytest.mark.slow
 def test_no_home_no_locale_no_cache_and_no_temporary_folder_change_nothing(folder: Path) -> None:
     known = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
     bare = {"PATH": os.defpath, "PYTHONPATH": known, "LC_ALL": "C", "PYTHONUTF8": "0"}

@@ -133,6 +133,7 @@ def test_an_uncertain_rule_fixes_nothing_unless_it_is_forced(
     assert not fixed.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_frames_come_back_as_they_went_in(kind: str) -> None:
     library = pytest.importorskip(kind)

@@ -71,6 +71,7 @@ def test_long_formulas_are_cut_where_asked() -> None:
     assert formula.text(50) == formula.text()
 
 
+@pytest.mark.slow
 @given(st.fractions(max_denominator=10**6).filter(lambda f: abs(f) < 10**12))
 def test_exact_numbers_are_written_exactly(value: Fraction) -> None:
     assert Fraction(write_number(float(value), value)) == value
@@ -87,6 +88,7 @@ def test_a_quoted_name_is_the_name(name: str) -> None:
     assert quoted(name) == name or quoted(name).startswith("`")
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-1000, 1000).map(lambda k: Fraction(k, 4)), min_size=2, max_size=2), st.booleans())
 def test_the_text_says_what_is_computed(values: list[Fraction], clipped: bool) -> None:
     terms = tuple(Summand(column(f"x{j}"), float(v), v, 0.0, True) for j, v in enumerate(values))

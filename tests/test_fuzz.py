@@ -19,11 +19,13 @@ from massart.table import read_table
 CORPUS = sorted(Path(__file__).with_name("fuzz").glob("corpus/*.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_what_was_found_once_is_not_found_again(path: Path, tmp_path: Path) -> None:
     assert look(Case.from_json(path.read_text()), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", valid_files())
 def test_the_files_that_are_spoiled_are_valid(name: str, tmp_path: Path) -> None:
     look(Case("read", {name: valid_files()[name]}), tmp_path)
@@ -32,6 +34,7 @@ def test_the_files_that_are_spoiled_are_valid(name: str, tmp_path: Path) -> None
     assert read_table(path).n_rows == N_ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_cases_of_each_target(target: str, tmp_path: Path) -> None:
     said = set()

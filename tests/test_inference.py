@@ -98,6 +98,7 @@ def test_clean_rows_have_the_inference_of_least_squares(fit_intercept: bool) -> 
         assert_allclose(own.mean(axis=1), reg.predict(X[:50]), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_table_follows_from_the_covariance(contaminated: MassartRegressor) -> None:
     reg = contaminated
     coef, errors = np.append(reg.coef_, reg.intercept_), np.sqrt(np.diag(reg.covariance_))
@@ -165,6 +166,7 @@ def test_r2_is_that_of_lmrob(fit_intercept: bool) -> None:
         assert reg.robust_r2_ == pytest.approx((spread - rest) / (spread + 0.207617 * rest), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_r2_of_wrong_rows_is_that_of_the_right_ones(clean: MassartRegressor, contaminated: MassartRegressor) -> None:
     assert contaminated.robust_r2_ == pytest.approx(clean.robust_r2_, abs=0.02)
     X, y = noisy_rows(wrong=0.3)
@@ -314,6 +316,7 @@ def test_wrong_rows_of_arrays_have_their_index(exact: MassartRegressor) -> None:
     assert (np.diff(np.abs(rows["residual"])) <= 0).all()
 
 
+@pytest.mark.slow
 def test_wrong_rows_of_pandas_have_their_labels() -> None:
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X, y = exact_rows()
@@ -365,6 +368,7 @@ def test_weights_of_dask_stay_there() -> None:
     assert not hasattr(again, "wrong_rows_")
 
 
+@pytest.mark.slow
 def test_wrong_rows_of_memory_maps_are_not_read_again(tmp_path: Any) -> None:
     X, y = exact_rows()
     np.save(tmp_path / "X.npy", X)
@@ -454,6 +458,7 @@ def test_pictures_show_every_row_and_the_limits(contaminated: MassartRegressor) 
     assert_allclose(np.sort(drawn), np.sort(y - contaminated.predict(X)))
 
 
+@pytest.mark.slow
 def test_pictures_of_frames_name_rows_by_their_labels() -> None:
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")

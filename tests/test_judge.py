@@ -88,6 +88,7 @@ def test_every_verdict_has_its_table(table, verdict, reason):
     assert (certificate.verdict, certificate.reason) == (verdict, reason)
 
 
+@pytest.mark.slow
 def test_as_many_rows_as_shuffled_labels_give_are_chance():
     X, y = gaussian(400, 10, 0.35)
     w = np.arange(1.0, 11)
@@ -259,6 +260,7 @@ def test_more_confidence_confirms_less():
     assert etas[-1] < 0.5 <= etas[0]
 
 
+@pytest.mark.slow
 def test_rows_that_are_wrong_together_count_once():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((100, 8)), 10, axis=0)
@@ -298,6 +300,7 @@ def clipped(n=3000, d=3, seed=0, link=RELU):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [RELU, pytest.param(Link(-1, 2), marks=pytest.mark.slow)], ids=["ReLU", "limits"])
 @pytest.mark.parametrize("sampled", [True, False], ids=["some rows judge", "all rows judge"])
 def test_labels_of_held_out_rows_do_not_move_the_formula(link, sampled, monkeypatch):

@@ -52,6 +52,7 @@ def planter(seed: int, n: int = 2_000) -> benchmark.Planter:
     return benchmark.Planter(benchmark.RULES[seed % len(benchmark.RULES)](rng, n), rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_planted_kind_is_named_among_rows_that_nothing_explains(kind: str) -> None:
     planted_rows = right = wrong = 0

@@ -145,6 +145,7 @@ def test_l1_is_regression_equivariant(seed, noise, n):
     np.testing.assert_allclose(l1_regression(X, y + X @ b).coef, l1_regression(X, y).coef + b, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS, st.integers(-300, 300), st.integers(-300, 300))
 def test_l1_is_scale_equivariant(seed, k, m):
@@ -157,6 +158,7 @@ def test_l1_is_scale_equivariant(seed, k, m):
     assert np.ldexp(scaled.objective, -k) == pytest.approx(plain.objective, rel=1e-12)
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS)
 def test_l1_is_affine_equivariant(seed):
@@ -165,6 +167,7 @@ def test_l1_is_affine_equivariant(seed):
     np.testing.assert_allclose(A @ l1_regression(X @ A, y).coef, l1_regression(X, y).coef, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS)
 def test_the_order_and_the_sign_of_rows_do_not_matter(seed):
@@ -177,6 +180,7 @@ def test_the_order_and_the_sign_of_rows_do_not_matter(seed):
     np.testing.assert_allclose(other.dual, (sign * plain.dual)[order], atol=1e-10)
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS)
 def test_an_integer_weight_is_a_repeated_row(seed):
@@ -188,6 +192,7 @@ def test_an_integer_weight_is_a_repeated_row(seed):
     assert repeated.dual.sum() == pytest.approx(weighted.dual.sum(), abs=1e-9)
 
 
+@pytest.mark.slow
 @laws
 @given(SEEDS)
 def test_a_row_of_weight_zero_is_absent(seed):

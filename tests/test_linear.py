@@ -178,6 +178,7 @@ def test_weights_count():
     assert found.certificate.n_rows == 120
 
 
+@pytest.mark.slow
 def test_rounded_labels_need_the_looser_tolerance_and_get_it():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 100, (300, 3))
@@ -190,6 +191,7 @@ def test_rounded_labels_need_the_looser_tolerance_and_get_it():
         assert relative_error(found.coef, np.array([0.421, 1.534, 2.077])) < 1e-4
 
 
+@pytest.mark.slow
 def test_regression_equivariance():
     rng = np.random.default_rng(0)
     X = gaussian(100, 4, rng)

@@ -161,6 +161,7 @@ def test_one_hot_and_dummies_have_one_level_a_group_and_the_rank_of_their_coding
 # Planted subspaces
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_planted_subspace_has_exactly_the_asked_rows_inside(data: st.DataObject, seed: int) -> None:
@@ -175,6 +176,7 @@ def test_planted_subspace_has_exactly_the_asked_rows_inside(data: st.DataObject,
     assert (away[~planted.inside] > 1e-11).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_integers_on_subspace_has_exactly_the_asked_rows_inside(data: st.DataObject, seed: int) -> None:

@@ -66,6 +66,7 @@ def test_no_set_of_that_share_beats_the_lower_bound(seed):
     assert removal.ratio <= SHARPNESS * removal.lower_bound / (1 - 0.34) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SAMPLERS), st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
 def test_removal_is_equivariant_to_linear_maps(sampler, seed):
@@ -176,6 +177,7 @@ def test_most_wrong_is_the_quantile_of_a_binomial(n, eta, delta):
     assert q == 0 or above(q - 1) >= delta * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), st.data(), st.floats(1e-4, 0.3))
 def test_the_share_outside_is_the_bound_of_clopper_and_pearson(n, data, delta):
     outside = data.draw(st.integers(0, n - 1))

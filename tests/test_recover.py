@@ -160,6 +160,7 @@ def test_exact_data_are_never_called_noisy():
     np.testing.assert_allclose(forced.coef[:, 0], w, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_rule_is_not_claimed():
     rng = np.random.default_rng(0)
     found = fit(gaussian(500, 3, rng), rng.standard_normal(500))

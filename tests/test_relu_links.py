@@ -76,6 +76,7 @@ def test_a_link_never_falls(link, z):
     assert (np.diff(link(np.sort(z))) >= -1e-13).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(LINKS, PRODUCTS)
 def test_the_inverse_undoes_the_link(link, z):
@@ -146,6 +147,7 @@ def test_impossible_links_are_refused(arguments, message):
 # --- recovery through links ---
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.sampled_from(sorted(CLIPPING)),

@@ -136,6 +136,7 @@ def test_weights_decide_which_noisy_formula_has_the_majority():
     np.testing.assert_allclose(heavy.coef[:, 0], [1, 2, 3], atol=0.1)
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_fit_are_decisive_and_far_from_the_limits():
     link = Link(-1, 1.5)
     X, y, _, _ = noisy_table(0, "after", link=link)

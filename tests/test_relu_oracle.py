@@ -69,6 +69,7 @@ def queries(w, rng):
     return [np.zeros(w.size), *(w + directions * np.array([1e-6, 1e-3, 0.1, 1, 10, 1000])[:, None])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link_name", sorted(LINKS))
 def test_without_noise_every_cut_keeps_the_true_parameter(link_name):
     link, cuts = LINKS[link_name], 0

@@ -231,6 +231,7 @@ def page():
 needs_extra = pytest.mark.usefixtures("page")
 
 
+@pytest.mark.slow
 def test_every_wrong_row_is_in_the_page(page):
     findings = ledger()
     packed = embedded(page, "rows-data")
@@ -602,6 +603,7 @@ def with_kinds(findings, words):
 WORDS = ("factor 10", "km forgotten", "off by +5", *(f"factor {k / 100}" for k in range(101, 107)), "unexplained")
 
 
+@pytest.mark.slow
 def test_kinds_are_listed_counted_and_told_apart():
     findings = with_kinds(ledger(), WORDS)
     rows = findings.rows
@@ -664,6 +666,7 @@ def test_integers_that_are_names_keep_their_digits():
     assert len(read("a", ["x" * 1000]).shown(0)) == 301
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1), st.integers(0, 4))
 def test_amounts_are_written_with_their_own_decimals(units, places):
     values = np.array(units) / 10.0**places

@@ -318,6 +318,7 @@ def test_exact_fits_never_crash(X, y, coef, agree) -> None:
     assert not answer.standard_errors.any()
 
 
+@pytest.mark.slow
 @given(SEEDS, st.sampled_from([0.0, 0.2, 0.4]), st.sampled_from([np.float32, np.float64]))
 @laws
 def test_a_majority_that_agrees_to_rounding_is_an_exact_fit(seed, eta, dtype) -> None:

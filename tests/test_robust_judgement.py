@@ -99,6 +99,7 @@ def test_too_few_rows_have_no_rule() -> None:
     assert judge(X, rng.standard_normal(3)).inliers is Inliers.NO_RULE
 
 
+@pytest.mark.slow
 def test_a_sample_stands_for_many_rows() -> None:
     rng, X, w = data(3, n=5000)
     y = X @ w + rng.standard_normal(5000)

@@ -261,6 +261,7 @@ def reads_of(folder):
     return Counter(map(int, (folder / "reads").read_text().split()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [True, False])
 def test_blocks_are_read_once_if_they_fit_and_anew_if_not(threads, tmp_path, held, request):
     if not held:

@@ -67,6 +67,7 @@ def test_a_difference_that_two_fifths_of_the_rows_break_is_found() -> None:
     assert columns(scan) == {frozenset({"start", "end", "length"})}
 
 
+@pytest.mark.slow
 def test_products_ratios_squares_and_logarithms_are_found() -> None:
     rng = np.random.default_rng(8)
     n = 500
@@ -142,6 +143,7 @@ def test_trivial_ones_are_apart() -> None:
     assert set(scan.without_rule) == {"code", "age"}
 
 
+@pytest.mark.slow
 def test_a_column_with_gaps_costs_the_others_no_rows() -> None:
     table = accounts()
     rng = np.random.default_rng(6)
@@ -213,6 +215,7 @@ def test_arguments_are_checked() -> None:
         scan_table(accounts(), exclude=["totl"])
 
 
+@pytest.mark.slow
 def test_the_page_is_one_file_in_which_names_are_texts() -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed: the report is optional")
     table = accounts()
@@ -246,6 +249,7 @@ def test_the_command_prints_the_rules(tmp_path: Path, capsys: pytest.CaptureFixt
     assert page.read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
     from massart.cli import run

@@ -171,6 +171,7 @@ def test_changing_single_coefficients_never_loses_rows(seed):
     assert (np.abs(y - X @ found) <= threshold).sum() >= (np.abs(y - X @ start) <= threshold).sum()
 
 
+@pytest.mark.slow
 def test_same_seed_same_answer():
     rng = np.random.default_rng(0)
     X = gaussian(60, 8, rng)

@@ -340,6 +340,7 @@ def spoilt(tmp_path, cell):
     return write(table.set_column(4, "items", pa.array(items)), tmp_path, "parquet")
 
 
+@pytest.mark.slow
 def test_a_bad_cell_is_named_by_its_row_in_the_file(tmp_path):
     with pytest.raises(TableError, match=r'"items".*row 5,433'):
         audit_table(spoilt(tmp_path, "1e999"), "total", terms="columns", max_memory=SMALL)
@@ -416,6 +417,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert [*tmp_path.glob(".*")] == []
 
 
+@pytest.mark.slow
 def test_what_judges_a_block_travels_light():
     found = find(table_of(ledger()), Request("total", terms="columns", group_column="clerk"))
     judge = Judge.of(found.audit, frozenset({"hours"}), strict=False).within(0, 500)
@@ -459,6 +461,7 @@ def test_some_pieces_of_numbers_tell_of_all(tmp_path, monkeypatch):
     assert (audit.formula.text(), audit.n_wrong, audit.n_judged) == (known.formula.text(), known.n_wrong, 30_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["rare", "constant", "gaps", "text"])
 def test_some_pieces_do_not_tell_what_is_rare(what, tmp_path, monkeypatch):
     n = 30_000

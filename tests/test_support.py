@@ -322,6 +322,7 @@ def test_false_confirmations_stay_below_delta_when_the_adversary_takes_the_lucki
     assert false or table != "levels"  # where the bound is tight
 
 
+@pytest.mark.slow
 def test_looking_again_meets_the_same_draws(rng):
     X = rng.standard_normal((60, 2))
     agree = np.arange(60) < 45
@@ -387,6 +388,7 @@ def test_a_piece_that_fails_silences_the_later_ones(rng):
     assert not weights[900:].any()
 
 
+@pytest.mark.slow
 def test_parts_confirm_what_the_whole_table_cannot(rng):
     # The level is frequent enough to share a piece with the rest, and too rare to be confirmed.
     n = 600

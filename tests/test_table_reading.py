@@ -176,6 +176,7 @@ def test_many_types_that_change_far_below_are_widened(tmp_path):
     assert read_table(path).cells(names[:11], np.array([200_000])) == {name: ["x"] for name in names[:11]}
 
 
+@pytest.mark.slow
 def test_a_column_that_is_empty_at_first_is_typed_by_what_comes(tmp_path):
     path = written(tmp_path / "a.csv", "a,b\n" + ",2\n" * 1_200_000 + "1.5,3\n")
     assert read_table(path).cells(["a"], np.array([0, 1_200_000])) == {"a": [None, 1.5]}
@@ -188,6 +189,7 @@ def test_lines_inside_quotes_may_come_late(tmp_path):
     assert table.cells(["b"], np.array([799_999])) == {"b": ["two\nlines"]}
 
 
+@pytest.mark.slow
 def test_a_row_longer_than_a_block_is_read(tmp_path):
     table = read_table(written(tmp_path / "a.csv", "a,b\n1," + "x" * (6 << 20) + "\n2,y\n"))
     assert len(table.cells(["b"], np.array([0]))["b"][0]) == 6 << 20

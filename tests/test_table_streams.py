@@ -306,6 +306,7 @@ def test_a_damaged_row_group_is_named(tmp_path):
         list(stream.blocks())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_that_changes_between_or_during_reads_is_refused(tmp_path, kind):
     path = made(tmp_path / kind)

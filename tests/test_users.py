@@ -87,6 +87,7 @@ def test_products_are_found_and_what_was_forgotten_is_named(write: Write, capsys
     assert "\n  vat forgotten   100 " in out
 
 
+@pytest.mark.slow
 def test_a_rare_n_a_is_no_level_of_a_category() -> None:
     rng = np.random.default_rng(1)
     region, hours = rng.choice(["North", "South", "East"], 900), rng.integers(1, 80, 900) / 4
@@ -118,6 +119,7 @@ def test_numbers_that_are_codes_are_rates() -> None:
     assert np.array_equal(found.wrong, fee != right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["free shipping", "tier", "cap"])
 def test_no_branch_of_a_rule_is_called_wrong(name: str) -> None:
     rng = np.random.default_rng(3)
@@ -133,6 +135,7 @@ def test_no_branch_of_a_rule_is_called_wrong(name: str) -> None:
     assert np.array_equal(np.flatnonzero(found.wrong), np.flatnonzero(wrong))
 
 
+@pytest.mark.slow
 def test_a_table_and_an_estimator_name_the_same_rows() -> None:
     rng = np.random.default_rng(2)
     X = pd.DataFrame(rng.integers(0, 99, (200, 2)), columns=["a", "b"], index=[f"k{i}" for i in range(200)])
@@ -154,6 +157,7 @@ def test_words_of_verdicts_have_no_jargon() -> None:
     assert not [text for text in told if "float64" in text or "hyperplane" in text]
 
 
+@pytest.mark.slow
 def test_one_odd_cell_costs_its_row_and_no_more(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     columns = hours_at_a_rate()
     assert run(["fit", str(write(columns)), "--target", "total", "--terms", "columns"]) == 0
@@ -167,6 +171,7 @@ def test_one_odd_cell_costs_its_row_and_no_more(write: Write, capsys: pytest.Cap
     assert 'such as "TBD"' in after.err
 
 
+@pytest.mark.slow
 def test_half_a_cent_is_rounding_whichever_row_is_missing() -> None:
     columns = hours_at_a_rate(1000)
     X = np.column_stack([columns["hours"], columns["items"]]).astype(float)
@@ -176,6 +181,7 @@ def test_half_a_cent_is_rounding_whichever_row_is_missing() -> None:
         assert MassartRegressor().fit(X[some], y[some]).certificate_.verdict.name == "PROVEN"
 
 
+@pytest.mark.slow
 def test_a_forgotten_fee_is_named_and_all_columns_are_there(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(hours_at_a_rate())
     outputs = ["--audit", "audit.csv", "--report", "report.html"]
@@ -202,6 +208,7 @@ def test_a_second_target_is_fitted_too(write: Write, capsys: pytest.CaptureFixtu
     assert "\nc = " in out
 
 
+@pytest.mark.slow
 def test_all_bad_cells_of_the_target_are_told_at_once(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     columns = hours_at_a_rate()
     for row, word in ((3, "cancelled"), (17, "see note"), (99, "cancelled")):
@@ -234,6 +241,7 @@ def test_cells_that_are_written_anew_are_told(
     assert ([line.split(b",")[:3] for line in lines] == cells) == exact
 
 
+@pytest.mark.slow
 def test_a_stream_says_that_cells_are_written_anew_and_totals_stay(
     write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,6 +256,7 @@ def test_a_stream_says_that_cells_are_written_anew_and_totals_stay(
     assert 'Row 601 says "Total"' in told
 
 
+@pytest.mark.slow
 def test_names_of_kinds_are_whole(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     columns = hours_at_a_rate()
     long = "hours of work at the customer, travel not included, as agreed in the contract of 2024"

@@ -87,6 +87,7 @@ def test_alpha_and_leverage_are_what_they_are_called(rng):
     assert leverages.max() <= geometry.wide.leverage <= 1.1 * D / N
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_near_isotropic_take_the_general_way(rng):
     X = rng.standard_normal((N, D))
     X[:, 1] = X[:, 0]  # dependent columns

@@ -73,6 +73,7 @@ def test_the_rows_that_the_formula_fits_are_counted() -> None:
     assert said.startswith(f"The formula fits {fits.sum()} of {len(y)} rows exactly ({100 * fits.mean():.1f} %). ")
 
 
+@pytest.mark.slow
 def test_no_other_formula_fits_as_many_rows_and_none_more_than_is_said() -> None:
     claims = 0
     for seed in range(6):
@@ -100,6 +101,7 @@ def test_no_other_formula_fits_as_many_rows_and_none_more_than_is_said() -> None
     assert claims > 3
 
 
+@pytest.mark.slow
 def test_formulas_that_count_as_the_same_are_within_the_resolution() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 100, (200, 2))
@@ -184,6 +186,7 @@ def test_a_confirmed_formula_says_under_which_assumption() -> None:
     assert judgement(certificate).off == "wrong rows"
 
 
+@pytest.mark.slow
 def test_a_confirmed_formula_says_which_bound_was_assumed_and_what_rounding_leaves() -> None:
     audit_table = pytest.importorskip("massart.audit", reason="pyarrow is not installed").audit_table
     rng = np.random.default_rng(0)
@@ -211,6 +214,7 @@ def test_terms_that_labels_chose_promise_no_number_of_rows_that_judge(n_rows: in
     assert said == "Its terms were chosen with the labels of 800 rows: only other rows can confirm it."
 
 
+@pytest.mark.slow
 def test_a_majority_says_what_is_excluded_and_where_it_is_weakest() -> None:
     X, y, right = gaussian(500, 0.35)
     reg = fit(X, y, fit_intercept=False, tolerance=0.001)
@@ -258,6 +262,7 @@ def test_a_majority_that_excludes_nothing_says_so() -> None:
 # PLURALITY
 
 
+@pytest.mark.slow
 def test_a_plurality_says_why_it_is_not_more() -> None:
     X, y, right = gaussian(300, 0.6, d=3)
     certificate = fit(X, y, fit_intercept=False).certificate_
@@ -309,6 +314,7 @@ def test_the_most_frequent_value_is_no_rule() -> None:
     assert reg.certificate_.n_agree - (y == 0).sum() <= 2 * max(1, np.count_nonzero([*reg.coef_, reg.intercept_]))
 
 
+@pytest.mark.slow
 def test_chance_is_no_rule() -> None:
     rng = np.random.default_rng(0)
     group, y = rng.integers(0, 8, 300), rng.integers(0, 4, 300).astype(float)

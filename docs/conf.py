@@ -37,9 +37,9 @@ default_role = "code"  # in docstrings, `name` is a parameter
 autodoc_default_options = {
     "members": True,
     "member-order": "bysource",
-    "show-inheritance": False,
-    # scikit-learn makes them, with its own references
-    "exclude-members": "set_fit_request, set_score_request, get_metadata_routing, set_output",
+    # scikit-learn makes the first, with its own references; the others are among the attributes of their class
+    "exclude-members": "set_fit_request, set_score_request, get_metadata_routing, set_output, "
+    "covariance_, weights_, wrong_rows_",
 }
 autodoc_typehints = "none"  # the numpydoc sections give types in words
 napoleon_use_ivar = True  # fields of dataclasses are documented once, in their class

@@ -32,7 +32,7 @@ for label in [kind.label for kind in audit.kinds.kinds]:
     axes.barh(names, share, left=left, label=label)
     left += share
 axes.set_xlabel("% of the clerk's rows")
-_ = axes.legend(frameon=False)
+_ = axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
 # **What is certain.** CONFIRMED: with 99.9 % confidence either this is the price list (among formulas in these terms),

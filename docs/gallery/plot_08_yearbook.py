@@ -7,6 +7,7 @@ quarterly macroeconomic data of the United States that comes with statsmodels (2
 planted in the column of real interest rates.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import statsmodels.api as sm
 
@@ -26,6 +27,17 @@ for audit in scan.identities:
 rate = audit_table(quarters, "realint", features=["tbilrate", "infl"], terms="columns")
 print(rate.formula)
 rate.wrong_rows()[["year", "quarter", "given", "implied", "kind"]]
+
+# %%
+# The misprints in the series, and what the rule implies for them:
+
+wrong = rate.wrong_rows()
+figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+axes.plot(quarters["year"] + quarters["quarter"] / 4, quarters["realint"], color="0.6", lw=0.8)
+axes.plot(wrong["year"] + wrong["quarter"] / 4, wrong["given"], "x", color="tab:orange", label="given")
+axes.plot(wrong["year"] + wrong["quarter"] / 4, wrong["implied"], "o", mfc="none", label="implied")
+axes.set(ylabel="real interest rate")
+_ = axes.legend(frameon=False)
 
 # %%
 # **What is certain.** PROVEN: no other formula of these columns fits as many quarters. The ten misprints are found; the

@@ -20,6 +20,7 @@ from massart.exact import exact_coefficients
 from massart.exact.polytope import Polytope
 from massart.link import IDENTITY
 from massart.recover import recover
+from massart.recover.noisy import noise_of_units
 from massart.recover.propose import Options, propose
 from massart.recover.snapping import snap
 from massart.rows import ArrayRows, Sample
@@ -190,3 +191,41 @@ def test_what_rows_do_not_determine_has_no_interval():
     assert np.isfinite(intervals.high - intervals.low).tolist() == [False, False, True, False]
     exact = exact_coefficients(X, y, w, Agreement(Level.LABEL, label=0.005, relative=6e-14, unit=0.01))
     assert exact.fractions[:2] == (None, None)
+
+
+def cents(n, sigma, seed=0, one_sided=False):
+    """Return rows, amounts to cents that carry noise of this size, and the rates."""
+    rng = np.random.default_rng(seed)
+    X, rates = rng.uniform(0, 50, (n, 3)), np.array([1.25, 0.42, 3.5])
+    noise = sigma * rng.standard_normal(n)
+    return X, np.round(X @ rates + (np.abs(noise) if one_sided else noise), 2), rates
+
+
+def test_noise_of_less_than_a_cent_is_noise_and_no_wrong_row():
+    X, y, rates = cents(900, 0.006)
+    found = recover(ArrayRows(X, y), rng=np.random.default_rng(0))
+    assert found.certificates[0].verdict is Verdict.NOISY
+    assert found.agree.mean() > 0.98
+    assert found.fractions[0] == (None,) * 3
+    assert (np.abs(found.coef[:, 0] - rates) < 4 * found.standard_errors[:, 0]).all()
+    assert found.scale[0] == pytest.approx(np.hypot(0.006, 0.01 / np.sqrt(12)), rel=0.1)
+
+
+def test_the_noise_of_units_is_that_of_least_squares_on_the_rows_nearby():
+    X, y, rates = cents(400, 0.006)
+    level = Agreement(Level.LABEL, 0.005, relative=1e-14, unit=0.01)
+    y[:7] += 9
+    fit = noise_of_units(Sample(X, y, None, np.arange(400)), rates, level, IDENTITY)
+    near = np.abs(y - X @ rates) <= 0.025
+    coef, total, *_ = np.linalg.lstsq(X[near], y[near], rcond=None)
+    np.testing.assert_allclose(fit.coef, coef, rtol=1e-9)
+    assert fit.scale == pytest.approx(np.sqrt(total[0] / (near.sum() - 3)))
+    np.testing.assert_allclose(fit.covariance, fit.scale**2 * np.linalg.inv(X[near].T @ X[near]), rtol=1e-9)
+    np.testing.assert_allclose(fit.standard_errors**2, np.diag(fit.covariance))
+
+
+@pytest.mark.parametrize(("sigma", "one_sided"), [(0.0002, False), (0.2, False), (0.006, True)])
+def test_a_few_errors_large_ones_and_those_of_one_side_are_no_noise_of_units(sigma, one_sided):
+    X, y, rates = cents(400, sigma, one_sided=one_sided)
+    level = Agreement(Level.LABEL, 0.005, relative=1e-14, unit=0.01)
+    assert noise_of_units(Sample(X, y, None, np.arange(400)), rates, level, IDENTITY) is None

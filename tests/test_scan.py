@@ -262,3 +262,26 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path = tmp_path / "text.csv"
     path.write_text("a,b\n1,x\n2,y\n")
     assert run(["scan", str(path)]) == 2
+
+
+@pytest.mark.slow
+def test_the_command_names_copies_constants_codes_and_what_is_in_no_rule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+    from massart.cli import run
+
+    rng = np.random.default_rng(0)
+    amount, free, town = rng.integers(100, 99_999, 200), rng.standard_normal(200).round(6), rng.integers(0, 5, 200)
+    table = {"amount": amount, "again": amount, "free": free, "unit": ["EUR"] * 200}
+    table |= {"town": [f"t{k}" for k in town], "code": [f"c{k}" for k in town]}
+    path = tmp_path / "table.csv"
+    lines = [",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    assert run(["scan", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("No rule was found")
+    assert "again = amount" in said or "amount = again" in said
+    assert "The same in every row: unit" in said
+    assert "One-to-one: town, code" in said
+    assert "In no rule: free" in said

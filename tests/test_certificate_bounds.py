@@ -361,3 +361,15 @@ def test_moment_bounds_of_orthogonal_rows_whatever_lapack_makes_of_equal_eigenva
         second, fourth = moment_bounds(Z, np.full(k, 1 / k))
         assert second == pytest.approx(1 / k)
         assert fourth >= 1 / k - 1e-12  # met by r = any of the rows
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_a_sampled_bound_of_equal_weights_is_no_less_than_that_of_rows(d):
+    X = np.random.default_rng(d).standard_normal((200, d))
+    plain, weighted = (
+        sampled_bound(X, np.random.default_rng(0), n_draws=500, confidence=0.99, limit=1e6, sample_weight=weights)
+        for weights in (None, np.ones(200))
+    )
+    assert plain is not None
+    assert weighted is not None
+    assert plain.rows <= weighted.rows < 200

@@ -12,9 +12,9 @@ from massart.agreement import levels
 from massart.certificate import Verdict
 from massart.link import IDENTITY, RELU, Link
 from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
-from massart.recover import Start, polish, recover
+from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.driver import JUDGING_ROWS
-from massart.rows import ArrayRows, Block
+from massart.rows import ArrayRows, Block, Sample
 from row_families import dummy_table
 
 
@@ -343,3 +343,32 @@ def test_a_formula_that_is_nearly_right_is_polished_to_the_last_digits(link, dec
     assert (rows.agree & ~bad).sum() >= (right & ~bad).sum()
     np.testing.assert_allclose(found, w, rtol=1e-13 if decimals is None else 2e-3)
     np.testing.assert_array_equal(rows.agree, level.agree(X, y, found, link))
+
+
+def test_rows_that_nearly_agree_do_not_pull():
+    """A cluster of labels off by a billionth is fitted at first, with the right ones; it must not be in the end."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    w = np.array([2.0, -0.3, 0.7])
+    y = X @ w
+    off = rng.random(300) < 0.1
+    y[off] += 1e-9
+    level = levels(0, X, y)[0]
+    found, rows = polish(X, y, np.ones(300), w * (1 + 1e-9), level, IDENTITY)
+    np.testing.assert_array_equal(rows.agree, ~off)
+    np.testing.assert_allclose(found, w, rtol=1e-14)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.4, 0.45])
+def test_a_coefficient_that_most_of_its_own_rows_refuse_is_changed(wrong):
+    """Most rows agree with 9 in the place of 5, since few have the flag; of those with it most do not."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.standard_normal((400, 2)), np.arange(400) < 40])
+    w = np.array([1.5, -2.0, 5.0])
+    y = X @ w
+    y[: int(40 * wrong)] += 4.0
+    sample = Sample(X, y, None, np.arange(400))
+    options = Options(np.random.default_rng(0), rounds=1)
+    found = propose(sample, levels("auto", X, y), IDENTITY, options, first=w + [0.0, 0.0, 4.0])
+    np.testing.assert_allclose(found.coef, w, rtol=1e-13)
+    np.testing.assert_array_equal(found.rows.agree, np.arange(400) >= int(40 * wrong))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from massart.agreement import Level, levels
 from massart.link import IDENTITY, RELU, Link
 from massart.recover.polish import least_squares, polish
-from massart.recover.shorten import shorten
+from massart.recover.shorten import _RANK, _is_regular, shorten
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -378,3 +378,19 @@ def test_tables_too_large_for_it_come_back():
     X = np.broadcast_to(np.ones(3000), (2000, 3000))
     w = np.ones(3000)
     np.testing.assert_array_equal(shorten(X, X @ w, np.ones(2000), w, levels(0, [[1.0]], [1.0])[0], IDENTITY).coef, w)
+
+
+def test_rows_of_all_sizes_have_a_say_in_a_shorter_form():
+    """In other units than their half-widths, the rounding of large rows would drown the small ones."""
+    rng = np.random.default_rng(0)
+    parts = rng.integers(1, 99, (60, 3)) * 10.0 ** rng.integers(0, 9, (60, 1))
+    X = np.column_stack([parts, parts[:, 0] + parts[:, 1]])
+    y = X @ [0.0, 0.0, 0.3, 0.7]
+    found = shorten(X, y, np.ones(60), np.array([0.2, 0.2, 0.3, 0.5]), levels(0, X, y)[0], IDENTITY)
+    np.testing.assert_allclose(found.coef, [0.0, 0.0, 0.3, 0.7], rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(("least", "regular"), [(1.5, True), (0.7, False), (1e-3, False), (0.0, False)])
+def test_columns_are_independent_if_their_condition_number_says_so(least, regular):
+    """The bound by norms is too large by the root of their number: then singular values decide."""
+    assert _is_regular(np.diag([1.0] * 50 + [least * _RANK])) == regular

@@ -373,3 +373,15 @@ def test_a_sampled_bound_of_equal_weights_is_no_less_than_that_of_rows(d):
     assert plain is not None
     assert weighted is not None
     assert plain.rows <= weighted.rows < 200
+
+
+def test_rows_of_weight_zero_are_not_packed():
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((90, 3))
+    weights = rng.integers(0, 3, 90).astype(float)
+    X[weights == 0] = [1.0, 0.0, 0.0]  # they would spoil every block that they are in, and would not fill one
+    there = weights > 0
+    ours, known = (packing_bound(X[some], needed=60, sample_weight=weights[some]) for some in (slice(None), there))
+    assert ours is not None
+    assert ours.rows == known.rows
+    assert ours.reach == pytest.approx(known.reach)

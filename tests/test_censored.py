@@ -8,8 +8,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm
 
+from massart.agreement import Agreement, Level
 from massart.link import RELU, Link
+from massart.recover import Options
 from massart.recover.censored import refine_censored
+from massart.recover.noisy import find_noisy
+from massart.rows import Sample
 
 ONES = np.ones(4)
 
@@ -76,6 +80,17 @@ def test_with_wrong_rows_it_is_where_the_likelihood_of_both_kinds_is_largest():
     assert expit(known[6]) < 0.5
     assert np.all(np.abs(found.coef - known[:4]) <= 0.2 * np.sqrt(found.covariance.diagonal()))
     assert found.scale == pytest.approx(np.exp(known[4]), rel=0.02)
+
+
+def test_the_estimate_of_noisy_rows_counts_those_at_the_limit():
+    """Rows clear of the limit give an estimate, too, but a less precise one than Tobin's."""
+    X, y, w = censored_rows(7)
+    sample = Sample(X, y, None, np.arange(len(y)))
+    options = Options(np.random.default_rng(0))
+    found = find_noisy(sample, w, Agreement(Level.EXACT), RELU, options, forced=True)
+    coef, scale = tobit(X, y, RELU)
+    assert np.all(np.abs(found.coef - coef) <= 0.25 * found.standard_errors)
+    assert found.scale == pytest.approx(scale, rel=0.05)
 
 
 @pytest.mark.slow

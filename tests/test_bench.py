@@ -110,7 +110,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert [found for found in both if found["table"] == "0"] == first  # times, too: nothing ran twice
     assert len(both) == 2 * len(first)
     assert len((tmp_path / "bench.jsonl").read_text().splitlines()) == len(both)
-    assert json.loads((tmp_path / "manifest.json").read_text())["figures"]["bench"]["seed"] == 5
+    assert json.loads((tmp_path / "bench.json").read_text())["seed"] == 5
 
 
 def spin(table: tables.Table, rng: Any) -> Answer:

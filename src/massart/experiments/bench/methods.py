@@ -216,8 +216,6 @@ def _polynomials(table: Table, rng: Generator) -> Answer:
                     best, most = model.predict(X), int(model.inlier_mask_.sum())
             if left < table.seconds * (3 - degree) / 3:  # each degree has a third of the time
                 break
-            if most > len(X) / 2:
-                return Answer(best)
     return Answer(best)
 
 

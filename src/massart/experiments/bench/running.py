@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from massart import files
-from massart.experiments import manifest, provenance
+from massart.experiments import provenance
 from massart.experiments.bench import methods, page, tables
 from massart.experiments.bench.methods import METHODS, Answer, Method, called_wrong
 from massart.experiments.bench.tables import CELLS, Cell, Group, Table
@@ -125,7 +125,7 @@ def bench(
     files.write_csv(out / f"{_NAME}-summary.csv", tuple(summary[0]), summary)
     cells_at_a_glance = page.overview(summary)
     files.write_csv(out / f"{_NAME}-cells.csv", tuple(cells_at_a_glance[0]), cells_at_a_glance)
-    manifest.add(out, _NAME, facts)
+    files.write(out / f"{_NAME}.json", json.dumps(facts, indent=1).encode() + b"\n")
     files.write(out / f"{_NAME}.html", page.html(summary, facts).encode())
 
 

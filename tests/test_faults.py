@@ -31,6 +31,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import soak
+
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
 pytest.importorskip("jinja2", reason="jinja2 is not installed: the report is laid out with it")
@@ -511,3 +513,13 @@ def test_a_folder_that_went_away_is_one_line(
     (tmp_path / "gone").rmdir()
     assert run([*FIT, "--report", "r.html"]) == 2
     assert re.fullmatch(r"massart: .+\n", capsys.readouterr().err)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_rows_of_a_pipe(tmp_path: Path) -> None:
+    options = ("--max-memory", "32MB")
+    some, more = (soak.checked(tmp_path, n_rows, "pipe", options) for n_rows in (500_000, 1_500_000))
+    assert (some["rows"], more["rows"]) == (500_000, 1_500_000)
+    assert more["wrong"] > 450_000
+    assert more["kinds"] >= 5
+    assert more["MB"] - some["MB"] < 60  # as text alone they are 28 MB more, and parsed another 40

@@ -9,7 +9,7 @@ File: TypeAlias = Annotated[
     str,
     typer.Argument(
         help="CSV, TSV, Excel (.xlsx, .ods, .xls), Parquet, Arrow or JSON lines, also .gz or .zst; a folder or "
-        "'dir/*.parquet'; - is CSV on stdin."
+        "'dir/*.parquet'; - is stdin."
     ),
 ]
 IdColumn: TypeAlias = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]

@@ -53,7 +53,7 @@ _BINARY = {Format.PARQUET: "a Parquet file", Format.ARROW: "an Arrow file", Form
 
 _HEAD_BYTES = 1 << 12
 _COPIED_BYTES = 1 << 20
-_MOST_HELD = 1 << 26
+_MOST_HELD = 1 << 24
 _GZIP_ALONE = 16 + zlib.MAX_WBITS
 _STEP_BYTES = 1 << 14  # at most a thousand times as much when unpacked
 _GZIP, _ZSTD, _BZ2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"

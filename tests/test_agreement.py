@@ -69,6 +69,7 @@ def test_decimals_are_those_of_the_shortest_decimal(numerator, places):
     assert count_decimals(np.array([value]))[0] == (max(0, -printed) if -printed <= 22 else LONG)
 
 
+@pytest.mark.slow
 @given(st.integers(-(10**6), 10**6), st.integers(0, 6))
 def test_decimals_of_float32_are_read_at_its_own_precision(numerator, places):
     value = np.float32(numerator / 10**places)
@@ -427,6 +428,7 @@ def test_rows_speak_that_are_active_and_possible_and_no_limit_that_agrees(kind):
     assert speaks(np.array([kind]))[0] == expected
 
 
+@pytest.mark.slow
 @given(seeds, agreements, st.integers(1, 9), st.sampled_from(sorted(LINKS)))
 def test_marks_are_what_the_definitions_say_of_each_row(seed, agreement, d, name):
     X, y, w = at_every_edge(80, d, seed, agreement)

@@ -115,6 +115,7 @@ def test_the_factor_is_that_of_the_textbook_update():
         assert after.center == pytest.approx(region.center - (1 + d * alpha) / (d + 1) * b, rel=1e-10)
 
 
+@pytest.mark.slow
 @given(seed=seeds, d=dimensions, deepest=st.floats(0, 0.99))
 def test_the_cap_lies_in_the_new_ellipsoid(seed, d, deepest):
     rng = np.random.default_rng(seed)

@@ -160,6 +160,7 @@ def test_every_page_is_of_a_name_that_exists() -> None:
 
 
 # The theory page: what it names as the implementation and the test of a statement is there.
+@pytest.mark.slow
 def test_the_theory_names_functions_and_tests_that_exist() -> None:
     text = (_DOCS / "theory.rst").read_text(encoding="utf-8")
     functions = re.findall(r":(?:func|class|mod|meth):`~?(massart[\w.]*)`", text)

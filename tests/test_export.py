@@ -341,6 +341,7 @@ def test_what_dbt_runs_is_what_sql_runs():
     assert made.from_string(properties).render() == export(model, "sql").splitlines()[2].removeprefix("-- ")
 
 
+@pytest.mark.slow
 def test_what_great_expectations_runs_is_what_sql_runs():
     sqlalchemy = pytest.importorskip("sqlalchemy")
     model = planted("hostile").model

@@ -45,6 +45,7 @@ def test_some_cases_of_each_target(target: str, tmp_path: Path) -> None:
     assert len(said) > 4  # answers and complaints, of all sorts
 
 
+@pytest.mark.slow
 def test_a_case_is_written_as_it_is_read() -> None:
     for target, (make, _) in TARGETS.items():
         case = make(Random(f"{target} {sys.maxsize}"))

@@ -136,6 +136,7 @@ def test_agrees_with_tylers_iteration(gaussian):
     np.testing.assert_allclose(precision_matrix(iso), inverse / np.trace(inverse), rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_agrees_with_pyriemann():
     covariance = pytest.importorskip("pyriemann.geometry.covariance", reason="pyriemann is not installed")
     X = np.random.default_rng(8).standard_t(3, (400, 5))

@@ -269,6 +269,7 @@ def plain() -> Said:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", HOSTILE, ids=lambda names: ascii(names[0])[:20])
 def test_names_do_not_matter(names: tuple[str, ...], plain: Said, tmp_path: Path) -> None:
     table = pa.table(dict(zip(names, ledger().values(), strict=True)))
@@ -315,11 +316,13 @@ def stored(folder: Path) -> Iterator[tuple[str, Any]]:
         yield library, pytest.importorskip(library).DataFrame(columns)
 
 
+@pytest.mark.slow
 def test_how_a_table_is_stored_does_not_matter(plain: Said, tmp_path: Path) -> None:
     for name, source in stored(tmp_path):
         assert said(audit_table(source, "total", terms="columns")) == plain, name
 
 
+@pytest.mark.slow
 def test_how_rows_are_stored_does_not_matter_to_an_estimator(tmp_path: Path) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(2)
@@ -337,6 +340,7 @@ def test_how_rows_are_stored_does_not_matter_to_an_estimator(tmp_path: Path) -> 
         assert np.abs(model.coef_ - [3, -2, 5]).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_the_command_line_has_the_answer_of_the_library(
     plain: Said, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

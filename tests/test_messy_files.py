@@ -38,6 +38,7 @@ def test_the_way_out_leads_out(tmp_path, name, options):
     assert frozenset((found.numbers_of(found.design.kept[found.wrong]) + 1).tolist()) == expected.wrong
 
 
+@pytest.mark.slow
 def test_a_number_that_may_mean_missing_is_asked_about(tmp_path):
     path, expected = messy.MAKERS["sensor_sentinels"](tmp_path, np.random.default_rng(3))
     asked = audit_table(path, expected.target, terms="columns")

@@ -218,6 +218,7 @@ def test_integers_that_float64_cannot_hold_are_refused():
         DaskRows(da.from_array(X, chunks=2), da.from_array(np.arange(6.0), chunks=2))
 
 
+@pytest.mark.slow
 def test_a_table_without_rows_is_refused():
     with pytest.raises(ValueError, match="^X must have at least one row, got none$"):
         DaskRows(da.zeros((0, 2)), da.zeros(0))

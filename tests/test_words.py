@@ -502,6 +502,7 @@ def test_without_a_rule_nothing_is_said_about_the_coefficients() -> None:
     assert explain(plain).startswith("No rule was found: too few rows lie between the limits.")
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1), min_size=2, max_size=2))
 def test_columns_are_known_by_number_whatever_they_are_called(names: list[str]) -> None:
     open_columns = made(Verdict.CONFIRMED, undetermined_columns=((0, 2),))

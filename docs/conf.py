@@ -71,8 +71,8 @@ html_copy_source = False
 def setup(app: Sphinx) -> None:
     """Draw the pictures of the pages, and let attributes keep the underscore that they end in."""
     pictures.draw_all(Path(__file__).parent / "pictures")
-    app.connect("autodoc-process-docstring", _own_words, priority=100)
-    app.connect("autodoc-process-docstring", _keep_underscores, priority=900)  # behind napoleon
+    app.connect("autodoc-process-docstring", _own_words, priority=800)  # behind napoleon
+    app.connect("autodoc-process-docstring", _keep_names, priority=900)
     app.connect("missing-reference", _at_the_top)
     app.connect("doctree-read", _leave_names_out, priority=100)  # before toctrees are collected
 
@@ -87,9 +87,12 @@ def _own_words(app: Sphinx, what: str, name: str, obj: object, options: object, 
         lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", short), lines)
 
 
-def _keep_underscores(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """In ``:ivar coef_:`` the name would be a reference to "coef"."""
-    lines[:] = [re.sub(r"^:(ivar|vartype) (\w*)_:", r":\1 \2\\_:", line) for line in lines]
+def _keep_names(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Else ``:ivar coef_:`` is a reference to "coef", and the first word of ``:ivar low, high:`` a type."""
+    for k, line in enumerate(lines):
+        if found := re.match(r":(ivar|vartype) ([\w, ]+):", line):
+            names = re.sub(r"_(?=,|$)", r"\\_", found[2].replace(", ", ","))
+            lines[k] = f":{found[1]} {names}:{line[found.end() :]}"
 
 
 def _at_the_top(app: Sphinx, env: Any, node: Any, content: Any) -> Any:

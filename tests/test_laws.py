@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from massart import MassartRegressor, MassartReLURegressor
 from massart.certificate import Verdict
 
+pytestmark = pytest.mark.slow
+
 ESTIMATORS = {"linear": MassartRegressor, "relu": MassartReLURegressor}
 ORDER = [Verdict.NONE, Verdict.NOISY, Verdict.PLURALITY, Verdict.MAJORITY, Verdict.CONFIRMED, Verdict.PROVEN]
 CERTAIN = (Verdict.CONFIRMED, Verdict.PROVEN)

@@ -177,3 +177,9 @@ def test_the_theory_names_functions_and_tests_that_exist() -> None:
 def test_the_citation_is_of_this_version() -> None:
     citation = (_ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [massart.__version__]
+
+
+def test_every_example_of_the_gallery_says_what_is_certain() -> None:
+    examples = sorted((_DOCS / "gallery").glob("*.py"))  # they run while the documentation is built
+    assert len(examples) >= 10
+    assert [path.name for path in examples if "**What is certain.**" not in path.read_text(encoding="utf-8")] == []

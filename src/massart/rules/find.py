@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -18,17 +18,13 @@ from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules import choice
 from massart.rules.choice import Choice, Kind
 from massart.rules.columns import Columns
-from massart.rules.formula import label_of
-from massart.rules.libraries import categories
 from massart.rules.matrix import TermMatrix
+from massart.rules.scatter import is_even, parts_of, shared_values
 from massart.rules.search import FEWEST, MARGIN, PILE, Found, draw_sheet, search
 from massart.rules.terms import CONDITIONS, Term
 
 ENOUGH = 0.98
 """Share of the rows that a rule of plain columns explains if nothing more is looked for."""
-
-WINDOWS = 8
-"""Parts of a column of numbers, of equal size, each of which a rule should explain."""
 
 HOPE = 0.1
 """Share of the rows that a first glance at the plain columns explains if they are looked at closely before all else."""
@@ -39,11 +35,11 @@ CLEAR = 0.4
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
 
-FEWEST_SHARED, STRANGE_SHARE = 12, 0.8
-"""Wrong rows, at least, and the share of them that has one value in common, or of its rows that is wrong."""
-
 LOST = 0.01
 """Share of the rows that shorter numbers may lose."""
+
+EVEN = "Rows that do not agree are spread evenly over the columns: nothing was looked for beyond these."
+"""What is said where a certain rule of the plain columns is broken all over the table."""
 
 PLAIN_SHARE = 0.5
 """Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
@@ -172,6 +168,8 @@ def find_rule(question: Question, options: Options) -> Answer:
         plain = of_columns(patience=seen or PATIENCE)
         if plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y):
             return plain
+        if plain.verdict.certain and _breaks_are_even(question, plain):
+            return replace(plain, notices=(*plain.notices, EVEN))
         if plain.verdict not in (Verdict.NONE, Verdict.NOISY):
             every = np.ones(len(sheet.rows), dtype=bool)
             known.append(sheet.counted(question.plain, _with_constant(plain.recovery, question), every))
@@ -199,34 +197,23 @@ def find_rule(question: Question, options: Options) -> Answer:
     return replace(best, notices=(*best.notices, *shared, searched))
 
 
-def shared_values(columns: Columns, agree: BoolArray) -> Iterator[str]:
-    """Say which values of a column most wrong rows share, or hardly a right row has."""
-    wrong = int(np.count_nonzero(~agree))
-    for levels in categories(columns):
-        for level in levels:
-            there = level.evaluate(columns) > 0
-            n, off = int(np.count_nonzero(there)), int(np.count_nonzero(there & ~agree))
-            if off >= FEWEST_SHARED and off > STRANGE_SHARE * n:
-                yield f"Of {n:,} rows with {label_of(level)}, {off:,} do not agree: another rule may hold there."
-            elif wrong >= FEWEST_SHARED and off > STRANGE_SHARE * wrong and 2 * n < len(agree):
-                yield f"Of {wrong:,} rows that do not agree, {off:,} have {label_of(level)}."
+def _more(question: Question) -> float:
+    """Return how many more rows other terms have to explain."""
+    return max(FEWEST, MARGIN / 2 * len(question.y))
+
+
+def _breaks_are_even(question: Question, plain: Answer) -> bool:
+    """Tell whether the rows that break a rule lie all over the table."""
+    coef = plain.recovery.coef[:, 0]
+    d = question.X.shape[1]
+    implied = plain.link(question.X @ coef[:d] + coef[d:].sum())
+    return is_even(question.columns, implied, ~plain.agree, _more(question))
 
 
 def fit_terms(question: Question, options: Options, terms: tuple[Term, ...], matrix: TermMatrix) -> Answer:
     """Return the rule in terms that were given, with their values."""
     matrix.check()
     return _recovered(question, options, terms, matrix, options.model, parts=parts_of(question.columns))
-
-
-def parts_of(columns: Columns) -> tuple[NDArray[np.intp], ...]:
-    """Return parts of the rows by X alone: levels, and windows of each column of numbers."""
-    found = [known.codes.astype(np.intp) for known in columns.levels.values()]
-    codes = [str(levels[0].parts[0]) for levels in categories(columns) if levels[0].parts[0] in columns.numbers]
-    found += [np.unique(columns.numbers[name], return_inverse=True)[1].astype(np.intp) for name in codes]
-    for values in columns.numbers.values():
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, WINDOWS + 1)[1:-1]))
-        found.append(np.searchsorted(edges, values, side="left").astype(np.intp))
-    return tuple(found)
 
 
 def _beyond(
@@ -272,7 +259,7 @@ def _beyond(
             start=Start(coef, fractions=tuple(exact), agreement=agreement),
         )
         answer = judged if judged.verdict.certain else answer
-    if best is None or answer.net > best.net + max(FEWEST, MARGIN / 2 * len(question.y)):
+    if best is None or answer.net > best.net + _more(question):
         what = "Values below zero are taken as 0." if found.link == RELU else f"The rule has {found.name}."
         return replace(answer, notices=(*answer.notices, what))
     return best

@@ -297,5 +297,5 @@ METHODS: dict[Group, dict[str, Method]] = {
 }
 """The methods of each group: key to method; massart first."""
 
-SMALL = ("massart", "huber", "lmrob", "cleanlab_linear")
+SMALL = ("massart", "quantile", "lmrob", "cleanlab_linear")
 """Methods of ``--small``, which takes seconds."""

@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py --module certificate --count 60 --seed 16
     python benchmarks/mutants.py --module certificate --budget 60 --after log   # survivors may take longer
+    python benchmarks/mutants.py --module certificate --control                 # nothing is changed: all must survive
 
 A mutant is *killed* if a test of its module fails, or takes far longer than it did. One that no test reaches survives.
 Text is not mutated: docstrings, annotations, messages of errors. One run of the tests with coverage tells which of them
@@ -30,7 +31,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -71,6 +72,8 @@ SLOWER, SPARE = 3, 6
 QUIETLY = ["-q", "-s", "--no-header", "--no-summary", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]
 
 KILLED, SURVIVED, NOT_REACHED, TOP = "killed", "survived", "not reached", "top"
+
+NOTHING = "nothing changed"
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,8 @@ def changes(node: ast.AST) -> Iterator[str]:
 def change(node: Any, what: str) -> Any:
     """Return the node, changed."""
     kind, _, to = what.partition(" ")
+    if what == NOTHING:
+        return node
     if kind == "compare":
         node.ops[0] = getattr(ast, to)()
     elif kind == "arithmetic":
@@ -292,7 +297,7 @@ class Runner:
                 if function.__code__ != code and function.__code__.co_firstlineno == code.co_firstlineno
             ]
             outcome = NOT_REACHED if not tests else TOP
-            if tests and outer is not None and swaps:
+            if tests and outer is not None and (swaps or mutant.what == NOTHING):
                 outcome = in_child(
                     partial(_swap_and_run, session, [items[name] for name in tests], swaps), self.limit(tests)
                 )
@@ -453,6 +458,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for a mutant, the fastest first")
     parser.add_argument("--slow", action="store_true", help="with tests that are marked as slow, too")
     parser.add_argument("--after", type=Path, help="what an earlier run printed: those it killed are not tried again")
+    parser.add_argument("--control", action="store_true", help="change nothing: all must survive")
     options = parser.parse_args()
     killed = options.after.read_text().splitlines() if options.after else []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -466,6 +472,8 @@ def main() -> int:
         mutants = random.Random(options.seed).sample(known, options.count)
         print(f"{options.module}: {options.count} of {len(known)} mutants, seed {options.seed}", flush=True)
         mutants = [mutant for mutant in mutants if describe(mutant, KILLED) not in killed]
+        if options.control:
+            mutants = [replace(mutant, what=NOTHING) for mutant in mutants]
         runner = Runner(options.module, mutants, options.budget)
         target = Path("outcomes.json")
 

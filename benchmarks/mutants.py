@@ -354,7 +354,7 @@ class Runner:
 
 
 def _measure(session: pytest.Session, items: list[pytest.Item], module: str, target: Path) -> int:
-    recorder = coverage.Coverage(data_file=None, include=[f"*/src/massart/{module}/*"])
+    recorder = coverage.Coverage(data_file=None, config_file=False, include=[f"*/src/massart/{module}/*"])
     times, failed = {}, []
     recorder.start()
     for item, following in zip(items, [*items[1:], None], strict=True):

@@ -227,6 +227,8 @@ def test_each_read_of_the_rows_is_a_pass(gaussian):
     iso = radial_isotropy(gaussian, 0.1)
     assert iso.n_iter > 1
     assert iso.n_passes == 1 + iso.n_iter  # one to whiten them, and one for each step of the fixed point
+    iso = radial_isotropy(ill_conditioned(300, 6, np.random.default_rng(0), condition=1e9), 0.1)
+    assert iso.n_passes == 2 + iso.n_iter  # another one where second moments do not tell the rank
 
 
 def test_large_n_uses_few_passes():

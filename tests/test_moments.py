@@ -218,7 +218,7 @@ def test_newton_on_the_dual_doubles_the_digits(weighted):
 
 
 def test_the_last_step_satisfies_the_secant_equation():
-    """H y = s for the last pair of a step s and a change of gradient y, which is what makes it quasi-Newton."""
+    """H y = s for the last pair of a step s and a change of gradient y, and H is symmetric: a quasi-Newton method."""
     pairs = deque()
     for seed in range(4):
         step = symmetric(5, seed)
@@ -226,6 +226,8 @@ def test_the_last_step_satisfies_the_secant_equation():
         pairs.append((step, change, float(np.vdot(step, change))))
     for model in (None, pinched_hessian(*problem(60, 5, 5)[:2], np.eye(5), None)):
         np.testing.assert_allclose(_two_loop(pairs[-1][1], pairs, model), pairs[-1][0], rtol=1e-10, atol=1e-12)
+        u, v = symmetric(5, 50), symmetric(5, 51)
+        assert np.vdot(u, _two_loop(v, pairs, model)) == pytest.approx(np.vdot(v, _two_loop(u, pairs, model)))
     first = deque([pairs[0]])
     step, change, curvature = pairs[0]
     basis = np.linalg.qr(np.stack([step.ravel(), change.ravel(), symmetric(5, 99).ravel()]).T)[0]

@@ -394,3 +394,21 @@ def test_rows_of_all_sizes_have_a_say_in_a_shorter_form():
 def test_columns_are_independent_if_their_condition_number_says_so(least, regular):
     """The bound by norms is too large by the root of their number: then singular values decide."""
     assert _is_regular(np.diag([1.0] * 50 + [least * _RANK])) == regular
+
+
+@pytest.mark.parametrize("few", [2, 3, 6])
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_weight_counts_as_so_many_rows(few, times):
+    """A column that rests on few rows may be left out: how many they are is a matter of their weights."""
+    rng = np.random.default_rng(few)
+    X = np.column_stack([rng.integers(1, 50, (80, 2)), np.arange(80) < few]).astype(float)
+    w = np.array([2.0, 3.0, 11.0])
+    y = X @ w
+    level = levels(0, X, y)[0]
+    weighted = shorten(X, y, np.full(80, float(times)), w, level, IDENTITY)
+    repeated = shorten(np.repeat(X, times, 0), np.repeat(y, times), np.ones(80 * times), w, level, IDENTITY)
+    np.testing.assert_array_equal(weighted.coef, repeated.coef)
+    assert weighted.thin == repeated.thin
+    shares = shorten(X, y, np.full(80, 1e-3), w, level, IDENTITY)
+    plain = shorten(X, y, np.ones(80), w, level, IDENTITY)
+    np.testing.assert_array_equal(shares.coef, plain.coef)

@@ -68,15 +68,19 @@ def nearly_equal_columns(rng, n=400, d=6, different=15):
 # The number
 
 
-def test_alpha_is_the_smallest_share_over_all_directions(rng):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_alpha_is_the_smallest_share_over_all_directions(rng, weighted):
     X = rng.standard_normal((300, 4)) @ rng.standard_normal((4, 4))
     agree = rng.random(300) > 0.3
-    geometry = geometry_of(X)
+    weights = rng.uniform(0.2, 3.0, 300) if weighted else None
+    geometry = geometry_of(X, sample_weight=weights)
     result = measured(X, agree, geometry=geometry)
     (piece,) = geometry.parts[0].pieces
     lengths = piece.position.images(X)[1]
-    Z = X / lengths[:, None]
+    Z = X / lengths[:, None] * np.sqrt(np.ones((300, 1)) if weights is None else weights[:, None])
     M, M_A = Z.T @ Z, Z[agree].T @ Z[agree]
+    leverages = np.einsum("ij,ij->i", Z @ np.linalg.inv(M), Z)
+    assert result.weakest.leverage == pytest.approx(leverages.max(), rel=1e-9)
     assert result.alpha == pytest.approx(eigh(M_A, M, eigvals_only=True)[0], abs=1e-10)
     U = rng.standard_normal((20_000, 4)) @ np.linalg.inv(np.linalg.cholesky(M))
     shares = np.einsum("ij,jk,ik->i", U, M_A, U) / np.einsum("ij,jk,ik->i", U, M, U)
@@ -847,3 +851,10 @@ def test_the_radius_is_the_least_over_all_rows_that_may_be_left_out(surplus):
     assert spread.radius(surplus) == pytest.approx(np.sqrt(min(choices)))
     assert spread.leverage == 1.0
     assert spread.radius(0.0) == np.inf
+
+
+def test_no_support_excludes_nothing_and_full_support_what_delta_allows():
+    for alpha in (-0.1, 0.0):
+        assert closed_form_eta_max(alpha, 0.01, 5, 1e-3) == 0
+    assert closed_form_eta_max(1.0, 0.01, 5, 1e-3) == pytest.approx(np.exp(-0.01 * np.log(5 / 1e-3)))
+    assert closed_form_eta_max(1e-9, 1.0, 5, 1e-3) < 1e-9

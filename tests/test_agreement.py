@@ -25,6 +25,7 @@ from massart.agreement import (
     Mark,
     levels,
     speaks,
+    tally_of,
     verify,
 )
 from massart.agreement.agreement import compensated_products
@@ -274,15 +275,14 @@ def test_a_looser_level_for_candidates_keeps_its_labels():
 # Agreement
 
 
-agreements = st.sampled_from(
-    [
-        Agreement(Level.EXACT, relative=20 * EPS),
-        Agreement(Level.EXACT, relative=20 * EPS, unit=0.01),
-        Agreement(Level.EXACT, relative=4 * SINGLE, precision=SINGLE),
-        Agreement(Level.LABEL, label=0.005, relative=20 * EPS, unit=0.01),
-        Agreement(Level.GIVEN, label=1e-9, relative=20 * EPS),
-    ]
-)
+AGREEMENTS = [
+    Agreement(Level.EXACT, relative=20 * EPS),
+    Agreement(Level.EXACT, relative=20 * EPS, unit=0.01),
+    Agreement(Level.EXACT, relative=4 * SINGLE, precision=SINGLE),
+    Agreement(Level.LABEL, label=0.005, relative=20 * EPS, unit=0.01),
+    Agreement(Level.GIVEN, label=1e-9, relative=20 * EPS),
+]
+agreements = st.sampled_from(AGREEMENTS)
 LINKS = {
     "identity": IDENTITY,
     "relu": RELU,
@@ -455,6 +455,25 @@ def test_marks_are_what_the_definitions_say_of_each_row(seed, agreement, d, name
             assert bool(marks[i] & LAST_PLACE) == (near and not found.agree[i])
 
 
+@pytest.mark.parametrize("size", [1e3, 1e11, 1e12, 1e13])
+@pytest.mark.parametrize("agreement", AGREEMENTS, ids=str)
+def test_terms_that_cancel_are_marked_by_what_they_are(agreement, size):
+    """A sum of terms of 1e13 is off by some cents, whatever is left of it: such rows are looked at closely."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 2, 500) * size, np.zeros(500), rng.uniform(-1, 1, 500)])
+    X[:, 1] = X[:, 0] + rng.uniform(-1, 1, 500)
+    w = np.array([1.1, -1.1, 3.7])
+    exact = np.array(
+        [float(sum(Fraction(a) * Fraction(b) for a, b in zip(row, w.tolist(), strict=True))) for row in X.tolist()]
+    )
+    widths = agreement.half_widths(np.abs(X) @ np.abs(w) + np.abs(exact), w)
+    y = exact + rng.uniform(-2, 2, 500) * widths
+    found = verify(X, y, w, agreement)
+    assert 0.2 < found.agree.mean() < 0.8
+    marks = Mark(w, agreement, IDENTITY)(Block(X, y[:, None], None, False))
+    np.testing.assert_array_equal(marks & AGREES > 0, found.agree)
+
+
 # Edges of what is read and allowed
 
 
@@ -493,3 +512,25 @@ def test_sums_in_float32_agree_and_twice_their_error_does_not(d):
     assert level.precision == SINGLE
     assert level.agree(X.astype(float), X.astype(float) @ w + d / 2 * SINGLE * size, w).all()
     assert not level.agree(X.astype(float), X.astype(float) @ w + (d + 3) * SINGLE * size, w).any()
+
+
+@pytest.mark.parametrize(
+    ("n", "units", "plausible"), [(200, 30, True), (200, 12, False), (30, 200, True), (15, 200, False)]
+)
+def test_labels_may_be_rounded_if_there_are_some_rows_and_they_span_some_units(n, units, plausible):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (n, 2))
+    X[0], X[1] = 0.0, 1.0
+    y = np.round(X[:, 0] * 2 * units + 500)  # half of them lie within so many units
+    assert any(level.level is Level.LABEL for level in levels("auto", X, y)) == plausible
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_tally_of_other_arrays_is_that_of_numpy(weighted):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed: massart[gpu]")
+    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed: massart[dev]")
+    rng = np.random.default_rng(0)
+    marks, weights = rng.integers(0, KINDS, 400).astype(np.uint8), rng.random(400) if weighted else None
+    found = tally_of(xp.asarray(marks), None if weights is None else xp.asarray(weights))
+    np.testing.assert_allclose(found, tally_of(marks, weights), rtol=1e-14)
+    assert found.sum() == pytest.approx(400 if weights is None else weights.sum())

@@ -303,6 +303,8 @@ def test_a_start_of_exact_labels_is_no_rounded_rule_because_some_labels_are_a_un
     assert not found.certificates[0].agreement.rounded
     np.testing.assert_array_equal(found.coef[:, 0], w)
     np.testing.assert_array_equal(found.agree[:, 0], ~off)
+    np.testing.assert_array_equal(found.last_place[:, 0], off)
+    assert found.certificates[0].n_last_place == off.sum()
 
 
 def test_a_start_that_nothing_follows_is_searched_beyond():

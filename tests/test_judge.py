@@ -386,3 +386,12 @@ def test_the_most_frequent_label_does_not_speak_for_a_rule(weighted):
     y = X @ w
     y[50:] += 1
     assert beyond(y) == counts[6:50].sum()
+
+
+def test_nothing_is_proven_where_a_row_sees_what_the_others_leave_open():
+    """A column that wrong rows alone have: no row that agrees tells its coefficient."""
+    X, y = lattice()
+    for column, verdict in ((np.zeros(40), True), (np.arange(40) < 12, False), (1e-6 * (np.arange(40) == 3), False)):
+        found = judged(np.column_stack([X, column]), y, [3.0, -2.0, 0.0])
+        assert (found.verdict is Verdict.PROVEN) == verdict
+        assert [*found.undetermined_columns] == [(2,)]

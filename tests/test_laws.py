@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -31,7 +31,13 @@ pytestmark = pytest.mark.slow
 ESTIMATORS = {"linear": MassartRegressor, "relu": MassartReLURegressor}
 ORDER = [Verdict.NONE, Verdict.NOISY, Verdict.PLURALITY, Verdict.MAJORITY, Verdict.CONFIRMED, Verdict.PROVEN]
 CERTAIN = (Verdict.CONFIRMED, Verdict.PROVEN)
-FEW = settings(max_examples=10, deadline=None, derandomize=True, phases=[Phase.generate])
+FEW = settings(
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[*HealthCheck],  # a fit takes its time where others run, too
+)
 
 
 @dataclass(frozen=True)

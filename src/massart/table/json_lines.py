@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
@@ -26,6 +27,9 @@ from massart.table.table import check_names, named
 from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, lines_of, size_of
 
 _INT64 = 2**63
+
+
+_NO_OBJECT = re.compile(rb"(?:^|[}\n])\s*null")  # a null in the place of an object ends Arrow, and the process
 
 
 class JsonLines:
@@ -130,6 +134,8 @@ class JsonLines:
 
 
 def _by_arrow(chunk: Chunk, wanted: Mapping[str, pa.DataType]) -> pa.Table | None:
+    if _NO_OBJECT.search(chunk):
+        return None
     known = pa.schema([(key, kind) for key, kind in wanted.items() if not pa.types.is_null(kind)])
     try:
         table = pa.json.read_json(

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
+from scipy.optimize import linprog
 from scipy.stats import binom, ortho_group
+from sklearn.exceptions import ConvergenceWarning
 
+from massart import MassartRegressor
+from massart.certificate import Verdict
 from massart.certificate import geometry as geometry_module
 from massart.certificate.geometry import Moments, Whitened, geometry_of
 from massart.certificate.leverages import AgreeingMoments, Leverages, Spread
@@ -858,3 +862,35 @@ def test_no_support_excludes_nothing_and_full_support_what_delta_allows():
         assert closed_form_eta_max(alpha, 0.01, 5, 1e-3) == 0
     assert closed_form_eta_max(1.0, 0.01, 5, 1e-3) == pytest.approx(np.exp(-0.01 * np.log(5 / 1e-3)))
     assert closed_form_eta_max(1e-9, 1.0, 5, 1e-3) < 1e-9
+
+
+@pytest.mark.parametrize("trial", range(12))
+def test_on_rows_a_rival_is_no_farther_off_than_is_said(trial):
+    # Levels with a constant, a column twice: coefficients are open, and what they are on the rows is not.
+    rng = np.random.default_rng([5, trial])
+    levels, x = rng.integers(0, 3, 400), rng.uniform(1, 2, (400, 2))
+    X = np.column_stack([one_hot(levels, 3), np.ones(400), x, x[:, 0]])
+    widths = np.full(400, 0.05)
+    u = rng.standard_normal(7)
+    u *= 0.1 / np.abs(X @ u).max()  # as far as rows that all agree allow
+    result = measured(X, np.ones(400, dtype=bool), widths)
+    assert result.confirmed.tolist() == [False] * 4 + [False, True, False]
+    assert np.isinf(result.resolution[~result.confirmed]).all()
+    assert np.isfinite(result.on_rows).all()
+    # There is one that is the same on the rows and within these limits: a feasible linear program.
+    limits = [(-far, far) for far in result.on_rows]
+    seen = np.linalg.svd(X)[2][:5]
+    assert linprog(np.zeros(7), A_eq=seen, b_eq=seen @ u, bounds=limits).status == 0
+
+
+def test_the_verdict_does_not_depend_on_how_levels_are_coded():
+    rng = np.random.default_rng(6)
+    levels, x = rng.integers(0, 3, 3_000), rng.integers(1, 100, 3_000)
+    y = 5.0 * x + np.array([10.0, 20.0, 40.0])[levels]
+    y[rng.random(3_000) < 0.3] += 7
+    X = one_hot(levels, 3)
+    plain = MassartRegressor(random_state=0, fit_intercept=False).fit(np.column_stack([x, X]), y).certificate_
+    with pytest.warns(ConvergenceWarning, match="always move together"):
+        doubled = MassartRegressor(random_state=0).fit(np.column_stack([x, x, X]), y).certificate_
+    assert plain.verdict is doubled.verdict is Verdict.CONFIRMED
+    assert len(doubled.undetermined_columns) == 2

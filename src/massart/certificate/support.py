@@ -144,6 +144,9 @@ class Support:
         Coefficients that are confirmed at `bound`, by the whole table or by a part of it.
     resolution : (d,) array
         A rival that is not excluded differs by at most this in each coefficient; infinite where not confirmed.
+    on_rows : (d,) array
+        On the rows such a rival is what one is that differs by at most this in each coefficient: the same, but for
+        coefficients of which rows see combinations only.
     n_rows : int
     """
 
@@ -153,6 +156,7 @@ class Support:
     pieces: tuple[PieceSupport, ...]
     confirmed: BoolArray
     resolution: FloatArray
+    on_rows: FloatArray
     n_rows: int
 
 
@@ -280,7 +284,11 @@ class _Chain:
     subspaces: list[FloatArray] = field(default_factory=list)
 
     def confirmed(self) -> tuple[BoolArray, FloatArray]:
-        """Return which unit vectors lie in the confirmed span, and how far such a coefficient may be off."""
+        """Return which unit vectors lie in the confirmed span, and how far coefficients may be off.
+
+        That is of those in the span. Of the others it is how far the part is off that rows see, if all of that is
+        confirmed: on the rows a rival is what one is that is off by no more, whatever it is in directions of no row.
+        """
         left = np.eye(self.columns)
         widths = np.zeros(self.columns)
         for V in self.subspaces:
@@ -290,7 +298,7 @@ class _Chain:
                 size = radius * np.sqrt(squared_lengths(position.basis @ root)) if radius > 0 else widths * 0
                 widths = widths + np.ldexp(size, -position.exponents)
         inside = np.linalg.norm(left, axis=0) <= 1e-9
-        return inside, np.where(inside, widths, np.inf)
+        return inside, np.where(inside | self.holds, widths, np.inf)
 
 
 def _measure(judged: _Judged, policy: _Policy) -> Support:
@@ -298,17 +306,18 @@ def _measure(judged: _Judged, policy: _Policy) -> Support:
     geometry, d = judged.geometry, judged.X.shape[1]
     n_parts = len(geometry.parts)
     pieces, chain = _measure_part(judged, policy, 0)
-    confirmed, resolution = chain.confirmed()
+    confirmed, on_rows = chain.confirmed()
     if not chain.holds and policy.tails:
         for part in range(1, n_parts):
             if np.delete(confirmed, geometry.parts[part].left_out).all():
                 continue
             inside, widths = _measure_part(judged, policy, part)[1].confirmed()
-            confirmed, resolution = confirmed | inside, np.minimum(resolution, widths)
+            confirmed, on_rows = confirmed | inside, np.minimum(on_rows, np.where(inside, widths, np.inf))
     nothing = PieceSupport(0.0, 0.0, 0, 0.0, 1.0, np.zeros(d), np.zeros(d), np.zeros((d, 0)))
     weakest = min(pieces, key=lambda piece: (piece.eta_max, piece.alpha), default=nothing)
     alpha = min((piece.alpha for piece in pieces), default=0.0)
-    return Support(alpha, weakest.eta_max, weakest, tuple(pieces), confirmed, resolution, len(judged.X))
+    resolution = np.where(confirmed, on_rows, np.inf)
+    return Support(alpha, weakest.eta_max, weakest, tuple(pieces), confirmed, resolution, on_rows, len(judged.X))
 
 
 def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[PieceSupport], _Chain]:

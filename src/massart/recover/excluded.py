@@ -27,7 +27,7 @@ def excluded(
         found, marks = formula.marks(others.rows)
         support = measure_support_of(formula, others, found, marks)
     if formula.link.invertible:
-        return support.eta_max, support.resolution
+        return support.eta_max, support.on_rows
     return _eta_max_of_link(formula, others, found, marks)
 
 
@@ -62,12 +62,12 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
         simulate=False,
     )
     if judges.held_out is None:
-        return whole.eta_max, whole.resolution
+        return whole.eta_max, whole.on_rows
     rows = judges.held_out
     others, _ = formula.marks(rows)
     part = _inside(formula, others)  # by X and the frozen formula alone
     if not part.any() or span_of(rows.X[part]).rank < rows.X.shape[1]:
-        return whole.eta_max, whole.resolution
+        return whole.eta_max, whole.on_rows
     weights = None if rows.weights is None else rows.weights[part]
     support = held_out_support(
         geometry_of(rows.X[part], sample_weight=weights),
@@ -78,7 +78,7 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
         confidence=(1 + confidence) / 2,
     )
     best = max(whole, support, key=lambda one: one.eta_max)
-    return best.eta_max, best.resolution
+    return best.eta_max, best.on_rows
 
 
 def _inside(formula: Formula, rows: Verified) -> BoolArray:

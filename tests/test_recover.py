@@ -14,6 +14,7 @@ from massart.link import IDENTITY, RELU, Link
 from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.driver import JUDGING_ROWS
+from massart.recover.snapping import _has_squares, linear_rows
 from massart.rows import ArrayRows, Block, Sample
 from row_families import dummy_table
 
@@ -374,3 +375,31 @@ def test_a_coefficient_that_most_of_its_own_rows_refuse_is_changed(wrong):
     found = propose(sample, levels("auto", X, y), IDENTITY, options, first=w + [0.0, 0.0, 4.0])
     np.testing.assert_allclose(found.coef, w, rtol=1e-13)
     np.testing.assert_array_equal(found.rows.agree, np.arange(400) >= int(40 * wrong))
+
+
+# --- snapping ---
+
+
+@pytest.mark.parametrize(
+    "link", [IDENTITY, Link(slope=0.25), Link(-1.0, 2.0, slope=0.5), Link(-3.0, 1.0, slope=2.0)], ids=str
+)
+def test_rows_beyond_the_limits_of_a_slope_are_linear_in_other_units(link):
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((200, 3)), np.array([2.0, -1.0, 0.5])
+    rows, labels = linear_rows(X, link(X @ w), link)
+    np.testing.assert_allclose(rows @ w, labels, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "label", "coefficient", "expected"),
+    [
+        (1.0, 1.0, 1.0, True),
+        (0.0, 0.0, 0.0, True),
+        (1e-170, 1.0, 1.0, False),
+        (1.0, -1e170, 1.0, False),
+        (-1e170, 1.0, 1.0, False),
+        (1.0, 1.0, 1e-170, False),
+    ],
+)
+def test_squares_of_all_numbers_must_be_numbers(x, label, coefficient, expected):
+    assert _has_squares(np.full((3, 2), x), np.full(3, label), np.array([coefficient, 0.0])) == expected

@@ -46,6 +46,17 @@ def test_a_noisy_rule_is_found(seed, sigma, eta) -> None:
     assert judgement.p_value < 0.01
 
 
+@given(SEEDS)
+@laws
+def test_labels_far_off_to_both_sides_hide_no_noisy_rule(seed) -> None:
+    # Scores of ranks see little of it: a fit of one half, judged by the other, does.
+    rng, X, w = data(seed, n=100, d=5)
+    w *= 3 / np.linalg.norm(w)
+    off = rng.uniform(20, 100, 100) * rng.choice((-1, 1), 100)
+    y = X @ w + rng.standard_normal(100) + np.where(rng.permutation(100) < 42, off, 0)
+    assert judge(X, y).inliers is Inliers.NOISY
+
+
 @pytest.mark.slow
 @given(SEEDS, st.sampled_from(["standard_normal", "standard_cauchy", "exponential"]))
 @laws

@@ -44,7 +44,7 @@ LEVEL, OF_RELATION = 0.0075, 0.85
 """The probability with which labels that the columns say nothing of are called noisy, and the part of it for the
 statistics that need no robust fit."""
 
-_PERMUTATIONS = 999
+_PERMUTATIONS, _OF_HELD_OUT = 999, 3_999  # the least p-values are half of what each may be, for two fits as well
 _FAR_OUT = 3.0  # median deviations of a column, in the mean of squares, beyond which a row is far out in X
 _FITTED_ROWS = 3  # rows for each column that a fit sees, as long as a quarter of all is left to judge it
 _RANK_TOLERANCE = 1e-10  # of singular values, relative to the largest
@@ -213,7 +213,7 @@ class _Labelled:
         if fit.status is Status.UNDERDETERMINED:
             return 1.0
         X, y = self.X[held_out], self.y[held_out]
-        labels = np.vstack([y, rng.permuted(np.broadcast_to(y, (_PERMUTATIONS, len(y))), axis=1)])
+        labels = np.vstack([y, rng.permuted(np.broadcast_to(y, (_OF_HELD_OUT, len(y))), axis=1)])
         residuals = labels - X @ fit.coef
         if fit.scale > 0.0:
             losses = loss(residuals / fit.scale, tuning_for_efficiency(EFFICIENCY))

@@ -12,7 +12,7 @@ from massart import audit_table
 from massart.certificate import Verdict
 from massart.rules.columns import Columns, Levels
 from massart.rules.find import EVEN
-from massart.rules.scatter import is_even
+from massart.rules.scatter import is_even, shared_values
 
 N = 12_000
 LEAST = 0.015 * N
@@ -77,3 +77,25 @@ def test_terms_are_looked_for_only_where_rows_that_break_the_rule_lie_together(t
     assert (EVEN in audit.notices) is not tier
     assert ("c2 - 150" in str(audit.formula)) is tier
     assert abs(audit.n_wrong - wrong.sum()) <= 5
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_a_range_in_which_hardly_a_row_agrees_is_named(dated: bool) -> None:
+    rng = np.random.default_rng(4)
+    x = np.arange(2_000.0)
+    agree = ~((x >= 1_500) & (rng.random(2_000) < 0.95))
+    known = Columns({"x": x, "other": rng.normal(size=2_000)}, {}, frozenset({"x"} if dated else ()))
+    (notice,) = shared_values(known, agree)
+    low, high = ("1974-02-09", "1975-06-23") if dated else ("1500", "1999")
+    assert notice.startswith(f"Of 500 rows with x from {low} to {high}, {np.count_nonzero(~agree)} do not agree")
+    assert list(shared_values(known, rng.random(2_000) < 0.7)) == []
+
+
+def test_a_curve_is_not_shown_as_a_plane_with_wrong_rows_alone() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0, 10, 800)
+    y = np.minimum(x, 6 + 0.1 * (x - 6)) ** 2 + rng.normal(0, 0.3, 800)
+    audit = audit_table(pd.DataFrame({"x": x, "y": y.round(3)}), target="y", budget=0.5)
+    assert audit.certificate.verdict is Verdict.NOISY
+    if audit.n_wrong > 100:
+        assert any("a curve or another rule may hold there" in notice for notice in audit.notices)

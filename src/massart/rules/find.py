@@ -193,7 +193,7 @@ def find_rule(question: Question, options: Options) -> Answer:
         best = _beyond(question, options, result.found, plain, parts)
     if best is None:
         best = of_columns(patience=PATIENCE) if plain is None else plain
-    shared = () if best.verdict in (Verdict.NONE, Verdict.NOISY) else shared_values(question.columns, best.agree)
+    shared = () if best.verdict is Verdict.NONE else shared_values(question.columns, best.agree)
     return replace(best, notices=(*best.notices, *shared, searched))
 
 

@@ -100,3 +100,26 @@ def shared_values(columns: Columns, agree: BoolArray) -> Iterator[str]:
                 yield f"Of {n:,} rows with {label_of(level)}, {off:,} do not agree: another rule may hold there."
             elif wrong >= FEWEST_SHARED and off > STRANGE_SHARE * wrong and 2 * n < len(agree):
                 yield f"Of {wrong:,} rows that do not agree, {off:,} have {label_of(level)}."
+    ranges = [found for name in columns.numbers for found in _strange_ranges(columns, name, agree)]
+    if ranges:  # one of them: columns that go together have the same rows
+        off, n, text = max(ranges)
+        yield f"Of {n:,} rows with {text}, {off:,} do not agree: a curve or another rule may hold there."
+
+
+def _strange_ranges(columns: Columns, name: str, agree: BoolArray) -> Iterator[tuple[int, int, str]]:
+    """Yield ranges of a column in which hardly a row agrees: the rows that do not, all of them, and the range."""
+    values = columns.numbers[name]
+    codes = _windows(values, np.linspace(0, 1, WINDOWS + 1)[1:-1])
+    rows, off = np.bincount(codes), np.bincount(codes, weights=~agree)
+    strange = (off >= FEWEST_SHARED) & (off > STRANGE_SHARE * rows)
+    if strange.all():
+        return
+    edges = np.flatnonzero(np.diff(strange, prepend=False, append=False))
+    for first, end in edges.reshape(-1, 2):
+        some = values[(codes >= first) & (codes < end)]
+        low, high = (_written(columns, name, float(value)) for value in (some.min(), some.max()))
+        yield int(off[first:end].sum()), len(some), f"{name} from {low} to {high}"
+
+
+def _written(columns: Columns, name: str, value: float) -> str:
+    return str(np.datetime64(int(value), "D")) if name in columns.dates else f"{value:g}"

@@ -7,6 +7,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from massart.isotropy.curvature import pinched_hessian
 from massart.isotropy.descent import _two_loop, dual_newton, fixed_point, geodesic_descent
@@ -14,13 +16,14 @@ from massart.isotropy.frame import frame_of_rows
 from massart.isotropy.heavy import HeavySearch, Spectrum
 from massart.isotropy.moments import (
     distances,
+    exponents,
     fourth_moments,
     radial_moments,
+    squared_lengths,
     triangular_factor,
     typical_sizes,
 )
 from massart.rows import block_rows
-from massart.rows.scaling import exponents
 
 
 def problem(n, d, k, seed=0):
@@ -63,6 +66,17 @@ def test_radial_moments_by_definition(n, weighted):
     assert moments.weight == pytest.approx(c.sum())
 
 
+@given(st.integers(1, 49))
+def test_moments_of_chunks_add(cut):
+    X, T, weights = problem(50, 4, 4)
+    whole = radial_moments(X, T, weights)
+    parts = radial_moments(X[:cut], T, weights[:cut]) + radial_moments(X[cut:], T, weights[cut:])
+    np.testing.assert_allclose(parts.second, whole.second, rtol=1e-12)
+    np.testing.assert_allclose(parts.psi, whole.psi, rtol=1e-12)
+    assert parts.log_norm == pytest.approx(whole.log_norm, abs=1e-10)
+    assert parts.weight == pytest.approx(whole.weight)
+
+
 def test_fourth_moments_by_definition():
     X, T, weights = problem(80, 4, 3)
     U = unit_images(X, T)
@@ -88,6 +102,11 @@ def test_distances_are_exact_far_below_the_root_of_rounding():
     X = rng.standard_normal((20, 2)) @ axes[:, :2].T + 1e-11 * np.outer(np.ones(20), axes[:, 4])
     found = distances(X, np.eye(5), axes[:, 2:])
     np.testing.assert_allclose(found, 1e-11 / np.linalg.norm(X, axis=1), rtol=1e-3)
+
+
+def test_squared_lengths_by_definition():
+    X, T, _ = problem(30, 4, 2)
+    np.testing.assert_allclose(squared_lengths(X, T), np.sum((X @ T) ** 2, axis=1))
 
 
 def test_sizes_balance_columns_whatever_the_rows():
@@ -201,7 +220,7 @@ def test_fixed_point_never_lets_the_smallest_eigenvalue_fall():
         X = X[X.any(axis=1)]
         if np.linalg.matrix_rank(X) < 5:
             continue
-        smallest = [it.eigenvalues[0] for _, it in zip(range(30), fixed_point(X, np.eye(5), None), strict=False)]
+        smallest = [it.eigenvalues[0] for _, it in zip(range(30), fixed_point(X, np.eye(5)), strict=False)]
         assert np.diff(smallest).min() >= -1e-10
 
 

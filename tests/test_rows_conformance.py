@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import operator
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+import massart.rows.stream
 from massart.agreement import AGREES, Agreement, Level, Mark, tally, tally_of
 from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows, Block, Uses, rows_of, to_numpy, total_of
+from massart.rows import ArrayRows, Block, StreamRows, Uses, rows_of, to_numpy, total_of
 
 
 def in_memory(X, y, weights=None, intercept=False):
@@ -32,26 +33,20 @@ def sparse(X, y, weights=None, intercept=False):
     return ArrayRows(sp.csr_array(X), y, weights, intercept=intercept)
 
 
-class CutRows(ArrayRows):
-    """Rows of an array that come in blocks of these sizes, in turn."""
+def stream(*sizes, known=False):
+    """Return a kind of rows that come in blocks of these sizes, in turn; 0 for empty ones."""
 
-    sizes: tuple[int, ...] = ()
-
-    def _blocks(self, aligned):
-        ((block, *values),) = super()._blocks(aligned)
-        start, turn = 0, 0
-        while start < len(block):
-            rows = slice(start, start + self.sizes[turn % len(self.sizes)])
-            weights = None if block.weights is None else block.weights[rows]
-            yield replace(block, rows=block.rows[rows], y=block.y[rows], weights=weights), *(v[rows] for v in values)
-            start, turn = rows.stop, turn + 1
-
-
-def in_blocks(*sizes):
     def make(X, y, weights=None, intercept=False):
-        rows = CutRows(X, y, weights, intercept=intercept)
-        rows.sizes = sizes
-        return rows
+        labels = y.reshape(len(y), -1)
+
+        def blocks():
+            start, turn = 0, 0
+            while start < len(X):
+                rows = slice(start, start + (sizes[turn % len(sizes)]))
+                yield Block(X[rows], labels[rows], None if weights is None else weights[rows], intercept)
+                start, turn = min(rows.stop, len(X)), turn + 1
+
+        return StreamRows(blocks, n_rows=len(X) if known else None)
 
     return make
 
@@ -94,8 +89,10 @@ KINDS = {
     "array": in_memory,
     "Fortran": fortran,
     "sparse": sparse,
-    "blocks of 7": in_blocks(7),
-    "blocks of all sizes": in_blocks(100, 1, 33, 250),
+    "blocks of 1": stream(1),
+    "blocks of 7 and none": stream(7, 0, 0),
+    "blocks of all sizes": stream(100, 1, 0, 33, 250, known=True),
+    "one block": stream(10**9),
     "Dask": of_dask(100, 1, 33, 250),
     "Dask, sizes not known": of_dask(300, known=False),
     "array API": of_strict,
@@ -341,3 +338,35 @@ def test_a_number_that_is_none_is_named(kind, value):
         ValueError, match=f"X must be finite, got {'NaN' if np.isnan(value) else 'inf'} at row 432, column 2"
     ):
         recover(kind(X, y, None, True), rng=np.random.default_rng(0))
+
+
+# --- streams alone ---
+
+
+def test_values_too_large_for_memory_go_to_disk(monkeypatch, tmp_path):
+    monkeypatch.setattr(massart.rows.stream, "MOST_BYTES", 1000)
+    X, y, w, wrong = table()
+    rows = stream(64)(X, y, None, True)
+    residuals = rows.map(Residual(w))
+    assert isinstance(residuals.array.base, np.memmap)
+    assert_allclose(residuals.to_numpy()[~wrong], 0, atol=1e-12)
+    assert_array_equal(recover(rows, rng=np.random.default_rng(0)).agree[:, 0], ~wrong)
+
+
+def test_a_table_that_changes_is_refused():
+    X, y, _, _ = table()
+    lengths = iter([700, 700, 650])
+
+    def blocks():
+        n = next(lengths)
+        yield Block(X[:n], y[:n, None], None, True)
+
+    rows = StreamRows(blocks)
+    assert rows.n_rows == 700
+    with pytest.raises(ValueError, match="changed while it was read: it had 700 rows, and now 650"):
+        rows.sample(10, np.random.default_rng(0))
+
+
+def test_a_stream_without_rows_is_refused():
+    with pytest.raises(ValueError, match="there is no row"):
+        StreamRows(lambda: iter([Block(np.empty((0, 3)), np.empty((0, 1)), None, True)]))

@@ -2,13 +2,15 @@
 
 from massart.isotropy.decomposition import decompose
 from massart.isotropy.moments import RadialMoments, radial_moments
-from massart.isotropy.transform import RadialIsotropy, Status, radial_isotropy
+from massart.isotropy.transform import RadialIsotropy, Status, position_weights, radial_isotropy, radial_isotropy_of
 
 __all__ = [
     "RadialIsotropy",
     "RadialMoments",
     "Status",
     "decompose",
+    "position_weights",
     "radial_isotropy",
+    "radial_isotropy_of",
     "radial_moments",
 ]

@@ -1,7 +1,8 @@
 """Coordinates in which rows are handed to the solvers.
 
 A frame is a subspace V of R^d with an orthonormal basis, the rows that lie in V, and their coordinates ``C = X @ V``.
-It starts as all non-zero rows in R^d itself, without a copy, and shrinks when a heavy subspace is found.
+It starts as all non-zero rows in R^d itself, without a copy, and shrinks when a heavy subspace is found. The rows of a
+table that is not in memory have their coordinates made whenever they are read.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.isotropy.moments import typical_sizes
-from massart.rows import BoolArray, FloatArray
+from massart.isotropy.blocked import SAFE_EXPONENT, TableRows
+from massart.isotropy.moments import Cloud, typical_sizes, vanishing
+from massart.rows import BoolArray, FloatArray, Rows
 from massart.rows.scaling import exponents
-
-_SAFE_EXPONENT = 400  # squares of numbers up to 2**400, summed over any number of columns, stay finite in float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Frame:
 
     Attributes
     ----------
-    X : (n, d) array
+    X : (n, d) array or TableRows
         All rows, as given or scaled row by row with powers of two.
     members : (n,) boolean array
         Rows in V, without zero rows and rows of weight zero.
     V : (d, k) array or None
         Orthonormal basis; None for R^d in its own coordinates.
-    C : (number of members, k) array
+    C : (number of members, k) array or Points
         Coordinates of the members.
     weights : (number of members,) array or None
     scales : (k,) array
@@ -38,10 +38,10 @@ class Frame:
         The same for the columns of X.
     """
 
-    X: FloatArray
+    X: FloatArray | TableRows
     members: BoolArray
     V: FloatArray | None
-    C: FloatArray
+    C: Cloud
     weights: FloatArray | None
     scales: FloatArray
     column_scales: FloatArray
@@ -49,8 +49,7 @@ class Frame:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and dimension."""
-        n, k = self.C.shape
-        return n, k
+        return self.C.shape
 
     @property
     def shares(self) -> FloatArray:
@@ -91,12 +90,13 @@ class Frame:
 
     def drop_coordinates(self, light: BoolArray) -> Frame:
         """Return the frame of the rows whose `light` coordinates are all zero, without those coordinates."""
-        inside = ~self.C[:, light].any(axis=1)
+        inside = vanishing(self.C, light)
         members = self.members.copy()
         members[members] = inside
         weights = None if self.weights is None else self.weights[inside]
-        C = self.C[np.ix_(inside, ~light)]
-        return Frame(self.X, members, self.basis[:, ~light], C, weights, self.scales[~light], self.column_scales)
+        V = self.basis[:, ~light]
+        C = self.C[np.ix_(inside, ~light)] if isinstance(self.C, np.ndarray) else self._coordinates(V, members)
+        return Frame(self.X, members, V, C, weights, self.scales[~light], self.column_scales)
 
     def rotate(self, T: FloatArray) -> tuple[Frame, FloatArray]:
         """Return the frame turned to the principal axes of the map `T`, and these axes; T becomes ``axes.T @ T``.
@@ -109,9 +109,14 @@ class Frame:
         return self._in_basis(V, self.members, self.weights), axes
 
     def _in_basis(self, V: FloatArray, members: BoolArray, weights: FloatArray | None) -> Frame:
-        # One product of all rows: blocks may sum in another order, and these bits are what a caller recomputes.
-        C = np.asarray(self.X[members] @ V)
+        C = self._coordinates(V, members)
         return replace(self, members=members, V=V, C=C, weights=weights, scales=typical_sizes(C))
+
+    def _coordinates(self, V: FloatArray, members: BoolArray) -> Cloud:
+        if isinstance(self.X, TableRows):
+            return self.X.within(V, members)
+        # One product of all rows: blocks may sum in another order, and these bits are what a caller recomputes.
+        return np.asarray(self.X[members] @ V)
 
 
 def frame_of_rows(X: FloatArray, weights: FloatArray | None) -> Frame:
@@ -126,12 +131,21 @@ def frame_of_rows(X: FloatArray, weights: FloatArray | None) -> Frame:
     return Frame(X, members, None, C, weights, scales, scales)
 
 
+def frame_of_table(rows: Rows) -> Frame:
+    """Return the frame of the rows of a table, wherever they are."""
+    X = TableRows.of(rows)
+    C = X.within(None, X.members)
+    scales = typical_sizes(C) if len(C) else np.ones(rows.n_columns)
+    weights = None if rows.weights is None else rows.weights.to_numpy()[X.members]
+    return Frame(X, X.members, None, C, weights, scales, scales)
+
+
 def with_safe_exponents(X: FloatArray) -> FloatArray:
     """Return `X`, or a copy with rows scaled by powers of two where squares would overflow or vanish.
 
     Scaling a row changes nothing about radial isotropy.
     """
     row_exponents = exponents(X, axis=1)
-    if np.abs(row_exponents).max() <= _SAFE_EXPONENT:
+    if np.abs(row_exponents).max() <= SAFE_EXPONENT:
         return X
     return np.ldexp(X, -row_exponents[:, None])

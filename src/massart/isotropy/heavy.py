@@ -18,8 +18,8 @@ import numpy as np
 
 from massart.isotropy.descent import Iterate
 from massart.isotropy.frame import Frame
-from massart.isotropy.moments import distances, triangular_factor
-from massart.rows import BoolArray, FloatArray, row_blocks
+from massart.isotropy.moments import distances, nonzero_weights, triangular_factor
+from massart.rows import BoolArray, FloatArray
 
 _GAP = np.log(4.0)  # a ratio of singular values worth a look, and how much it must grow before a second look
 _STUCK_GAP = np.log(1.15)  # a ratio of eigenvalues of Psi worth a look
@@ -194,9 +194,6 @@ def light_coordinates(frame: Frame, gamma: float) -> BoolArray:
     coordinates, and counting finds them all in one read.
     """
     n, d = frame.shape
-    nonzero = np.zeros(d)
-    for block in row_blocks(n, d):
-        present = frame.C[block] != 0
-        nonzero += present.sum(axis=0) if frame.weights is None else frame.weights[block] @ present
+    nonzero = nonzero_weights(frame.C, frame.weights)
     total = n if frame.weights is None else float(frame.weights.sum())
     return np.asarray(d * nonzero < (1 - gamma) * (1 - _EQUAL) * total)

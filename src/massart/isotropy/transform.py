@@ -16,26 +16,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
-from massart.isotropy.frame import Frame, frame_of_rows
+from massart.isotropy.frame import Frame, frame_of_rows, frame_of_table
 from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
-from massart.isotropy.moments import distances, radial_moments, triangular_factor
+from massart.isotropy.moments import Cloud, distances, radial_moments, triangular_factor, whitened_moments
 from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+from massart.rows import (
+    Block,
+    BoolArray,
+    FloatArray,
+    Rows,
+    Values,
+    check_matrix,
+    check_weights,
+    namespace_of,
+    precision_of,
+)
 from massart.rows.scaling import scaled
 
 _LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
 _FIXED_POINT_STEPS = 15
 _NEWTON_ROWS = 500  # up to here n^3 for a Newton step is cheaper than the passes it saves
 _SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
+_SHARP_GRAM = 1e-2  # ratio from which on its inverse root keeps 14 digits (tests/test_blocked.py)
 _REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
 _MOST_TURNS = 3
 
-_Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
+_Method = Callable[[Cloud, FloatArray, FloatArray | None], Iterator[Iterate]]
 
 
 class Status(Enum):
@@ -147,15 +159,58 @@ def radial_isotropy(
     matrix = check_matrix(X)
     weights = check_weights(sample_weight, len(matrix))
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    if not 0 < gamma < 1:
-        raise ValueError(f"gamma must be between 0 and 1, got {gamma}")
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, got {max_iter}")
-    if not 0 < tol < 1:
-        raise ValueError(f"tol must be between 0 and 1, got {tol}")
-    if start is not None and len(start.subspace) != matrix.shape[1]:
-        raise ValueError(f"start is a transform of {len(start.subspace)} columns but X has {matrix.shape[1]}")
-    return _Solver(gamma, two_sided, tol, max_iter, callback).solve(frame_of_rows(matrix, weights), start)
+    solver = _Solver(gamma, two_sided, tol, max_iter, callback)
+    solver.check(matrix.shape[1], start)
+    return solver.solve(frame_of_rows(matrix, weights), start)
+
+
+def radial_isotropy_of(
+    rows: Rows,
+    gamma: float = 0.5,
+    *,
+    two_sided: bool = False,
+    tol: float | None = None,
+    max_iter: int = 500,
+    start: RadialIsotropy | None = None,
+    callback: Callback = silent,
+) -> RadialIsotropy:
+    """Do what :func:`radial_isotropy` does for the rows of a table, wherever they are, in blocks.
+
+    Each pass over the rows is one read, of which a d x d sum is left. Only where a heavy subspace shows, the distances
+    from it are kept, a number a row.
+
+    Parameters
+    ----------
+    rows : Rows
+        With their weights, if they have any; labels do not matter.
+    gamma, two_sided, tol, max_iter, start, callback
+        As for :func:`radial_isotropy`. A transform of a sample is a good start.
+    """
+    tol = rows.precision[0] ** (5 / 6) if tol is None else tol
+    solver = _Solver(gamma, two_sided, tol, max_iter, callback)
+    solver.check(rows.n_columns, start)
+    return solver.solve(frame_of_table(rows), start)
+
+
+def position_weights(rows: Rows, position: RadialIsotropy) -> Values:
+    """Return ``1 / |A V'x|`` of each row of a table, times its weight; 0 where that is no number.
+
+    L1 regression with these weights is that of Algorithm 1, in radial-isotropic position: there a row and its label are
+    divided by that length.
+    """
+    return rows.map(_InverseLengths(position.subspace @ position.matrix.T))
+
+
+@dataclass(frozen=True, slots=True)
+class _InverseLengths:
+    T: FloatArray
+
+    def __call__(self, block: Block) -> Any:
+        Y = block.times(self.T)
+        xp = namespace_of(Y)
+        squared = xp.sum(Y * Y, axis=1)
+        weights = xp.where(squared > 0, 1 / xp.sqrt(xp.where(squared > 0, squared, xp.ones_like(squared))), squared)
+        return weights if block.weights is None else weights * block.weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +243,17 @@ class _Solver:
     callback: Callback
     n_iter: int = 0
     rows_read: int = 0
+
+    def check(self, n_columns: int, start: RadialIsotropy | None) -> None:
+        """Raise ValueError for an option that makes no sense, naming it."""
+        if not 0 < self.gamma < 1:
+            raise ValueError(f"gamma must be between 0 and 1, got {self.gamma}")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
+        if not 0 < self.tol < 1:
+            raise ValueError(f"tol must be between 0 and 1, got {self.tol}")
+        if start is not None and len(start.subspace) != n_columns:
+            raise ValueError(f"start is a transform of {len(start.subspace)} columns but X has {n_columns}")
 
     def solve(self, frame: Frame, earlier: RadialIsotropy | None) -> RadialIsotropy:
         """Shrink the frame to heavy subspaces until its rows have a map (Lemma 2.6)."""
@@ -227,7 +293,13 @@ class _Solver:
         eigenvalues, axes = np.linalg.eigh(radial_moments(frame.C, equilibrated, frame.weights).psi)
         if eigenvalues[0] > _SAFE_GRAM * eigenvalues[-1]:
             # The symmetric root stays nearest to the caller's coordinates.
-            whitening = equilibrated @ (axes / np.sqrt(eigenvalues)) @ axes.T
+            root = (axes / np.sqrt(eigenvalues)) @ axes.T
+            if eigenvalues[0] < _SHARP_GRAM * eigenvalues[-1]:
+                # Another order of summation would give another root: a Newton step for root Psi root = I mends that.
+                self.rows_read += len(frame.C)
+                error = axes.T @ whitened_moments(frame.C, equilibrated, root, frame.weights) @ axes - np.eye(len(axes))
+                root -= axes @ (error / np.add.outer(np.sqrt(eigenvalues), np.sqrt(eigenvalues))) @ axes.T
+            whitening = equilibrated @ root
         else:
             self.rows_read += len(frame.C)
             _, sizes, axes = np.linalg.svd(triangular_factor(frame.C, equilibrated))

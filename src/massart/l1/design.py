@@ -10,13 +10,13 @@ The product is never formed: S and E act on the short side of each verb.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from massart.l1.matrix import IntArray, Matrix
-from massart.rows import FloatArray, row_blocks
+from massart.l1.matrix import IntArray, Matrix, PieceKernel
+from massart.rows import FloatArray
 
 SAFE_SCALE = 2.0**100
 """Columns of sizes up to this, and down to its inverse, are squared without overflow or loss before they are scaled."""
@@ -72,15 +72,13 @@ class Design:
             gram *= self.scale[:, None] * self.scale
         return gram if self.columns is None else gram[np.ix_(self.columns, self.columns)]
 
-    def pieces(self) -> Iterator[FloatArray]:
-        """Yield the rows of X, some at a time, as arrays."""
-        for block in row_blocks(*self.matrix.shape):
-            yield self.rows(block)
+    def reduce(self, kernel: PieceKernel) -> Any:
+        """Return the sum of ``kernel(rows)`` over pieces of X."""
+        return self.matrix.reduce(_Scaled(kernel, self.scale, self.columns))
 
     def rows(self, index: IntArray | slice) -> FloatArray:
         """Return some rows of X as an array: a basis, a small pool."""
-        rows = self.matrix.rows(index)
-        return rows * self.scale if self.columns is None else rows[:, self.columns] * self.scale[self.columns]
+        return _scaled(self.matrix.rows(index), self.scale, self.columns)
 
     def restricted(self, index: IntArray) -> Design:
         """Return the design of the rows `index` (copied: they are few)."""
@@ -94,3 +92,23 @@ class Design:
         coefficients[self.columns] = w
         coefficients *= self.scale
         return coefficients
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """A kernel of rows of X as one of rows of the caller's."""
+
+    kernel: PieceKernel
+    scale: FloatArray
+    columns: IntArray | None
+
+    def __call__(self, rows: FloatArray) -> Any:
+        return self.kernel(_scaled(rows, self.scale, self.columns))
+
+
+def _scaled(rows: FloatArray, scale: FloatArray, columns: IntArray | None) -> FloatArray:
+    if columns is None:
+        return rows * scale
+    rows = rows[:, columns]
+    rows *= scale[columns]
+    return rows

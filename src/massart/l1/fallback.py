@@ -11,7 +11,7 @@ from massart.rows import FloatArray
 
 
 def linear_program(problem: Program, max_pivots: int) -> Point | None:
-    """Return the vertex that HiGHS finds, with our own proof, or None where HiGHS finds none.
+    """Return the vertex that HiGHS finds, with our own proof, or None where HiGHS finds none or the rows are elsewhere.
 
     HiGHS holds the whole constraint matrix, so this needs several times the memory of X.
     """
@@ -19,7 +19,10 @@ def linear_program(problem: Program, max_pivots: int) -> Point | None:
 
     design, lo, hi = problem.design, problem.lo, problem.hi
     columns = slice(None) if design.columns is None else design.columns
-    rows = design.matrix.for_highs()[:, columns]
+    rows = design.matrix.for_highs()
+    if rows is None:
+        return None
+    rows = rows[:, columns]
     rows = rows @ sp.diags_array(design.scale[columns]) if sp.issparse(rows) else rows * design.scale[columns]
     answer = linprog(-problem.y, A_eq=rows.T, b_eq=problem.b, bounds=np.column_stack([-lo, hi]), method="highs")
     if answer.x is None or answer.eqlin.marginals is None:

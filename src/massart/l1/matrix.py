@@ -1,7 +1,8 @@
 r"""The caller's matrix behind a few verbs, dense or mostly zero.
 
 The solvers ask for :math:`X w`, :math:`X^\top a`, :math:`X^\top \operatorname{diag}(q) X` and a few rows at a time.
-Two classes answer within a block of rows of extra memory:
+Two classes answer within a block of rows of extra memory, and a third for rows that are not here
+(:mod:`massart.l1.blocked`):
 
 * :class:`DenseMatrix` reads the caller's array in place.
 * :class:`SparseMatrix` keeps the well-filled columns of a sparse matrix as an array and the others in compressed rows.
@@ -12,8 +13,9 @@ Two classes answer within a block of rows of extra memory:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +24,9 @@ from numpy.typing import NDArray
 from massart.rows import FloatArray, block_rows, check_matrix, row_blocks
 
 IntArray = NDArray[np.intp]
+
+PieceKernel: TypeAlias = Callable[[FloatArray], Any]
+"""Called with some rows as an array; what it returns is added."""
 
 GRAM_BLOCK = 1 << 15
 """Numbers in a block of a Gram matrix: 256 KiB, so that a block is still in the cache when BLAS reads it again."""
@@ -102,6 +107,10 @@ class DenseMatrix:
                 np.multiply(part, np.sqrt(weight), out=weighted)
                 total += weighted.T @ weighted
         return total
+
+    def reduce(self, kernel: PieceKernel) -> Any:
+        """Return the sum of ``kernel(rows)`` over pieces of the rows."""
+        return _over_pieces(self, kernel)
 
     def rows(self, index: IntArray | slice) -> FloatArray:
         """Return some rows as an array."""
@@ -184,6 +193,10 @@ class SparseMatrix:
         place = np.argsort(self.order)
         return gram[np.ix_(place, place)]
 
+    def reduce(self, kernel: PieceKernel) -> Any:
+        """Return the sum of ``kernel(rows)`` over pieces of the rows."""
+        return _over_pieces(self, kernel)
+
     def rows(self, index: IntArray | slice) -> FloatArray:
         """Return some rows as an array."""
         full, sparse = self._parts()
@@ -224,6 +237,9 @@ class Matrix(Protocol):
     def gram(self, q: FloatArray, scale: FloatArray | None) -> FloatArray:
         r"""Return :math:`S X^\top \operatorname{diag}(q) X S` for q >= 0; None stands for S = I."""
 
+    def reduce(self, kernel: PieceKernel) -> Any:
+        """Return the sum of ``kernel(rows)`` over pieces of the rows."""
+
     def rows(self, index: IntArray | slice) -> FloatArray:
         """Return some rows as an array."""
 
@@ -231,7 +247,15 @@ class Matrix(Protocol):
         """Return some rows as a matrix of their own."""
 
     def for_highs(self) -> Any:
-        """Return the matrix in the form that `scipy.optimize.linprog` takes."""
+        """Return the matrix in the form that `scipy.optimize.linprog` takes, or None."""
+
+
+def _over_pieces(matrix: Matrix, kernel: PieceKernel) -> Any:
+    total = None
+    for block in row_blocks(*matrix.shape):
+        part = kernel(matrix.rows(block))
+        total = part if total is None else total + part
+    return total
 
 
 def check_rows(X: Any) -> Matrix:
@@ -243,13 +267,13 @@ def check_rows(X: Any) -> Matrix:
         Naming X and what is wrong with it.
     """
     if sp.issparse(X):
-        return _split(_check_sparse(X))
+        return split(_check_sparse(X))
     array = check_matrix(X)
     n, p = array.shape
     if p >= MANY_COLUMNS:
         non_zero = sum(np.count_nonzero(array[block]) for block in row_blocks(n, p))
         if non_zero < MOSTLY_ZERO * n * p:
-            return _split(sp.csr_array(array))
+            return split(sp.csr_array(array))
     # BLAS needs one unit stride; anything else would be copied at every product.
     return DenseMatrix(array if 8 in array.strides else np.ascontiguousarray(array))
 
@@ -271,7 +295,7 @@ def _check_sparse(X: Any) -> Any:
     return sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape)
 
 
-def _split(csr: Any) -> SparseMatrix:
+def split(csr: Any) -> SparseMatrix:
     """Return a sparse matrix in compressed rows with its well-filled columns as an array."""
     n, p = csr.shape
     filled = np.bincount(csr.indices, minlength=p) > FULL_COLUMN * n

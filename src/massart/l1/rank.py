@@ -123,20 +123,42 @@ def _refine(
 ) -> tuple[FloatArray, float]:
     """Return T improved by one step of iterative refinement, and the largest length of a column of X_o - X_c T."""
     for final in (False, True):
-        products, lengths = np.zeros(T.shape), np.zeros(len(others))
-        for rows in design.pieces():
-            remainder = rows[:, others] - rows[:, columns] @ T
-            products += rows[:, columns].T @ remainder
-            lengths += np.einsum("ij,ij->j", remainder, remainder)
+        total = design.reduce(_Remainder(columns, others, T))
         if not final:
-            T = T + sla.cho_solve((triangle, False), products, check_finite=False)
-    return T, float(np.sqrt(lengths.max()))
+            T = T + sla.cho_solve((triangle, False), total[:-1], check_finite=False)
+    return T, float(np.sqrt(total[-1].max()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Remainder:
+    """What T leaves of the other columns: its products with the columns, and below them its squared lengths."""
+
+    columns: IntArray
+    others: IntArray
+    T: FloatArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        remainder = rows[:, self.others] - rows[:, self.columns] @ self.T
+        return np.vstack([rows[:, self.columns].T @ remainder, np.einsum("ij,ij->j", remainder, remainder)])
 
 
 def _triangular_factor(design: Design) -> FloatArray:
     """Return R of :math:`X = Q R`, by QR of [R; next piece]."""
     p = design.shape[1]
-    R = np.zeros((0, p))
-    for rows in design.pieces():
-        R = sla.qr(np.vstack([R, rows]), mode="r", check_finite=False)[0][:p]
+    R = design.reduce(_triangle).R
     return np.vstack([R, np.zeros((p - R.shape[0], p))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Triangle:
+    """R of a QR factorization; that of more rows is the sum."""
+
+    R: FloatArray
+
+    def __add__(self, other: _Triangle) -> _Triangle:
+        return _triangle(np.vstack([self.R, other.R]))
+
+
+def _triangle(rows: FloatArray) -> _Triangle:
+    R: FloatArray = sla.qr(rows, mode="r", check_finite=False)[0]
+    return _Triangle(R[: rows.shape[1]])

@@ -41,14 +41,13 @@ from massart.certificate import (
     sample_sharing,
 )
 from massart.isotropy import RadialIsotropy, decompose
-from massart.isotropy.moments import typical_sizes
+from massart.isotropy.moments import exponents, typical_sizes
 from massart.link import IDENTITY
 from massart.pac.coverage import largest_share_outside, most_wrong
 from massart.pac.outliers import remove_outliers
 from massart.progress import Callback, silent
 from massart.recover import Assumption, Formula, Judges, Options, judge, propose
 from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
-from massart.rows.scaling import exponents
 
 CLAIMS = 3
 """Statements that share the probability of being wrong: on labels, on hyperplanes, and on rows not seen."""

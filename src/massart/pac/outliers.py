@@ -23,17 +23,38 @@ found: the approximation factor of the theorem, and the `lower_bound` of the res
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike
 
-from massart.isotropy.moments import typical_sizes
+from massart.isotropy.blocked import TableRows
+from massart.isotropy.moments import (
+    RadialMoments,
+    Triangle,
+    accumulate,
+    exponents,
+    squared_lengths,
+    triangular_factor,
+    typical_sizes,
+    vanishing,
+)
 from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
-from massart.rows.scaling import exponents
+from massart.rows import (
+    BoolArray,
+    FloatArray,
+    Largest,
+    Rows,
+    check_matrix,
+    check_weights,
+    like,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
 
 SHARPNESS = 1.01
 """Factor up to which the smallest beta is found."""
@@ -163,6 +184,26 @@ def remove_outliers(
     return _Removal(_Memory(rows), counts, alpha, tol, callback).run()
 
 
+def remove_outliers_of(
+    rows: Rows, *, alpha: float, tol: float | None = None, callback: Callback = silent
+) -> OutlierRemoval:
+    """Do what :func:`remove_outliers` does for the rows of a table, wherever they are, in blocks.
+
+    Second moments are sums over blocks, and ratios a number a row. Where rows differ in size by more than 1e7, or
+    numbers by hundreds of orders of magnitude, rows in memory are judged with more care.
+
+    Parameters
+    ----------
+    rows : Rows
+        With their weights, if they have any; labels do not matter.
+    alpha, tol, callback
+        As for :func:`remove_outliers`.
+    """
+    counts = np.ones(rows.n_rows) if rows.weights is None else rows.weights.to_numpy()
+    tol = rows.precision[0] ** (5 / 6) if tol is None else tol
+    return _Removal(_Table(rows), counts, alpha, tol, callback).run()
+
+
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """A set that is its own ellipsoid's, and what maps it: ``x' M_S^+ x = |map' x|^2``."""
@@ -198,12 +239,74 @@ class _Memory:
         return np.eye(len(T)), T, np.einsum("ij,ij->i", images, images)
 
 
+class _Table:
+    """The same of rows of a table, wherever they are: every verb is a read."""
+
+    def __init__(self, rows: Rows) -> None:
+        table = replace(TableRows.of(rows), rescaled=False)
+        everything = np.ones(rows.n_rows, dtype=bool)
+        X = table.within(None, everything)
+        self.scales = typical_sizes(X)
+        largest = accumulate(_Largest(), X).values / self.scales
+        self.exponent = int(exponents(largest)) if largest.any() else 0
+        self.C = table.within(np.ldexp(1 / self.scales, -self.exponent), everything)
+        self.nonzero = ~vanishing(self.C, np.ones(len(largest), dtype=bool))
+
+    def lengths(self, some: BoolArray, T: FloatArray) -> FloatArray:
+        """Return the lengths of some rows times `T`."""
+        return np.sqrt(squared_lengths(self.C, T)[some])
+
+    def whitening(self, some: BoolArray, counts: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the span of some rows, the map that whitens them, and their ratios."""
+        moments: RadialMoments = accumulate(_Second(), self.C, counts, some)
+        total = float(counts.sum())
+        T = _whitening((moments.second + moments.lost) / total)
+        basis = np.eye(len(self.scales))
+        if T is None:
+            _, sizes, axes = np.linalg.svd(triangular_factor(self.C, basis, some))
+            rank = int((sizes > tol * sizes[0]).sum())
+            basis = basis if rank == len(basis) else axes[:rank].T
+            R = accumulate(_Factor(basis), self.C, counts, some).R
+            T = basis @ sla.solve_triangular(R[:rank], np.eye(rank), check_finite=False) * math.sqrt(total)
+        return basis, T, squared_lengths(self.C, T)[some]
+
+
+@dataclass(frozen=True, slots=True)
+class _Largest:
+    """The largest magnitude in every column."""
+
+    def __call__(self, X: Any, weights: Any) -> Largest:
+        xp = namespace_of(X)
+        return Largest(to_numpy(xp.max(xp.abs(X), axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Second:
+    """Weighted second moments of rows as they are."""
+
+    def __call__(self, X: Any, weights: Any) -> RadialMoments:
+        weighted = X if weights is None else X * weights[:, None]
+        return RadialMoments(to_numpy(weighted.T @ X), 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """R of weighted rows in a basis."""
+
+    basis: FloatArray
+
+    def __call__(self, X: Any, weights: Any) -> Triangle:
+        xp = namespace_of(X)
+        Y = X @ like(self.basis, X)
+        return Triangle(to_numpy(xp.linalg.qr(Y if weights is None else Y * xp.sqrt(weights)[:, None])[1]))
+
+
 class _Removal:
     """One call: the rows, and how often each counts."""
 
     def __init__(
         self,
-        cloud: _Memory,
+        cloud: _Memory | _Table,
         counts: FloatArray,
         alpha: float,
         tol: float,

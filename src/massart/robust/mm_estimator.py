@@ -29,6 +29,7 @@ from massart.robust.modes import Modes, screened, separate, single_likelihood
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
     Estimate,
+    Placed,
     choose_ridge,
     d_scale,
     m_and_d_steps,
@@ -107,7 +108,7 @@ class Problem:
         rows = Positioned(position.Z, self.y, self.counts / n)
         if n <= r or r == 0:
             return self._trivial(position, rows)
-        half = _half_of(n, r)
+        half = half_of(n, r)
         own = np.array([position.to_coordinates(start) for start in given]).reshape(-1, r)
         candidates = find_starts(position, rows, own, half, rng, self.callback)
         for candidate in candidates:
@@ -199,7 +200,7 @@ class Problem:
 
     def _separated(self, position: Position, rows: Positioned, modes: Modes) -> Answer:
         """Answer with the mode of right rows."""
-        agreeing = self._agreement(position.back @ modes.coef, position.rank, _half_of(len(self.y), position.rank))
+        agreeing = self._agreement(position.back @ modes.coef, position.rank, half_of(len(self.y), position.rank))
         if agreeing is not None:
             return self._exact(position, agreeing, modes.n_iter)
         estimate = Estimate(modes.coef, modes.scale, rows.ridge, modes.n_iter, modes.converged)
@@ -241,7 +242,7 @@ class Problem:
 
     def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> Answer:
         """Answer with an estimate from noisy rows."""
-        covariance, errors = _uncertainty_of(position.back, rows, estimate, modes)
+        covariance, errors = uncertainty_of(position.back, rows, estimate, modes)
         return Answer(
             coef=position.back @ estimate.coef,
             scale=max(estimate.scale, self.rounding),
@@ -276,8 +277,8 @@ class Problem:
         return Answer(np.zeros(d), scale, *nothing, Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT)
 
 
-def _uncertainty_of(
-    M: FloatArray, rows: Positioned, estimate: Estimate, modes: Modes | None
+def uncertainty_of(
+    M: FloatArray, rows: Placed, estimate: Estimate, modes: Modes | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the covariance of the coefficients M c, and their standard errors."""
     residuals = rows.residuals(estimate.coef[None])[0]
@@ -294,6 +295,6 @@ def _rank(modes: Modes) -> tuple[bool, float]:
     return not modes.stands, -modes.likelihood
 
 
-def _half_of(n: int, rank: int) -> float:
+def half_of(n: int, rank: int) -> float:
     """Return h/n: half of the rows, but enough of them to leave `rank` degrees of freedom, as far as LTS allows."""
     return min((n + rank + 1) // 2, max(n // 2 + 1, 2 * rank)) / n

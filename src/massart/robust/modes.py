@@ -27,7 +27,7 @@ import numpy as np
 from massart.fast_lts import LeastSquares
 from massart.progress import Callback, Progress, silent
 from massart.robust.concentration import Positioned
-from massart.robust.refinement import leverages, solve
+from massart.robust.refinement import Placed, leverages, solve
 from massart.rows import FloatArray
 
 EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
@@ -201,7 +201,7 @@ def screened(
 
 
 def separate(
-    rows: Positioned,
+    rows: Placed,
     coef: FloatArray,
     scale: float,
     *,
@@ -216,7 +216,7 @@ def separate(
 
     Parameters
     ----------
-    rows : Positioned
+    rows : Placed
     coef, scale : array of shape (r,) and float
         The start.
     width : float
@@ -261,7 +261,7 @@ def separate(
     return Modes(coef, mixture, trust, likelihood, step, rest)
 
 
-def single_likelihood(rows: Positioned, coef: FloatArray, ridge: float) -> float:
+def single_likelihood(rows: Placed, coef: FloatArray, ridge: float) -> float:
     """Return the log-likelihood of one normal distribution about a plane that least squares gives, of deleted rows."""
     n = np.count_nonzero(rows.shares)
     residuals = rows.residuals(coef[None])[0]

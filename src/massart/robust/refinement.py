@@ -24,6 +24,7 @@ Koller and Stahel (2011), *Sharpening Wald-type inference in robust regression f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -47,6 +48,30 @@ _AS_WELL = 4.0  # standard errors within which lambdas predict alike; rows that 
 _CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
 SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
 _RIDGES = 10.0 ** np.arange(-7.0, 3.01, 0.25)  # relative to the median eigenvalue; the least stands for none
+
+
+class Placed(Protocol):
+    """Rows in position, wherever they are; :class:`Positioned` has them in memory."""
+
+    @property
+    def y(self) -> FloatArray:
+        """Labels."""
+
+    @property
+    def shares(self) -> FloatArray:
+        """What share of the whole each row stands for."""
+
+    def residuals(self, C: FloatArray) -> FloatArray:
+        """Return the residuals of every row of coefficients `C`, shape (b, n)."""
+
+    def fitted(self, coef: FloatArray) -> FloatArray:
+        """Return the fit of each row."""
+
+    def normal_equations(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the matrix and the right side of weighted least squares."""
+
+    def quadratic(self, form: FloatArray) -> FloatArray:
+        """Return the value of a quadratic form, a symmetric matrix, at each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +102,7 @@ def s_steps(rows: Positioned, start: FloatArray, breakdown: float, freedom: floa
     return Estimate(coef, scale, rows.ridge, n_iter)
 
 
-def m_steps(rows: Positioned, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
+def m_steps(rows: Placed, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
     """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
     coef, n_iter, rest = start.coef, start.n_iter, False
     while not rest and n_iter < max_iter:
@@ -92,7 +117,7 @@ def m_steps(rows: Positioned, start: Estimate, c: float, *, max_iter: int, tol: 
 
 
 def m_and_d_steps(
-    rows: Positioned, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
+    rows: Placed, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
 ) -> Estimate:
     """Alternate the D-scale and M-steps until both rest; the scale never goes far beyond that of the start."""
     few = len(rows.y) < _FEW_ROWS * len(start.coef)  # the columns can imitate many rows
@@ -109,7 +134,7 @@ def m_and_d_steps(
     return replace(estimate, converged=False)
 
 
-def d_scale(rows: Positioned, estimate: Estimate, c: float, half: float) -> float:
+def d_scale(rows: Placed, estimate: Estimate, c: float, half: float) -> float:
     """Return the design-adaptive scale of the residuals of an estimate, next to the scale that it has.
 
     At least the share `half` of the rows keeps a positive weight.
@@ -136,7 +161,7 @@ def d_scale(rows: Positioned, estimate: Estimate, c: float, half: float) -> floa
     return scale
 
 
-def deflation(rows: Positioned, weights: FloatArray, ridge: float, c: float) -> FloatArray:
+def deflation(rows: Placed, weights: FloatArray, ridge: float, c: float) -> FloatArray:
     """Return tau: by how much fitting makes each residual smaller than its error."""
     known = constants(c)
     gram, _ = rows.normal_equations(rows.shares * weights / known.mean_weight)
@@ -144,7 +169,7 @@ def deflation(rows: Positioned, weights: FloatArray, ridge: float, c: float) -> 
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
 
 
-def leverages(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
+def leverages(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
     """Return h: the part that each row of a weighted fit has in its own fit, below 1."""
     q = rows.shares * weights
     gram, _ = rows.normal_equations(q)
@@ -185,7 +210,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArr
     return float(_RIDGES[best] * middle) if best and clearly else 0.0
 
 
-def solve(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
+def solve(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
     """Return the weighted least-squares fit; of minimum norm in position where the weighted rows do not span."""
     gram, moments = rows.normal_equations(weights)
     try:

@@ -53,6 +53,8 @@ class RobustFit:
     n_iter : int
         Re-weighted least-squares steps.
     status : Status
+    separated : bool
+        Whether wrong rows were found to be a mode of their own: see :mod:`massart.robust.modes`.
     """
 
     coef: FloatArray
@@ -65,6 +67,7 @@ class RobustFit:
     rank: int
     n_iter: int
     status: Status
+    separated: bool = False
 
 
 def robust_regression(
@@ -173,6 +176,7 @@ def robust_regression(
             rank=answer.rank,
             n_iter=answer.n_iter,
             status=answer.status,
+            separated=answer.modes is not None,
         )
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.robust.concentration import Positioned
-from massart.robust.refinement import SINGULAR, leverages, regular_inverse
+from massart.robust.refinement import SINGULAR, Placed, leverages, regular_inverse
 from massart.rows import FloatArray
 
 _LEAST_STEEPNESS = 0.1  # slope a row of full trust
@@ -36,7 +35,7 @@ class Pull:
     residuals: FloatArray
 
 
-def covariance_of(rows: Positioned, pull: Pull, ridge: float) -> tuple[FloatArray, FloatArray]:
+def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, FloatArray]:
     r"""Return the covariance of an estimate in position, and the projector on what the trusted rows determine.
 
     .. math::

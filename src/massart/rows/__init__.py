@@ -1,6 +1,7 @@
 """Rows: the arrays that kernels accept, and tables of rows behind a few verbs (sample, take, reduce, map)."""
 
 from massart.rows.arrays import (
+    BLOCK_BYTES,
     BoolArray,
     FloatArray,
     block_rows,
@@ -16,17 +17,22 @@ from massart.rows.arrays import (
 from massart.rows.block import Block, Sample, Uses
 from massart.rows.memory import ArrayRows, ArrayValues, rows_of
 from massart.rows.namespace import is_elsewhere, like, matrix_of, namespace_of, to_numpy
-from massart.rows.rows import Kernel, Rows, Values, total_of
+from massart.rows.rows import Kernel, Largest, Rows, Total, Values, total_of
+from massart.rows.stream import StreamRows
 
 __all__ = [
     "ArrayRows",
     "ArrayValues",
+    "BLOCK_BYTES",
     "Block",
     "BoolArray",
     "FloatArray",
     "Kernel",
+    "Largest",
     "Rows",
     "Sample",
+    "StreamRows",
+    "Total",
     "Uses",
     "Values",
     "block_rows",

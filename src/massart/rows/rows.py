@@ -9,6 +9,7 @@ be pickled, knows nothing of the table, and does not depend on how that is cut.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,6 +29,28 @@ class Addable(Protocol):
 
 
 Sum = TypeVar("Sum", bound=Addable)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum over pieces; None over none."""
+
+    total: Any
+
+    def __add__(self, other: Total) -> Total:
+        if self.total is None or other.total is None:
+            return other if self.total is None else self
+        return Total(self.total + other.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """Numbers of which the larger ones are the sum."""
+
+    values: NDArray[Any]
+
+    def __add__(self, other: Largest) -> Largest:
+        return Largest(np.maximum(self.values, other.values))
 
 
 class Values(Protocol):

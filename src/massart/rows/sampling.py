@@ -10,6 +10,7 @@ replacement, each with a probability in proportion to its weight.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,31 +93,54 @@ class Reservoir:
     """
 
     def __init__(self, draw: Draw, limit: float = np.inf) -> None:
-        self._draw, self._limit = draw, limit
-        self._keys = np.empty(0)
+        self._draw = draw
+        self._keys: list[FloatArray] = []
+        self._numbers: list[NDArray[np.intp]] = []
+        self._count, self._limit, self._by_run = 0, limit, True
 
-    def offer(self, start: int, n_rows: int) -> NDArray[np.intp]:
+    def offer(self, start: int, n_rows: int, weights: NDArray[Any] | None = None) -> NDArray[np.intp]:
         """Return which of so many rows are kept for now, the first of which has the number `start`."""
-        keys = self._draw.run_keys(start, start + n_rows)
-        runs = np.flatnonzero(keys <= self._limit)
-        places = ((start // RUN + runs)[:, None] * RUN + np.arange(RUN)).ravel() - start
-        inside = (places >= 0) & (places < n_rows)
-        self._keys = np.append(self._keys, np.repeat(keys[runs], RUN)[inside])
-        return np.asarray(places[inside])
+        self._by_run = weights is None
+        if weights is None:
+            keys = self._draw.run_keys(start, start + n_rows)
+            runs = np.flatnonzero(keys <= self._limit)
+            numbers = ((start // RUN + runs)[:, None] * RUN + np.arange(RUN)).ravel()
+            keys = np.repeat(keys[runs], RUN)
+            inside = (numbers >= start) & (numbers < start + n_rows)
+            numbers, keys = numbers[inside], keys[inside]
+        else:
+            numbers = start + np.flatnonzero(weights)
+            keys = self._draw.weighted_keys(numbers, weights[numbers - start])
+            numbers, keys = numbers[keys <= self._limit], keys[keys <= self._limit]
+        self._keys.append(keys)
+        self._numbers.append(numbers)
+        self._count += len(numbers)
+        return np.asarray(numbers - start)
 
     @property
     def is_crowded(self) -> bool:
         """Whether many more rows are kept than are needed."""
-        return len(self._keys) > 2 * self._draw.size + RUN
+        return self._count > 2 * self._draw.size + RUN
 
     def prune(self) -> NDArray[np.intp]:
-        """Return the places, among all rows that are kept, of those that stay: a run is kept whole."""
-        if len(self._keys) > self._draw.size:
-            limits = np.unique(self._keys)
+        """Return the places, among all rows that are kept, of those that stay."""
+        keys, numbers = np.concatenate(self._keys), np.concatenate(self._numbers)
+        if self._count <= self._draw.size:
+            stay = np.arange(len(keys))
+        elif self._by_run:  # rows of a run share their key, and a run is kept whole
+            limits = np.unique(keys)
             self._limit = float(limits[min(self._draw.n_runs, len(limits)) - 1])
-        stay = np.flatnonzero(self._keys <= self._limit)
-        self._keys = self._keys[stay]
+            stay = np.flatnonzero(keys <= self._limit)
+        else:
+            stay = smallest(keys, self._draw.size)
+            self._limit = float(keys[stay].max())
+        self._keys, self._numbers, self._count = [keys[stay]], [numbers[stay]], len(stay)
         return stay
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """The numbers of the rows that are kept."""
+        return np.concatenate([np.empty(0, dtype=np.intp), *self._numbers])
 
 
 def smallest(keys: FloatArray, count: int) -> NDArray[np.intp]:

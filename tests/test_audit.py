@@ -68,6 +68,7 @@ def test_the_formula_and_the_wrong_rows_of_a_mixed_table_are_found(audited: Audi
     assert "(region = west)" in str(found.formula)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**6), share=st.floats(0, 0.35))

@@ -98,6 +98,7 @@ def test_cells_where_a_peer_wins_come_first() -> None:
     assert "http" not in text
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     cells = [replace(cell, tables=2) for cell in running.choose(["linear-tiny"], small=True)]

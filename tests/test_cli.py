@@ -36,6 +36,7 @@ def test_the_demo_recovers_the_price_list_and_writes_its_files(
     assert (tmp_path / REPORT).read_bytes() == report
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_demo_prints_the_same_for_the_same_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     outputs = []

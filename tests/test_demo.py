@@ -26,6 +26,7 @@ def test_about_a_fifth_of_the_totals_are_wrong_and_some_clerks_are_worse(seed: i
     assert max(shares.values()) < 0.3
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_price_list_is_confirmed_and_every_wrong_row_has_its_kind(seed: int) -> None:

@@ -32,6 +32,7 @@ def flat_rows(seed: int = 0, n: int = 600, outputs: int = 1) -> tuple[Array, Arr
     return (X, y[:, 0], right[:, 0]) if outputs == 1 else (X, y, right)
 
 
+@pytest.mark.full(every=3)
 @parametrize_with_checks([MassartPACRegressor()])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -69,6 +69,7 @@ def checks() -> Iterator[tuple[MassartReLURegressor, Any]]:
                 yield estimator, check
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.parametrize(
     ("estimator", "check"), [*checks()], ids=lambda value: value.func.__name__ if hasattr(value, "func") else ""
 )

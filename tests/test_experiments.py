@@ -98,6 +98,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(folder: Path, tmp_path: Pat
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"

@@ -132,6 +132,7 @@ def test_the_row_before_is_that_of_the_order(tool):
         assert TOOLS[tool][0]([one])[one.name] == one.wrong
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in FAST])

@@ -167,6 +167,7 @@ def driver(folder: Path) -> Iterator[Callable[[int], int]]:
         yield killed_at
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_kill_at_any_step_leaves_the_old_outputs_or_the_new(folder: Path) -> None:
     states = set()
@@ -188,6 +189,7 @@ def test_a_kill_at_any_step_leaves_the_old_outputs_or_the_new(folder: Path) -> N
     assert len(states) == len(OUTPUTS) + 1
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(sign: signal.Signals, folder: Path) -> None:
@@ -515,6 +517,7 @@ def test_a_folder_that_went_away_is_one_line(
     assert re.fullmatch(r"massart: .+\n", capsys.readouterr().err)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows_of_a_pipe(tmp_path: Path) -> None:
     options = ("--max-memory", "32MB")

@@ -190,6 +190,7 @@ def test_the_share_outside_is_the_bound_of_clopper_and_pearson(n, data, delta):
 # The learner
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "adversary"),

@@ -256,6 +256,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.parametrize(("place", "text", "law"), CONDITIONS, ids=[text for _, text, _ in CONDITIONS])
 def test_columns_are_filtered_by_conditions(view, place, text, law):
     rows = ledger().rows
@@ -466,6 +467,7 @@ LINEAR = Link(lower=-np.inf)
 LINKS = (RELU, Link(-3, 40), Link(slope=0.25), Link(slope=3))
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.parametrize(
     ("level", "link"), [*((level, LINEAR) for level in Level), *((Level.INPUTS, link) for link in LINKS)], ids=str
 )
@@ -551,6 +553,7 @@ def test_headers_stay_in_sight(view):
     assert view.page.evaluate("document.querySelector('.scroll:has(#table)').scrollTop") > 100
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", PHONE)])
 def test_axe_finds_nothing_to_complain_about(opened, of_kinds, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
@@ -591,6 +594,7 @@ def test_text_has_contrast_in_light_and_dark(view):
     assert_contrast(view.page, least=500)
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_every_verdict_has_contrast_in_light_and_dark(opened, verdict):
     least = 25 if verdict is Verdict.NONE else 50  # without a rule there are no coefficients to show
@@ -784,6 +788,7 @@ def test_findings_without_rows_open(opened):
     assert view.page.evaluate("document.documentElement.dataset.ready") == "true"
 
 
+@pytest.mark.full
 def test_many_rows_stay_usable(opened):
     findings = scattered(MANY)
     view = opened(findings)

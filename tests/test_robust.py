@@ -343,6 +343,7 @@ def test_agreeing_rows_are_about_rounding_and_nothing_larger() -> None:
 # ---- uncertainty and shrinkage
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("eta", [0.0, 0.4])
 def test_intervals_cover(eta) -> None:
@@ -366,6 +367,7 @@ def test_importance_weights_are_in_the_standard_errors() -> None:
     assert 0.86 <= np.mean(covered) <= 0.99
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_shrinkage_predicts_better_where_columns_are_many_and_noise_is_large(monkeypatch) -> None:
     shrunk, plain = [], []

@@ -65,6 +65,7 @@ def test_labels_that_ignore_the_columns_have_no_rule(seed, law) -> None:
     assert judge(X, getattr(rng, law)(size=200)).inliers is Inliers.NO_RULE
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "cauchy", "grades"])
 def test_p_values_of_labels_without_a_rule_are_no_smaller_than_they_say(law) -> None:

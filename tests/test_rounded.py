@@ -116,6 +116,7 @@ def test_arbitrary_coefficients_never_snap(n):
         assert fractions == (None,) * 6
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_arbitrary_coefficients_among_simple_ones_stay_as_they_are():
     rng = np.random.default_rng(0)

@@ -69,6 +69,7 @@ LEVELS = {
 # --- marks ---
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["linear", "ReLU"])
 @pytest.mark.parametrize("name", ["exact", *(slow(name) for name in ("cents", "given", "inputs"))])

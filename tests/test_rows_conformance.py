@@ -267,6 +267,7 @@ def test_the_weight_of_all_rows_is_known(kind):
     assert total_of(rows.weights, rows.n_rows) == weights.sum()
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_answer_is_the_same_wherever_the_rows_are(kind, weighted):

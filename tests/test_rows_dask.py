@@ -418,6 +418,7 @@ class Deadly:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_block_that_kills_every_worker_is_one_error(processes, tmp_path):
     processes.cluster.scheduler.allowed_failures = 1

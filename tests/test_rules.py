@@ -23,6 +23,7 @@ def audited(family: str, rate: float, seed: int) -> tuple[Any, Any]:
     return table, audit_table(dict(table.frame), table.ledger.target, budget=600)
 
 
+@pytest.mark.full(first=3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
@@ -46,6 +47,7 @@ def test_the_rule_and_all_wrong_rows_are_found(family: str) -> None:
     np.testing.assert_array_equal((found.wrong | found.last_place)[free], table.wrong[found.design.kept][free])
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["noise", "counts"])
 def test_tables_without_a_rule_have_none(family: str) -> None:

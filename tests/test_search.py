@@ -106,6 +106,7 @@ def test_search_finds_the_most_fitted_of_small_problems(seed):
     assert found.agreement >= most_fitted(X, y)
 
 
+@pytest.mark.full(first=2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("eta", "rows", "adversary"),
@@ -210,6 +211,7 @@ def test_accidents_count_labels_as_closely_as_rows_are_fitted():
     assert generous.accidents > problem.chance + 5
 
 
+@pytest.mark.full(first=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["poisson(1.5)", "integers(1, 6)", "poisson(20)", "binomial(1, 0.4)"])
 def test_labels_without_a_rule_give_nothing_but_accidents(law):

@@ -136,6 +136,7 @@ def facts_of(found):
     return {name: said[name] for name in ("formula", "rows_wrong", "kinds", "worst_rows")}, kinds
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(7, 100, 1_000, 10_000), pytest.param((1,), marks=pytest.mark.slow)])
 def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what is marked full, but for its `first` cases or one of `every` so many, unless MASSART_FULL is set."""
+    """Leave out what is marked full, but for the `first` cases or one of `every` few, unless MASSART_FULL is set."""
     if os.environ.get("MASSART_FULL"):
         return
     met: Counter[str] = Counter()

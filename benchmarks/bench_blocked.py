@@ -17,10 +17,10 @@ from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
 from massart.robust.biweight import tuning_for_efficiency
 from massart.robust.concentration import Positioned
+from massart.robust.mm_estimator import half_of, uncertainty_of
 from massart.robust.modes import separate
 from massart.robust.position import place
 from massart.robust.refinement import Estimate, m_and_d_steps
-from massart.robust.regression import half_of, uncertainty_of
 from massart.rows import ArrayRows, Block, Rows, StreamRows
 
 SAME = 1e-12

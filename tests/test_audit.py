@@ -370,6 +370,7 @@ def test_errors_that_come_in_groups_exclude_less() -> None:
     assert 0 < grouped.certificate.eta_max <= alone.certificate.eta_max
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_what_is_confirmed_follows_the_bound_that_is_assumed() -> None:
     rng = np.random.default_rng(0)

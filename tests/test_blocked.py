@@ -208,6 +208,7 @@ def heavy(case, n=1000, d=6, seed=0):
     return X, inside
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("gamma", [1e-6, 0.1])
 @pytest.mark.parametrize("case", ["skew", "coordinates", "few", "flat"])
@@ -255,6 +256,7 @@ def gap_of(X, y, solution, weights):
     return weights @ np.abs(r) - a @ y, np.abs(X.T @ a / scale).max()
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.parametrize("n", [400, 1500])  # all rows; a sample that guesses
@@ -373,6 +375,7 @@ def test_an_exact_start_is_refused():
 # --- outliers ---
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.parametrize("case", ["spread", "flat", "few"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_outliers_are_those_of_the_rows_in_memory(kind, weighted, case):

@@ -675,6 +675,7 @@ def test_a_demo_that_cannot_be_is_one_line(
     check_refused(["demo", *options], words, folder, capsys)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_command_that_demo_shows_can_be_typed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "my folder").mkdir()

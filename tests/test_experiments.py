@@ -91,6 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_jobs(folder: Path, tmp_path: Path) -> None:
     reproduce(TINY_1A, tmp_path, trials=TRIALS, seed=5, jobs=2, command="massart reproduce fig1a")

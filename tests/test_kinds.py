@@ -330,6 +330,7 @@ def test_many_wrong_rows_have_their_kinds() -> None:
     assert np.mean(said[wrong] == table.kinds[wrong]) > 0.99
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_benchmark_of_kinds_reaches_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.main(["--tables", "5", "--seed", "3"]) == 0

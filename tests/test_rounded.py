@@ -106,6 +106,7 @@ def test_labels_cut_off_give_the_rates_and_no_wrong_fee():
     assert coef[4] == 0.0
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 2000])
 def test_arbitrary_coefficients_never_snap(n):

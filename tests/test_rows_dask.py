@@ -390,6 +390,7 @@ def test_workers_that_die_are_survived(processes, tmp_path):
     assert max(reads_of(tmp_path).values()) > 1  # what was lost was read again
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_fit_goes_on_without_the_worker_that_dies_in_its_middle(processes, monkeypatch):
     X, y, _ = table()

@@ -176,6 +176,7 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
     assert len(audits) == 1
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_last_digit_of_what_is_implied_depends_on_no_cut(tmp_path):
     rng = np.random.default_rng(0)

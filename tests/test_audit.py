@@ -336,6 +336,7 @@ TABLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_saved_model_judges_the_rows_of_its_table_as_the_fit_did(name: str, tmp_path: Path) -> None:
@@ -396,6 +397,7 @@ def test_a_float32_table_agrees_to_its_own_precision() -> None:
     np.testing.assert_array_equal(np.flatnonzero(found.wrong), np.arange(0, 300, 3))
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_frames_of_all_kinds_give_the_same_answer() -> None:
     pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))

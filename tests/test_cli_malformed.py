@@ -439,6 +439,7 @@ SOUND_FILES: dict[str, tuple[str, str | bytes]] = {
 }
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SOUND_FILES)
 def test_what_can_be_read_gives_the_formula(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

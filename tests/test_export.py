@@ -143,6 +143,7 @@ def test_the_same_rows_are_wrong_in_tools_that_start_slowly(tool):
     assert TOOLS[tool][0](chosen) == {one.name: one.wrong for one in chosen}
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in FEW])
 def test_the_same_rows_are_wrong_by_every_rule(name):

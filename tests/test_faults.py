@@ -375,6 +375,7 @@ def test_a_small_disk_and_one_that_is_read_only(options: str, folder: Path, tmp_
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_two_runs_in_one_folder_write_whole_files(folder: Path) -> None:
     make_table(folder / "u.csv", 2 * N_ROWS)

@@ -25,6 +25,7 @@ def test_what_was_found_once_is_not_found_again(path: Path, tmp_path: Path) -> N
     assert look(Case.from_json(path.read_text()), tmp_path)
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", valid_files())
 def test_the_files_that_are_spoiled_are_valid(name: str, tmp_path: Path) -> None:

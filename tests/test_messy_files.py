@@ -14,7 +14,7 @@ from massart.table import TableError, read_table
 REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values", "sensor_sentinels"}
 
 
-@pytest.mark.full(every=3)
+@pytest.mark.full(every=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", messy.MAKERS)
 def test_a_messy_file_is_read_as_it_was_meant(tmp_path, name):

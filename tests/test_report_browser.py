@@ -353,6 +353,7 @@ def test_a_bar_chooses_its_rows_by_pointer_and_by_keyboard(view):
         view.wait_for_status("Rows 1–50")
 
 
+@pytest.mark.full
 def test_the_bars_count_the_rows_they_choose(view):
     counted = 0
     for k in range(view.page.locator("#sizes-picture .bar").count()):

@@ -282,6 +282,7 @@ def test_the_answer_is_the_same_wherever_the_rows_are(kind, weighted):
     assert_allclose(found.noise_rate, known.noise_rate)
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 def test_the_order_of_blocks_changes_no_mark(kind):
     X, y, w, _ = table(n=960)

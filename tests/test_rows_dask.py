@@ -373,6 +373,7 @@ def kill_workers(folder, times):
         time.sleep(0.01)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_workers_that_die_are_survived(processes, tmp_path):
     (tmp_path / "workers").mkdir()
@@ -390,7 +391,6 @@ def test_workers_that_die_are_survived(processes, tmp_path):
     assert max(reads_of(tmp_path).values()) > 1  # what was lost was read again
 
 
-@pytest.mark.full
 @pytest.mark.slow
 def test_a_fit_goes_on_without_the_worker_that_dies_in_its_middle(processes, monkeypatch):
     X, y, _ = table()

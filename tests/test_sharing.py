@@ -68,6 +68,7 @@ KINDS = ["plain", "few hyperplanes", "duplicates", "two formulas"]
 # --- small lattices: every vertex is tried ---
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.slow)])

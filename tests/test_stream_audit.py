@@ -646,6 +646,7 @@ def test_a_cluster_names_the_row_and_the_file_at_fault(client, tmp_path):
         audit_table(write(ledger(), tmp_path, "csv"), "total", client=client)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_command_line_starts_a_cluster(tmp_path, capsys):
     pytest.importorskip("distributed", reason="Dask is not installed: massart[dask]")

@@ -178,6 +178,7 @@ def test_an_unknown_level_is_named():
     assert notice == '3 rows left out: 3 have an unknown "Tarif" such as "Solar".'
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [False, True])
 def test_a_wide_table_is_read_encoded_and_written_again(tmp_path, text):

@@ -254,6 +254,7 @@ def test_json_as_people_write_it(tmp_path, text, wanted):
     assert as_lists(read_table(written(tmp_path / "file.json", text))) == wanted
 
 
+@pytest.mark.full(first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("cell", "first", "last"), [("1.5", 1.0, 1.5), ('"x"', "1", "x"), ("null", 1, None)])
 def test_json_types_that_change_far_below_are_widened(tmp_path, cell, first, last):

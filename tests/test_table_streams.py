@@ -97,6 +97,7 @@ def assert_same(stream, table):
     return len(blocks)
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("max_memory", MEMORY)
@@ -112,6 +113,7 @@ def test_the_blocks_are_the_table_whatever_their_size(tmp_path, kind, max_memory
         assert table.arrow.nbytes / 3 < before < 3 * table.arrow.nbytes
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("max_memory", [MEMORY[0], MEMORY[-1]])
@@ -133,6 +135,7 @@ def test_two_readers_at_a_time_do_not_disturb_each_other(tmp_path, kind):
             assert one.arrow.equals(other.arrow)
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("as_folder", [True, False])
@@ -159,6 +162,7 @@ def written(path: Path, text: str) -> Path:
 REFUSED = {kind: make for kind, (make, _) in MALFORMED.items() if kind != "folder"}
 
 
+@pytest.mark.full(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_a_table_refuses_a_stream_refuses_with_the_same_words(tmp_path, kind):

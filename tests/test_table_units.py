@@ -27,6 +27,7 @@ def entry_of(plan):
     return {entry.column: entry for entry in plan.encoding.inputs}.get("thing")
 
 
+@pytest.mark.full(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("blank", [" ", "", "\u00a0", "\u202f", "  "])
 @pytest.mark.parametrize("unit", UNITS + WORDS)

@@ -99,7 +99,7 @@ def test_without_typer_there_is_one_clear_line() -> None:
     program = "import sys; sys.modules['typer'] = None; from massart.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "massart: the command line needs typer: install massart[cli]\n"
+    assert done.stderr == "massart: the command line needs typer: pip install 'massart[cli]'\n"
 
 
 @pytest.mark.slow

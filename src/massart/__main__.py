@@ -10,7 +10,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.stderr.write(f"massart: the command line needs {error.name}: install massart[cli]\n")
+        sys.stderr.write(f"massart: the command line needs {error.name}: pip install 'massart[cli]'\n")
         sys.exit(2)
     sys.exit(run(sys.argv[1:]))
 

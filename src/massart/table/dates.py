@@ -119,6 +119,6 @@ def _read(texts: pa.Array, order: str, sign: str) -> FloatArray:
     year, month, day = (view(pc.fill_null(pc.struct_field(found, part), "0").cast(pa.int64())) for part in "ymd")
     first = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
     days = first.astype("datetime64[D]").astype(np.int64)
-    length = (first + 1).astype("datetime64[D]").astype(np.int64) - days
+    length = (first + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - days
     real = (year > 0) & (month > 0) & (month <= 12) & (day > 0) & (day <= length)
     return np.where(real, days + day - 1, np.nan)

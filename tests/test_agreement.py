@@ -474,6 +474,21 @@ def test_terms_that_cancel_are_marked_by_what_they_are(agreement, size):
     np.testing.assert_array_equal(marks & AGREES > 0, found.agree)
 
 
+def test_numbers_near_the_end_of_floats_are_refused_or_judged_without_a_warning():
+    X, y = np.array([[1.0], [2e10]]), np.array([3.0, 1e300])
+    rows = Block(X, y[:, None], None, False)
+    exactly = Agreement(Level.EXACT, relative=1e-15)
+    for coef, link in [(1e300, IDENTITY), (1.7e308, IDENTITY), (3.0, Link(slope=1e300))]:
+        mark = Mark(np.array([coef]), exactly, link)
+        with pytest.raises(FloatingPointError, match="not finite"):
+            mark(rows)
+    with pytest.raises(FloatingPointError, match="not finite"):
+        Mark(np.array([1e300]), exactly, IDENTITY).of_columns(Columnwise([X[:, 0].copy()]), y, intercept=False)
+    # A slope times a tolerance that overflows allows every label.
+    wide = Agreement(Level.GIVEN, label=1e300)
+    assert (Mark(np.array([3.0]), wide, Link(slope=1e20))(rows) & AGREES > 0).all()
+
+
 # Edges of what is read and allowed
 
 

@@ -36,6 +36,7 @@ class Mark:
         """Return the marks of the rows of a block."""
         return self.of(self.compared(block), block.y[:, self.column])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def of_columns(self, X: Columnwise, y: FloatArray, *, intercept: bool) -> Marks:
         """Return the marks of rows whose columns lie apart, for a link that is the identity.
 
@@ -58,22 +59,23 @@ class Mark:
             marks[off] = self(Block(X[off], y[off, None], None, intercept))
         return marks
 
+    @np.errstate(over="ignore", invalid="ignore")  # a half-width beyond all floats leaves room for every label
     def compared(self, block: Block) -> Verified:
         """Compare the rows of a block with the formula.
 
         The size of a row is at least ``|y| + |w.x|``, and at most what the largest number of the block allows: that
         decides nearly all rows. For those with something that t decides, the definition does.
         """
+        slope = max(1.0, self.link.slope)
+        most = float(np.abs(self.coef).sum()) * block.largest() if len(block) else 0.0
+        if not np.isfinite(slope * most):
+            raise FloatingPointError("a product is not finite")
         products = block.times(self.coef[:, None])[:, 0]
         y = block.y[:, self.column]
         xp = namespace_of(y)
-        most = float(np.abs(self.coef).sum()) * block.largest() if len(block) else 0.0
-        if not np.isfinite(most):
-            raise FloatingPointError("a product is not finite")
         residuals = y - self.link(products)
         magnitude, sizes = abs(residuals), abs(y)
         least, upper = sizes + abs(products), sizes + most
-        slope = max(1.0, self.link.slope)
         doubt = slope * doubt_of(self.coef)
         widths, outside = (self.agreement.half_widths(size, self.coef) for size in (least, upper))
         if slope > 1:

@@ -432,6 +432,19 @@ def test_the_summary_is_json_and_says_what_the_audit_says() -> None:
     assert {group["name"] for group in said["groups"]} == {"north", "south", "west"}
 
 
+def test_json_tells_a_column_named_intercept_from_the_constant() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"intercept": rng.integers(1, 99, 60), "x": rng.integers(1, 99, 60)})
+    frame["total"] = 2 * frame.intercept + 3 * frame.x + 7
+    found = summary(audit_table(frame, target="total"))["coefficients"]
+    assert [(c["term"], c["column"], c["value"]) for c in found] == [
+        ("intercept", "intercept", 2),
+        ("x", "x", 3),
+        ("intercept", None, 7),
+    ]
+
+
 def test_a_saved_model_predicts_the_same_after_loading(audited: Audit, tmp_path: Path) -> None:
     audited.model().save(tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")

@@ -62,10 +62,8 @@ class Summand:
 
     @property
     def column(self) -> str | None:
-        """The name of the column, if the term is one or a level of one; that of the constant is "intercept"."""
-        if self.term is None:
-            return INTERCEPT
-        return str(self.term.parts[0]) if self.term.is_column else None
+        """The name of the column, if the term is one or a level of one."""
+        return str(self.term.parts[0]) if self.term is not None and self.term.is_column else None
 
     @property
     def level(self) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from harness import Case, Incorrect, Row, at_most, race  # isort: skip
+from stream_rows import StreamRows  # isort: skip
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from massart.robust.mm_estimator import half_of, uncertainty_of
 from massart.robust.modes import separate
 from massart.robust.position import place
 from massart.robust.refinement import Estimate, m_and_d_steps
-from massart.rows import ArrayRows, Block, Rows, StreamRows
+from massart.rows import ArrayRows, Block, Rows
 
 SAME = 1e-12
 SLOWER = 1.3
@@ -58,7 +59,7 @@ def stream(X: FloatArray, y: FloatArray) -> Rows:
         for start in range(0, len(X), size):
             yield Block(X[start : start + size], y[start : start + size, None], None, intercept=False)
 
-    return StreamRows(blocks, n_rows=len(X))
+    return StreamRows(blocks)
 
 
 def _isotropy(name: str, n: int, d: int, kind: Callable[..., Rows], gamma: float) -> Row:

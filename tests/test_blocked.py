@@ -20,7 +20,8 @@ from massart.robust.concentration import Positioned
 from massart.robust.modes import separate
 from massart.robust.position import place
 from massart.robust.refinement import Estimate
-from massart.rows import ArrayRows, Block, StreamRows
+from massart.rows import ArrayRows, Block
+from stream_rows import StreamRows
 
 EQUAL = 1e-12
 

@@ -14,11 +14,12 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-import massart.rows.stream
 from massart.agreement import AGREES, Agreement, Level, Mark, tally, tally_of
 from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows, Block, StreamRows, Uses, rows_of, to_numpy, total_of
+from massart.rows import ArrayRows, Block, Uses, rows_of, to_numpy, total_of
+from massart.rows.sampling import Draw, Reservoir
+from stream_rows import StreamRows
 
 
 def in_memory(X, y, weights=None, intercept=False):
@@ -33,7 +34,7 @@ def sparse(X, y, weights=None, intercept=False):
     return ArrayRows(sp.csr_array(X), y, weights, intercept=intercept)
 
 
-def stream(*sizes, known=False):
+def stream(*sizes):
     """Return a kind of rows that come in blocks of these sizes, in turn; 0 for empty ones."""
 
     def make(X, y, weights=None, intercept=False):
@@ -46,7 +47,7 @@ def stream(*sizes, known=False):
                 yield Block(X[rows], labels[rows], None if weights is None else weights[rows], intercept)
                 start, turn = min(rows.stop, len(X)), turn + 1
 
-        return StreamRows(blocks, n_rows=len(X) if known else None)
+        return StreamRows(blocks)
 
     return make
 
@@ -91,7 +92,7 @@ KINDS = {
     "sparse": sparse,
     "blocks of 1": stream(1),
     "blocks of 7 and none": stream(7, 0, 0),
-    "blocks of all sizes": stream(100, 1, 0, 33, 250, known=True),
+    "blocks of all sizes": stream(100, 1, 0, 33, 250),
     "one block": stream(10**9),
     "Dask": of_dask(100, 1, 33, 250),
     "Dask, sizes not known": of_dask(300, known=False),
@@ -342,33 +343,14 @@ def test_a_number_that_is_none_is_named(kind, value):
         recover(kind(X, y, None, True), rng=np.random.default_rng(0))
 
 
-# --- streams alone ---
-
-
-def test_values_too_large_for_memory_go_to_disk(monkeypatch, tmp_path):
-    monkeypatch.setattr(massart.rows.stream, "MOST_BYTES", 1000)
-    X, y, w, wrong = table()
-    rows = stream(64)(X, y, None, True)
-    residuals = rows.map(Residual(w))
-    assert isinstance(residuals.array.base, np.memmap)
-    assert_allclose(residuals.to_numpy()[~wrong], 0, atol=1e-12)
-    assert_array_equal(recover(rows, rng=np.random.default_rng(0)).agree[:, 0], ~wrong)
-
-
-def test_a_table_that_changes_is_refused():
-    X, y, _, _ = table()
-    lengths = iter([700, 700, 650])
-
-    def blocks():
-        n = next(lengths)
-        yield Block(X[:n], y[:n, None], None, True)
-
-    rows = StreamRows(blocks)
-    assert rows.n_rows == 700
-    with pytest.raises(ValueError, match="changed while it was read: it had 700 rows, and now 650"):
-        rows.sample(10, np.random.default_rng(0))
-
-
-def test_a_stream_without_rows_is_refused():
-    with pytest.raises(ValueError, match="there is no row"):
-        StreamRows(lambda: iter([Block(np.empty((0, 3)), np.empty((0, 1)), None, True)]))
+@pytest.mark.parametrize("sizes", [(1,), (7, 0), (100, 33, 250), (10**6,)])
+@pytest.mark.parametrize("size", [1, 40, 300, 5000])
+def test_rows_that_come_by_in_blocks_are_drawn_alike(sizes, size):
+    draw, n, start, turn = Draw.of(size, np.random.default_rng(3)), 3000, 0, 0
+    reservoir, kept = Reservoir(draw), np.empty(0, dtype=np.intp)
+    while start < n:
+        n_rows = min(sizes[turn % len(sizes)], n - start)
+        kept = np.concatenate([kept, start + reservoir.offer(start, n_rows)])
+        kept = kept[reservoir.prune()] if reservoir.is_crowded else kept
+        start, turn = start + n_rows, turn + 1
+    assert_array_equal(np.sort(kept[reservoir.prune()]), draw.index(n))

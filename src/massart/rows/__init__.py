@@ -18,7 +18,6 @@ from massart.rows.block import Block, Sample, Uses
 from massart.rows.memory import ArrayRows, ArrayValues, rows_of
 from massart.rows.namespace import is_elsewhere, like, matrix_of, namespace_of, to_numpy
 from massart.rows.rows import Kernel, Largest, Rows, Total, Values, total_of
-from massart.rows.stream import StreamRows
 
 __all__ = [
     "ArrayRows",
@@ -31,7 +30,6 @@ __all__ = [
     "Largest",
     "Rows",
     "Sample",
-    "StreamRows",
     "Total",
     "Uses",
     "Values",

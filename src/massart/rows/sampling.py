@@ -10,7 +10,6 @@ replacement, each with a probability in proportion to its weight.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,27 +94,17 @@ class Reservoir:
     def __init__(self, draw: Draw, limit: float = np.inf) -> None:
         self._draw = draw
         self._keys: list[FloatArray] = []
-        self._numbers: list[NDArray[np.intp]] = []
-        self._count, self._limit, self._by_run = 0, limit, True
+        self._count, self._limit = 0, limit
 
-    def offer(self, start: int, n_rows: int, weights: NDArray[Any] | None = None) -> NDArray[np.intp]:
+    def offer(self, start: int, n_rows: int) -> NDArray[np.intp]:
         """Return which of so many rows are kept for now, the first of which has the number `start`."""
-        self._by_run = weights is None
-        if weights is None:
-            keys = self._draw.run_keys(start, start + n_rows)
-            runs = np.flatnonzero(keys <= self._limit)
-            numbers = ((start // RUN + runs)[:, None] * RUN + np.arange(RUN)).ravel()
-            keys = np.repeat(keys[runs], RUN)
-            inside = (numbers >= start) & (numbers < start + n_rows)
-            numbers, keys = numbers[inside], keys[inside]
-        else:
-            numbers = start + np.flatnonzero(weights)
-            keys = self._draw.weighted_keys(numbers, weights[numbers - start])
-            numbers, keys = numbers[keys <= self._limit], keys[keys <= self._limit]
-        self._keys.append(keys)
-        self._numbers.append(numbers)
-        self._count += len(numbers)
-        return np.asarray(numbers - start)
+        keys = self._draw.run_keys(start, start + n_rows)
+        runs = np.flatnonzero(keys <= self._limit)
+        numbers = ((start // RUN + runs)[:, None] * RUN + np.arange(RUN)).ravel()
+        inside = (numbers >= start) & (numbers < start + n_rows)
+        self._keys.append(np.repeat(keys[runs], RUN)[inside])
+        self._count += len(self._keys[-1])
+        return np.asarray(numbers[inside] - start)
 
     @property
     def is_crowded(self) -> bool:
@@ -124,23 +113,13 @@ class Reservoir:
 
     def prune(self) -> NDArray[np.intp]:
         """Return the places, among all rows that are kept, of those that stay."""
-        keys, numbers = np.concatenate(self._keys), np.concatenate(self._numbers)
-        if self._count <= self._draw.size:
-            stay = np.arange(len(keys))
-        elif self._by_run:  # rows of a run share their key, and a run is kept whole
+        keys = np.concatenate(self._keys)
+        if self._count > self._draw.size:  # rows of a run share their key, and a run is kept whole
             limits = np.unique(keys)
             self._limit = float(limits[min(self._draw.n_runs, len(limits)) - 1])
-            stay = np.flatnonzero(keys <= self._limit)
-        else:
-            stay = smallest(keys, self._draw.size)
-            self._limit = float(keys[stay].max())
-        self._keys, self._numbers, self._count = [keys[stay]], [numbers[stay]], len(stay)
+        stay = np.flatnonzero(keys <= self._limit)
+        self._keys, self._count = [keys[stay]], len(stay)
         return stay
-
-    @property
-    def numbers(self) -> NDArray[np.intp]:
-        """The numbers of the rows that are kept."""
-        return np.concatenate([np.empty(0, dtype=np.intp), *self._numbers])
 
 
 def smallest(keys: FloatArray, count: int) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_tabl
 from massart.audit.implied import implied_values
 from massart.certificate import Verdict
 from massart.recover import recover
-from massart.rules import choice
+from massart.rules import choice, find
 from massart.table import TableError, read_table, table_of, write_columns
 
 
@@ -244,7 +244,7 @@ def test_a_relu_is_fitted_only_where_it_can_help(labels: Any, kinds: list[str], 
         asked.append(next(name for name, known in choice.KINDS.items() if known == link))
         return recover(*arguments, link=link, **options)
 
-    monkeypatch.setattr(choice, "recover", spy)
+    monkeypatch.setattr(find, "recover", spy)
     audit_table({"x": x, "y": labels(x, rng).astype(float)}, "y", terms="columns")
     assert asked == kinds
 

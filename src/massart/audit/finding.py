@@ -150,7 +150,7 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
     )
     design = encode(table, plan.encoding, strict=request.strict)
     design = replace(design, columns=replace(design.columns, ordered=ordered))
-    asked, matrix = None, None
+    matrix = None
     if request.formula is not None or request.terms not in ("auto", "columns"):
         asked, intercept = _asked(design, request)
         check_order(design, asked)
@@ -195,10 +195,7 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
         announce,
         request.callback,
     )
-    if asked is not None and matrix is not None:
-        answer = fit_terms(question, options, asked, matrix)
-    else:
-        answer = find_rule(question, options)
+    answer = find_rule(question, options) if matrix is None else fit_terms(question, options, matrix)
     return Found(audit_of(answer), answer)
 
 

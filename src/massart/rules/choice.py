@@ -6,18 +6,16 @@ where labels at zero leave room for a ReLU, and the better verdict is taken; of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, Mark, tally_of
 from massart.certificate import Verdict
 from massart.link import IDENTITY, RELU, Link
-from massart.progress import Callback, silent
-from massart.recover import Assumption, Recovery, Start, recover
+from massart.recover import Recovery
 from massart.rows import Rows
 
 Kind: TypeAlias = Literal["auto", "linear", "relu"]
@@ -48,61 +46,20 @@ class Choice:
     reason: str
 
 
-def fit(
-    rows: Rows,
-    kind: Kind | Link,
-    *,
-    tolerance: float | Literal["auto"],
-    seed: int,
-    assumption: Assumption,
-    units: NDArray[np.intp] | None = None,
-    seen: NDArray[np.intp] | None = None,
-    parts: Sequence[NDArray[np.intp]] = (),
-    inliers: Literal["auto", "exact"] = "auto",
-    patience: bool | int = True,
-    start: Start | None = None,
-    inputs: bool = True,
-    callback: Callback = silent,
-) -> Choice:
-    """Fit the formula of the kind asked for, or of the kind of which the rows say more.
+def choose(attempt: Callable[[Link, float], Recovery], kind: Kind | Link, rows: Rows) -> Choice:
+    """Return the formula of the kind asked for, or of the kind of which the rows say more.
 
     Parameters
     ----------
+    attempt : callable
+        Recovers the formula with a link, given its share of what may fail.
+    kind : {"auto", "linear", "relu"} or Link
     rows : Rows
         With one label column.
-    kind : {"auto", "linear", "relu"} or Link
-    tolerance : "auto" or float
-    seed : int
-        Of all random choices.
-    assumption : Assumption
-        What CONFIRMED takes for granted.
-    units, seen, parts, inliers, start, inputs
-        See :func:`massart.recover.recover`.
-    patience : bool or int
-        Rounds of search; all by default.
-    callback : callable
     """
-
-    def attempt(link: Link, share: float = 1.0) -> Recovery:
-        return recover(
-            rows,
-            tolerance=tolerance,
-            rng=np.random.default_rng(seed),
-            link=link,
-            assumption=replace(assumption, looks=assumption.looks / share),
-            units=units,
-            seen=seen,
-            parts=parts,
-            inliers=inliers,
-            search=patience,
-            start=start,
-            inputs=inputs,
-            callback=callback,
-        )
-
     if kind != "auto":
         link = kind if isinstance(kind, Link) else KINDS[kind]
-        return Choice(link, attempt(link), "")
+        return Choice(link, attempt(link, 1.0), "")
     linear = attempt(IDENTITY, LINEAR_SHARE)
     if not _may_be_clipped(linear, rows):
         return Choice(IDENTITY, linear, "")

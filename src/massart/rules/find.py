@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -13,10 +14,9 @@ from numpy.typing import NDArray
 from massart.certificate import Verdict
 from massart.link import RELU, Link
 from massart.progress import Callback, silent
-from massart.recover import Assumption, Recovery, Start
+from massart.recover import Assumption, Recovery, Start, recover
 from massart.rows import ArrayRows, BoolArray, FloatArray
-from massart.rules import choice
-from massart.rules.choice import Choice, Kind
+from massart.rules.choice import Kind, choose
 from massart.rules.columns import Columns
 from massart.rules.matrix import TermMatrix
 from massart.rules.scatter import is_even, parts_of, shared_values
@@ -45,7 +45,7 @@ PLAIN_SHARE = 0.5
 """Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Question:
     """A column that should follow a rule of others.
 
@@ -71,6 +71,11 @@ class Question:
     intercept: bool
     precision: float
     units: NDArray[np.intp] | None = None
+
+    @cached_property
+    def parts(self) -> tuple[NDArray[np.intp], ...]:
+        """Parts of the rows, by X alone: a rule that most rows of one break is no more than a plurality."""
+        return parts_of(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +154,10 @@ def find_rule(question: Question, options: Options) -> Answer:
     A first glance tells whether the plain columns have a rule. If it sees none, other terms are looked at before the
     thorough search for one, which takes long where there is nothing to find.
     """
-    parts = parts_of(question.columns)
 
     def of_columns(patience: bool | int) -> Answer:
         looks = 1.0 if options.seconds <= 0 or options.model == "relu" else 1 / PLAIN_SHARE
-        given = question.plain, question.X, options.model
-        return _recovered(question, options, *given, looks=looks, parts=parts, patience=patience)
+        return _recovered(question, options, question.X, options.model, looks=looks, patience=patience)
 
     if options.seconds <= 0 or options.model == "relu":
         return of_columns(patience=True)
@@ -190,7 +193,7 @@ def find_rule(question: Question, options: Options) -> Answer:
     if result.found is not None and result.found.link == RELU and set(result.found.short) <= set(question.plain):
         best = plain if plain is not None and plain.link == RELU else of_columns(patience=True)
     elif result.found is not None:
-        best = _beyond(question, options, result.found, plain, parts)
+        best = _beyond(question, options, result.found, plain)
     if best is None:
         best = of_columns(patience=PATIENCE) if plain is None else plain
     shared = () if best.verdict is Verdict.NONE else shared_values(question.columns, best.agree)
@@ -210,54 +213,33 @@ def _breaks_are_even(question: Question, plain: Answer) -> bool:
     return is_even(question.columns, implied, ~plain.agree, _more(question))
 
 
-def fit_terms(question: Question, options: Options, terms: tuple[Term, ...], matrix: TermMatrix) -> Answer:
+def fit_terms(question: Question, options: Options, matrix: TermMatrix) -> Answer:
     """Return the rule in terms that were given, with their values."""
     matrix.check()
-    return _recovered(question, options, terms, matrix, options.model, parts=parts_of(question.columns))
+    return _recovered(question, options, matrix, options.model)
 
 
-def _beyond(
-    question: Question, options: Options, found: Found, plain: Answer | None, parts: Sequence[NDArray[np.intp]]
-) -> Answer | None:
+def _beyond(question: Question, options: Options, found: Found, plain: Answer | None) -> Answer | None:
     """Return what the terms that were found say of all rows, or the plain answer if that is no more."""
-    looks = found.tried / (1 - PLAIN_SHARE)
-    constant = [True] if question.intercept else []
-    used = np.append(found.coef[:-1] != 0, constant).astype(bool)
-    start = found.coef if question.intercept else found.coef[:-1]
-    answer = (
-        None
-        if not found.short
-        else _recovered(
-            question,
-            options,
-            found.short,
-            TermMatrix(question.columns, found.short),
-            found.link,
-            looks=looks,
-            seen=found.rows,
-            parts=parts,
-            start=Start(start[used], found.half_width),
-        )
-    )
     best = None if plain is None or plain.verdict in (Verdict.NONE, Verdict.NOISY) else plain
-    if answer is None or answer.verdict is Verdict.NONE:
+    if not found.short:
         return best
-    answer = _in_short_numbers(question, options, answer, looks=looks, seen=found.rows, parts=parts)
+    looks = found.tried / (1 - PLAIN_SHARE)
+    start = found.coef if question.intercept else found.coef[:-1]
+    used = start != 0
+    used[len(found.terms) :] = True  # the constant, if there is one
+    matrix, known = TermMatrix(question.columns, found.short), Start(start[used], found.half_width)
+    answer = _recovered(question, options, matrix, found.link, looks=looks, seen=found.rows, start=known)
+    if answer.verdict is Verdict.NONE:
+        return best
+    answer = _in_short_numbers(question, options, answer, looks=looks, seen=found.rows)
     if not answer.verdict.certain and found.by_x:
         # The library was made of X alone: the same formula may be judged among all its terms, by all rows.
         coef, exact = np.zeros(len(start)), np.full(len(start), Fraction(0), dtype=object)
         coef[used], exact[used] = answer.recovery.coef[:, 0], np.array(answer.recovery.fractions[0], dtype=object)
-        agreement = answer.recovery.certificates[0].agreement
-        judged = _recovered(
-            question,
-            options,
-            found.terms,
-            TermMatrix(question.columns, found.terms),
-            found.link,
-            looks=looks,
-            parts=parts,
-            start=Start(coef, fractions=tuple(exact), agreement=agreement),
-        )
+        known = Start(coef, fractions=tuple(exact), agreement=answer.recovery.certificates[0].agreement)
+        matrix = TermMatrix(question.columns, found.terms)
+        judged = _recovered(question, options, matrix, found.link, looks=looks, start=known)
         answer = judged if judged.verdict.certain else answer
     if best is None or answer.net > best.net + _more(question):
         what = "Values below zero are taken as 0." if found.link == RELU else f"The rule has {found.name}."
@@ -266,13 +248,7 @@ def _beyond(
 
 
 def _in_short_numbers(
-    question: Question,
-    options: Options,
-    answer: Answer,
-    *,
-    looks: float,
-    seen: NDArray[np.intp],
-    parts: Sequence[NDArray[np.intp]],
+    question: Question, options: Options, answer: Answer, *, looks: float, seen: NDArray[np.intp]
 ) -> Answer:
     """Return the same rule in shorter numbers, if hardly a row is lost.
 
@@ -299,17 +275,9 @@ def _in_short_numbers(
             else:
                 sizes = np.abs(answer.X[:, j])
                 numbers.append(_shortest(value, 4 * unit / max(float(np.median(sizes[sizes > 0])), 1e-300)))
-        tried = _recovered(
-            question,
-            options,
-            answer.terms,
-            answer.X,
-            answer.link,
-            looks=looks,
-            seen=seen,
-            parts=parts,
-            start=Start(np.array(numbers, dtype=np.float64), fractions=tuple(numbers), agreement=certificate.agreement),
-        )
+        coefs = np.array(numbers, dtype=np.float64)
+        start = Start(coefs, fractions=tuple(numbers), agreement=certificate.agreement)
+        tried = _recovered(question, options, answer.X, answer.link, looks=looks, seen=seen, start=start)
         if tried.n_agree >= answer.n_agree - max(2, LOST * len(question.y)) and (
             best is answer or tried.n_agree > best.n_agree
         ):
@@ -329,32 +297,36 @@ def _shortest(value: float, error: float) -> Fraction:
 def _recovered(
     question: Question,
     options: Options,
-    terms: tuple[Term, ...],
     X: FloatArray | TermMatrix,
     kind: Kind | Link,
     *,
     looks: float = 1.0,
     seen: NDArray[np.intp] | None = None,
-    parts: Sequence[NDArray[np.intp]] = (),
     patience: bool | int = True,
     start: Start | None = None,
 ) -> Answer:
+    """Return what all rows say of a rule in the plain columns, or in other terms."""
     rows = ArrayRows(X, question.y, intercept=question.intercept, precision=question.precision)
-    found: Choice = choice.fit(
-        rows,
-        kind,
-        tolerance=options.tolerance,
-        seed=options.seed,
-        assumption=replace(options.assumption, looks=options.assumption.looks * looks),
-        units=question.units,
-        seen=seen,
-        parts=parts,
-        inliers="auto" if X is question.X else "exact",
-        patience=patience,
-        start=start,
-        inputs=X is question.X,
-        callback=options.callback,
-    )
+
+    def attempt(link: Link, share: float) -> Recovery:
+        return recover(
+            rows,
+            tolerance=options.tolerance,
+            inliers="exact" if isinstance(X, TermMatrix) else "auto",
+            rng=np.random.default_rng(options.seed),
+            link=link,
+            search=patience,
+            assumption=replace(options.assumption, looks=options.assumption.looks * looks / share),
+            units=question.units,
+            seen=seen,
+            parts=question.parts,
+            start=start,
+            inputs=not isinstance(X, TermMatrix),
+            callback=options.callback,
+        )
+
+    found = choose(attempt, kind, rows)
+    terms = X.terms if isinstance(X, TermMatrix) else question.plain
     return Answer(terms, X, found.link, found.recovery, (found.reason,) if found.reason else ())
 
 

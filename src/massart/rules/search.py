@@ -60,8 +60,6 @@ class Found:
         What it has, in words: "products of two".
     terms : tuple of Term
     link : Link
-    share : float
-        Of the rows that were looked at, how many agree.
     tried : int
         Libraries that were tried: what may fail is shared among them.
     rows : (m,) array of int
@@ -77,7 +75,6 @@ class Found:
     name: str
     terms: tuple[Term, ...]
     link: Link
-    share: float
     tried: int
     rows: NDArray[np.intp]
     by_x: bool
@@ -241,7 +238,6 @@ class _Searching:
             best.name,
             best.terms,
             best.link,
-            float(best.agree.mean()),
             max(self.tried, 1) * best.choices,
             self.sheet.rows,
             not best.by_labels,
@@ -288,7 +284,7 @@ class _Searching:
 
     def _limits(self, best: _Best) -> Iterator[_Best | None]:
         """Yield the best rule with a cap or a floor where many labels are alike."""
-        sheet, every = self.sheet, np.ones(len(self.sheet.rows), dtype=bool)
+        sheet = self.sheet
         if self.linear:
             return
         self.names["caps and floors"] = None
@@ -298,22 +294,20 @@ class _Searching:
                 return
             value = float(labels[place])
             free = sheet.y != value
-            fits = [sheet.fit(best.terms, free)]
-            for fit in fits:
-                if fit is None or fit.net <= FEWEST:
-                    continue
-                short = sheet.shortened(fit, free)
-                products = sheet.matrix(short.terms) @ short.coef
-                for link in (Link(-math.inf, value), Link(value, math.inf)):
-                    off = np.abs(sheet.y - link(products)) / sheet.half_widths()
-                    agree = off <= NEAR
-                    chance = np.count_nonzero((off > NEAR) & (off <= 3 * NEAR)) / 2
-                    at = agree & ~free & (products != value)
-                    if np.count_nonzero(at) > FEWEST:
-                        net = float(np.count_nonzero(agree & every)) - chance - len(short.coef) - 1
-                        words = "cap" if link.upper == value else "floor"
-                        found = _Best(f"a {words}", short.terms, short.coef, link, agree, net, True)
-                        yield replace(found, again=self._as_well(best.terms))
+            fit = sheet.fit(best.terms, free)
+            if fit is None or fit.net <= FEWEST:
+                continue
+            short = sheet.shortened(fit, free)
+            products = sheet.matrix(short.terms) @ short.coef
+            for link in (Link(-math.inf, value), Link(value, math.inf)):
+                off = np.abs(sheet.y - link(products)) / sheet.half_widths()
+                agree = off <= NEAR
+                chance = np.count_nonzero((off > NEAR) & (off <= 3 * NEAR)) / 2
+                if np.count_nonzero(agree & ~free & (products != value)) > FEWEST:
+                    net = float(np.count_nonzero(agree)) - chance - len(short.coef) - 1
+                    words = "a cap" if link.upper == value else "a floor"
+                    again = self._as_well(best.terms)
+                    yield _Best(words, short.terms, short.coef, link, agree, net, True, again=again)
 
     def _parts(self) -> Iterator[_Best | None]:
         """Yield rules in branches: by dates, by categories, by numbers."""

@@ -88,11 +88,6 @@ class Term:
             return (self,)
         return tuple(factor for part in self.parts if isinstance(part, Term) for factor in part.factors)
 
-    @property
-    def condition(self) -> Term | None:
-        """The condition or level that it is multiplied with, if there is one."""
-        return next((factor for factor in self.factors if factor.op in CONDITIONS), None)
-
     def columns(self) -> Iterator[str]:
         """Yield the columns that it reads, each as often as it does."""
         if self.op in ("column", "level", "within"):

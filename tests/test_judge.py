@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -311,17 +312,18 @@ def test_labels_of_held_out_rows_do_not_move_the_formula(link, sampled, monkeypa
 
     def held_out(labels):
         options = Options(np.random.default_rng(0))
-        return _Driver(ArrayRows(X, labels), link, "auto", Assumption(), None, options).judges.held_out
+        judges = _Driver(ArrayRows(X, labels), link, "auto", Assumption(), None, options).judges
+        assert judges.held_out is not None
+        return judges.rows.index[judges.held_out]
 
     first = held_out(y)
-    assert first is not None
-    assert len(first.index) > 900
+    assert len(first) > 900
     plain = fit(X, y, link=link)
     rng = np.random.default_rng(1)
     for change in ("shuffled", "destroyed"):
         other = y.copy()
-        other[first.index] = rng.permutation(y[first.index]) if change == "shuffled" else rng.uniform(0, 1)
-        np.testing.assert_array_equal(held_out(other).index, first.index, err_msg="rows are chosen by X alone")
+        other[first] = rng.permutation(y[first]) if change == "shuffled" else rng.uniform(0, 1)
+        np.testing.assert_array_equal(held_out(other), first, err_msg="rows are chosen by X alone")
         found = fit(X, other, link=link)
         assert found.coef.tobytes() == plain.coef.tobytes()
         assert not found.certificates[0].verdict.certain
@@ -334,6 +336,50 @@ def test_held_out_rows_confirm_what_all_rows_cannot():
     certificate = certificate_of(X, y, link=RELU)
     assert certificate.verdict is Verdict.CONFIRMED
     assert judged(X, y, np.arange(1.0, 11), RELU).eta_max < 0.5
+
+
+def together(kind, n_units=5, size=800, d=8):
+    """Rows of which all in a unit are wrong together: with the same labels of another formula, or as copies of one."""
+    rng = np.random.default_rng(0)
+    n = n_units * size
+    unit = np.repeat(np.arange(n_units), size)
+    X = rng.normal(4, 2, (n, d))
+    if kind == "weights":
+        X, unit, size = X[: n // 8], np.arange(n // 8), 8
+    w = np.arange(1.0, d + 1)
+    wrong = unit < 4 if kind == "units" else unit % 5 < 4
+    y = RELU(np.where(wrong, X @ (w + np.eye(d)[0]), X @ w))
+    return X, y, unit, size
+
+
+def test_a_link_is_no_surer_than_the_units_that_are_wrong_together_allow():
+    X, y, unit, _ = together("units")
+    apart, units = (fit(X, y, link=RELU, units=given).certificates[0] for given in (None, unit))
+    assert apart.eta_max > 0.5
+    assert units.eta_max < 0.1  # four of five units may well be wrong
+
+
+@pytest.mark.parametrize("kind", ["units", "weights"])
+def test_no_unit_both_finds_a_formula_and_holds_its_labels_back(kind):
+    X, y, unit, size = together(kind)
+    weights = np.full(len(y), float(size)) if kind == "weights" else None
+    rows = ArrayRows(X, y, sample_weight=weights)
+    options = Options(np.random.default_rng(0))
+    driver = _Driver(rows, RELU, "auto", Assumption(), unit if kind == "units" else None, options)
+    held_out = driver.judges.held_out
+    assert held_out is not None
+    later = driver.judges.rows.index[held_out]
+    assert len(later)
+    assert not set(unit[later]) & set(unit[driver.finder.rows.index])
+
+
+def test_rows_of_a_unit_that_was_seen_confirm_nothing():
+    X, y, unit, _ = together("units")
+    options = Options(np.random.default_rng(0))
+    judges = _Driver(ArrayRows(X, y), IDENTITY, "auto", Assumption(), unit, options).judges
+    others = replace(judges, seen=np.flatnonzero(unit < 2)[::50]).unseen
+    assert others is not None
+    assert set(others.units) == {2, 3, 4}
 
 
 # --- the level of agreement belongs to the claim ---

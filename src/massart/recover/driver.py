@@ -233,10 +233,9 @@ class _Driver:
         if link.invertible and geometry.wide is None:  # else sums of all rows that judge are kept
             finding = some_of(judging, FINDING_ROWS, rare, options.rng)
         if not link.invertible and len(judging.index) >= HOLDING_OUT * d:
-            chosen = np.zeros(len(judging.index), dtype=bool)
-            share = max(round(FINDING_SHARE * len(chosen)), min(2 * first_size, len(chosen) // 2))
-            chosen[options.rng.permutation(len(chosen))[:share]] = True
-            finding, held_out = judging.take(chosen).in_canonical_order(), judging.take(~chosen)
+            share = max(round(FINDING_SHARE * len(judging.index)), min(2 * first_size, len(judging.index) // 2))
+            chosen = _some_units(np.arange(len(judging.index)) if own is None else own, share, options.rng)
+            finding, held_out = judging.take(chosen).in_canonical_order(), ~chosen
         self.judges = Judges(judging, geometry, held_out, own, assumption, options.rng)
         scouts = self.judges
         if link.invertible:
@@ -301,11 +300,7 @@ class _Driver:
         finding, coef = self.finder.rows.column(j), formula.coef
         marks = self._marks(formula, j)
         counts = tally(marks, self.rows.weights)
-        judges = replace(
-            self.judges,
-            rows=self.judges.rows.column(j),
-            held_out=None if self.judges.held_out is None else self.judges.held_out.column(j),
-        )
+        judges = replace(self.judges, rows=self.judges.rows.column(j))
 
         def verdict(tally: FloatArray) -> Certificate:
             return judge(formula, judges, tally, thin=thin, shuffled=lambda: self.finder.shuffled(finding, formula))
@@ -357,6 +352,15 @@ def _with_rare_rows(rows: Rows, judging: Sample, rng: np.random.Generator) -> tu
         return judging, none
     rare = rows.sample(min(RARE_ROWS * len(thin), MOST_RARE_ROWS), rng, uses)
     return judging.joined(rare), rare.index
+
+
+def _some_units(units: NDArray[np.integer], size: int, rng: np.random.Generator) -> BoolArray:
+    """Return so many rows at random, with all that are wrong together with one of them."""
+    _, first, codes, sizes = np.unique(units, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)[rng.permutation(len(first))]  # whatever the units are called
+    chosen = np.zeros(len(first), dtype=bool)
+    chosen[order[np.cumsum(sizes[order]) - sizes[order] < size]] = True
+    return chosen[codes]
 
 
 def _is_whole(weights: FloatArray) -> bool:

@@ -63,17 +63,15 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
     )
     if judges.held_out is None:
         return whole.eta_max, whole.on_rows
-    rows = judges.held_out
-    others, _ = formula.marks(rows)
-    part = _inside(formula, others)  # by X and the frozen formula alone
-    if not part.any() or span_of(rows.X[part]).rank < rows.X.shape[1]:
+    part = judges.held_out & _inside(formula, found)  # by X and the frozen formula alone
+    rows, units = judges.rows.take(part), None if judges.units is None else judges.units[part]
+    if not part.any() or span_of(rows.X).rank < rows.X.shape[1]:
         return whole.eta_max, whole.on_rows
-    weights = None if rows.weights is None else rows.weights[part]
     support = held_out_support(
-        geometry_of(rows.X[part], sample_weight=weights),
-        rows.X[part],
-        others.agree[part],
-        others.half_widths[part],
+        geometry_of(rows.X, sample_weight=rows.weights, units=units),
+        rows.X,
+        found.agree[part],
+        found.half_widths[part],
         bound=bound,
         confidence=(1 + confidence) / 2,
     )

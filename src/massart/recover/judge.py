@@ -185,15 +185,11 @@ def _without(judges: Judges, columns: list[int]) -> Judges:
     rows = judges.rows
     X = rows.X.copy()
     X[:, columns] = 0.0
-    held_out = judges.held_out
-    if held_out is not None:
-        held_out = replace(held_out, X=np.where(np.isin(np.arange(X.shape[1]), columns), 0.0, held_out.X))
     looks = judges.assumption.looks * comb(X.shape[1], len(columns))
     return replace(
         judges,
         rows=replace(rows, X=X, there=None),
         geometry=geometry_of(X, sample_weight=rows.weights, units=judges.units),
-        held_out=held_out,
         assumption=replace(judges.assumption, looks=looks),
     )
 

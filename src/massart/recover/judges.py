@@ -13,7 +13,7 @@ from massart.agreement.marks import Marks
 from massart.certificate import CONFIDENCE, Support, geometry_of, measure_support
 from massart.certificate.geometry import Geometry
 from massart.link import Link
-from massart.rows import FloatArray, Sample
+from massart.rows import BoolArray, FloatArray, Sample
 
 COUNTING_ROWS = 5_000
 """Rows up to which counting may say more than support does."""
@@ -75,8 +75,8 @@ class Judges:
         All rows of the table, or as many as X, their number and the confidence ask for; one label column.
     geometry : Geometry
         Of these rows.
-    held_out : Sample or None
-        For a link that clips: rows whose labels no step towards the formula has seen.
+    held_out : (n,) array of bool or None
+        For a link that clips: rows whose labels no step towards the formula has seen, nor those of their units.
     units : (n,) array of int or None
         Rows of one unit are wrong together.
     assumption : Assumption
@@ -90,7 +90,7 @@ class Judges:
 
     rows: Sample
     geometry: Geometry
-    held_out: Sample | None
+    held_out: BoolArray | None
     units: np.ndarray | None
     assumption: Assumption
     rng: np.random.Generator
@@ -103,13 +103,12 @@ class Judges:
         if self.seen is None:
             return self
         fresh = ~np.isin(self.rows.index, self.seen)
+        if self.units is not None:  # a unit of which a row was seen is right or wrong for all to see
+            fresh &= ~np.isin(self.units, self.units[~fresh])
         if np.count_nonzero(fresh) <= self.rows.X.shape[1]:
             return None
         rows, units = self.rows.take(fresh), None if self.units is None else self.units[fresh]
-        held_out = self.held_out
-        if held_out is not None:
-            held_out = held_out.take(~np.isin(held_out.index, self.seen))
-            held_out = held_out if len(held_out.index) else None
+        held_out = None if self.held_out is None else self.held_out[fresh]
         geometry = geometry_of(rows.X, sample_weight=rows.weights, units=units)
         return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, parts=())
 

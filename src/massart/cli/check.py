@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from massart.cli.bars import spinner
-from massart.cli.fit import Requirement, named_after
-from massart.cli.inputs import opened, size_of
+from massart.cli.config import Requirement, Task, read_config, tables_of
+from massart.cli.fit import named_after
+from massart.cli.inputs import BlockReading, opened, size_of, with_reading
 from massart.cli.json_text import json_text
-from massart.cli.options import (
-    AllRows,
-    AsJson,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Group,
-    IdColumn,
-    MaxMemory,
-    MaxWrong,
-    Na,
-    Report,
-    Sheet,
-    Skip,
-    Strict,
-)
-from massart.cli.outputs import check_outputs, write_outputs
+from massart.cli.options import AllRows, AsJson, Group, IdColumn, MaxWrong, Report, Strict
+from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import harmless, one_line
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract, Outcome
-    from massart.cli.config import Task
 
 CONFIG = Path("massart.toml")
 
 
+@with_reading
 def check(
+    *,
     context: typer.Context,
     model: Annotated[
         Path | None, typer.Argument(metavar="MODEL", help="The rule, written by massart fit --save.")
@@ -67,13 +53,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
     all_rows: AllRows = False,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    skip: Skip = None,
-    na: Na = None,
-    max_memory: MaxMemory = None,
+    reading: BlockReading,
 ) -> None:
     """Check tables against a saved rule: how many rows are wrong, what happened in them, pass or fail.
 
@@ -83,7 +63,6 @@ def check(
     input, and 3 if more rows are wrong than --max-wrong; 2 goes over 3, and 3 over 1.
     """
     from massart.audit import worst_status
-    from massart.cli.config import Task, read_config, tables_of
 
     options: dict[str, Any] = {
         "max_wrong": max_wrong,
@@ -91,13 +70,7 @@ def check(
         "id": id_column,
         "group": group,
         "strict": strict or None,
-        "delimiter": delimiter,
-        "decimal": decimal,
-        "encoding": encoding,
-        "sheet": sheet,
-        "skip": skip,
-        "na": tuple(na) if na else None,
-        "max_memory": max_memory,
+        **asdict(reading),
     }
     given = {name: value for name, value in options.items() if value is not None}
     if config is None and model is None and CONFIG.is_file():
@@ -114,8 +87,7 @@ def check(
     places = {task: _places(outputs, task, tasks) for task in tasks}
     for task, paths in places.items():
         check_outputs([path for path in (task.model, task.file) if path is not None], paths)
-    command = shlex.join(["massart", *(context.obj or ["check"])])
-    results = [_checked(task, places[task], command) for task in tasks]
+    results = [_checked(task, places[task], typed(context)) for task in tasks]
     if len(results) == 1 and results[0].audit is None:
         raise ValueError(results[0].outcome.reason)
     status = worst_status([result.outcome.status for result in results])
@@ -170,17 +142,7 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
     contract = Contract(task.max_wrong, task.verdict)
     try:
         with (
-            opened(
-                task.file,
-                delimiter=task.delimiter,
-                encoding=task.encoding,
-                decimal=task.decimal,
-                sheet=task.sheet,
-                skip=task.skip,
-                na=task.na,
-                max_memory=task.max_memory,
-                as_stream=task.model is not None,
-            ) as table,
+            opened(task.file, task, as_stream=task.model is not None) as table,
             spinner("Checking") as draw,
         ):
             if task.model is None:

@@ -23,13 +23,14 @@ import glob
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from massart.cli.inputs import BlockReading
+
 if TYPE_CHECKING:
     from massart.certificate import Verdict
-
-REQUIREMENTS = ("majority", "confirmed", "proven")
 
 _TABLE = "check"
 _OPTIONS: dict[str, tuple[type, ...]] = {
@@ -50,8 +51,16 @@ _LISTS = ("model", "target", "files")
 _WORDS = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
 
 
+class Requirement(StrEnum):
+    """Verdicts that a formula may have to reach, the least first."""
+
+    majority = "majority"
+    confirmed = "confirmed"
+    proven = "proven"
+
+
 @dataclass(frozen=True, slots=True)
-class Task:
+class Task(BlockReading):
     """One table, and the rule it is checked by: a saved one, or that of a column, which is looked for.
 
     Attributes
@@ -60,8 +69,8 @@ class Task:
     model : Path or None
     target : str or None
         One of both is there.
-    max_wrong, require, id, group, strict, delimiter, decimal, encoding, sheet, skip, na, max_memory
-        As the options of ``massart check``.
+    max_wrong, require, id, group, strict
+        As the options of ``massart check``, like those of how the file is read.
     """
 
     file: str
@@ -72,13 +81,6 @@ class Task:
     id: str | None = None
     group: str | None = None
     strict: bool = False
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    skip: int | None = None
-    na: tuple[str, ...] = ()
-    max_memory: str | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -163,7 +165,7 @@ def _check_keys(path: Path, where: str, found: Mapping[str, Any], known: Mapping
         fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
         if not fits and key not in _LISTS:
             raise ValueError(f"{path}: {where}{key} has to be {_WORDS[kinds[0]]}, got {value!r}")
-    if "require" in found and found["require"] not in REQUIREMENTS:
-        raise ValueError(f"{path}: {where}require has to be one of {', '.join(REQUIREMENTS)}, got {found['require']!r}")
+    if "require" in found and found["require"] not in list(Requirement):
+        raise ValueError(f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {found['require']!r}")
     if "max_wrong" in found and not 0 <= found["max_wrong"] <= 1:
         raise ValueError(f"{path}: {where}max_wrong has to be a share from 0 to 1, got {found['max_wrong']!r}")

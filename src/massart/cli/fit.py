@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,26 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from massart.cli.bars import spinner
-from massart.cli.inputs import cluster, opened
+from massart.cli.config import Requirement
+from massart.cli.inputs import BlockReading, cluster, opened, with_reading
 from massart.cli.json_text import json_text
-from massart.cli.options import (
-    AllRows,
-    AsJson,
-    Decimal,
-    Delimiter,
-    Encoding,
-    File,
-    Group,
-    IdColumn,
-    MaxMemory,
-    MaxWrong,
-    Na,
-    Report,
-    Sheet,
-    Skip,
-    Strict,
-)
-from massart.cli.outputs import check_outputs, write_outputs
+from massart.cli.options import AllRows, AsJson, File, Group, IdColumn, MaxWrong, Report, Seed, Strict
+from massart.cli.outputs import check_outputs, typed, write_outputs
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract
@@ -46,15 +30,9 @@ class Kind(StrEnum):
     relu = "relu"
 
 
-class Requirement(StrEnum):
-    """Verdicts that a formula may have to reach, the least first."""
-
-    majority = "majority"
-    confirmed = "confirmed"
-    proven = "proven"
-
-
+@with_reading
 def fit(
+    *,
     context: typer.Context,
     file: File,
     target: Annotated[
@@ -112,13 +90,7 @@ def fit(
     save: Annotated[Path | None, typer.Option(help="Write the model (JSON) for massart check and predict.")] = None,
     as_json: AsJson = False,
     all_rows: AllRows = False,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    skip: Skip = None,
-    na: Na = None,
-    max_memory: MaxMemory = None,
+    reading: BlockReading,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +98,7 @@ def fit(
             help="Let a Dask cluster read Parquet files: tcp://...; one on this machine by default.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Find the rule behind a column of a table, and list the rows that do not follow it.
 
@@ -152,20 +124,7 @@ def fit(
         check_outputs([file], paths)
     contract = Contract(max_wrong, Verdict[require.name.upper()])
     statuses, results = [], []
-    with (
-        opened(
-            file,
-            delimiter=delimiter,
-            encoding=encoding,
-            decimal=decimal,
-            sheet=sheet,
-            skip=skip,
-            na=na,
-            max_memory=max_memory,
-            as_stream=dask is not None,
-        ) as table,
-        cluster(dask) as client,
-    ):
+    with opened(file, reading, as_stream=dask is not None) as table, cluster(dask) as client:
         for name in target or []:
             require_column(table, name)  # a wrong name is told before any work
         for one, paths in named.items():
@@ -176,10 +135,10 @@ def fit(
                     terms=terms,
                     formula=formula,
                     model=model.value,
-                    features=None if features is None else _names(features, table),
-                    exclude=_names(exclude or [], table),
-                    category=_names(category or [], table),
-                    number=_names(number or [], table),
+                    features=None if features is None else names_of(features, table),
+                    exclude=names_of(exclude or [], table),
+                    category=names_of(category or [], table),
+                    number=names_of(number or [], table),
                     id_column=id_column,
                     group_column=group,
                     error_unit=error_unit,
@@ -200,13 +159,12 @@ def fit(
                     callback=draw,
                 )
             tell_notices(found)
-            command = shlex.join(["massart", *(context.obj or ["fit", file, "--target", found.formula.target])])
             refused = paths["--fixed"] is not None and found.is_rule and not found.is_certain and not force
             if refused:
                 verdict = found.certificate.verdict.name
                 typer.echo(f"The rule is {verdict}, not certain: no fixed table is written without --force.", err=True)
                 paths = {**paths, "--fixed": None}
-            write_outputs(found, command, file, **{option[2:]: path for option, path in paths.items()})
+            write_outputs(found, typed(context), file, **{option[2:]: path for option, path in paths.items()})
             results.append(found)
             if not as_json:
                 if len(results) > 1:
@@ -271,7 +229,7 @@ def _tolerance(text: str) -> float | Literal["auto"]:
         raise ValueError(f"--tolerance must be auto or a number, got {text!r}") from None
 
 
-def _names(given: Sequence[str], table: Table | Stream) -> list[str]:
+def names_of(given: Sequence[str], table: Table | Stream) -> list[str]:
     """Return the columns named one by one or, where no column has that name, with commas between them."""
     known = set(table.column_names)
     return [name for text in given for name in ([text] if text in known else map(str.strip, text.split(",")))]

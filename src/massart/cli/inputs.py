@@ -1,13 +1,18 @@
-"""The tables that commands read: whole where they fit into memory, and as streams where they do not."""
+"""The tables that commands read: how, whole where they fit into memory, and as streams where they do not."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
 from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
 
 from massart.cli.bars import bars
 
@@ -21,28 +26,86 @@ _SECONDS = 20
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
-@contextmanager
-def opened(
-    file: str,
-    *,
-    delimiter: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    max_memory: str | None,
-    sheet: str | None = None,
-    skip: int | None = None,
-    na: Sequence[str] | None = None,
-    as_stream: bool = False,
-) -> Iterator[Table | Stream]:
-    """Open a file, a folder or a pattern: a table in memory, or a stream if that would take more than `max_memory`."""
-    from massart.table import default_memory, stream_table
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a file is read: the options for what it does not tell itself."""
 
-    most = default_memory() if max_memory is None else size_of(max_memory)
-    known: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-    known |= {"sheet": sheet, "skip": skip, "na": na or ()}
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="Between the fields of a CSV file, tab or one character; found out by default.",
+            parser=lambda text: "\t" if text in ("tab", r"\t") else text,
+        ),
+    ] = None
+    decimal: Annotated[str | None, typer.Option(help="The decimal mark, . or ,; found out by default.")] = None
+    encoding: Annotated[str | None, typer.Option(help="Of a text file, such as latin-1; UTF-8 by default.")] = None
+    sheet: Annotated[
+        str | None, typer.Option(help="Of a workbook: the name or the number of a sheet; the largest by default.")
+    ] = None
+    skip: Annotated[int | None, typer.Option(min=0, help="Lines above the column names; found out by default.")] = None
+    na: Annotated[
+        list[str] | None, typer.Option(help="A text or number that means that a value is missing; again for another.")
+    ] = None
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What readers are told."""
+        return {field.name: getattr(self, field.name) for field in fields(Reading)} | {"na": self.na or ()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockReading(Reading):
+    """The same of files that may be larger than memory."""
+
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Larger tables are read in blocks: 2GB, 500MB; an eighth of the machine's memory by default."
+        ),
+    ] = None
+
+    @property
+    def most_bytes(self) -> int:
+        """What a table may take of memory."""
+        from massart.table import default_memory
+
+        return default_memory() if self.max_memory is None else size_of(self.max_memory)
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, in the place of its parameter `reading`, the options of that one's class: typer has no groups."""
+    kind: type[Reading] = get_type_hints(command)["reading"]
+    hints = get_type_hints(kind, include_extras=True)
+    options = [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=None, annotation=hints[field.name])
+        for field in fields(kind)
+    ]
+    own = signature(command, eval_str=True)
+    parameters = [
+        option
+        for parameter in own.parameters.values()
+        for option in (options if parameter.name == "reading" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)])
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        values = {field.name: given.pop(field.name) for field in fields(kind)}
+        values["na"] = tuple(values["na"] or ()) or None  # which has a hash, as tasks need
+        command(reading=kind(**values), **given)
+
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+@contextmanager
+def opened(file: str, reading: BlockReading, *, as_stream: bool = False) -> Iterator[Table | Stream]:
+    """Open a file, a folder or a pattern: a table in memory, or a stream if that would take too much of it."""
+    from massart.table import stream_table
+
+    most = reading.most_bytes
     with (
         bars(in_bytes=True) as draw,
-        stream_table(file, **known, max_memory=most, callback=draw) as stream,
+        stream_table(file, **reading.known, max_memory=most, callback=draw) as stream,
     ):
         if as_stream or stream.is_larger_than(most):
             yield stream
@@ -50,28 +113,17 @@ def opened(
         if file == "-":  # there is no second read
             yield stream.whole(draw)
             return
-    yield whole_table(file, **known)
+    yield whole_table(file, reading)
 
 
-def whole_table(
-    file: str,
-    *,
-    delimiter: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    sheet: str | None = None,
-    skip: int | None = None,
-    na: Sequence[str] | None = None,
-) -> Table:
+def whole_table(file: str, reading: Reading) -> Table:
     """Read a file, or all files of a folder or a pattern, into memory."""
     from massart.table import read_table, stream_table
 
-    known: Any = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-    known |= {"sheet": sheet, "skip": skip, "na": na or ()}
     with bars(in_bytes=True) as draw:
         if file == "-" or Path(file).is_file():
-            return read_table(file, **known, callback=draw)
-        with stream_table(file, **known) as stream:
+            return read_table(file, **reading.known, callback=draw)
+        with stream_table(file, **reading.known) as stream:
             return stream.whole(draw)
 
 

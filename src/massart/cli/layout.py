@@ -47,13 +47,14 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
         yield from ("", *some)
 
 
-def formula_lines(found: Audit) -> Iterator[str]:
-    """Break the formula into lines, each of whole terms with their signs."""
-    line, *others = pieces(one_line(found.formula.text(MOST_TERMS)))
+def formula_lines(found: Audit, start: str = "") -> Iterator[str]:
+    """Break the formula into lines, each of whole terms with their signs; behind a `start`, if there is one."""
+    first, *others = pieces(one_line(found.formula.text(MOST_TERMS)))
+    line, indent = start + first, " " * (len(start) + 2 if start else 4)
     for piece in others:
-        if width_of(f"{line} {piece}") > WIDTH:
+        if width_of(f"{line} {piece}") > WIDTH + len(start) // 2:
             yield line
-            line = f"    {piece}"
+            line = indent + piece
         else:
             line += f" {piece}"
     yield line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,11 @@ def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]
                 raise ValueError(f"{option} {path}: a report is a page, so its name ends in {' or '.join(PAGES)}")
 
 
+def typed(context: typer.Context) -> str:
+    """Return the command as the user typed it."""
+    return shlex.join(["massart", *context.obj])
+
+
 def write_outputs(
     found: Audit,
     command: str,
@@ -68,9 +74,9 @@ def write_outputs(
         audit = None
     with spinner("Writing"):
         if save is not None:
-            _write(save, found.model().to_json())
+            write(save, found.model().to_json())
         if report is not None:
-            _write(report, found.report({"command": command, **_digest(source)}).to_html())
+            write(report, found.report({"command": command, **digest(source)}).to_html())
     for what, path in (("audit", audit), ("fixed table", fixed), ("model", save), ("report", report)):
         if path is not None:
             typer.echo(f"Wrote the {what} to {harmless(path)}.", err=True)
@@ -79,7 +85,8 @@ def write_outputs(
         typer.echo(f"The formula is not certain ({verdict}), nor are the values it gave the fixed table.", err=True)
 
 
-def _write(path: Path, content: str) -> None:
+def write(path: Path, content: str) -> None:
+    """Write a text, whole or not at all."""
     from massart import files
 
     try:
@@ -88,7 +95,7 @@ def _write(path: Path, content: str) -> None:
         raise ValueError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def _digest(source: str) -> dict[str, str]:
+def digest(source: str) -> dict[str, str]:
     """Return what tells this file from others of its name, and when it was changed."""
     import hashlib
     from datetime import datetime

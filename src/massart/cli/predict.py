@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,29 +13,18 @@ import typer
 from massart.cli.bars import spinner
 from massart.cli.check import Result, tell_json
 from massart.cli.config import Task
-from massart.cli.inputs import opened, size_of
-from massart.cli.options import (
-    AsJson,
-    Decimal,
-    Delimiter,
-    Encoding,
-    File,
-    IdColumn,
-    MaxMemory,
-    MaxWrong,
-    Na,
-    Report,
-    Sheet,
-    Skip,
-)
-from massart.cli.outputs import check_outputs, write_outputs
+from massart.cli.inputs import BlockReading, opened, with_reading
+from massart.cli.options import AsJson, File, IdColumn, MaxWrong, Report
+from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import harmless
 
 if TYPE_CHECKING:
     from massart.audit import Prediction
 
 
+@with_reading
 def predict(
+    *,
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Written by massart fit --save.")],
     file: File,
@@ -45,13 +33,7 @@ def predict(
     max_wrong: MaxWrong = None,
     report: Report = None,
     as_json: AsJson = False,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    skip: Skip = None,
-    na: Na = None,
-    max_memory: MaxMemory = None,
+    reading: BlockReading,
 ) -> None:
     """Apply a saved formula to the rows of a table.
 
@@ -61,25 +43,15 @@ def predict(
     """
     from massart.audit import check_table, load_model
     from massart.audit.prediction import held, notices_of, predicted
-    from massart.table import Table, default_memory
+    from massart.table import Table
 
     check_outputs([model, file], {"--out": out, "--report": report})
     if as_json and out is None:
         raise ValueError("--json prints what was found: --out has to say where the predictions go")
-    saved, most = load_model(model).weighed, default_memory() if max_memory is None else size_of(max_memory)
+    saved, most = load_model(model).weighed, reading.most_bytes
     check = None
     with (
-        opened(
-            file,
-            delimiter=delimiter,
-            decimal=decimal,
-            encoding=encoding,
-            sheet=sheet,
-            skip=skip,
-            na=na,
-            max_memory=max_memory,
-            as_stream=True,
-        ) as table,
+        opened(file, reading, as_stream=True) as table,
         spinner("Predicting") as draw,
         _writing(out) as (parts, write),
     ):
@@ -109,7 +81,7 @@ def predict(
         typer.echo(f"Wrote {sum(part.n_rows for part in parts):,} rows to {harmless(out)}.", err=True)
     if check is None:
         return
-    write_outputs(check.audit, shlex.join(["massart", *(context.obj or ["predict"])]), file, report=report)
+    write_outputs(check.audit, typed(context), file, report=report)
     result = Result(Task(file, model=model), check.contract, check.outcome, check.audit)
     status = 0 if max_wrong is None else check.outcome.status
     if as_json:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from massart.cli.bars import bars
-from massart.cli.inputs import whole_table
+from massart.cli.inputs import Reading, whole_table, with_reading
 from massart.cli.json_text import json_text
-from massart.cli.options import AsJson, Decimal, Delimiter, Encoding, File, Na, Sheet, Skip
-from massart.cli.outputs import check_outputs
+from massart.cli.options import AsJson, File, Seed
+from massart.cli.outputs import check_outputs, digest, typed, write
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Scan
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _MOST_NAMES = 30
 
 
+@with_reading
 def scan(
+    *,
     context: typer.Context,
     file: File,
     exclude: Annotated[list[str] | None, typer.Option(help="Columns not to look at, a,b,c or one by one.")] = None,
@@ -33,28 +35,22 @@ def scan(
     budget: Annotated[float, typer.Option(help="Processor seconds for the whole scan.")] = 60.0,
     report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows the rules.")] = None,
     as_json: AsJson = False,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    skip: Skip = None,
-    na: Na = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    reading: Reading,
+    seed: Seed = 0,
 ) -> None:
     """Find the rules among the columns of a table: each column of numbers is tried as a target.
 
     Exit status 0 if it ran, 2 for bad input.
     """
     from massart.audit import scan_table
-    from massart.cli.fit import _names
-    from massart.cli.outputs import _digest, _write
+    from massart.cli.fit import names_of
 
     check_outputs([file], {"--report": report})
-    table = whole_table(file, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet, skip=skip, na=na)
+    table = whole_table(file, reading)
     with bars() as draw:
         found = scan_table(
             table,
-            exclude=_names(exclude or [], table),
+            exclude=names_of(exclude or [], table),
             most_terms=most_terms,
             wrong_at_most=wrong_at_most,
             budget=budget,
@@ -64,8 +60,7 @@ def scan(
     for notice in found.notices:
         typer.echo(notice, err=True)
     if report is not None:
-        command = shlex.join(["massart", *(context.obj or ["scan", file])])
-        _write(report, found.to_html({"command": command, **_digest(file)}))
+        write(report, found.to_html({"command": typed(context), **digest(file)}))
         typer.echo(f"Wrote the report to {report}.", err=True)
     if as_json:
         typer.echo(json_text(found.summary()))
@@ -100,23 +95,12 @@ def _lines(found: Scan, file: str) -> Iterator[str]:
 
 def _rules(audits: Sequence[Audit]) -> Iterator[str]:
     """Write the verdict, the wrong rows and the rule of each, in columns."""
-    from massart.cli.layout import MOST_TERMS
-    from massart.cli.text import WIDTH, one_line, width_of
-    from massart.rules.formula import pieces
+    from massart.cli.layout import formula_lines
 
     wrong = [f"{audit.n_wrong:,} of {len(audit.agree):,} wrong" for audit in audits]
     width = max(map(len, wrong))
     for audit, counts in zip(audits, wrong, strict=True):
-        start = f"{audit.certificate.verdict.name:<9}  {counts:>{width}}  "
-        line, *others = pieces(one_line(audit.formula.text(MOST_TERMS)))
-        line = start + line
-        for piece in others:
-            if width_of(f"{line} {piece}") > WIDTH + len(start) // 2:
-                yield line
-                line = " " * len(start) + "  " + piece
-            else:
-                line += f" {piece}"
-        yield line
+        yield from formula_lines(audit, f"{audit.certificate.verdict.name:<9}  {counts:>{width}}  ")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ from massart.table import (
     make_plan,
     precision_of_columns,
 )
+from massart.table.errors import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,7 @@ def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]
     kept = np.flatnonzero(there)
     assert design.y is not None
     n = len(there) - len(kept)
-    notice = f"{n:,} {'row' if n == 1 else 'rows'} left out: there is none before {'it' if n == 1 else 'them'}."
+    notice = f"{counted(n, 'row')} left out: there is none before {'it' if n == 1 else 'them'}."
     smaller = replace(
         design,
         X=design.X[kept],

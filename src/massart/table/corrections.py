@@ -16,8 +16,8 @@ from massart.table.design import column_values
 from massart.table.encoding import Date, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.levels import is_text, levels_of
-from massart.table.numbers import LARGEST_EXACT, read_numbers
-from massart.table.roles import role_of, unit_of
+from massart.table.numbers import LARGEST_EXACT
+from massart.table.roles import numbers_and_unit, role_of
 from massart.table.table import Table
 
 _SHORT_DIGITS = 9
@@ -86,11 +86,7 @@ def _entry(table: Table, column: str) -> Target:
     found = role_of(table, column, asked=True).entry
     if isinstance(found, Date):
         return found
-    levels = levels_of(table.column(column))
-    numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
-    unit, _ = unit_of(levels, numbers)
-    if unit is not None:
-        numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
+    numbers, unit = numbers_and_unit(levels_of(table.column(column)), table.decimal)
     return Number(column, numbers.decimal, unit)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from massart.rows import FloatArray
 from massart.table.errors import quote
+from massart.table.levels import decoded
 from massart.table.views import flags, view
 
 Order: TypeAlias = Literal["ymd", "dmy", "mdy"]
@@ -40,8 +41,7 @@ def days_of(column: pa.ChunkedArray) -> tuple[FloatArray, str]:
 
     A time of the day is a fraction that float64 holds, such as 06:00 or 11:15, or the column cannot be.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz not in _UTC:
         return np.empty(0), f"it holds dates with times in the time zone {quote(kind.tz)}"

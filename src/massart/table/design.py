@@ -20,9 +20,9 @@ from massart.rules.columns import Columns
 from massart.rules.columns import Levels as Coded
 from massart.table.dates import days_of, is_date, read_dates
 from massart.table.encoding import Category, Date, Encoding, Flag, Number, Target
-from massart.table.errors import TableError, quote
+from massart.table.errors import TableError, counted, quote
 from massart.table.grouping import levels_as_written
-from massart.table.levels import Levels, is_text, levels_of
+from massart.table.levels import Levels, decoded, is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, is_missing, read_numbers
 from massart.table.roles import unfit_type, words_for_flags
 from massart.table.spellings import folded
@@ -254,10 +254,10 @@ def left_out(gaps: Mapping[Gap, int], n_rows: int) -> tuple[str, ...]:
     for reason, count in gaps.items():
         verb = "" if parts else "has " if count == 1 else "have "
         parts.append(f"{count:,} {verb}{reason}")
-    total, listed = sum(gaps.values()), ", ".join(parts)
+    total, reasons = sum(gaps.values()), ", ".join(parts)
     if total <= _MANY * n_rows:
-        return (f"{total:,} {'row' if total == 1 else 'rows'} left out: {listed}.",)
-    return (f"{total:,} of {n_rows:,} rows left out: {listed}. {_advice(max(gaps, key=gaps.__getitem__))}",)
+        return (f"{counted(total, 'row')} left out: {reasons}.",)
+    return (f"{total:,} of {n_rows:,} rows left out: {reasons}. {_advice(max(gaps, key=gaps.__getitem__))}",)
 
 
 def _advice(reason: Gap) -> str:
@@ -289,7 +289,7 @@ def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
         gaps.add(entry.column, np.isnan(out), spelling)
         return
     column = table.column(entry.column)
-    unfit = unfit_type(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+    unfit = unfit_type(column.type)
     if unfit:
         raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {unfit}")
     if is_text(column.type):
@@ -386,9 +386,8 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
         )
     np.take(values, levels.codes, out=out, mode="wrap")  # the code -1 of a missing text finds the NaN at the end
     if numbers.bare.any():
-        n_bare = int(levels.counts[numbers.bare].sum())
-        cells = "cell" if n_bare == 1 else "cells"
-        gaps.remarks.append(f"Took {n_bare:,} {cells} of {quote(entry.column)} without a unit to be in {unit}.")
+        cells = counted(int(levels.counts[numbers.bare].sum()), "cell")
+        gaps.remarks.append(f"Took {cells} of {quote(entry.column)} without a unit to be in {unit}.")
     return _most_frequent(levels, numbers.missing)
 
 
@@ -402,8 +401,7 @@ def _most_frequent(levels: Levels, which: BoolArray) -> str:
 
 def _fill_numbers(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray) -> None:
     """Copy numbers chunk by chunk; null becomes NaN."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if pa.types.is_null(column.type):
         out[:] = np.nan
         return

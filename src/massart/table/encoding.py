@@ -7,8 +7,8 @@ An encoding is made from one table and read back for others, possibly from a fil
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import asdict, dataclass
+from typing import ClassVar, TypeAlias
 
 from massart.table.dates import ORDERS, Order
 from massart.table.errors import TableError, quote
@@ -21,7 +21,25 @@ _LONGEST_TEXT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class _Column:
+    """A column of the table, and the columns of X that it becomes: one of its own, by default."""
+
+    kind: ClassVar[str]
+
+    column: str
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """The column and, for a category, the level behind each of its columns of X."""
+        return ((self.column, None),)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Number(_Column):
     """A column of numbers.
 
     Attributes
@@ -33,38 +51,21 @@ class Number:
         What stands behind those that are text; a number with another unit behind it is a fault.
     """
 
-    column: str
+    kind = "number"
+
     decimal: str = "."
     unit: str | None = None
 
-    @property
-    def terms(self) -> tuple[tuple[str, str | None], ...]:
-        """One column of X."""
-        return ((self.column, None),)
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {"kind": "number", "column": self.column, "decimal": self.decimal, "unit": self.unit}
-
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(_Column):
     """A column of yes and no, as 1 and 0."""
 
-    column: str
-
-    @property
-    def terms(self) -> tuple[tuple[str, str | None], ...]:
-        """One column of X."""
-        return ((self.column, None),)
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {"kind": "flag", "column": self.column}
+    kind = "flag"
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class Category(_Column):
     """A column of text with few levels: a column of X for each, 1 where a row has it.
 
     Attributes
@@ -76,13 +77,14 @@ class Category:
         The level that has none, for which all of them are 0.
     """
 
-    column: str
+    kind = "category"
+
     levels: tuple[str, ...]
     base: str | None
 
     @property
     def terms(self) -> tuple[tuple[str, str | None], ...]:
-        """One column of X for each level but the base."""
+        """Those of each level but the base."""
         return tuple((self.column, level) for level in self.levels)
 
     @property
@@ -98,11 +100,11 @@ class Category:
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain values."""
-        return {"kind": "category", "column": self.column, "levels": list(self.levels), "base": self.base}
+        return {"kind": self.kind, "column": self.column, "levels": list(self.levels), "base": self.base}
 
 
 @dataclass(frozen=True, slots=True)
-class Date:
+class Date(_Column):
     """A column of dates, as days since 1970-01-01.
 
     Attributes
@@ -112,17 +114,9 @@ class Date:
         Of day, month and year in those that are text: "ymd", "dmy" or "mdy".
     """
 
-    column: str
+    kind = "date"
+
     order: Order = "ymd"
-
-    @property
-    def terms(self) -> tuple[tuple[str, str | None], ...]:
-        """One column of X, where dates have one."""
-        return ((self.column, None),)
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {"kind": "date", "column": self.column, "order": self.order}
 
 
 Input: TypeAlias = Number | Flag | Category | Date

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 _LONGEST_SHOWN = 60
 _MOST_NAMES = 8
@@ -34,6 +35,17 @@ def on_one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
+def counted(number: int, word: str) -> str:
+    """Return how many there are of something: "1 row", "2,000 rows"."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def listed(words: Iterable[str], number: int, most: int) -> str:
+    """Return the first of so many words, with commas between them, and how many more there are."""
+    more = f" and {number - most:,} more" if number > most else ""
+    return ", ".join(islice(words, most)) + more
+
+
 def near(name: str, names: Iterable[str]) -> str:
     """Return a hint for a name that is not among `names`: the nearest ones, or all of them if they are few."""
     names = list(names)
@@ -45,5 +57,4 @@ def near(name: str, names: Iterable[str]) -> str:
         return f"did you mean {' or '.join(map(quote, close))}?"
     if not names:
         return "there are none"
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"there are {', '.join(map(quote, names[:_MOST_NAMES]))}{more}"
+    return f"there are {listed(map(quote, names), len(names), _MOST_NAMES)}"

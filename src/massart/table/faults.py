@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from massart.table.dialect import Dialect
-from massart.table.errors import TableError, quote
+from massart.table.errors import TableError, counted, quote
 from massart.table.sources import Source
 from massart.table.text import check_utf_8, lines_of
 
@@ -76,9 +76,8 @@ def _first_odd_row(source: Source, rows: Any, above: int, quotes: int) -> TableE
             last, line = rows.line_num, first + above
             if quotes % 2 and last > first and next(rows, None) is None:
                 return _never_closed(source, line)
-            fields = "field" if len(row) == 1 else "fields"
             return TableError(
-                f"{source.name}: line {line:,} has {len(row):,} {fields}, but the header has {width:,} "
+                f"{source.name}: line {line:,} has {counted(len(row), 'field')}, but the header has {width:,} "
                 "(a delimiter inside a cell needs quotation marks)"
             )
         first = rows.line_num + 1

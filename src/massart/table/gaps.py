@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.table.levels import is_text
+from massart.table.levels import is_plain_text
 
 
 def with_gaps(arrow: pa.Table, na: Sequence[str]) -> pa.Table:
@@ -24,7 +24,7 @@ def with_gaps(arrow: pa.Table, na: Sequence[str]) -> pa.Table:
 
 def _without(column: pa.ChunkedArray, na: Sequence[str], numbers: Sequence[float]) -> pa.ChunkedArray:
     kind = column.type
-    if is_text(kind) and not pa.types.is_dictionary(kind):
+    if is_plain_text(kind):
         cells, values = pc.utf8_trim_whitespace(column), pa.array([text.strip() for text in na], kind)
     elif numbers and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         cells, values = column.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64())

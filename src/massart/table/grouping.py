@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from massart.rows import precision_of
 from massart.table.encoding import Category, Encoding
-from massart.table.levels import Levels, is_text, levels_of
+from massart.table.levels import Levels, decoded, is_text, levels_of
 from massart.table.table import Table, as_text
 
 MISSING = "(missing)"
@@ -33,8 +33,7 @@ def levels_as_written(column: pa.ChunkedArray) -> Levels:
     """Return a column, whatever it holds, coded by its values as text: 101 for 101.0, dates in ISO form."""
     if is_text(column.type):
         return levels_of(column)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)

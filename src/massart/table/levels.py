@@ -51,10 +51,20 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind))
 
 
+def is_plain_text(kind: pa.DataType) -> bool:
+    """Whether a type holds text that is not coded."""
+    return is_text(kind) and not pa.types.is_dictionary(kind)
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column, which may be coded, as values."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def levels_of(column: pa.ChunkedArray) -> Levels:
     """Return a column of text, or of any type that can be written as text, coded."""
     if column.type != pa.string() and column.type != pa.large_string():
-        column = _as_string(column)
+        column = decoded(column).cast(pa.large_string())
     coded = column.dictionary_encode()
     codes = np.empty(len(column), dtype=np.int32)
     start = 0
@@ -63,12 +73,6 @@ def levels_of(column: pa.ChunkedArray) -> Levels:
         start += len(chunk)
     texts = coded.chunks[0].dictionary if coded.num_chunks else pa.array([], pa.string())
     return _without_blanks(texts, codes)
-
-
-def _as_string(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.cast(pa.large_string())
 
 
 def _without_blanks(texts: pa.Array, codes: NDArray[np.int32]) -> Levels:

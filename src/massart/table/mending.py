@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from massart.table.dialect import DELIMITERS, Known
-from massart.table.errors import quote
+from massart.table.errors import counted, listed, quote
 from massart.table.header import header_row, is_empty, is_number, says_total
 from massart.table.sources import Source
 from massart.table.text import lines_of
@@ -109,12 +109,12 @@ def mend(source: Source, encoding: str, known: Known, sample: str) -> Mended | N
     above = [place for place in range(start) if any(not is_empty(cell) for cell in rows[place])]
     if above and known.skip is None:
         line = numbers[start - 1] + 1 if start else 1
-        lines_above = "1 line" if len(above) == 1 else f"{len(above):,} lines"
+        lines_above = counted(len(above), "line")
         remarks.append(f"Left out {lines_above} above the column names, which are in line {line:,} of the file.")
     if dropped:
-        shown = ", ".join(f"line {numbers[place]:,} {quote(_first(rows[place]))}" for place in dropped[:_SHOWN])
-        more = f" and {len(dropped) - _SHOWN:,} more" if len(dropped) > _SHOWN else ""
-        remarks.append(f"Left out {len(dropped):,} {'line' if len(dropped) == 1 else 'lines'} of text: {shown}{more}.")
+        lines_below = (f"line {numbers[place]:,} {quote(_first(rows[place]))}" for place in dropped)
+        shown = listed(lines_below, len(dropped), _SHOWN)
+        remarks.append(f"Left out {counted(len(dropped), 'line')} of text: {shown}.")
     mended = replace(source, path=None, content=content, size=len(content), padding=0)
     return Mended(mended, replace(known, delimiter=delimiter, encoding="utf-8", skip=None), tuple(remarks))
 

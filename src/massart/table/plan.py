@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.frames import INDEX
-from massart.table.levels import is_text
+from massart.table.levels import decoded, is_text
 from massart.table.roles import Role, role_as_category, role_as_number, role_of
 from massart.table.table import Table
 
@@ -202,6 +202,4 @@ def _names_rows(table: Table, name: str) -> bool:
     column = table.column(name)
     if column.null_count or not (pa.types.is_integer(column.type) or is_text(column.type)):
         return False
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return int(pc.count_distinct(column).as_py()) == len(column) > 1
+    return int(pc.count_distinct(decoded(column)).as_py()) == len(column) > 1

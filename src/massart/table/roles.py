@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from massart.rows import BoolArray, FloatArray
 from massart.table.dates import date_texts, days_of, is_date, order_of, read_dates
 from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
-from massart.table.errors import TableError, quote
+from massart.table.errors import TableError, listed, quote
 from massart.table.grouping import levels_as_written
 from massart.table.levels import Levels, is_text, levels_of
 from massart.table.numbers import LARGEST_EXACT, Numbers, currencies_in, in_ascii, is_missing, read_numbers
@@ -90,7 +90,7 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     """
     column = table.column(name)
     coded = pa.types.is_dictionary(column.type)
-    unfit = unfit_type(column.type.value_type if coded else column.type)
+    unfit = unfit_type(column.type)
     levels = levels_of(column) if not unfit and (coded or is_text(column.type)) else None
     n_present = len(column) - column.null_count if levels is None else levels.n_present
     if n_present == 0:
@@ -128,7 +128,8 @@ def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role
 
 def unfit_type(kind: pa.DataType) -> str:
     """Return why a type has no numbers in it: "it holds dates"; empty for numbers, booleans and text."""
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if is_date(kind):
         return "it holds dates"
     if pa.types.is_time(kind):
         return "it holds times of the day"
@@ -152,16 +153,13 @@ def words_for_flags(levels: Levels) -> tuple[BoolArray, BoolArray, BoolArray]:
 def role_as_number(table: Table, name: str) -> Role:
     """Return the role of a column that is to be a number, whatever else is in it; TableError if it holds none."""
     column = table.column(name)
-    unfit = unfit_type(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+    unfit = unfit_type(column.type)
     if unfit:
         raise TableError(f"{table.name}: column {quote(name)} cannot be a number: {unfit}")
     if not is_text(column.type):
         return _role_of_numbers(column, name)
     levels = levels_of(column)
-    numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
-    unit, _ = unit_of(levels, numbers)
-    if unit is not None:
-        numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
+    numbers, unit = numbers_and_unit(levels, table.decimal)
     if not numbers.is_number.any():
         raise TableError(f"{table.name}: column {quote(name)} cannot be a number: no cell of it is one")
     return _role_of_number_text(table, name, levels, numbers, True, unit)
@@ -170,8 +168,8 @@ def role_as_number(table: Table, name: str) -> Role:
 def bad_cells(table: Table, levels: Levels, strange: BoolArray) -> str:
     """Return the rows whose text is marked, and what they have: 'row 6 has "oops", row 9 has "?!" and 3 more'."""
     rows = np.flatnonzero(np.append(strange, False)[levels.codes])
-    shown = ", ".join(f"row {table.place(row)} has {quote(levels.text(row))}" for row in rows[:_MOST_SHOWN].tolist())
-    return shown + (f" and {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else "")
+    shown = (f"row {table.place(row)} has {quote(levels.text(row))}" for row in map(int, rows))
+    return listed(shown, len(rows), _MOST_SHOWN)
 
 
 def unit_of(levels: Levels, numbers: Numbers) -> tuple[str | None, str]:
@@ -202,6 +200,15 @@ def unit_of(levels: Levels, numbers: Numbers) -> tuple[str | None, str]:
     if len(names) == 1:
         return None, f"some of its numbers are in {names[0]} and some have no unit"
     return None, f"its numbers have different units ({', '.join(map(quote, names))})"
+
+
+def numbers_and_unit(levels: Levels, decimal: str | None) -> tuple[Numbers, str | None]:
+    """Return texts as numbers, whatever else is among them, and the unit behind these."""
+    numbers = read_numbers(levels.texts, levels.counts, hint=decimal)
+    unit, _ = unit_of(levels, numbers)
+    if unit is not None:
+        numbers = read_numbers(levels.texts, levels.counts, hint=decimal, unit=unit)
+    return numbers, unit
 
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from massart.table.errors import quote
+from massart.table.errors import counted, listed, quote
 from massart.table.numbers import MISSING
 
 _SHORTEST = 4
@@ -74,15 +74,15 @@ def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings
         level = meant.setdefault(folded(text), text)
         total[level] = total.get(level, 0) + counts[text]
         if level != text:
-            merged.append(f"{quote(text)} ({_rows(counts[text])}) for {quote(level)}")
+            merged.append(f"{_with_rows(text, counts)} for {quote(level)}")
     slips = _slips(total)
-    words = f" Took {_listed(merged)}." if merged else ""
+    words = f" Took {listed(merged, len(merged), _MOST_SHOWN)}." if merged else ""
     if slips:
-        doubts = [f"{quote(slip)} ({_rows(total[slip])}): did you mean {quote(own)}?" for slip, own in slips.items()]
+        doubts = [f"{_with_rows(slip, total)}: did you mean {quote(own)}?" for slip, own in slips.items()]
         words += f" {' '.join(doubts[:_MOST_SHOWN])} Such rows are left out."
     nothing = [] if asked else [level for level in total if level.lower() in _MISSING]
     if nothing and sum(total[level] for level in nothing) <= _MOST_MISSING * sum(total.values()):
-        named = _listed([f"{quote(level)} ({_rows(total[level])})" for level in nothing])
+        named = listed((_with_rows(level, total) for level in nothing), len(nothing), _MOST_SHOWN)
         words += f" Took {named} as missing: such rows are left out (--category makes it a level)."
         slips |= dict.fromkeys(nothing, "")
     return Spellings({level: count for level, count in total.items() if level not in slips}, words)
@@ -115,10 +115,5 @@ def _is_slip(one: str, other: str) -> bool:
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
-
-
-def _listed(parts: list[str]) -> str:
-    more = f" and {len(parts) - _MOST_SHOWN:,} more" if len(parts) > _MOST_SHOWN else ""
-    return ", ".join(parts[:_MOST_SHOWN]) + more
+def _with_rows(text: str, counts: Mapping[str, int]) -> str:
+    return f"{quote(text)} ({counted(counts[text], 'row')})"

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from massart.progress import Callback, Progress, silent
 from massart.rows import FloatArray
-from massart.table.errors import MissingLibrary, TableError, near, quote
+from massart.table.errors import MissingLibrary, TableError, counted, listed, near, quote
 from massart.table.header import header_row
 from massart.table.numbers import LARGEST_EXACT, read_numbers
 from massart.table.sources import Source
@@ -179,29 +179,23 @@ class Spreadsheet:
             below = [(cell, row, j) for cell, row, j in below if row > start and j in names]
             if not below:
                 continue
-            shown = ", ".join(
-                f"{cell} ({oddities.errors[cell]})" if what == "errors" else cell for cell, _, _ in below[:_SHOWN]
-            )
-            more = f" and {len(below) - _SHOWN:,} more" if len(below) > _SHOWN else ""
+            words = (f"{cell} ({oddities.errors[cell]})" if what == "errors" else cell for cell, _, _ in below)
+            shown = listed(words, len(below), _SHOWN)
             if what == "errors":
-                remarks.append(f"Took {_counted(len(below), 'error')} in the sheet as missing: {shown}{more}.")
+                remarks.append(f"Took {counted(len(below), 'error')} in the sheet as missing: {shown}.")
                 continue
             counts = np.bincount([j for _, _, j in below])
             worst = int(np.argmax(counts))
             if 2 * counts[worst] > n_rows:
                 raise TableError(
                     f"{self._source.name}: column {quote(names[worst])} holds formulas without values "
-                    f"({shown}{more}): open the file in a spreadsheet program and save it"
+                    f"({shown}): open the file in a spreadsheet program and save it"
                 )
             remarks.append(
-                f"Took {_counted(len(below), 'formula')} without a value as missing: {shown}{more} (a spreadsheet "
+                f"Took {counted(len(below), 'formula')} without a value as missing: {shown} (a spreadsheet "
                 "program computes them when it saves the file)."
             )
         return remarks
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _grid(sheet: Any, name: str) -> list[list[object]]:

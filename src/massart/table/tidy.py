@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.errors import quote
+from massart.table.errors import counted, listed, quote
 from massart.table.header import TOTAL
-from massart.table.levels import Levels, is_text, levels_of
+from massart.table.levels import Levels, is_plain_text, is_text, levels_of
 from massart.table.numbers import in_ascii, is_missing, read_numbers
 from massart.table.table import named
 from massart.table.units import units_of
@@ -63,7 +63,7 @@ def tidied(arrow: pa.Table, decimal: str | None) -> tuple[pa.Table, BoolArray | 
     if not gone.any() or gone.all():
         return arrow, None, ()
     remarks = [
-        f"{_rows(which)} left out: {words}{_examples(arrow, which)}."
+        f"{counted(int(which.sum()), 'row')} left out: {words} ({_examples(arrow, which)})."
         for which, words in (
             (texts, "there are no numbers in columns of numbers, so this is no data"),
             (totals, "this looks like a total of other rows"),
@@ -82,7 +82,7 @@ def _present(column: pa.ChunkedArray) -> BoolArray:
     if column.null_count == 0 and not is_text(column.type):
         return np.ones(len(column), dtype=bool)
     there = pc.is_valid(column)
-    if is_text(column.type) and not pa.types.is_dictionary(column.type):
+    if is_plain_text(column.type):
         there = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), False)
     return flags(there.combine_chunks())
 
@@ -93,7 +93,7 @@ def _numbers_of(arrow: pa.Table, decimal: str | None) -> dict[int, FloatArray]:
     for j, column in enumerate(arrow.columns):
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             found[j] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        elif is_text(column.type) and not pa.types.is_dictionary(column.type):
+        elif is_plain_text(column.type):
             # To read the words of a text takes long, and the first hundred tell that they are no numbers.
             few = _readable(levels_of(column.slice(0, _FIRST_ROWS)), decimal)[0]
             if 2 * few.sum() <= len(few):
@@ -137,7 +137,7 @@ def _totals(
             lacking |= ~filled & data
     said = np.zeros_like(lacking)
     for column in arrow.columns:
-        if is_text(column.type) and not pa.types.is_dictionary(column.type):
+        if is_plain_text(column.type):
             said |= flags(pc.match_substring_regex(column, TOTAL, ignore_case=True))
     last = np.flatnonzero(data)[-1:]
     found = np.zeros_like(lacking)
@@ -165,17 +165,12 @@ def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: B
     return False
 
 
-def _rows(which: BoolArray) -> str:
-    count = int(which.sum())
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
-
-
 def _examples(arrow: pa.Table, which: BoolArray) -> str:
     """Return the numbers of some rows, each with its first text."""
-    shown = []
-    for row in np.flatnonzero(which)[:_SHOWN].tolist():
-        cells = [column[row].as_py() for column in arrow.columns]
-        text = next((cell for cell in cells if cell not in (None, "")), "")
-        shown.append(f"row {row + 1:,} {quote(text)}")
-    more = int(which.sum()) - len(shown)
-    return f" ({', '.join(shown)}{f' and {more:,} more' if more else ''})"
+    rows = np.flatnonzero(which).tolist()
+    return listed((f"row {row + 1:,} {quote(_first_text(arrow, row))}" for row in rows), len(rows), _SHOWN)
+
+
+def _first_text(arrow: pa.Table, row: int) -> object:
+    cells = (column[row].as_py() for column in arrow.columns)
+    return next((cell for cell in cells if cell not in (None, "")), "")

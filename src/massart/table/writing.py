@@ -20,7 +20,7 @@ import pyarrow.parquet
 from massart.files import check_place, replacing
 from massart.table.errors import TableError, quote
 from massart.table.frames import column_from
-from massart.table.levels import is_text
+from massart.table.levels import decoded, is_text
 from massart.table.sheets import BookWriter, Notes
 from massart.table.sources import COMPRESSIONS
 from massart.table.table import Table, as_text, check_names, plain_values
@@ -186,9 +186,8 @@ class _Writer:
 
 
 def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _writable(column.cast(kind.value_type))
     if pa.types.is_floating(kind):
         column = column.cast(pa.float64())
         return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
@@ -206,9 +205,7 @@ def _without_formulas(arrow: pa.Table) -> pa.Table:
 def _without_formula(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not is_text(column.type):
         return column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return pc.replace_substring_regex(column.cast(pa.large_string()), _FORMULA, r"'\1")
+    return pc.replace_substring_regex(decoded(column).cast(pa.large_string()), _FORMULA, r"'\1")
 
 
 def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:

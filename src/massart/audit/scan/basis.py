@@ -24,6 +24,7 @@ from massart.rows import FloatArray
 from massart.rules.columns import Columns
 from massart.rules.terms import TermError, column
 from massart.table import Table, TableError
+from massart.table.errors import counted
 
 _FORMS = 3  # of one identity that are judged, solved for different columns, the one that reads best first
 _SINGLE = float(np.finfo(np.float32).eps)
@@ -167,7 +168,7 @@ class Judge:
             return audit
         design = replace(audit.design, kept=rows[audit.design.kept], n_total=self.table.n_rows)
         n = self.table.n_rows - len(rows)
-        notices = (f"{n:,} {'row' if n == 1 else 'rows'} left out: no value of a term.", *audit.notices)
+        notices = (f"{counted(n, 'row')} left out: no value of a term.", *audit.notices)
         return replace(audit, table=self.table, design=design, notices=notices)
 
     def _looks(self, one: Identity) -> float:

@@ -21,6 +21,7 @@ from massart.agreement import (
     KINDS,
     LAST_PLACE,
     Agreement,
+    Has,
     Level,
     Mark,
     levels,
@@ -319,7 +320,11 @@ def test_neither_blocks_nor_storage_nor_order_change_the_answer(seed, agreement,
 @given(seeds, agreements, st.integers(1, 9), st.booleans(), st.sampled_from([7, 60]))
 def test_marks_of_columns_that_lie_apart_are_those_of_a_matrix(seed, agreement, d, intercept, chunk):
     X, y, w = at_every_edge(60, d, seed, agreement)
-    mark = Mark(np.append(w, 0.0) if intercept else w, agreement, IDENTITY)
+    if seed % 2:  # one sign: then sizes lie between a largest and a smallest one that is not 0
+        X, w = np.abs(X), np.abs(w)
+        y = X @ w + np.where(np.arange(60) % 3, 0.999, 1.001) * agreement.half_widths(2 * (X @ w), w)
+    mark = Mark(np.append(w, 0.75) if intercept else w, agreement, IDENTITY)
+    y = y + 0.75 if intercept else y
     whole = ArrayRows(X, y, intercept=intercept).map(mark).to_numpy()
     columns = Columnwise([X[:, j].copy() for j in range(d)])
     with pytest.MonkeyPatch.context() as patch:
@@ -371,7 +376,7 @@ def test_agreement_does_not_depend_on_units(scale):
     assert not tight.agree(X * scale, X @ w + 1e-14 * (2 * np.abs(X) @ np.abs(w)), w / scale).any()
 
 
-@pytest.mark.parametrize("amount", [1e9, 1e11, 1e12, 1e13])
+@pytest.mark.parametrize("amount", [1e9, 1e11, 1e12, 1.5e13])
 def test_a_wrong_cent_shows_in_large_amounts_and_no_right_row_is_accused(amount):
     rng = np.random.default_rng(0)
     n = 400
@@ -472,6 +477,50 @@ def test_terms_that_cancel_are_marked_by_what_they_are(agreement, size):
     assert 0.2 < found.agree.mean() < 0.8
     marks = Mark(w, agreement, IDENTITY)(Block(X, y[:, None], None, False))
     np.testing.assert_array_equal(marks & AGREES > 0, found.agree)
+    if agreement.unit is not None:
+        y = exact + rng.choice([-1, 1], 500) * (agreement.unit + rng.uniform(-2, 2, 500) * widths)
+        found = verify(X, y, w, agreement)
+        marks = Mark(w, agreement, IDENTITY)(Block(X, y[:, None], None, False))
+        off = ~found.agree & (np.abs(found.residuals) <= agreement.unit + found.half_widths)
+        np.testing.assert_array_equal(marks & LAST_PLACE > 0, off)
+        assert off.any()
+
+
+@pytest.mark.parametrize("limit", ["lower", "upper"])
+@pytest.mark.parametrize("size", [1e3, 1e9])
+def test_labels_at_a_limit_are_marked_by_what_their_terms_allow(size, limit):
+    """Terms that cancel leave room for rounding that neither the product nor the label shows."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 2, 300) * size, np.zeros(300)])
+    X[:, 1] = X[:, 0] + rng.uniform(-1, 1, 300)
+    w, agreement = np.array([1.0, -1.0]), Agreement(Level.EXACT, relative=20 * EPS)
+    link = Link(0.0, np.inf) if limit == "lower" else Link(-np.inf, 0.0)
+    widths = agreement.half_widths(np.abs(X) @ np.abs(w))
+    y = rng.choice([-1.01, -0.99, 0.99, 1.01], 300) * widths
+    marks = Mark(w, agreement, link)(Block(X, y[:, None], None, False))
+    inward = 1 if limit == "lower" else -1
+    np.testing.assert_array_equal(marks & DECISIVE > 0, inward * y > widths)
+    np.testing.assert_array_equal(marks & IMPOSSIBLE > 0, -inward * y > widths)
+
+
+@pytest.mark.parametrize("mark", [AGREES, ACTIVE, DECISIVE, IMPOSSIBLE, LAST_PLACE])
+def test_rows_have_a_mark_if_its_bit_is_set(mark):
+    np.testing.assert_array_equal(Has(mark)(np.arange(KINDS)), [kind // mark % 2 == 1 for kind in range(KINDS)])
+
+
+@pytest.mark.parametrize(
+    ("level", "unit", "expected"),
+    [
+        (Level.EXACT, 0.1, 0.1),
+        (Level.EXACT, 1.0, None),  # counts: off by one is no rounding
+        (Level.EXACT, None, None),
+        (Level.LABEL, 10.0, 10.0),
+        (Level.INPUTS, 1.0, 1.0),
+        (Level.GIVEN, 0.1, None),
+    ],
+)
+def test_a_row_may_be_off_by_a_unit_that_rounding_is_about(level, unit, expected):
+    assert Mark(np.ones(1), Agreement(level, unit=unit), IDENTITY).unit == expected
 
 
 def test_numbers_near_the_end_of_floats_are_refused_or_judged_without_a_warning():
@@ -530,7 +579,7 @@ def test_sums_in_float32_agree_and_twice_their_error_does_not(d):
 
 
 @pytest.mark.parametrize(
-    ("n", "units", "plausible"), [(200, 30, True), (200, 12, False), (30, 200, True), (15, 200, False)]
+    ("n", "units", "plausible"), [(200, 30, True), (200, 12, False), (20, 200, True), (19, 200, False)]
 )
 def test_labels_may_be_rounded_if_there_are_some_rows_and_they_span_some_units(n, units, plausible):
     rng = np.random.default_rng(0)
@@ -549,3 +598,75 @@ def test_a_tally_of_other_arrays_is_that_of_numpy(weighted):
     found = tally_of(xp.asarray(marks), None if weights is None else xp.asarray(weights))
     np.testing.assert_allclose(found, tally_of(marks, weights), rtol=1e-14)
     assert found.sum() == pytest.approx(400 if weights is None else weights.sum())
+
+
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_what_arithmetic_explains_is_what_the_definitions_say(d):
+    """a(s) is (6 + d) epsilons of the size, 256 + d in many steps; of float32 two of its own and a half a column."""
+    rng = np.random.default_rng(0)
+    X, size = rng.standard_normal((40, d)), 2.0 ** np.arange(-30, 60)
+    short, long = levels("auto", X, X @ rng.standard_normal(d))
+    np.testing.assert_array_equal(short.half_widths(size), (6 + d) * EPS * size)
+    np.testing.assert_array_equal(long.half_widths(size), (256 + d) * EPS * size)
+    single = levels("auto", X.astype(np.float32), (X @ rng.standard_normal(d)).astype(np.float32))[-1]
+    np.testing.assert_array_equal(single.half_widths(size), (2 + d / 2) * SINGLE * size)
+
+
+def test_on_a_grid_a_quarter_of_a_unit_is_enough_or_an_epsilon_where_that_is_more():
+    size = 2.0 ** np.arange(-30, 60)
+    capped = Agreement(Level.EXACT, relative=9 * EPS, unit=0.5)
+    expected = [min(9 * EPS * s, max(EPS * s, 0.125)) for s in size]
+    np.testing.assert_array_equal(capped.half_widths(size), expected)
+    np.testing.assert_array_equal(capped.uncapped.half_widths(size), 9 * EPS * size)
+    for s, t in zip(size, expected, strict=True):
+        assert capped.scales_up_to(s) == (t == 9 * EPS * s)
+        assert capped.uncapped.scales_up_to(s)
+    assert Agreement(Level.EXACT, relative=9 * EPS).scales_up_to(1e300)
+    # Half a unit is a bit wider for labels that were rounded, and is what it is where it was given.
+    for level, edge in [(Level.LABEL, 1e-6), (Level.INPUTS, 1e-6), (Level.GIVEN, 0.0)]:
+        columns = (0.25,) if level is Level.INPUTS else ()
+        width = Agreement(level, 0.5, columns).half_widths(np.zeros(1), np.array([-2.0]))[0]
+        assert width == (1.0 if columns else 0.5) * (1 + edge)
+
+
+def test_large_labels_are_whole_numbers_whatever_they_were_computed_from():
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(1, 2, (2000, 60)), rng.uniform(1, 2, 60) * 1e16
+    y = np.zeros(2000)
+    for j in range(60):
+        y += X[:, j] * w[j]
+    exact, *others = levels("auto", X, y)
+    assert exact.unit is not None
+    assert exact.agree(X, y, w).all()
+    assert not (np.abs(y - X @ w) <= EPS * 2 * y).all()
+    assert not others  # rounding to a grid would be what floats lose anyway
+
+
+@pytest.mark.parametrize("start", [1000, -1020, -2000])
+def test_labels_are_plausibly_rounded_from_20_units_on_that_half_of_them_span(start):
+    for units in (20, 19):
+        labels = start + np.arange(2.0 * units + 1)
+        found = levels("auto", np.arange(1.0, len(labels) + 1)[:, None], labels)
+        assert any(level.level is Level.LABEL for level in found) == (units == 20)
+    either = np.tile([start, -start], 20) + np.arange(40) % 5.0  # few sizes of two signs
+    assert any(level.level is Level.LABEL for level in levels("auto", np.arange(1.0, 41)[:, None], either))
+
+
+@pytest.mark.parametrize("value", [1234567890123456.0, -(2.0**60) - 2**12, 1.0000000000000002e17])
+def test_whole_numbers_of_more_than_15_digits_are_no_decimals(value):
+    assert read_decimals(np.array([1.5, value])) is None
+    read = read_decimals(np.array([1.5, 1e17, 999_999_999_999_999.0]))
+    assert read is not None
+    assert [Fraction(int(n), 10**read.places) for n in read.numerators] == [Fraction(3, 2), 10**17, 10**15 - 1]
+
+
+def test_digits_that_a_type_does_not_hold_are_not_read_into_its_numbers():
+    half = float(np.finfo(np.float16).eps)
+    for precision, kind, most in [(EPS, np.float64, 2**50), (SINGLE, np.float32, 2**21), (half, np.float16, 2**8)]:
+        for numerator, places in [(most - 1, 1), (most - 1, 0), (most + 1, 1), (2 * most - 3, 1)]:
+            value = np.array([float(kind(numerator / 10**places))])
+            few = numerator < most or places == 0
+            assert count_decimals(value, precision)[0] == (places if few else LONG)
+    read = read_decimals(np.array([float(np.float16(0.1)), float(np.float16(12.5))]), half)
+    assert read is not None
+    assert (read.numerators.tolist(), read.places) == ([1, 125], 1)

@@ -18,7 +18,18 @@ from scipy.optimize import linprog
 from massart import MassartRegressor, MassartReLURegressor
 from massart.agreement import Agreement, Level
 from massart.certificate import Certificate, Reason, Verdict, geometry_of
-from massart.certificate.words import INTERCEPT, count, explain, judgement, listed, name_of, number, share
+from massart.certificate.support import PieceSupport, Support
+from massart.certificate.words import (
+    INTERCEPT,
+    count,
+    explain,
+    judgement,
+    listed,
+    name_of,
+    number,
+    share,
+    weakest_columns,
+)
 
 Array = NDArray[Any]
 
@@ -471,6 +482,7 @@ def test_one_row_is_singular() -> None:
     assert "rests on no row" in explain(replace(few, n_decisive=0))
     assert count(1, "rows that do not follow") == "1 row that does not follow"
     assert count(2, "wrong rows") == "2 wrong rows"
+    assert count(1, "rows like other rows") == "1 row like other rows"
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
@@ -513,10 +525,24 @@ def test_columns_are_known_by_number_whatever_they_are_called(names: list[str]) 
 
 def test_many_names_are_cut() -> None:
     assert listed(list("abc")) == "a, b and c"
+    assert listed(list("abcdefgh")) == "a, b, c, d, e, f, g and h"
     assert listed([str(j) for j in range(10)]) == "0, 1, 2, 3, 4, 5, 6 and 3 more"
+    eight = made(Verdict.MAJORITY, n_columns=12, thin=tuple((j, 2.0) for j in range(8)))
+    assert explain(eight).endswith("column 7 rests on 2 rows and was left out.")
+    two = made(Verdict.CONFIRMED, n_columns=4, undetermined_columns=((0, 1), (2, 3)))
+    assert "column 2 and column 3 always move together: only" in explain(two)
+    alone = made(Verdict.CONFIRMED, undetermined_columns=((0,),))
+    assert explain(alone).endswith("Nothing determines the coefficient of column 0: no row that agrees uses it.")
     groups = ((0, 1), (2, 3), (4, 5), (6, 7))
     said = explain(made(Verdict.CONFIRMED, n_columns=8, undetermined_columns=groups))
     assert "column 0 and column 1; column 2 and column 3 always move together, and so do 2 more groups" in said
+
+
+@pytest.mark.parametrize(
+    ("part", "text"), [(49, "< 0.1 %"), (50, "0.1 %"), (99_949, "99.9 %"), (99_950, "> 99.9 %"), (51_000, "51.0 %")]
+)
+def test_a_share_has_one_digit_that_is_right(part: int, text: str) -> None:
+    assert share(part, 100_000) == text
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9))
@@ -533,3 +559,119 @@ def test_a_share_reads_zero_or_all_only_if_it_is(part: int, whole: int) -> None:
 
 def test_sums_of_weights_are_written_as_numbers() -> None:
     assert [number(v) for v in (7.0, 12345, 0.125, 2e6 + 0.5)] == ["7", "12,345", "0.125", "2,000,000.5"]
+    assert [number(v) for v in (999999.46, 1e6 + 0.26)] == ["999,999", "1,000,000.3"]
+
+
+def piece(alpha: float, involved: list[float], eta_max: float = 0.1, n_rows: float = 5) -> PieceSupport:
+    nothing = np.zeros(len(involved))
+    return PieceSupport(alpha, eta_max, 1, n_rows, 0.1, nothing, np.array(involved), np.zeros((len(involved), 0)))
+
+
+def supported(*pieces: PieceSupport, confirmed: list[bool], n_rows: int = 10) -> Support:
+    weakest = min(pieces, key=lambda one: one.eta_max)
+    alpha = min(one.alpha for one in pieces)
+    widths = np.where(confirmed, 0.0, np.inf)
+    return Support(alpha, weakest.eta_max, weakest, pieces, np.array(confirmed), widths, widths, n_rows)
+
+
+NAMES = ["a", "b", "c", "d"]
+WEAK, STRONG = piece(0.32, [0.2, 1.0, 0.05, 0.1]), piece(0.9, [1.0, 0.0, 0.0, 0.0], 0.01, 3)
+
+
+def test_a_plurality_says_all_that_speaks_against_it() -> None:
+    certificate = made(
+        Verdict.PLURALITY,
+        n_columns=4,
+        n_agree=5,
+        chance=3,
+        reason=Reason.PART,
+        support=supported(STRONG, WEAK, confirmed=[True, False, False, True]),
+        undetermined_columns=((2,),),
+    )
+    assert explain(certificate, NAMES) == (
+        "The formula fits 5 of 10 rows exactly (50.0 %). It is the best formula found, but it is not confirmed: treat "
+        "it as a hypothesis. When labels are shuffled over the rows, some formula fits about 3, not counting those "
+        "with the most frequent value. At most half of the rows agree. There is a part of the rows of which most do "
+        "not agree: another rule may hold there. In the weakest direction (mostly b and a), 68.0 % of the evidence "
+        "disagrees. Confirmed by themselves: a and d. Not confirmed: b. Nothing determines the coefficient of c: no "
+        "row that agrees uses it."
+    )
+    assert weakest_columns(certificate) == (1, 0)
+    assert weakest_columns(replace(certificate, support=None)) == ()
+    less = replace(certificate, n_agree=6, chance=0, reason=Reason.DIRECTION, undetermined_columns=())
+    for sentence in ("At most half", "When labels are shuffled", "There is a part"):
+        assert sentence not in explain(less, NAMES)
+    assert "Not confirmed: b and c." in explain(less, NAMES)
+    everything = replace(certificate, support=supported(WEAK, confirmed=[True, True, False, True]))
+    assert "onfirmed by themselves" not in explain(everything, NAMES)
+    nothing = replace(less, support=supported(WEAK, confirmed=[False] * 4))
+    assert "onfirmed by themselves" not in explain(nothing, NAMES)
+    alone = replace(certificate, support=supported(piece(0.25, [0.0, 1.0, 0.0, 0.0]), confirmed=[True] * 4))
+    assert "In the weakest direction (b), 75.0 % of the evidence disagrees." in explain(alone, NAMES)
+
+
+def test_a_majority_says_what_is_excluded_and_what_would_settle_it() -> None:
+    certificate = made(
+        Verdict.MAJORITY, n_columns=4, eta_max=0.001, support=supported(STRONG, WEAK, confirmed=[True] * 4, n_rows=8)
+    )
+    weakest = "In the weakest direction (mostly b and a), 68.0 % of the evidence disagrees. "
+    assert explain(certificate, NAMES) == (
+        "The formula fits 6 of 10 rows exactly (60.0 %). More than half of the evidence agrees in every direction. "
+        "With 99.9 % confidence: either this is the formula (among formulas in these terms), or some label was wrong "
+        "with a probability above 0.1 %, or errors were not independent. "
+        + weakest
+        + "Chance is not excluded, since only 3 rows of the 8 that judge test another (a); more of them could settle "
+        "it."
+    )
+    little = explain(replace(certificate, eta_max=0.0009), NAMES)
+    assert "With 99.9 % confidence nothing is excluded yet." in little
+    assert "either this is" not in little
+    whole = replace(certificate, support=supported(STRONG, WEAK, confirmed=[True] * 4), n_seen=None)
+    assert "since only 3 rows test another (a)" in explain(whole, NAMES)
+    one = replace(certificate, support=supported(WEAK, confirmed=[True] * 4))
+    settled = "Chance is not excluded; more rows in that direction could settle it."
+    assert explain(one, NAMES).endswith(weakest + settled)
+    assert explain(replace(one, support=None), NAMES).endswith(settled)
+    assert settled not in explain(replace(one, n_seen=4), NAMES)
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [(0.5, "one half"), (0.4, "40 %"), (0.2567, "25.6 %"), (0.03, "3 %"), (0.0019999, "0.1 %"), (0.6, "60 %")],
+)
+def test_a_probability_is_rounded_down(probability: float, said: str) -> None:
+    certificate = made(Verdict.CONFIRMED, wrong_at_most=probability)
+    assert f"some label was wrong with a probability above {said}, or errors" in explain(certificate)
+    rounded = replace(
+        certificate, undetermined_columns=((0, 1),), thin=((2, 1.0),), agreement=Agreement(Level.LABEL, 0.5, unit=1.0)
+    )
+    assert (
+        "(among formulas in these terms but those left out, up to what rounding leaves open, up to what no row tells)"
+        in explain(rounded)
+    )
+
+
+@pytest.mark.parametrize(
+    ("resolution", "said"),
+    [
+        (0.0, "0"),
+        (2.0, "2"),
+        (1.01, "1.1"),
+        (9.91, "10"),
+        (99.1, "100"),
+        (101.0, "110"),
+        (2345.0, "2,400"),
+        (2e9, "2e+09"),
+    ],
+)
+def test_a_resolution_is_rounded_up_to_two_digits(resolution: float, said: str) -> None:
+    rounded = Agreement(Level.LABEL, 0.5, unit=1.0)
+    certificate = made(Verdict.CONFIRMED, agreement=rounded, resolution=resolution)
+    assert f"differ from it by at most {said} times what a row that agrees may be off on every row" in explain(
+        certificate
+    )
+
+
+def test_a_proof_says_how_many_rows_another_formula_fits_at_most() -> None:
+    said = explain(made(Verdict.PROVEN, n_rows=20, n_agree=15, n_decisive=12, hyperplane_rows=3))
+    assert "another fits at most 11 rows, since at most 3 of those that this one fits can be shared" in said

@@ -213,15 +213,12 @@ def compare(
     agreement : Agreement
     link : Link
     """
-    size = terms + abs(y)
-    widths = agreement.half_widths(size, w)
+    size, slope = terms + abs(y), max(1.0, link.slope)
+    widths = slope * agreement.half_widths(size, w)
     residuals = y - link(products)
-    if link.slope > 1:
-        widths = widths * link.slope
     magnitude = abs(residuals)
     agree = magnitude <= widths
-    doubt = doubt_of(w) * max(1.0, link.slope) * size
-    doubtful = abs(magnitude - widths) <= doubt
+    doubtful = abs(magnitude - widths) <= doubt_of(w) * slope * size
     if namespace_of(y).any(doubtful):
         high, low = compensated_products(dense(doubtful), w)
         residuals[doubtful] = _residuals(y[doubtful], high, low, link)

@@ -60,8 +60,6 @@ def count_decimals(values: FloatArray, precision: float = DOUBLE) -> IntArray:
     count = np.where(flat == np.rint(flat), 0, LONG)
     left = np.flatnonzero(count)
     for places in range(1, _MOST_DECIMALS + 1):
-        if not left.size:
-            break
         power = 10.0**places
         scaled = flat[left] * power
         # Below this bound the rounded product is the numerator, and both it and the power are exact, so that one

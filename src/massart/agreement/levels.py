@@ -154,19 +154,17 @@ def _places(values: FloatArray, precision: float) -> IntArray:
     left = np.flatnonzero(places == 0)
     for zeros in range(1, _MOST_ZEROS + 1):
         left = left[values[left] % 10.0**zeros == 0]
-        if not left.size:
-            break
         places[left] = -zeros
     return places
 
 
 def _is_plausible(y: FloatArray, unit: float, precision: float) -> bool:
     """Tell whether labels may have been rounded to multiples of the unit, and what is left says something."""
-    labels = np.abs(y[y != 0])
-    low, middle, high = np.percentile(labels, [25, 50, 75])
-    spread = max(high - low, float(np.subtract(*np.percentile(y[y != 0], [75, 25]))))
+    labels = y[y != 0]
+    low, high = np.percentile(labels, [25, 75])
     # Labels that nothing rounded have as many digits as their type: then half a unit is what floats lose anyway.
-    return bool(spread >= _UNITS_IN_SPREAD * unit > 2 * ARITHMETIC * precision * middle)
+    lost = 2 * ARITHMETIC * precision * float(np.median(np.abs(labels)))
+    return bool(high - low >= _UNITS_IN_SPREAD * unit > lost)
 
 
 def _column_places(X: FloatArray, precision: float) -> IntArray:

@@ -77,14 +77,10 @@ class Mark:
         magnitude, sizes = abs(residuals), abs(y)
         least, upper = sizes + abs(products), sizes + most
         doubt = slope * doubt_of(self.coef)
-        widths, outside = (self.agreement.half_widths(size, self.coef) for size in (least, upper))
-        if slope > 1:
-            widths, outside = slope * widths, slope * outside
+        widths, outside = (slope * self.agreement.half_widths(size, self.coef) for size in (least, upper))
         # Between the two sizes, t less what a product may be off is the least at one of them, whatever the grid is.
-        inside = widths - doubt * least
         off = doubt * upper
-        if not (self.agreement.unit is None and self.agreement.relative * slope >= doubt):  # else it grows
-            inside = xp.minimum(inside, outside - off)
+        inside = xp.minimum(widths - doubt * least, outside - off)
         outside += off
         agree = magnitude <= inside
         unclear = ~agree & (magnitude <= outside)

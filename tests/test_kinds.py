@@ -18,7 +18,7 @@ from massart.agreement import Agreement, Level
 from massart.audit import apply_model, audit_table, summary
 from massart.audit.coincidence import crowd
 from massart.audit.explanations import Labels, Parts
-from massart.audit.kinds import LAST_PLACE, SECOND_RULE, UNEXPLAINED, Kinds, find_kinds, kinds_of, parts_of
+from massart.audit.kinds import LAST_PLACE, UNEXPLAINED, Kinds, Rule, find_kinds, kinds_of, parts_of
 from massart.certificate.words import INTERCEPT
 from massart.cli.layout import lines
 from massart.link import IDENTITY, RELU
@@ -238,16 +238,6 @@ def test_a_stale_value_of_the_same_group_is_found() -> None:
     assert [kind.label for kind in named(table.planted).kinds] == [UNEXPLAINED]
 
 
-def test_rows_of_a_second_rule_are_a_kind_of_their_own() -> None:
-    table = planter(0)
-    table.make("drawn", 50)
-    mask = np.arange(2_000) < 1_000
-    found = named(table.planted, second_rule=mask)
-    wrong = table.kinds != ""
-    np.testing.assert_array_equal(words(found) == SECOND_RULE, wrong & mask)
-    np.testing.assert_array_equal(words(found) == UNEXPLAINED, wrong & ~mask)
-
-
 def test_levels_of_a_category_are_one_part_and_rates_go_by_name() -> None:
     def summand(term: Any, coef: float) -> Summand:
         return Summand(term, coef, None, 0.0, True)
@@ -280,7 +270,7 @@ def test_a_term_that_is_forgotten_before_clipping_is_found() -> None:
     formula = Formula("y", terms, None, RELU, noisy=False)
     wrong = given != implied
     labels = Labels(given, implied, wrong, np.zeros(800, dtype=bool))
-    found = kinds_of(X, formula, Agreement(Level.EXACT, relative=1e-14, unit=0.01), labels)
+    found = kinds_of(X, Rule(formula, Agreement(Level.EXACT, relative=1e-14, unit=0.01)), labels)
     assert [(kind.label, kind.rows) for kind in found.kinds] == [("b forgotten", wrong.sum())]
 
 

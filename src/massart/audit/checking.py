@@ -27,8 +27,7 @@ from massart.audit.log import log
 from massart.audit.model_file import SavedModel, load_model
 from massart.audit.prediction import Prediction, held, predicted
 from massart.audit.streaming import paired
-from massart.audit.table_audit import Audit
-from massart.audit.whole import Whole
+from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Reason, Verdict
 from massart.progress import Callback, silent
 from massart.rows import ArrayRows, BoolArray
@@ -262,7 +261,7 @@ class _Checking:
         )
         found = replace(found, whole=whole)
         labels = replace(found.labels, around=worst.beside.ravel())
-        kinds = kinds_of(found.X, found.formula, found.agreement, labels)
+        kinds = kinds_of(found.X, found.rule, labels)
         n_agree, n_last_place = (int(totals.tally[_MARKS & both == one].sum()) for both, one in _COUNTED)
         n_judged, n_listed = int(totals.tally.sum()), int(np.count_nonzero(found.wrong))
         n_wrong = n_judged - n_agree - n_last_place

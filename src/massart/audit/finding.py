@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from massart.audit.codes import looks_like_codes
 from massart.audit.table_audit import Audit
 from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
+from massart.rows import BoolArray, FloatArray
 from massart.rules.choice import KINDS, Kind
 from massart.rules.columns import Columns
 from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
@@ -31,6 +31,8 @@ from massart.table import (
     precision_of_columns,
 )
 from massart.table.errors import counted
+
+_MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,27 @@ def _with_doubts(found: Found) -> Found:
             )
             audit = replace(audit, notices=(*audit.notices, notice))
     return replace(found, audit=audit)
+
+
+def looks_like_codes(values: FloatArray, wrong: BoolArray) -> float | None:
+    """Return the value of a column of whole numbers at which nearly all rows are wrong, if most wrong rows have it.
+
+    Examples
+    --------
+    >>> plan = np.repeat([101.0, 102.0, 103.0], 50)
+    >>> looks_like_codes(plan, plan == 103)
+    103.0
+    """
+    if wrong.sum() < _LEAST_WRONG or not (values == np.floor(values)).all():
+        return None
+    known, codes = np.unique(values, return_inverse=True)
+    if not 3 <= len(known) <= _MOST_VALUES:
+        return None
+    off = np.bincount(codes[wrong], minlength=len(known))
+    worst = int(np.argmax(off))
+    others = (off.sum() - off[worst]) / max(len(values) - np.count_nonzero(codes == worst), 1)
+    share = off[worst] / np.count_nonzero(codes == worst)
+    return float(known[worst]) if share >= _NEARLY_ALL and 2 * others < share and 2 * off[worst] > off.sum() else None
 
 
 def _find(table: Table, request: Request, ordered: bool) -> Found:

@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart import files
-from massart.audit.flags import with_flags
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
 from massart.rows import FloatArray
@@ -87,6 +86,13 @@ def fixed_table(audit: Audit, *, fill: bool = False) -> Table:
     changes, target, taken = Corrections.of(audit, fill), audit.formula.target, audit.table.column_names
     found = replaced(audit.table, target, changes.rows, changes.values, free_name(f"{target}_given", taken))
     return replace(found, arrow=with_flags(found.arrow, pa.array(changes.wrong, pa.bool_()), pa.array(changes.kind)))
+
+
+def with_flags(arrow: pa.Table, wrong: pa.Array, kind: pa.Array) -> pa.Table:
+    """Put behind the columns of a table which rows were wrong, and what happened in them."""
+    for name, values in (("wrong", wrong), ("kind", kind)):
+        arrow = arrow.append_column(free_name(name, arrow.column_names), values)
+    return arrow
 
 
 def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = False) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
-from massart.audit.flags import with_flags
+from massart.audit.fixing import with_flags
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from massart.agreement import Agreement
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
 from massart.audit.explanations import AFTER, BEFORE, SWAPPED, Labels, Parts, WrongRows, explanations, recalled
-from massart.rows import BoolArray, FloatArray
+from massart.rows import FloatArray
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import Matrix
 
-UNEXPLAINED, LAST_PLACE, SECOND_RULE = "unexplained", "last place", "second rule"
+UNEXPLAINED, LAST_PLACE = "unexplained", "last place"
 CONSTANT = "constant"
 
 MOST_EXAMPLES = 5
@@ -90,16 +90,10 @@ class Rule:
     agreement: Agreement
 
 
-def kinds_of(
-    X: Matrix,
-    formula: Formula,
-    agreement: Agreement,
-    labels: Labels,
-    groups: NDArray[np.intp] | None = None,
-) -> Kinds:
+def kinds_of(X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None = None) -> Kinds:
     """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths."""
-    parts = parts_of(X, formula)
-    return find_kinds(with_widths(parts, Rule(formula, agreement), labels), parts, groups=groups)
+    parts = parts_of(X, rule.formula)
+    return find_kinds(with_widths(parts, rule, labels), parts, groups=groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +231,7 @@ def _factors(summand: Summand) -> list[str]:
     return [str(factor.parts[0]) if factor.op == "level" else str(factor) for factor in summand.term.factors]
 
 
-def find_kinds(
-    labels: Labels,
-    parts: Parts | None = None,
-    *,
-    groups: NDArray[np.intp] | None = None,
-    second_rule: BoolArray | None = None,
-) -> Kinds:
+def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None) -> Kinds:
     """Say of each wrong row what happened.
 
     Parameters
@@ -254,8 +242,6 @@ def find_kinds(
         What the formula adds up.
     groups : (n,) array of int, optional
         Rows with the same number belong together: a value may be that of the row before in its group.
-    second_rule : (n,) boolean array, optional
-        Wrong rows that follow another rule.
 
     Examples
     --------
@@ -265,9 +251,8 @@ def find_kinds(
     >>> find_kinds(Labels(given, implied, wrong, np.zeros(4, bool), unit=0.01)).of(np.arange(2)).tolist()
     ['factor 10', '']
     """
-    second = np.zeros(len(labels.wrong), dtype=bool) if second_rule is None else second_rule & labels.wrong
-    left = np.flatnonzero(labels.wrong & ~second)
-    found = [(Kind(SECOND_RULE, 0, SECOND_RULE), np.flatnonzero(second))]
+    left = np.flatnonzero(labels.wrong)
+    found: list[tuple[Kind, NDArray[np.intp]]] = []
     if len(left):
         rows = WrongRows.of(labels, parts, left)
         tried = explanations(rows, labels, parts, groups)
@@ -275,16 +260,14 @@ def find_kinds(
         by_chance = np.ones(len(left))
         for _ in range(_ROUNDS):  # what is explained in a round says nothing of rows that nothing explains
             chosen, which, by_chance = select(tried, values.background(by_chance > 0.5))
-        found += [(Kind(kind.label, 0, kind.family, kind.parameter), left[which == k]) for k, kind in enumerate(chosen)]
+        found = [(Kind(kind.label, 0, kind.family, kind.parameter), left[which == k]) for k, kind in enumerate(chosen)]
         left = left[which < 0]
     found.sort(key=lambda pair: -len(pair[1]))
-    found.append((Kind(UNEXPLAINED, 0, UNEXPLAINED), left))
-    found.append((Kind(LAST_PLACE, 0, LAST_PLACE), np.flatnonzero(labels.last_place)))
+    nothing, last_place = Catalogue.of_nothing().kinds
     codes = np.zeros(len(labels.wrong), dtype=np.intp)
     listed: list[Kind] = []
-    for kind, members in found:
+    for kind, members in (*found, (nothing, left), (last_place, np.flatnonzero(labels.last_place))):
         if len(members):
-            examples = tuple(members[:MOST_EXAMPLES].tolist())
-            listed.append(Kind(kind.label, len(members), kind.family, kind.parameter, examples))
+            listed.append(replace(kind, rows=len(members), examples=tuple(members[:MOST_EXAMPLES].tolist())))
             codes[members] = len(listed)
     return Kinds(codes, tuple(listed))

@@ -15,7 +15,7 @@ from massart.audit.explanations import Labels
 from massart.audit.finding import check_order
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
-from massart.audit.kinds import kinds_of
+from massart.audit.kinds import Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW
 from massart.progress import Callback, silent
@@ -144,7 +144,7 @@ def apply_model(
             wrong[both] = (marks & AGREES == 0) & ~last_place
             if told is None:
                 labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=every[both])
-                kind[both] = kinds_of(there_too, formula, agreement, labels).of(np.arange(len(marks)))
+                kind[both] = kinds_of(there_too, Rule(formula, agreement), labels).of(np.arange(len(marks)))
             else:
                 kind[np.flatnonzero(both)[last_place]] = OFF_BY_A_PLACE
                 start, stop = np.searchsorted(told[0], [every[0], every[-1] + 1])

@@ -25,8 +25,7 @@ from massart.audit.explanations import NO_ROWS, swapped_rows
 from massart.audit.finding import Found, Request, find
 from massart.audit.fixing import rewritten
 from massart.audit.judging import Judge, Totals, Writer
-from massart.audit.table_audit import Audit
-from massart.audit.whole import Whole
+from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Verdict
 from massart.rows import ArrayRows
 from massart.rows.ahead import ahead

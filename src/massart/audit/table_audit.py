@@ -18,7 +18,6 @@ from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
-from massart.audit.whole import Whole
 from massart.certificate import Certificate, Verdict
 from massart.certificate.words import Judgement, count, judgement, share
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
@@ -41,6 +40,37 @@ ROW = "row"
 _FEW_TERMS = 8
 _MARKS = np.arange(KINDS)
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """What all rows of a file say, where only some of them are at hand: sums over blocks.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the file.
+    drawn : (m,) boolean array
+        Those at hand that were drawn at random; the others are rare by their columns, or the worst.
+    tally : (32,) array
+        The judged rows by their marks.
+    usage : tuple of pairs of int
+        For each coefficient the rows that use it, and those of them that agree; empty where these were not counted.
+    kinds : Kinds
+        What happened in each row at hand that was judged, and in how many of all.
+    groups : dict of str to pair of int
+        For each value of the group column its rows, and those that are wrong.
+    places : int or None
+        To which implied values are rounded.
+    """
+
+    n_rows: int
+    drawn: BoolArray
+    tally: FloatArray
+    usage: tuple[tuple[int, int], ...]
+    kinds: Kinds
+    groups: dict[str, tuple[int, int]]
+    places: int | None
 
 
 @dataclass(frozen=True)
@@ -170,7 +200,7 @@ class Audit:
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
         if self.whole is None:
-            return kinds_of(self.X, self.formula, self.agreement, self.labels, self._together())
+            return kinds_of(self.X, self.rule, self.labels, self._together())
         return self.whole.kinds
 
     @property

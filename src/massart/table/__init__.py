@@ -7,12 +7,11 @@ try:
 except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: install massart[io]") from None
 
-from massart.table.back import frame_in, frame_like
 from massart.table.corrections import replaced
 from massart.table.dates import date_texts
 from massart.table.design import Design, column_values, encode, left_out
 from massart.table.encoding import Category, Date, Encoding, Flag, Number
-from massart.table.frames import table_of
+from massart.table.frames import frame_in, frame_like, table_of
 from massart.table.gathering import Gathered, gather, join, limit_of
 from massart.table.grouping import groups_of, precision_of_columns
 from massart.table.pieces import Piece, gather_some, pieces_of

@@ -1,19 +1,22 @@
-"""Data frames to tables: pandas, polars, Arrow, whatever narwhals reads, and mappings of columns."""
+"""Data frames to tables and back: pandas, polars, Arrow, whatever narwhals reads, and mappings of columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from massart.table.errors import MissingLibrary, TableError, quote
 from massart.table.gaps import with_gaps
 from massart.table.json_lines import column_of
 from massart.table.reading import read_table
+from massart.table.streams import Stream
 from massart.table.table import Table, check_names, checked, named
 
 INDEX = "index label"
@@ -104,11 +107,7 @@ def _of_columns(names: list[str], columns: list[object], name: str) -> Table:
 
 
 def _of_frame(frame: Any, name: str) -> Table:
-    try:
-        import narwhals as nw
-    except ModuleNotFoundError:
-        raise MissingLibrary("reading data frames needs narwhals: install massart[io]") from None
-
+    nw = _narwhals()
     if not hasattr(frame, "collect_schema"):  # a lazy frame warns, and pandas alone allows twins
         check_names(named([str(column) for column in getattr(frame, "columns", ())]), name)
     try:
@@ -136,3 +135,34 @@ def _unboxed(value: object) -> object:
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value is np.ma.masked:
         return None
     return value
+
+
+def frame_in(source: object) -> object | None:
+    """Return the data frame that a source of a table is, if it is one."""
+    return None if isinstance(source, str | Path | Table | Stream | Mapping) else source
+
+
+def frame_like(frame: object, columns: Mapping[str, Any] | pa.Table, rows: NDArray[np.intp]) -> Any:
+    """Return columns as a data frame of the kind of another: of pandas, with the index that `rows` of it have."""
+    if isinstance(columns, pa.Table):
+        arrow = columns
+    else:
+        arrow = pa.table({name: column_from(values, name, "the result") for name, values in columns.items()})
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return arrow
+    nw = _narwhals()
+    wrapped: Any = nw.from_native(frame)
+    found: Any = nw.from_arrow(arrow, backend=wrapped.implementation).to_native()
+    if wrapped.implementation.is_pandas_like():
+        pandas: Any = frame
+        labels = {INDEX, *pandas.index.names} - {*pandas.columns}  # which the index has
+        found = found.drop(columns=[name for name in found.columns if name in labels])
+        found.index = pandas.index.take(rows)
+    return found
+
+
+def _narwhals() -> Any:
+    try:
+        return import_module("narwhals")
+    except ModuleNotFoundError:
+        raise MissingLibrary("data frames need narwhals: install massart[io]") from None

@@ -28,12 +28,7 @@ _AHEAD = 2  # tasks for each thread of a worker: one is worked on, and one is re
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The workers of a Dask cluster.
-
-    Attributes
-    ----------
-    client : distributed.Client
-    """
+    """The workers of a Dask cluster, by its `distributed.Client`."""
 
     client: Any
 

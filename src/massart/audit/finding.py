@@ -73,13 +73,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """The answer of a table.
-
-    Attributes
-    ----------
-    audit : Audit
-    answer : Answer
-    """
+    """The answer of a table, and the audit that says it."""
 
     audit: Audit
     answer: Answer
@@ -93,13 +87,7 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     """Find the rule behind a column of a table in memory.
 
     Columns that the rule does not use cost no rows: where they have gaps, it is looked for once more without them.
-
-    Parameters
-    ----------
-    table : Table
-    request : Request
-    ordered : bool
-        Whether these are all rows, in their order, so that terms may look at the row before.
+    Terms may look at the row before if these are all rows, `ordered` as they were.
     """
     found = _with_doubts(_find(table, request, ordered))
     audit = found.audit

@@ -100,10 +100,7 @@ def kinds_of(X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | N
 class Catalogue:
     """The kinds that were found in some rows, to tell of others which of them happened there.
 
-    Attributes
-    ----------
-    kinds : tuple of Kind
-        The more specific and frequent ones first, then what is unexplained and a last place.
+    The more specific and frequent ones come first, then what is unexplained and a last place.
     """
 
     kinds: tuple[Kind, ...]

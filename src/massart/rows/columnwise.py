@@ -15,12 +15,7 @@ CHUNK = 1 << 13
 
 
 class Columnwise:
-    """Columns of numbers as a matrix.
-
-    Parameters
-    ----------
-    columns : sequence of (n,) arrays
-    """
+    """Columns of numbers, arrays of the same length, as a matrix."""
 
     ndim = 2
     dtype = np.dtype(np.float64)

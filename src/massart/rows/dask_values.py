@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial, reduce
-from operator import add
+from operator import add, call, getitem
 from typing import Any
 
 import dask.array
@@ -107,7 +107,7 @@ class DaskValues:
         shape, dtype = self._type
         found = np.empty((len(index), *shape), dtype=dtype)
         places = [*places_of(index, self._starts)]
-        some = compute([_delayed(_chosen)(self._parts[part], rows) for part, _, rows in places])
+        some = compute([_delayed(getitem)(self._parts[part], rows) for part, _, rows in places])
         for (_, where, _), values in zip(places, some, strict=True):
             found[where] = values
         return found
@@ -131,7 +131,7 @@ class DaskValues:
         return self._parts if np.array_equal(starts, self._starts) else _cut(self.to_numpy(), starts)
 
     def _tasks(self, kernel: Kernel, aligned: Sequence[Values]) -> list[Any]:
-        return [*map(task(_applied, kernel), self._parts, *(parts_of(values, self._starts) for values in aligned))]
+        return [*map(task(call, kernel), self._parts, *(parts_of(values, self._starts) for values in aligned))]
 
 
 def parts_of(values: Values, starts: NDArray[np.intp]) -> Sequence[Any]:
@@ -159,16 +159,8 @@ def places_of(
 # --- what follows runs on the workers ---
 
 
-def _applied(kernel: Kernel, *values: Any) -> Any:
-    return kernel(*values)
-
-
 def _sum(*parts: Any) -> Any:
     return reduce(add, parts)
-
-
-def _chosen(values: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
-    return np.asarray(values[index])
 
 
 def _type_of(values: NDArray[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:

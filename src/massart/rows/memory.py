@@ -35,12 +35,7 @@ _DEVICE_BLOCKS = 2  # so many at most: each waits for the device some times
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayValues:
-    """Values of all rows in one array.
-
-    Attributes
-    ----------
-    array : (n,) or (n, k) array
-    """
+    """Values of all rows in one array, (n,) or (n, k)."""
 
     array: Any
 

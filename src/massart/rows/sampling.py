@@ -25,14 +25,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Which rows are drawn.
-
-    Attributes
-    ----------
-    size : int
-        How many rows; of runs, the last one is complete.
-    seed : int
-    """
+    """Which rows are drawn: so many, and more where the last run is to be complete."""
 
     size: int
     seed: int
@@ -84,11 +77,7 @@ class Draw:
 class Reservoir:
     """Which rows of a draw are left of those that came by so far, in blocks of any size and in any order.
 
-    Parameters
-    ----------
-    draw : Draw
-    limit : float
-        Rows with larger keys are not drawn, as far as is known from elsewhere.
+    Rows with keys above a `limit` are not drawn, as far as is known from elsewhere.
     """
 
     def __init__(self, draw: Draw, limit: float = np.inf) -> None:

@@ -31,15 +31,7 @@ _RANKS = {verdict: -place for place, verdict in enumerate(Verdict)}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer for one label column, and why it is of its kind.
-
-    Attributes
-    ----------
-    link : Link
-    recovery : Recovery
-    reason : str
-        A sentence; empty where there was nothing to choose.
-    """
+    """An answer for one label column, and why it is of its kind: a sentence, "" where there was no choice."""
 
     link: Link
     recovery: Recovery

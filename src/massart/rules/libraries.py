@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -45,20 +45,8 @@ class Library:
 
 
 def libraries(columns: Columns, plain: Sequence[Term]) -> list[Library]:
-    """Return the libraries beyond the plain columns.
-
-    Parameters
-    ----------
-    columns : Columns
-    plain : sequence of Term
-        The columns, and levels of categories.
-    """
-    found: list[Library] = []
-    for library in _libraries(columns, tuple(plain)):
-        found.append(library)
-        if len(found) == MOST_LIBRARIES:
-            break
-    return found
+    """Return the libraries beyond the plain columns and levels."""
+    return list(islice(_libraries(columns, tuple(plain)), MOST_LIBRARIES))
 
 
 def _libraries(columns: Columns, plain: tuple[Term, ...]) -> Iterator[Library]:

@@ -14,14 +14,7 @@ from massart.rules.terms import Term, TermError
 
 
 class TermMatrix:
-    """One column for each term, one row for each row of the table.
-
-    Parameters
-    ----------
-    columns : Columns
-    terms : sequence of Term
-
-    """
+    """One column for each term, one row for each row of the table."""
 
     ndim = 2
     dtype = np.dtype(np.float64)

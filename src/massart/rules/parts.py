@@ -45,15 +45,7 @@ _PATIENCE = 2  # rounds of refitting
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
-    """A rule on a part of the rows.
-
-    Attributes
-    ----------
-    condition : Term
-    fit : Fit
-        In the fewest terms.
-    part : (n,) boolean array
-    """
+    """A rule in the fewest terms, on a part of the rows."""
 
     condition: Term
     fit: Fit

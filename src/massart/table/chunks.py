@@ -32,12 +32,7 @@ class LongRow(Exception):
 def chunks_of(text: Text, delimiter: str | None, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """Yield a text in chunks of about `size` bytes that end with a row.
 
-    Parameters
-    ----------
-    text : Text
-    delimiter : str or None
-        None: every line end parts rows, as in JSON lines.
-    size : int
+    Without a delimiter every line end parts rows, as in JSON lines.
     """
     chunk = text.read(size).removeprefix(_MARK)
     wanted = size

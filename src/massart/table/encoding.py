@@ -105,14 +105,7 @@ class Category(_Column):
 
 @dataclass(frozen=True, slots=True)
 class Date(_Column):
-    """A column of dates, as days since 1970-01-01.
-
-    Attributes
-    ----------
-    column : str
-    order : str
-        Of day, month and year in those that are text: "ymd", "dmy" or "mdy".
-    """
+    """A column of dates, as days since 1970-01-01; `order` is that of day, month and year in those that are text."""
 
     kind = "date"
 
@@ -125,13 +118,7 @@ Target: TypeAlias = Number | Flag | Date
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a table becomes X and y.
-
-    Attributes
-    ----------
-    target : Number, Flag or Date
-    inputs : tuple of Number, Flag, Category and Date
-    """
+    """How a table becomes X and y: an entry for the target, and one for each input."""
 
     target: Target
     inputs: tuple[Input, ...]

@@ -15,17 +15,9 @@ _ARROWS_WORDS = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL
 
 
 def find_fault(source: Source, encoding: str, dialect: Dialect, quotes: int, words: str = "") -> TableError:
-    """Return the first fault of a file that could not be parsed.
+    """Return the first fault of a file that could not be parsed, given the number of quotation marks in all of it.
 
-    Parameters
-    ----------
-    source : Source
-    encoding : str
-    dialect : Dialect
-    quotes : int
-        Number of quotation marks in the whole file.
-    words : str
-        What Arrow's parser said, for files in which Python's finds no fault.
+    Where Python's parser finds no fault, the `words` of Arrow's tell.
     """
     check_utf_8(source, encoding)
     with lines_of(source, encoding) as lines:

@@ -22,15 +22,10 @@ _MISSING = frozenset(MISSING)
 
 
 def header_row(rows: Sequence[Sequence[object]]) -> int:
-    """Return which of the first rows has the names of the columns.
+    """Return which of the first rows of a text file or a sheet has the names of the columns; "" and None are empty.
 
     That is the first one that has names for most of the columns that the rows below it fill, if no cell of it is a
     number; else the first that is not empty.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of cells
-        Of a text file or a sheet; "" and None are empty.
 
     Examples
     --------

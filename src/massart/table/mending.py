@@ -46,16 +46,7 @@ class Mended:
 
 
 def mend(source: Source, encoding: str, known: Known, sample: str) -> Mended | None:
-    """Return a text file without the lines that are no part of its table; None if it has none, or is too large.
-
-    Parameters
-    ----------
-    source : Source
-    encoding : str
-    known : Known
-    sample : str
-        The first lines.
-    """
+    """Return a text file without the lines that are no part of its table; None if it has none, or is too large."""
     if source.size > MOST_BYTES:
         return None
     found = _delimiter_and_header(sample, known)

@@ -201,14 +201,7 @@ def currencies_in(texts: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
 
 
 def is_missing(texts: pa.Array, words: bool = False) -> BoolArray:
-    """Mark the texts that mean that there is no value, in capital or small letters.
-
-    Parameters
-    ----------
-    texts : (k,) Arrow array of str
-    words : bool
-        Whether `WORDS_FOR_MISSING` mean it, too.
-    """
+    """Mark the texts that mean that there is no value, in any case; with `words` those of `WORDS_FOR_MISSING`, too."""
     spellings = {spelling.lower() for spelling in MISSING + (WORDS_FOR_MISSING if words else ())}
     return flags(pc.is_in(pc.utf8_lower(texts), value_set=pa.array(sorted(spellings), texts.type)))
 

@@ -28,15 +28,7 @@ _SAMPLE_ROWS = 1 << 13
 
 
 class TextPart:
-    """A text, parsed when it is first needed.
-
-    Parameters
-    ----------
-    source : Source
-    text : Delimited, JsonLines or Spreadsheet
-    limit : int
-        Bytes of the parsed table to keep in memory; what is larger goes to a file.
-    """
+    """A text, parsed when it is first needed; so many bytes of the table stay in memory, and the rest in a file."""
 
     def __init__(self, source: Source, text: Delimited | JsonLines | Spreadsheet, limit: int) -> None:
         self.source = source

@@ -107,14 +107,7 @@ def without_strays(table: Table, remarks: tuple[str, ...]) -> Table:
 
 @contextmanager
 def in_plain_words(source: Source, where: str = "") -> Iterator[None]:
-    """Turn what goes wrong while a source is read into a TableError of one line.
-
-    Parameters
-    ----------
-    source : Source
-    where : str
-        The part of the file that is read, such as " (row group 3)".
-    """
+    """Turn what goes wrong while a source is read, or a part of it such as " in row group 3", into a TableError."""
     try:
         yield
     except TableError:

@@ -175,11 +175,7 @@ def bad_cells(table: Table, levels: Levels, strange: BoolArray) -> str:
 def unit_of(levels: Levels, numbers: Numbers) -> tuple[str | None, str]:
     """Return the unit behind nearly all numbers of a column, or else why there is none, "" if none has one.
 
-    Parameters
-    ----------
-    levels : Levels
-    numbers : Numbers
-        The texts read without a unit.
+    The numbers are the texts read without a unit.
     """
     strange = ~numbers.is_number & ~numbers.missing
     if not strange.any():

@@ -45,15 +45,7 @@ class Notes:
 
 
 class BookWriter:
-    """A workbook, written part by part.
-
-    Parameters
-    ----------
-    stream : binary file
-    name : str
-        Of the file, for messages.
-    notes : Notes
-    """
+    """A workbook, written part by part; its name is for messages."""
 
     def __init__(self, stream: BinaryIO, name: str, notes: Notes) -> None:
         # No text is taken for a formula, a number or a link; rows go to a temporary file as they come.

@@ -135,13 +135,7 @@ class Source:
 
 
 class Copy:
-    """What standard input holds, to be read several times: in memory as long as it is small, then in a nameless file.
-
-    Attributes
-    ----------
-    size : int
-        In bytes.
-    """
+    """What standard input holds, to be read several times: in memory while it is small, then in a nameless file."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -291,14 +285,7 @@ def compression_of(head: bytes) -> str | None:
 
 
 def format_of(source: Source, head: bytes) -> Format:
-    """Decide what a file holds.
-
-    Parameters
-    ----------
-    source : Source
-    head : bytes
-        Its first bytes, decompressed.
-    """
+    """Decide what a file holds, by its name and its first bytes, decompressed."""
     meant = FORMATS.get(source.suffix)
     is_word = meant is Format.TEXT and _is_text(head)  # the first column may be named PAR1 or ORCID
     if head.startswith(b"PAR1") and not is_word:

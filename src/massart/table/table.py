@@ -87,18 +87,9 @@ class Table:
         object.__setattr__(self, "arrow", moved)  # what the table says is the same
 
     def cells(self, columns: Sequence[str], rows: NDArray[np.intp]) -> dict[str, list[object]]:
-        """Return some columns for some rows as plain Python values.
+        """Return some columns for rows of these numbers, from 0 and in any order, as plain Python values.
 
-        Parameters
-        ----------
-        columns : sequence of str
-        rows : array of row numbers
-            From 0, in any order.
-
-        Returns
-        -------
-        dict of str to list
-            Each cell is a str, int, float, bool or None; dates and times are ISO text.
+        Each cell is a str, int, float, bool or None; dates and times are ISO text.
         """
         indices = adopted(np.ascontiguousarray(rows, dtype=np.int64))
         return {name: plain_values(self.column(name).take(indices)) for name in columns}

@@ -7,6 +7,8 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from massart.progress import Callback, Progress, silent
 from massart.table.errors import TableError, quote
 from massart.table.sources import Source, open_stream
@@ -32,15 +34,7 @@ _MARKS = (
 
 
 def encoding_of(source: Source, head: bytes, asked: str | None) -> str:
-    """Return the encoding asked for, that of a byte order mark, or UTF-8.
-
-    Parameters
-    ----------
-    source : Source
-    head : bytes
-        The first bytes, decompressed.
-    asked : str or None
-    """
+    """Return the encoding asked for, that of a byte order mark in the first bytes, or UTF-8."""
     if asked is not None:
         try:
             found = codecs.lookup(asked)
@@ -58,21 +52,12 @@ def is_windows_text(source: Source, encoding: str) -> bool:
     """Whether the first bytes are no UTF-8 but may be what Windows writes: no letter of theirs is one of UTF-8."""
     if encoding != UTF_8:
         return False
-    data = _first_bytes_as_stored(source)
+    data = first_bytes(open_stream(source, silent), SAMPLE_BYTES)
     text = data.decode(UTF_8, "surrogateescape")
     cut = 3 if len(data) >= SAMPLE_BYTES else 0  # a letter may be cut at the end
     odd = _NO_UTF_8.search(text[: len(text) - cut])
     letters = (c for c in text if not c.isascii() and not "\udc80" <= c <= "\udcff")
     return odd is not None and b"\0" not in data and not _NO_WINDOWS.search(data) and next(letters, None) is None
-
-
-def _first_bytes_as_stored(source: Source) -> bytes:
-    parts, size = [], SAMPLE_BYTES
-    with open_stream(source, silent) as stream:
-        while size > 0 and (part := stream.read(size)):
-            parts.append(part)
-            size -= len(part)
-    return b"".join(parts)
 
 
 class Text(io.RawIOBase):
@@ -159,11 +144,11 @@ def lines_of(source: Source, encoding: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(buffered, UTF_8, errors="surrogateescape", newline="")
 
 
-def first_bytes(source: Source, encoding: str, size: int) -> bytes:
-    """Return about the first `size` bytes as UTF-8, fewer only if there are no more."""
+def first_bytes(stream: io.RawIOBase | pa.NativeFile, size: int) -> bytes:
+    """Return about the first `size` bytes of a stream, fewer only if there are no more, and close it."""
     parts: list[bytes] = []
-    with Text(source, encoding) as text:
-        while size > 0 and (part := text.read(size)):
+    with stream:
+        while size > 0 and (part := stream.read(size)):
             parts.append(part)
             size -= len(part)
     return b"".join(parts)
@@ -183,7 +168,7 @@ def size_of(source: Source, encoding: str) -> int:
 
 def sample_of(source: Source, encoding: str) -> str:
     """Return the first lines, cut after a whole one where the text is longer than the sample."""
-    data = first_bytes(source, encoding, SAMPLE_BYTES)
+    data = first_bytes(Text(source, encoding), SAMPLE_BYTES)
     if len(data) >= SAMPLE_BYTES and b"\n" in data:
         data = data[: data.rindex(b"\n") + 1]
     return data.decode(UTF_8, "replace").removeprefix("\ufeff")

@@ -55,12 +55,7 @@ class Units:
 
 
 def units_of(texts: pa.Array) -> Units:
-    """Part texts into numbers and units.
-
-    Parameters
-    ----------
-    texts : (k,) Arrow array of str
-        Without blanks around them; minus signs and blanks are those of ASCII.
+    """Part texts, without blanks around them and with the minus signs and blanks of ASCII, into numbers and units.
 
     Examples
     --------

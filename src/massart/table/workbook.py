@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from posixpath import join, normpath
 from typing import IO, BinaryIO
 
@@ -85,7 +86,7 @@ def sheet_parts(file: BinaryIO, name: str) -> dict[str, tuple[str, int]]:
         relation = next((value for key, value in found.items() if key.endswith(":id")), "")
         part = targets.get(relation, "")
         if part in sizes and "worksheets" in part:
-            parts[_unescaped(found.get("name", ""))] = (part, sizes[part])
+            parts[unescape(found.get("name", ""))] = (part, sizes[part])
     return parts
 
 
@@ -166,9 +167,3 @@ def _chunks(stream: IO[bytes], name: str) -> Iterator[bytes]:
 def _attributes(tag: bytes) -> dict[str, str]:
     found = re.findall(rb"""([\w:]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""", tag)
     return {key.decode(): (one or other).decode(errors="replace") for key, one, other in found}
-
-
-def _unescaped(text: str) -> str:
-    for written, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-        text = text.replace(written, sign)
-    return text

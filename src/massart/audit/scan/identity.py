@@ -99,14 +99,7 @@ def _odd(values: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Columns of numbers to look for identities in.
-
-    Attributes
-    ----------
-    names : tuple of str
-    values : (n, p) array
-        NaN where a value is missing.
-    """
+    """Columns of numbers to look for identities in: (n, p) values, NaN where one is missing."""
 
     names: tuple[str, ...]
     values: FloatArray

@@ -32,15 +32,7 @@ _FEW_VALUES, _FEW_SHARE = 5, 0.95  # with so few values columns agree by chance,
 
 
 def sums_of(numbers: Numbers, target: int, rng: np.random.Generator) -> Identity | None:
-    """Propose a sum of columns for a target, from columns that have values where it has some, or from others.
-
-    Parameters
-    ----------
-    numbers : Numbers
-        A sample of the table.
-    target : int
-    rng : numpy.random.Generator
-    """
+    """Propose a sum of columns for a target, from columns that have values where it has some, or from others."""
     halves = numbers.half_units()
     for rows, features in _views(numbers.values, target):
         X, y = numbers.values[np.ix_(rows, features)], numbers.values[rows, target]

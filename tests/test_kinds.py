@@ -335,3 +335,13 @@ def test_a_factor_multiplies_the_noise_of_a_row() -> None:
     wrong = np.abs(given - implied) > 0.5
     found = find_kinds(Labels(given, implied, wrong, np.zeros(1_000, dtype=bool), half_widths=0.5))
     assert [(kind.label, kind.rows) for kind in found.kinds] == [("factor 10", 100)]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.01, 1.0, 1e300, 1e308]))
+def test_values_near_the_end_of_floats_have_a_kind_like_any_other(seed: int, unit: float) -> None:
+    rng = np.random.default_rng(seed)
+    implied, values = (rng.choice([-1, 1], 12) * 10.0 ** rng.choice([0, 3, 150, 307, 308], 12) for _ in range(2))
+    wrong = rng.random(12) < 0.6
+    values = np.where(wrong, values, implied)
+    found = find_kinds(Labels(values, implied, wrong, np.zeros(12, bool), unit=unit))
+    assert [bool(name) for name in found.of(np.arange(12))] == wrong.tolist()

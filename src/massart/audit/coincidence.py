@@ -235,7 +235,7 @@ def _ending_weights(given: FloatArray, labels: FloatArray, unit: float) -> Float
 
 
 def _endings(values: FloatArray, unit: float) -> NDArray[np.intp]:
-    return np.asarray(np.mod(np.rint(values / unit), _ENDINGS), dtype=np.intp)
+    return np.nan_to_num(np.mod(np.rint(values / unit), _ENDINGS)).astype(np.intp)
 
 
 def _sample(values: FloatArray) -> FloatArray:

@@ -228,6 +228,7 @@ def _factors(summand: Summand) -> list[str]:
     return [str(factor.parts[0]) if factor.op == "level" else str(factor) for factor in summand.term.factors]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # numbers near the end of floats: nothing is explained by them
 def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None) -> Kinds:
     """Say of each wrong row what happened.
 

@@ -20,7 +20,7 @@ from massart.agreement import AGREES, KINDS, LAST_PLACE, Mark
 from massart.audit.contract import Contract, Outcome
 from massart.audit.finding import check_order, with_target, with_values
 from massart.audit.implied import places_of
-from massart.audit.judging import NONE, Judge, Worst, terms_without_values
+from massart.audit.judging import NONE, Judge, terms_without_values
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
@@ -30,7 +30,7 @@ from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Reason, Verdict
 from massart.progress import Callback, silent
-from massart.rows import ArrayRows, BoolArray
+from massart.rows import ArrayRows
 from massart.rules.matrix import TermMatrix
 from massart.table import (
     Plan,
@@ -247,7 +247,7 @@ class _Checking:
         drawn = _Drawn(stream.n_rows)
         totals = judge.totals(drawn.passing(stream.blocks(names, self.callback)))
         worst = totals.worst.pruned()
-        table, is_drawn = _at_hand(drawn, worst)
+        table, is_drawn = worst.joined(drawn.table, np.ones(len(drawn.numbers), dtype=bool))
         found = self.table(table, is_part=True)
         off = np.flatnonzero(~found.agree) if not found.agree.all() else np.arange(min(_FEW, len(found.agree)))
         whole = Whole(
@@ -302,28 +302,23 @@ class _Drawn:
     def __init__(self, n_rows: int) -> None:
         rng = np.random.default_rng(_SEED)
         self.numbers = np.sort(rng.choice(n_rows, min(n_rows, _DRAWN), replace=False))
-        self.tables: list[pa.Table] = []
-        self.block: Table | None = None
+        self._tables: list[pa.Table] = []
+        self._block: Table | None = None
+
+    @property
+    def table(self) -> Table:
+        """The rows drawn."""
+        assert self._block is not None
+        return replace(self._block, arrow=pa.concat_tables(self._tables), numbers=self.numbers)
 
     def passing(self, blocks: Iterable[Table]) -> Iterator[Table]:
         """Yield the blocks."""
         for block in blocks:
             assert block.numbers is not None
             start, stop = np.searchsorted(self.numbers, [block.numbers[0], block.numbers[-1] + 1])
-            self.tables.append(block.arrow.take(pa.array(self.numbers[start:stop] - block.numbers[0])))
-            self.block = block
+            self._tables.append(block.arrow.take(pa.array(self.numbers[start:stop] - block.numbers[0])))
+            self._block = block
             yield block
-
-
-def _at_hand(drawn: _Drawn, worst: Worst) -> tuple[Table, BoolArray]:
-    """Return the rows that are kept as a table, and which of them were drawn."""
-    new = np.flatnonzero(~np.isin(worst.numbers, drawn.numbers))
-    numbers = np.concatenate([drawn.numbers, worst.numbers[new]])
-    order = np.argsort(numbers)
-    arrow = pa.concat_tables([*drawn.tables, *(table.take(pa.array(new)) for table in worst.tables)])
-    assert drawn.block is not None
-    table = replace(drawn.block, arrow=arrow.take(pa.array(order)).combine_chunks(), numbers=numbers[order])
-    return table, order < len(drawn.numbers)
 
 
 def _certificate(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:

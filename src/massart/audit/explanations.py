@@ -226,10 +226,7 @@ def explanations(
 
 
 def recalled(
-    rows: WrongRows,
-    labels: Labels,
-    parts: Parts | None,
-    known: Mapping[str, tuple[str, float | None]],
+    rows: WrongRows, labels: Labels, parts: Parts | None, known: Mapping[str, tuple[str, float | None]]
 ) -> dict[str, Explanation]:
     """Return the rows that each of some ways explains, by its label, given its family and its parameter."""
     ways: list[Explanation] = []

@@ -20,7 +20,7 @@ from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
 from massart.link import IDENTITY
-from massart.rows import ArrayRows, FloatArray
+from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
@@ -479,6 +479,19 @@ class Worst:
         sizes = self.sizes[stay]
         least = float(np.sort(sizes)[-MOST_WORST]) if len(sizes) >= MOST_WORST else 0.0
         return Worst((table,), self.numbers[stay], sizes, self.codes[stay], self.beside[stay], least)
+
+    def joined(self, table: Table, drawn: BoolArray) -> tuple[Table, BoolArray]:
+        """Return rows of a file, some of which were drawn, and these, each once and in their order; and which were."""
+        assert table.numbers is not None
+        new = np.flatnonzero(~np.isin(self.numbers, table.numbers))
+        others = [own.select(table.column_names).take(pa.array(new)) for own in self.tables]  # of one table, or none
+        numbers, at_random = (
+            np.concatenate([table.numbers, self.numbers[new]]),
+            np.append(drawn, np.zeros(len(new), bool)),
+        )
+        order = np.argsort(numbers)
+        arrow = pa.concat_tables([table.arrow, *others]).take(pa.array(order)).combine_chunks()
+        return replace(table, arrow=arrow, numbers=numbers[order]), at_random[order]
 
     def meet(self, other: Worst, ends: NDArray[np.void], others: NDArray[np.void]) -> None:
         """Tell the last of these rows and the first of `other` of each other, given the ends of both parts."""

@@ -160,14 +160,9 @@ def _read(
 def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, certificate: Certificate) -> Audit:
     """Return the audit of the rows at hand, with what all rows say."""
     audit, worst = found.audit, totals.worst.pruned()
-    new = np.flatnonzero(~np.isin(worst.numbers, gathered.numbers))
-    names = judge.columns
-    others = [table.select(names).take(pa.array(new)) for table in worst.tables]  # of one table, or none
-    numbers = np.concatenate([gathered.numbers, worst.numbers[new]])
-    drawn = np.concatenate([gathered.drawn, np.zeros(len(new), dtype=bool)])
-    order = np.argsort(numbers)
-    arrow = pa.concat_tables([gathered.table.arrow.select(names), *others]).take(pa.array(order)).combine_chunks()
-    table = replace(gathered.table, arrow=arrow, numbers=numbers[order])
+    read = replace(gathered.table, arrow=gathered.table.arrow.select(judge.columns))
+    table, drawn = worst.joined(read, gathered.drawn)
+    assert table.numbers is not None
     design = encode(table, judge.encoding)
     assert design.y is not None
     formula = found.formula(certificate)
@@ -175,13 +170,13 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
     rows = ArrayRows(X, design.y, intercept=formula.intercept is not None)
     marks = rows.map(Mark(formula.coef, audit.agreement, formula.link)).to_numpy()
     codes = totals.looked_at | dict(zip(worst.numbers.tolist(), worst.codes.tolist(), strict=True))
-    judged = numbers[order][design.kept].tolist()
+    judged = table.numbers[design.kept].tolist()
     usage = [(0, 0)] * len(formula.all_terms)
     for place, (n, agree) in zip(judge.used, totals.usage.tolist(), strict=True):
         usage[place] = n, agree
     whole = Whole(
         totals.n_rows,
-        drawn[order],
+        drawn,
         totals.tally,
         tuple(usage),
         judge.catalogue.counted(np.array([codes.get(number, 0) for number in judged]), totals.kinds.tolist()),

@@ -24,15 +24,7 @@ from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, 
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
-from massart.table import (
-    Category,
-    Design,
-    Plan,
-    Table,
-    frame_like,
-    free_name,
-    groups_of,
-)
+from massart.table import Category, Design, Plan, Table, frame_like, free_name, groups_of
 
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""

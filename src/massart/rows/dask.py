@@ -58,13 +58,7 @@ class BlockRows:
         Size of all blocks; by default as if all were like the first.
     """
 
-    def __init__(
-        self,
-        blocks: Sequence[Any],
-        precision: tuple[float, float],
-        *,
-        nbytes: float | None = None,
-    ) -> None:
+    def __init__(self, blocks: Sequence[Any], precision: tuple[float, float], *, nbytes: float | None = None) -> None:
         self._precision = precision
         blocks, look = list(blocks), _delayed(look_at)
         first = blocks[:1]

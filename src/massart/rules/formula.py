@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -115,8 +115,11 @@ class Formula:
 
     def text(self, most_terms: int | None = None) -> str:
         """Write it in one line, with at most so many terms."""
-        equals = "≈" if self.noisy else "="
-        return f"{quoted(self.target)} {equals} {''.join(self._sum(most_terms))}{self.clipping}"
+        equals, groups = "≈" if self.noisy else "=", factored([term for term in self.all_terms if term.coef != 0])
+        shown = _joined(map(self._group, groups[:most_terms]))
+        if most_terms is not None and len(groups) > most_terms:
+            shown += f" + {len(groups) - most_terms} more terms"
+        return f"{quoted(self.target)} {equals} {shown}{self.clipping}"
 
     @property
     def all_terms(self) -> tuple[Summand, ...]:
@@ -162,43 +165,33 @@ class Formula:
         if self.link.upper < math.inf:
             yield "at most", self.link.upper
 
-    def _sum(self, most_terms: int | None) -> Iterator[str]:
-        written = [term for term in self.all_terms if term.coef != 0]
-        if not written:
-            yield "0"
-        groups = factored(written)
-        for place, group in enumerate(groups[:most_terms]):
-            first = group.terms[0]
-            minus = len(group.terms) == 1 and first.coef < 0
-            yield (" - " if minus else " + ") if place else "-" * minus
-            text = "".join(self._plain(group.terms)) if len(group.terms) > 1 else "".join(self._sized(first))
-            yield f"({text})" if len(group.terms) > 1 else text
-            for term, ratio in group.factors:
-                sign, size = ("-" if ratio < 0 else "+"), write_number(abs(float(ratio)), abs(ratio))
-                yield f" * (1 {sign} {'' if size == '1' else f'{size} * '}{term})"
-        if most_terms is not None and len(groups) > most_terms:
-            yield f" + {len(groups) - most_terms} more terms"
+    def _group(self, group: Group) -> tuple[bool, str]:
+        """Return whether a part has a minus, and what is written behind its sign."""
+        minus, text = self._summand(group.terms[0])
+        if len(group.terms) > 1:
+            minus, text = False, f"({_joined(map(self._summand, group.terms))})"
+        for term, ratio in group.factors:
+            sign, size = ("-" if ratio < 0 else "+"), write_number(abs(float(ratio)), abs(ratio))
+            text += f" * (1 {sign} {'' if size == '1' else f'{size} * '}{term})"
+        return minus, text
 
-    def _plain(self, terms: Sequence[Summand]) -> Iterator[str]:
-        for place, term in enumerate(terms):
-            sign = "-" if term.coef < 0 else "+"
-            yield f" {sign} " if place else "-" * (sign == "-")
-            yield from self._sized(term)
-
-    def _sized(self, term: Summand) -> Iterator[str]:
-        """Write a summand without its sign."""
+    def _summand(self, term: Summand) -> tuple[bool, str]:
         exact = None if term.exact is None else abs(term.exact)
         digits = ESTIMATE_DIGITS if self.noisy else SHOWN_DIGITS
-        yield from self._product(term, write_number(abs(term.coef), exact, digits, term.standard_error))
+        size = write_number(abs(term.coef), exact, digits, term.standard_error)
+        if term is self.intercept or term.term is None:
+            return term.coef < 0, size
+        text = f"({term.term})" if term.term.op in ("+", "-") else str(term.term)
+        return term.coef < 0, text if size == "1" else f"{size} * {text}"
 
-    def _product(self, term: Summand, size: str) -> Iterator[str]:
-        if term is self.intercept:
-            yield size
-            return
-        if size != "1":
-            yield f"{size} * "
-        text = str(term.term)
-        yield f"({text})" if term.term is not None and term.term.op in ("+", "-") else text
+
+def _joined(parts: Iterable[tuple[bool, str]]) -> str:
+    """Write parts, each of which may have a minus, with signs between them; 0 if there are none."""
+    found = ""
+    for minus, text in parts:
+        sign = "-" if minus else "+"
+        found += f" {sign} {text}" if found else f"{'-' * minus}{text}"
+    return found or "0"
 
 
 @dataclass(frozen=True, slots=True)

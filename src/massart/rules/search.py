@@ -121,11 +121,7 @@ class _Best:
 
 
 def draw_sheet(
-    columns: Columns,
-    plain: Sequence[Term],
-    y: FloatArray,
-    tolerance: float | Literal["auto"],
-    rng: np.random.Generator,
+    columns: Columns, plain: Sequence[Term], y: FloatArray, tolerance: float | Literal["auto"], rng: np.random.Generator
 ) -> Sheet:
     """Return the rows that are looked at."""
     n = len(y)

@@ -62,14 +62,7 @@ class Delimited:
         What the text writes in a column, if not nothing, where a value is missing.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        head: bytes,
-        known: Known,
-        *,
-        callback: Callback,
-    ) -> None:
+    def __init__(self, source: Source, head: bytes, known: Known, *, callback: Callback) -> None:
         self.remarks: tuple[str, ...] = ()
         self._source, self._callback, self._known = source, callback, known
         self._encoding = encoding_of(source, head, known.encoding)

@@ -37,8 +37,6 @@ class Gathered:
     Attributes
     ----------
     table : Table
-    numbers : (n,) array of int
-        Their numbers in the stream, from 0.
     drawn : (n,) boolean array
         Those that were drawn at random.
     n_total : int
@@ -50,17 +48,22 @@ class Gathered:
     """
 
     table: Table
-    numbers: NDArray[np.intp]
     drawn: BoolArray
     n_total: int
     gappy: frozenset[str]
     varied: bool = False
 
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """Their numbers in the stream, from 0."""
+        assert self.table.numbers is not None
+        return self.table.numbers
+
     def take(self, places: NDArray[np.intp]) -> Gathered:
         """Return some of the rows."""
-        arrow, numbers = self.table.arrow.take(pa.array(places)).combine_chunks(), self.numbers[places]
+        arrow = self.table.arrow.take(pa.array(places)).combine_chunks()
         return replace(
-            self, table=replace(self.table, arrow=arrow, numbers=numbers), numbers=numbers, drawn=self.drawn[places]
+            self, table=replace(self.table, arrow=arrow, numbers=self.numbers[places]), drawn=self.drawn[places]
         )
 
 
@@ -112,7 +115,6 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np
     arrow = pa.concat_tables([*drawn.tables, *rare.tables])
     found = Gathered(
         replace(first, arrow=arrow, numbers=numbers, frequencies=frequencies),
-        numbers,
         at_random,
         start - begin,
         frozenset(gappy),
@@ -145,7 +147,7 @@ def join(parts: Sequence[Gathered], seed: int) -> Gathered:
     chosen = drawn.copy()
     chosen[np.concatenate(rare)] = True
     gappy = frozenset[str]().union(*(part.gappy for part in parts))
-    found = Gathered(replace(table, numbers=numbers, frequencies=frequencies), numbers, drawn, n_total, gappy)
+    found = Gathered(replace(table, numbers=numbers, frequencies=frequencies), drawn, n_total, gappy)
     found = found.take(np.flatnonzero(chosen))
     return found.take(_enough(found, draw))
 

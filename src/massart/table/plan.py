@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,6 +22,12 @@ _ID_WORDS = frozenset(
 )
 # What pandas makes of the nameless column of its index, and what `named` does.
 _INDEX_NAMES = frozenset({"unnamed: 0", "column 1", INDEX, "#"})
+_EXCLUSIVE = (
+    *(("the target", other) for other in ("a feature", "the id", "the group", "a category")),
+    *(("the id", other) for other in ("a feature", "a category")),
+    *((one, "excluded") for one in ("a category", "a feature")),
+    ("a number", "a category"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +89,16 @@ def make_plan(
     TableError
         For unknown columns, columns that cannot be what was asked for, text among numbers, and if no input is left.
     """
-    features = None if features is None else tuple(features)
-    _check_request(table, target, features, tuple(exclude), tuple(category), id_column, group_column)
-    for name in number:
-        table.column(name)
-        _refuse_both(table, name, "a number", category, "a category")
+    asked: dict[str, Sequence[str | None]] = {
+        "the target": [target],
+        "a feature": features or (),
+        "excluded": exclude,
+        "a category": category,
+        "the id": [id_column],
+        "the group": [group_column],
+        "a number": number,
+    }
+    _check_request(table, asked, features)
     entry, notices = _target_entry(table, target, target in number)
     taken = {target, id_column, *exclude, *category, *number, *(features or ())}
     called_ids = [name for name in table.column_names if name not in taken and _names_rows(table, name)]
@@ -121,43 +132,24 @@ def make_plan(
     return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, (*table.remarks, *notices))
 
 
-def _check_request(
-    table: Table,
-    target: str,
-    features: tuple[str, ...] | None,
-    exclude: tuple[str, ...],
-    category: tuple[str, ...],
-    id_column: str | None,
-    group_column: str | None,
-) -> None:
-    for name in (target, *(features or ()), *exclude, *category, id_column, group_column):
-        if name is not None:
-            table.column(name)
+def _check_request(table: Table, asked: Mapping[str, Sequence[str | None]], features: Sequence[str] | None) -> None:
+    """Raise TableError for columns that are not there, or cannot be all that is asked of them."""
+    for names in asked.values():
+        for name in names:
+            if name is not None:
+                table.column(name)
     if features is not None and not features:
         raise TableError(f"{table.name}: the list of features is empty")
-    _refuse_both(table, target, "the target", features or (), "a feature")
-    _refuse_both(table, target, "the target", (id_column,), "the id")
-    _refuse_both(table, target, "the target", (group_column,), "the group")
-    _refuse_both(table, id_column, "the id", features or (), "a feature")
-    _refuse_both(table, target, "the target", category, "a category")
-    _refuse_both(table, id_column, "the id", category, "a category")
-    for name in category:
-        _refuse_both(table, name, "a category", exclude, "excluded")
-        if features is not None and name not in features:
-            raise TableError(
-                f"{table.name}: column {quote(name)} is to be a category, but not a feature: list it there"
-            )
-    excluded = set(exclude)
-    for name in features or ():
-        _refuse_both(table, name, "a feature", excluded, "excluded")
-    if features is not None and len(set(features)) < len(features):
-        twice = next(name for name, count in Counter(features).items() if count > 1)
+    for one, other in _EXCLUSIVE:
+        both = next((name for name in asked[one] if name is not None and name in asked[other]), None)
+        if both is not None:
+            raise TableError(f"{table.name}: column {quote(both)} cannot be both {one} and {other}")
+    alone = next((name for name in asked["a category"] if features is not None and name not in features), None)
+    if alone is not None:
+        raise TableError(f"{table.name}: column {quote(alone)} is to be a category, but not a feature: list it there")
+    twice = next((name for name, count in Counter(features).items() if count > 1), None)
+    if twice is not None:
         raise TableError(f"{table.name}: feature {quote(twice)} is listed twice")
-
-
-def _refuse_both(table: Table, name: str | None, one: str, others: Iterable[str | None], other: str) -> None:
-    if name is not None and name in others:
-        raise TableError(f"{table.name}: column {quote(name)} cannot be both {one} and {other}")
 
 
 def _target_entry(table: Table, target: str, is_number: bool) -> tuple[Target, list[str]]:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, chain
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -120,9 +119,7 @@ class Stream:
         """Return the stream."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the stream."""
         self.close()
 

@@ -60,7 +60,7 @@ TESTS = {
         "support",
         "words",
     ),
-    "recover": ("recover", "shorten", "censored", "judge", "rounded", "relu_noisy", "linear"),
+    "recover": ("recover", "recover_steps", "shorten", "censored", "judge", "rounded", "relu_noisy", "linear"),
     "isotropy": ("moments", "decomposition", "isotropy"),
     "l1": ("l1",),
 }

@@ -206,6 +206,8 @@ def test_wrong_labels_with_more_decimals_hide_no_rounding():
     assert [level.label for level in levels("auto", X, y)] == [0.0, 0.005]
     y[:80] = np.round(y[:80], 4)
     assert [level.label for level in levels("auto", X, y)] == [0.0, 0.00005, 0.005]
+    y[:80] = np.round(y[:80])  # nor do those with fewer stand for the others
+    assert [level.label for level in levels("auto", X, y)] == [0.0, 0.005]
 
 
 @pytest.mark.parametrize("y", [np.zeros(40), np.ones(40), np.tile([0.0, 1.0], 20), np.full(40, 19.99)])
@@ -670,3 +672,21 @@ def test_digits_that_a_type_does_not_hold_are_not_read_into_its_numbers():
     read = read_decimals(np.array([float(np.float16(0.1)), float(np.float16(12.5))]), half)
     assert read is not None
     assert (read.numerators.tolist(), read.places) == ([1, 125], 1)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_that_clearly_agree_are_not_looked_at_one_by_one(intercept):
+    class Unread(Columnwise):
+        def __getitem__(self, key):
+            raise AssertionError("a row was gathered")
+
+    X, w = table()
+    y = X @ w + (0.75 if intercept else 0.0)
+    mark = Mark(np.append(w, 0.75) if intercept else w, Agreement(Level.GIVEN, 1e-9, relative=20 * EPS), IDENTITY)
+    marks = mark.of_columns(Unread([X[:, j].copy() for j in range(3)]), y, intercept=intercept)
+    assert (marks == AGREES | ACTIVE | DECISIVE).all()
+
+
+def test_a_row_stands_for_an_interval_if_there_is_a_half_width():
+    assert Agreement(Level.LABEL, 0.5).rounded
+    assert not Agreement(Level.EXACT, relative=EPS).rounded

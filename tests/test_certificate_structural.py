@@ -149,3 +149,12 @@ def test_bad_arguments_are_named():
         structural_margin(np.eye(2), np.ones((1, 3)))
     with pytest.raises(ValueError, match="X_agree must be finite"):
         structural_margin([[np.nan, 0.0]], np.ones((1, 2)))
+
+
+def test_nearly_dependent_columns_claim_nothing():
+    rng = np.random.default_rng(0)
+    good = rng.standard_normal((200, 8))
+    good[:, 7] = good[:, 0] + 1e-7 * rng.standard_normal(200)
+    margin = structural_margin(good, rng.standard_normal((5, 8)))
+    assert margin.lower == -1.0
+    assert margin.lower <= margin.upper

@@ -894,3 +894,33 @@ def test_the_verdict_does_not_depend_on_how_levels_are_coded():
         doubled = MassartRegressor(random_state=0).fit(np.column_stack([x, x, X]), y).certificate_
     assert plain.verdict is doubled.verdict is Verdict.CONFIRMED
     assert len(doubled.undetermined_columns) == 2
+
+
+def test_weak_rows_count_by_their_weights(rng):
+    X = rng.standard_normal((300, 3))
+    agree, weights = X[:, 0] ** 2 < 0.5, rng.choice([0.0, 0.25, 0.5], 300)
+    geometry = geometry_of(X, sample_weight=weights)
+    result = measured(X, agree, geometry=geometry)
+    assert result.alpha < 0.5
+    found = weak_row_weights(geometry, X, result)
+    assert (found[weights == 0] == 0).all()
+    assert (found[weights > 0] > 0).all()
+    twice = geometry_of(X, sample_weight=2 * weights)
+    np.testing.assert_allclose(weak_row_weights(twice, X, measured(X, agree, geometry=twice)), found, rtol=1e-9)
+
+
+def test_every_part_has_rows(rng):
+    level = np.repeat([0, 1, 2], [20, 30, 50])
+    X = np.column_stack([rng.standard_normal(100), np.eye(3)[level]])
+    assert [part.left_out.tolist() for part in geometry_of(X).parts] == [[], [1], [1, 2]]
+
+
+@pytest.mark.parametrize("size", [1_000, 5_000, 40_000])
+def test_some_rows_are_about_as_many_as_were_asked_for_and_not_periodic(size):
+    index = np.arange(7, 50_007)
+    chosen = geometry_module._spread_out(index, size)
+    assert abs(len(chosen) - size) <= 0.01 * size + 1
+    for period in (2, 3, 7, 10):
+        shares = np.bincount(chosen % period) / len(chosen)
+        np.testing.assert_allclose(shares, 1 / period, atol=0.02)
+    np.testing.assert_array_equal(geometry_module._spread_out(index, 50_000), index)

@@ -159,3 +159,19 @@ def test_no_search_where_a_majority_follows_l1_regression_within_rounding(rng, m
     found = propose(sample, levels("auto", X, y), IDENTITY, Options(rng))
     assert found.agreement.level is Level.LABEL
     assert found.rows.agree[150:].all()
+
+
+def test_rounding_leaves_open_what_it_does_in_the_general_way(rng, monkeypatch):
+    X = rng.standard_normal((N, D)) * 300.0
+    agree, widths = rng.random(N) < 0.95, rng.uniform(0.5, 1.0, N)
+    scales = np.exp2(rng.integers(-4, 5, N))
+    geometry = geometry_of(X)
+    assert geometry.wide is not None
+    kept = measure_support(geometry, X, agree, widths, rng=rng, bound=0.3)
+    scaled = X * scales[:, None]
+    other = measure_support(geometry_of(scaled), scaled, agree, widths * scales, rng=rng, bound=0.3)
+    monkeypatch.setattr(wide, "COLUMNS", 10**9)
+    general = measure_support(geometry_of(X), X, agree, widths, rng=rng, bound=0.3)
+    assert kept.confirmed.all()
+    np.testing.assert_allclose(kept.resolution, general.resolution, rtol=0.3)
+    np.testing.assert_allclose(kept.resolution, other.resolution, rtol=0.3)

@@ -34,7 +34,6 @@ _SIZED = 1_000  # rows that tell the size of columns
 _REFINED = 10_000  # rows of the last steps towards isotropy
 _MOST_STEPS = 20
 _WORTH_A_STEP = 0.995  # ... which must bring L down by so much
-_ISOTROPIC = 1.01  # L in units of k / n at which steps end
 _MOST_PARTS = 6
 _RARE = 0.5  # columns that are non-zero in a larger share of the rows are never left out
 _GOLDEN = 0.6180339887498949
@@ -308,12 +307,10 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
             break
         u = u @ root
         lengths = np.sqrt(squared_lengths(u))
-        largest = float((shares * lengths**2).max()) / shares.sum()  # L in units of k
-        gained = largest < least * _WORTH_A_STEP
-        if largest < least * (1 - 1e-6):
-            best, least = basis, largest
-        if not gained or least * len(sample) <= _ISOTROPIC:
+        largest = float((shares * lengths**2).max())  # L in units of k / n, but for a factor
+        if largest >= least * _WORTH_A_STEP:
             break
+        best, least = basis, largest
         u /= np.where(lengths > 0, lengths, 1.0)[:, None]
         basis = basis @ root
     return Piece(piece.subspace, Position(piece.position.exponents, best))

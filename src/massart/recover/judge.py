@@ -60,8 +60,8 @@ _DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those th
 _SMALL_GAIN = 2  # rows a term that a formula explains beyond the most frequent value, at least
 
 
-FEWEST_STRANGERS, STRANGE = 12, 1e-4
-"""Rows of a part at least, and how improbable it is that so few of them agree, before another rule may hold there."""
+STRANGE = 1e-4
+"""How improbable it is that so few rows of a part agree, before another rule may hold there: 14 rows at least."""
 
 
 def judge(
@@ -125,7 +125,7 @@ def judge(
     nothing = _nothing(formula, counts, span, beyond)
     if nothing is not Reason.NOTHING:
         return replace(draft, verdict=Verdict.NONE, reason=nothing)
-    draft = replace(draft, constant=_is_constant(formula, rows, found.agree))
+    draft = replace(draft, constant=_is_constant(rows, found.agree))
     sharing = bound_sharing(case, span=span)
     bound = judges.assumption.wrong_at_most
     eta_max, widths = excluded(formula, judges, support, found, marks)
@@ -175,7 +175,7 @@ def _strangers(judges: Judges, agree: BoolArray) -> bool:
         rows = np.bincount(codes)
         right = np.bincount(codes, agree, minlength=len(rows))
         chance = bdtr(right, rows, 0.5)
-        if np.any((rows >= FEWEST_STRANGERS) & (chance < STRANGE / max(len(rows) * len(judges.parts), 1))):
+        if np.any(chance < STRANGE / (len(rows) * len(judges.parts))):
             return True
     return False
 
@@ -252,6 +252,6 @@ def _nothing(formula: Formula, counts: _Counts, span: Span, beyond: float) -> Re
     return Reason.MODE if hardly_more and counts.agree < counts.rows else Reason.NOTHING
 
 
-def _is_constant(formula: Formula, rows: Sample, agree: BoolArray) -> bool:
+def _is_constant(rows: Sample, agree: BoolArray) -> bool:
     labels = rows.y[agree]
     return bool(len(labels) > 1 and (labels == labels[0]).all())

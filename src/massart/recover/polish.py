@@ -22,7 +22,6 @@ _MANY, _WELL_CONDITIONED = 100, 1e-6  # columns; inverse of the condition number
 _CROWDED = 0.2  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
 _ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
 _NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
-_MOST_ROWS = 20_000  # of one linear program
 
 
 def polish(
@@ -44,12 +43,13 @@ def polish(
         best, found, weight = candidate, now, reached
         return True
 
+    def fit(rows: BoolArray) -> bool:
+        told = _told(rows, y, found, link)
+        return bool(told.any()) and attempt(_solve(X[told], link.inverse(y[told]), found.half_widths[told]), weight)
+
     chosen = near = verify(X, y, w, agreement.loosened(NEAR), link).agree
     for _ in range(_STEPS):
-        told = _told(chosen, y, found, link)
-        if not told.any() or not attempt(_solve(X[told], link.inverse(y[told]), found.half_widths[told]), weight):
-            break
-        if np.array_equal(found.agree, chosen):
+        if not fit(chosen) or np.array_equal(found.agree, chosen):
             break
         chosen = found.agree
     crowd = near & ~found.agree
@@ -58,8 +58,7 @@ def polish(
         if told.any():
             attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
         for _ in range(2):
-            again = _solve_again(X, y, found, link)
-            if again is None or not attempt(again, weight):
+            if not fit(found.agree):
                 break
     cleared = without_dust(X, best)
     if cleared is not None:
@@ -88,14 +87,6 @@ def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> Floa
     terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
     dust = (terms > 0) & (terms <= share * terms.max(initial=0.0))
     return np.where(dust, 0.0, w) if dust.any() else None
-
-
-def _solve_again(X: FloatArray, y: FloatArray, found: Verified, link: Link) -> FloatArray | None:
-    """Return the least-squares fit of the rows that agree and tell a product; None if there are none."""
-    told = _told(found.agree, y, found, link)
-    if not told.any():
-        return None
-    return _solve(X[told], link.inverse(y[told]), found.half_widths[told])
 
 
 def _beneath(X: FloatArray, y: FloatArray, w: FloatArray, half_widths: FloatArray) -> FloatArray:
@@ -150,8 +141,6 @@ def _into_intervals(
     outside = near & ~found.agree
     if not outside.any():
         return None
-    if near.sum() > _MOST_ROWS:  # rows well inside of their intervals do not bind
-        near &= np.abs(found.residuals) >= np.partition(np.abs(found.residuals[near]), -_MOST_ROWS)[-_MOST_ROWS]
     labels = link.inverse(y[near])
     # In the units of the half-widths, around w, the numbers are of size one.
     units = 1.0 / t[near]

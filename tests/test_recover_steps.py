@@ -1,0 +1,650 @@
+"""Laws of the steps of recovery, each by itself: which level gains, what decides, exact numbers, noise of units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, KINDS, LAST_PLACE, Agreement, Level, Verified, verify
+from massart.certificate import Reason, span_of
+from massart.link import IDENTITY, RELU, Link
+from massart.recover import Options
+from massart.recover.driver import Recovery, _check_size, _is_whole, _some_units
+from massart.recover.excluded import _inside as strictly_inside
+from massart.recover.excluded import resolution_of
+from massart.recover.finding import Finder, Found, some_of
+from massart.recover.judge import _Counts, _is_constant, _nothing, _seen, _strangers
+from massart.recover.judges import Assumption, Formula, Judges, beyond_mode
+from massart.recover.noisy import _far, _spread, noise_of_units
+from massart.recover.polish import _into_intervals, least_squares, without_dust
+from massart.recover.propose import Proposal, _crowded, _gains, _is_more, chance_inside, has_edge
+from massart.recover.snapping import _has_squares, _inside, _short_neighbour, linear_rows, snap
+from massart.rows import Sample
+
+EPS = float(np.finfo(float).eps)
+CENTS = Agreement(Level.LABEL, label=1.0, unit=2.0)
+COLUMNS = Agreement(Level.INPUTS, label=1.0, inputs=(0.0,), unit=2.0)
+EXACT = Agreement(Level.EXACT, relative=1e-15)
+
+
+def residuals_of(*parts):
+    """Return residuals: so many of this size each."""
+    return np.concatenate([np.full(number, size) for number, size in parts])
+
+
+def proposal(residuals, agreement=CENTS, coef=(1.0,), width=1.0):
+    widths = np.full(len(residuals), width)
+    agree = np.abs(residuals) <= widths
+    rows = Verified(np.zeros(len(residuals)), residuals, widths, agree)
+    return Proposal(np.array(coef), agreement, rows, float(agree.sum()))
+
+
+def sample_of(X, y, weights=None):
+    X = np.asarray(X, dtype=float)
+    return Sample(X, np.asarray(y, dtype=float), weights, np.arange(len(X)))
+
+
+# Levels
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([(200, 0.3), (200, 0.6), (114, 1.2)], True),  # half of those just inside, and a deviation
+        ([(200, 0.3), (200, -0.6), (115, 1.2)], False),
+        ([(200, 0.3), (200, 0.6), (400, 1.51)], True),  # farther out they say nothing
+        ([(200, 0.3), (200, 0.6), (400, -1.49)], False),
+        ([(200, 0.49), (200, 0.6), (200, 1.2)], False),  # inside is beyond one half of the half-width
+        ([(200, 0.51), (200, 0.6), (200, 1.2)], True),
+        ([(100, 0.5), (100, 0.9)], True),
+        ([(100, 0.5), (101, 0.9)], False),  # most at the edges
+        ([(100, 0.5), (101, 0.79)], True),
+        ([(100, 0.5), (101, -0.81)], False),
+        ([(75, 0.1), (150, 0.9)], True),  # unless half as many are in the middle
+        ([(74, 0.1), (150, 0.9)], False),
+        ([(75, 0.21), (150, 0.9)], False),
+        ([(75, 0.19), (150, 0.9)], True),
+    ],
+)
+def test_a_level_has_an_edge_where_rows_end(parts, expected):
+    residuals = residuals_of(*parts)
+    y = np.linspace(-1000, 1000, len(residuals))
+    assert has_edge(proposal(residuals), y, np.ones(len(residuals))) == expected
+    assert has_edge(proposal(residuals, EXACT), y, np.ones(len(residuals)))
+    assert has_edge(proposal(residuals), y, np.full(len(residuals), 0.0)) or not expected
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(10.0, True), (9.9, False)])
+def test_half_of_the_labels_span_ten_half_widths(spread, expected):
+    y = np.linspace(0, 2 * spread, 401)
+    residuals = np.linspace(-1, 1, 401)
+    assert has_edge(proposal(residuals), y, np.ones(401)) == expected
+
+
+@pytest.mark.parametrize(("number", "size", "expected"), [(60, 0.31, True), (40, 0.31, False), (60, 0.29, False)])
+def test_rounded_columns_are_seen_in_some_rows(number, size, expected):
+    residuals = residuals_of((1000 - number, 0.1), (number, size))
+    y = np.linspace(0, 1000, 1000)
+    assert has_edge(proposal(residuals, COLUMNS), y, np.ones(1000)) == expected
+    assert has_edge(proposal(residuals), y, np.ones(1000))
+
+
+def test_more_is_three_deviations_and_a_row_or_two_beyond_chance():
+    assert not _is_more(11.5, 4.0)
+    assert _is_more(11.6, 4.0)
+    assert not _is_more(1.5, 0.0)
+    assert _is_more(2.0, 0.0)
+
+
+def test_chance_is_half_of_those_within_three_half_widths():
+    rows = proposal(residuals_of((10, 0.5), (6, 2.9), (8, -1.1), (100, 3.1))).rows
+    assert chance_inside(rows, np.ones(124)) == 7.0
+    assert chance_inside(rows, np.full(124, 2.0)) == 14.0
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "size", "expected"),
+    [(11, 8, 5.0, False), (12, 8, 5.0, True), (12, 12, 8.9, False), (12, 12, 9.1, True)],
+)
+def test_rows_crowd_outside_of_a_level_or_no_majority_follows(near, far, size, expected):
+    residuals = residuals_of((60, 0.0), (near, 2.0), (far, size), (40 - near - far, 100.0))
+    best = proposal(residuals, EXACT, (1.0, 2.0), 1e-9)
+    looser = Agreement(Level.GIVEN, label=1.0)
+    assert _crowded(best, np.zeros(100), looser, np.ones(100)) == expected
+    half = proposal(residuals_of((51, 0.0), (49, 100.0)), EXACT, (1.0, 2.0), 1e-9)
+    assert _crowded(half, np.zeros(100), looser, np.ones(100))
+    more = proposal(residuals_of((52, 0.0), (48, 100.0)), EXACT, (1.0, 2.0), 1e-9)
+    assert not _crowded(more, np.zeros(100), looser, np.ones(100))
+
+
+def gains(tight, loose, X=None, coef=(1.0,), levels=(EXACT, CENTS), widths=(0.01, 1.0)):
+    n = len(tight)
+    X = np.full((n, len(coef)), 1e6) if X is None else X
+    tighter, looser = (proposal(r, level, coef, t) for r, level, t in zip((tight, loose), levels, widths, strict=True))
+    return _gains(looser, tighter, X, np.ones(n))
+
+
+@pytest.mark.parametrize(
+    ("gained", "little", "lost", "expected"),
+    [
+        (32, 8, 0, True),  # four in five of those that are little off
+        (31, 9, 0, False),
+        (32, 0, 1, True),  # one in fifty of the majority at most
+        (32, 0, 2, False),
+    ],
+)
+def test_a_looser_level_explains_nearly_all_that_is_little_off_a_majority(gained, little, lost, expected):
+    far = 40 - gained - little
+    tight = residuals_of((60, 0.0), (gained, 0.5), (little, 19.9), (far, 20.1))
+    loose = residuals_of((lost, 50.0), (60 - lost, 0.0), (gained + lost, 0.5), (little + far - lost, 50.0))
+    assert gains(tight, loose) == expected
+    assert gains(tight[30:], loose[30:])  # without a majority it is enough to gain
+    none = residuals_of((60, 0.0), (40, 2.0))
+    assert not gains(none, none)
+
+
+def test_rows_that_rounded_columns_gain_are_near_the_tighter_formula():
+    tight = residuals_of((60, 0.0), (20, 1.5), (20, 0.5))
+    loose = residuals_of((100, 0.5))
+    assert gains(tight, loose)
+    assert not gains(tight, loose, levels=(EXACT, COLUMNS))
+    assert gains(residuals_of((60, 0.0), (8, 1.5), (32, 0.5)), loose, levels=(EXACT, COLUMNS))
+
+
+def test_labels_of_many_steps_fill_what_few_steps_leave_and_hide_no_term():
+    long = Agreement(Level.EXACT, relative=1e-13)
+
+    def gained(filled, size, share):
+        tight = residuals_of((share, filled), (60 - share, 0.0), (40, 0.5))
+        X = np.column_stack([np.full(100, 1e9), np.full(100, size)])
+        return gains(tight, residuals_of((100, 0.5)), X, (1.0, 1.0), levels=(EXACT, long))
+
+    assert gained(0.0031, 1e9, 31)
+    assert not gained(0.0029, 1e9, 31)
+    assert not gained(0.0031, 1e9, 30)
+    assert gained(0.0031, 101.0, 31)
+    assert not gained(0.0031, 99.0, 31)
+    assert gained(0.0031, 0.0, 31)  # a term that is not there hides nothing
+
+
+# Which of two formulas is taken
+
+
+def finder(n=100, d=2, first_size=50):
+    rng = np.random.default_rng(0)
+    rows = sample_of(rng.standard_normal((n, d)), np.zeros(n))
+    return Finder(rows, None, (EPS, EPS), IDENTITY, "auto", first_size, np.arange(3), Options(rng))
+
+
+def found(weight, agreement=EXACT, chance=0.0, decided=None, alpha=0.4):
+    formula = Formula(np.ones(2), agreement, IDENTITY)
+    return Found(
+        formula, agreement, weight, chance, weight if decided is None else decided, SimpleNamespace(alpha=alpha)
+    )
+
+
+def test_a_looser_formula_has_to_fit_more_rows_than_chance_adds():
+    f = finder()
+    assert f._is_better(found(41), found(40))
+    assert not f._is_better(found(40), found(40))
+    for weight, expected in [(50.0, False), (50.5, True)]:
+        assert f._is_better(found(weight, CENTS, 4.0), found(40)) == expected
+        assert f._is_better(found(40), found(weight, CENTS, 4.0)) == (not expected)
+    for weight, expected in [(92.0, False), (92.5, True)]:  # four in five of what a majority leaves
+        assert f._is_better(found(weight, CENTS, 4.0), found(60)) == expected
+    assert f._is_better(found(60.5, CENTS, 4.0), found(50))  # one half is no majority
+    assert f._is_better(found(41, Agreement(Level.GIVEN, 1.0)), found(40, CENTS))  # as loose
+
+
+def test_a_formula_is_barren_that_fits_no_more_than_any_and_a_plurality():
+    small, large = finder(n=199), finder(n=200)
+    assert small._is_barren(found(90, decided=3))
+    assert not small._is_barren(found(90, decided=4))
+    assert large._is_barren(found(90, decided=13))
+    assert not large._is_barren(found(90, decided=14))
+
+
+def test_a_majority_in_every_direction_settles_it():
+    assert finder()._is_settled(found(51, alpha=0.51))
+    assert not finder()._is_settled(found(50, alpha=0.9))
+    few = replace(finder(), scouts=SimpleNamespace(geometry=SimpleNamespace(wide=None)))
+    assert not few._is_settled(found(90, alpha=0.5))
+
+
+class Scripted(Finder):
+    """A finder whose attempts are noted, as rows and rounds; what they find is given."""
+
+    attempts: list = []  # noqa: RUF012 - of one test
+    outcomes: list = []  # noqa: RUF012
+    quick = best = None
+
+    def _attempt(self, finding, sample, rounds):
+        self.attempts.append((len(sample.index), rounds))
+        return self.outcomes[min(len(self.attempts), len(self.outcomes)) - 1]
+
+    def _quick(self, finding, rounds):
+        return self.quick
+
+    def _drawn(self, finding, size, best):
+        return finding.take(np.arange(size))
+
+    def _is_settled(self, found):
+        return found.support.alpha > 0.5
+
+    def asked(self, outcomes, patient=False, rounds=None, quick=None):
+        type(self).attempts, type(self).outcomes, type(self).quick = [], outcomes, quick
+        type(self).best = self.find(0, patient, rounds)
+        return self.attempts
+
+
+def scripted(n, d=2, first_size=400):
+    rows = Sample(np.ones((n, d)), np.zeros((n, 1)), None, np.arange(n))
+    options = Options(np.random.default_rng(0))
+    return Scripted(rows, None, (EPS, EPS), IDENTITY, "auto", first_size, np.arange(0), options)
+
+
+def test_samples_double_until_all_rows_are_looked_at():
+    growing = [found(weight) for weight in range(1000, 1010)]
+    table = scripted(10_000)
+    assert table.asked(growing) == [(400, 2), (800, 2), (1600, 2), (10_000, None)]
+    assert table.asked(growing, rounds=1) == [(400, 1), (800, 1), (1600, 1), (10_000, 1)]
+    assert table.asked([growing[0], found(5000, alpha=0.6)]) == [(400, 2), (800, 2)]
+    assert table.asked([found(5000, alpha=0.6)]) == [(400, 2)]
+    assert table.asked(growing, quick=found(900)) == [(800, 2), (1600, 2), (10_000, None)]
+    assert table.asked(growing, quick=found(900, alpha=0.6)) == []
+
+
+def test_what_fits_more_rows_is_kept():
+    table = scripted(10_000)
+    weights = [1000, 1200, 1100, 1150]
+    table.asked([found(weight) for weight in weights])
+    assert table.best.weight == 1200
+
+
+def test_where_nothing_is_found_all_rows_are_looked_at_once():
+    table, barren = scripted(10_000), [found(3, decided=3)]
+    assert table.asked(barren) == [(400, 2), (800, 2), (10_000, 0)]
+    assert table.asked(barren, patient=True) == [(400, 2), (800, 2), (1600, 2), (10_000, None)]
+    assert table.asked([found(1000), *barren]) == [(400, 2), (800, 2), (1600, 2), (10_000, 0)]
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "weight", "rounds", "expected"),
+    [
+        (1000, 2, 400, None, [(1000, None), (500, 2), (500, 2), (500, 2)]),
+        (300, 2, 120, None, [(300, None), (150, 2)]),
+        (1000, 100, 400, None, [(1000, None), (800, 2), (800, 2), (800, 2)]),
+        (1000, 100, 600, None, [(1000, None), (800, 0), (800, 0), (800, 0)]),  # many columns and a majority
+        (1000, 63, 600, None, [(1000, None), (504, 2), (504, 2), (504, 2)]),
+        (1000, 125, 600, None, [(1000, None)]),  # no smaller part would do
+        (1000, 2, 400, 0, [(1000, 0)]),
+        (1000, 2, 3, None, [(1000, None)]),
+    ],
+)
+def test_a_table_that_was_taken_whole_is_looked_at_in_halves(n, d, weight, rounds, expected):
+    assert scripted(n, d).asked([found(weight)], rounds=rounds) == expected
+
+
+def test_rows_are_drawn_at_random_and_half_of_them_where_support_is_weak():
+    f = finder(n=1000)
+    drawn = f._drawn(f.rows, 100, None)
+    assert len(np.unique(drawn.index)) == 100
+    assert (np.diff(drawn.index) > 0).all()
+    assert len(f._drawn(f.rows, 5000, None).index) == 1000
+
+
+def test_some_rows_are_so_many_and_the_rare_ones():
+    rows = sample_of(np.arange(200.0)[:, None], np.zeros(200))
+    rare = np.array([3, 190])
+    assert some_of(rows, 200, rare, np.random.default_rng(0)) is rows
+    some = some_of(rows, 50, rare, np.random.default_rng(0))
+    assert 50 <= len(some.index) <= 52
+    assert np.isin(rare, some.index).all()
+
+
+# Exact numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.5, "1/2"),
+        (-0.300001, "-3/10"),
+        (2.50005, "5/2"),
+        (2.50007, None),
+        (1.230005, "123/100"),
+        (1.230007, None),
+        (123.0005, "123"),
+        (123.0007, None),
+        (1.234, None),
+        (4.0005, "4"),
+        (4.0007, None),
+    ],
+)
+def test_a_short_neighbour_is_very_near(value, expected):
+    assert _short_neighbour(value) == (None if expected is None else Fraction(expected))
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(1e152, True), (1.1e152, False), (1.1e-152, True), (0.9e-152, False), (0.0, True)]
+)
+def test_squares_are_numbers(size, expected):
+    one = np.ones(1)
+    for sign in (1, -1):
+        number = np.array([sign * size])
+        assert _has_squares(number[:, None], one, one) == expected
+        assert _has_squares(one[:, None], number, one) == expected
+        assert _has_squares(one[:, None], one, number) == expected
+        rows = sample_of([[sign * size, 0.5 * size]], [0.0])
+        if 1e-152 <= size <= 1e152 or size == 0:
+            _check_size(rows)
+        elif size > 1:
+            with pytest.raises(ValueError, match="column|row|large|size"):
+                _check_size(rows)
+
+
+@pytest.mark.parametrize("link", [Link(slope=0.25), Link(-1.0, 2.0, 0.5), IDENTITY, RELU], ids=str)
+def test_rows_beyond_a_limit_are_those_of_a_smaller_slope(link):
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((50, 3)), np.array([1.0, -2.0, 3.0])
+    y = link(X @ w)
+    rows, labels = linear_rows(X, y, link)
+    told = link.decisive(y)
+    np.testing.assert_allclose((rows @ w)[told], labels[told], atol=1e-13)
+    assert told.sum() > 10
+
+
+def test_rows_near_the_edge_are_no_witnesses():
+    rows = proposal(np.array([0.0, 0.89, -0.91, 1.0, 1.1])).rows
+    assert _inside(rows, 0.1).tolist() == [True, True, False, False, False]
+    assert _inside(rows, 0.0).tolist() == [True, True, True, True, False]
+
+
+def test_so_few_rows_have_no_exact_numbers_and_no_terms_have_zero():
+    X = np.array([[1.0, 2.0], [3.0, 5.0]])
+    w = np.array([0.5, 0.25])
+    coef, fractions = snap(X, X @ w, np.ones(2, dtype=bool), w, EXACT, IDENTITY)
+    assert (coef.tolist(), fractions) == (w.tolist(), (None, None))
+    more = np.vstack([X, [[7.0, 1.0]]])
+    coef, fractions = snap(
+        more, more @ w, np.ones(3, dtype=bool), w, Agreement(Level.EXACT, relative=8 * EPS), IDENTITY
+    )
+    assert fractions == (Fraction(1, 2), Fraction(1, 4))
+    coef, fractions = snap(more, np.zeros(3), np.ones(3, dtype=bool), np.zeros(2), EXACT, IDENTITY)
+    assert fractions == (Fraction(0), Fraction(0))
+
+
+# Least squares and intervals
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_least_squares_is_that_of_exact_arithmetic(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-50, 50, (12, 3)) * np.array([1.0, 2.0**30, 2.0**-30])
+    y = rng.integers(-1000, 1000, 12).astype(float)
+    A = [[Fraction(v) for v in row] for row in X.tolist()]
+    gram = [[sum(a[i] * a[j] for a in A) for j in range(3)] for i in range(3)]
+    right = [sum(a[i] * Fraction(v) for a, v in zip(A, y.tolist(), strict=True)) for i in range(3)]
+    for i in range(3):  # elimination
+        for k in range(3):
+            if k != i:
+                factor = gram[k][i] / gram[i][i]
+                gram[k] = [g - factor * h for g, h in zip(gram[k], gram[i], strict=True)]
+                right[k] -= factor * right[i]
+    exact = [float(right[i] / gram[i][i]) for i in range(3)]
+    np.testing.assert_allclose(least_squares(X, y), exact, rtol=1e-14)
+    # Where labels follow a formula, it is found to the last digit even of columns that are nearly dependent.
+    near = np.column_stack([X[:, 0], X[:, 0] * 2.0**8 + rng.integers(-3, 4, 12), np.ones(12)])
+    np.testing.assert_allclose(least_squares(near, near @ [3.0, 5.0, -7.0]), [3.0, 5.0, -7.0], rtol=2 * EPS)
+
+
+def test_dust_is_what_rounding_of_another_term_is():
+    X = np.array([[1.0, 1.0, 0.0], [-2.0, 0.5, 0.0]])
+    cleared = without_dust(X, np.array([1.0, 31 * EPS, 1.0]))
+    assert cleared is not None
+    assert cleared.tolist() == [1.0, 0.0, 1.0]
+    assert without_dust(X, np.array([1.0, 33 * EPS, 1.0])) is None
+    assert without_dust(X, np.array([1.0, 0.0, 1.0])) is None
+    assert without_dust(X, np.array([1.0, 0.01, 1.0]), 0.01) is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_formula_moves_where_least_is_missing_to_the_intervals(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-5, 5, (60, 2))
+    w = np.array([1.0, -2.0])
+    y = X @ w + rng.uniform(-1.2, 1.2, 60)
+    agreement = Agreement(Level.GIVEN, label=1.0)
+    start = w + 0.05
+    rows = verify(X, y, start, agreement)
+    assert not rows.agree.all()
+    near = np.abs(rows.residuals) <= 2.0
+    moved = _into_intervals(X, y, start, rows, IDENTITY, 2.0)
+    m = int(near.sum())
+    found_best = linprog(
+        np.r_[np.zeros(2), np.ones(m)],
+        A_ub=np.block([[X[near], -np.eye(m)], [-X[near], -np.eye(m)]]),
+        b_ub=np.r_[y[near] + 1, 1 - y[near]],
+        bounds=[(None, None)] * 2 + [(0, None)] * m,
+    ).fun
+    missing = np.maximum(np.abs(y - X @ moved)[near] - 1.0, 0.0).sum()
+    assert missing == pytest.approx(found_best, abs=1e-3)
+    inside = verify(X, X @ w, w, agreement)
+    assert _into_intervals(X, X @ w, w, inside, IDENTITY, 2.0) is None
+
+
+# Noise
+
+
+def off_by_units(n_off, size=1.0, positive=0.5, n=1000):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-50, 50, n), np.ones(n)])
+    y = np.round(X @ [3.0, 7.0])
+    signs = np.where(np.arange(n_off) < positive * n_off, 1.0, -1.0)
+    y[:n_off] = np.round((X @ [3.0, 7.0])[:n_off] + signs * size)
+    return X, y
+
+
+UNITS = Agreement(Level.LABEL, label=0.5, unit=1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_off", "size", "positive", "expected"),
+    [
+        (51, 1.0, 0.5, True),
+        (50, 1.0, 0.5, False),
+        (200, 2.0, 0.5, True),
+        (200, 4.0, 0.5, False),
+        (200, 1.0, 0.31, True),
+        (200, 1.0, 0.29, False),
+        (200, 1.0, 0.71, False),
+        (200, 1.0, 0.69, True),
+    ],
+)
+def test_noise_of_a_unit_or_two_to_both_sides_is_noise(n_off, size, positive, expected):
+    X, y = off_by_units(n_off, size, positive)
+    y = np.rint(y)
+    exact = X @ [3.0, 7.0]
+    agree = np.abs(y - exact) <= 0.5
+    if (~agree).sum() != n_off:
+        y[:n_off] = np.rint(exact[:n_off]) + np.sign(y[:n_off] - exact[:n_off]) * np.maximum(size, 1.0)
+    fit = noise_of_units(sample_of(X, y), np.array([3.0, 7.0]), UNITS, IDENTITY)
+    assert (fit is not None) == expected
+    if fit is not None:
+        near = np.abs(y - exact) <= 2.5
+        coef = np.linalg.lstsq(X[near], y[near], rcond=None)[0]
+        rest = y[near] - X[near] @ coef
+        scale = np.sqrt(rest @ rest / (near.sum() - 2))
+        covariance = scale**2 * np.linalg.inv(X[near].T @ X[near])
+        np.testing.assert_allclose(fit.coef, coef, rtol=1e-9)
+        assert fit.scale == pytest.approx(scale, rel=1e-9)
+        np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-8)
+        np.testing.assert_allclose(fit.standard_errors, np.sqrt(np.diag(covariance)), rtol=1e-8)
+        assert fit.reach == 2.5
+    assert noise_of_units(sample_of(X, y), np.array([3.0, 7.0]), UNITS, RELU) is None
+    assert noise_of_units(sample_of(X, y), np.array([3.0, 7.0]), EXACT, IDENTITY) is None
+
+
+def test_far_rows_are_inside_by_more_than_a_distance():
+    products, decisive = np.array([-1.0, 0.5, 0.51, 9.0, 9.49, 9.5, 20.0]), np.ones(7, dtype=bool)
+    link = Link(0.0, 10.0)
+    assert _far(products, decisive, link, 0.5).tolist() == [False, False, True, True, True, False, False]
+    assert not _far(products, ~decisive, link, 0.5).any()
+
+
+def test_the_spread_is_the_residual_that_a_majority_does_not_exceed():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        residuals, counts = rng.random(9), rng.integers(1, 4, 9).astype(float)
+        for majority in (counts.sum() / 2, counts.sum(), 0.0):
+            expected = min((r for r in residuals if counts[residuals <= r].sum() > majority), default=np.inf)
+            assert _spread(residuals, counts, majority) == expected
+
+
+# Who judges, and by how much
+
+
+def test_a_part_is_strange_of_which_clearly_most_rows_break_the_rule():
+    def strange(n, right, parts=1, codes=None):
+        codes = np.zeros(n, dtype=int) if codes is None else codes
+        judges = SimpleNamespace(parts=(codes,) * parts)
+        return _strangers(judges, np.arange(n) < right)
+
+    assert strange(14, 0)  # 2^-14 is less than 1e-4
+    assert not strange(13, 0)
+    assert not strange(14, 1)
+    assert not strange(14, 0, parts=2)
+    assert strange(15, 0, parts=2)
+    assert not strange(40, 20)
+    half = np.repeat([0, 1], 20)
+    assert strange(40, 20, codes=half)  # all of the first follow, and none of the second
+
+
+def test_parts_of_a_row_in_open_directions_are_seen():
+    X = np.array([[1.0, 0.0], [2.0, 0.0]])
+    span = span_of(X)
+    assert not _seen(X, span)
+    assert _seen(np.vstack([X, [[1.0, 1e-6]]]), span)
+    assert not _seen(np.vstack([X, [[1.0, 1e-12]]]), span)
+
+
+def test_rows_are_counted_by_their_marks():
+    tally = np.arange(1.0, KINDS + 1)
+    rows = sample_of(np.ones((4, 1)), np.zeros(4))
+    counts = _Counts.of(tally, RELU, rows, np.zeros(4, dtype=np.uint8))
+    kinds = range(KINDS)
+    possible = [k for k in kinds if not k & IMPOSSIBLE]
+    assert counts.rows == sum(tally[k] for k in possible)
+    assert counts.agree == sum(tally[k] for k in possible if k & AGREES)
+    assert counts.decisive == sum(tally[k] for k in possible if k & AGREES and k & DECISIVE)
+    assert counts.last_place == sum(tally[k] for k in kinds if k & LAST_PLACE and not k & AGREES)
+    # Rows of zeros agree with every formula that they agree with.
+    rows = sample_of([[0.0], [0.0], [1.0], [2.0]], np.zeros(4))
+    marks = np.array([AGREES, 0, AGREES, 0], dtype=np.uint8) | DECISIVE
+    tally = np.bincount(marks, minlength=KINDS).astype(float)
+    counts = _Counts.of(tally, IDENTITY, rows, marks)
+    assert (counts.rows, counts.agree, counts.decisive) == (3.0, 1.0, 1.0)
+    other = _Counts.of(2 * tally, IDENTITY, rows, marks)  # of a larger table nothing is known of zeros
+    assert (other.rows, other.agree, other.decisive) == (8.0, 4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("link", "changes", "beyond", "expected"),
+    [
+        (RELU, {"active": 0.0}, 50.0, Reason.LIMITS),
+        (IDENTITY, {"active": 0.0}, 50.0, Reason.NOTHING),
+        (IDENTITY, {"decisive": 2.0}, 50.0, Reason.FEW),
+        (IDENTITY, {"decisive": 3.0}, 50.0, Reason.NOTHING),
+        (IDENTITY, {}, 4.0, Reason.MODE),  # two rows for each of two terms
+        (IDENTITY, {}, 4.5, Reason.NOTHING),
+        (IDENTITY, {"decisive": 6.0}, 3.0, Reason.MODE),
+        (IDENTITY, {"decisive": 6.0}, 3.5, Reason.NOTHING),
+        (IDENTITY, {"agree": 100.0}, 0.0, Reason.NOTHING),
+    ],
+)
+def test_why_there_is_no_rule(link, changes, beyond, expected):
+    counts = _Counts(**({"rows": 100.0, "agree": 60.0, "decisive": 60.0, "active": 60.0, "last_place": 0.0} | changes))
+    formula = Formula(np.array([1.0, 0.0, 2.0]), EXACT, link)
+    assert _nothing(formula, counts, span_of(np.eye(3)[:2]), beyond) is expected
+    assert _nothing(formula, counts, span_of(np.zeros((0, 3))), beyond) in (Reason.FEW, Reason.LIMITS)
+
+
+def test_labels_are_constant_if_two_that_agree_are_the_same():
+    rows = sample_of(np.ones((3, 1)), [5.0, 5.0, 6.0])
+    assert _is_constant(rows, np.array([True, True, False]))
+    assert not _is_constant(rows, np.array([True, True, True]))
+    assert not _is_constant(rows, np.array([True, False, False]))
+
+
+@pytest.mark.parametrize(("n", "share"), [(5_000, 0.5), (5_001, 0.0)])
+def test_counting_has_half_of_what_may_fail_where_rows_are_few(n, share):
+    judges = Judges(Sample(np.ones((n, 1)), np.ones(n), None, np.arange(n)), None, None, None, Assumption(), None)
+    assert judges.reserved == share
+
+
+def test_rows_that_are_wrong_together_are_taken_together():
+    units = np.repeat([7, 3, 9, 4], [5, 5, 2, 8])
+    for seed in range(10):
+        chosen = _some_units(units, 6, np.random.default_rng(seed))
+        whole = [set(chosen[units == unit]) for unit in (7, 3, 9, 4)]
+        assert all(len(one) == 1 for one in whole)
+        assert 6 <= chosen.sum() < 6 + 8
+        renamed = _some_units(-units, 6, np.random.default_rng(seed))
+        np.testing.assert_array_equal(renamed, chosen)
+
+
+def test_looks_share_what_may_fail():
+    assert Assumption(confidence=0.99).each == 0.99
+    assert Assumption(confidence=0.99, looks=4).each == pytest.approx(0.9975)
+
+
+def test_rows_beyond_the_most_frequent_label_are_counted():
+    y = np.array([7.0, 7.0, 7.0, 1.0, 2.0, 3.0, 0.0])
+    rows = sample_of(np.ones((7, 1)), y)
+    agree = np.array([1, 1, 0, 1, 1, 0, 1], dtype=bool)
+    verified = Verified(y, np.zeros(7), np.zeros(7), agree)
+    assert beyond_mode(rows, verified, IDENTITY) == 3.0
+    assert beyond_mode(rows, verified, RELU) == 2.0  # a label of 0 tells a side
+    different = sample_of(np.ones((7, 1)), np.arange(7.0))
+    assert beyond_mode(different, verified, IDENTITY) == 5.0  # no label is more frequent than others
+    weighed = sample_of(np.ones((7, 1)), y, np.array([1.0, 1, 1, 9, 2, 1, 1]))
+    assert beyond_mode(weighed, verified, IDENTITY) == 14.0
+    assert beyond_mode(sample_of(np.ones((7, 1)), np.zeros(7)), verified, RELU) == 0.0
+
+
+def test_a_resolution_is_the_largest_difference_in_half_widths():
+    X = np.array([[1.0, -2.0, 0.0], [3.0, 0.5, 0.0], [9.0, 9.0, 0.0]])
+    widths = np.array([0.1, 0.2, np.inf])
+    verified = Verified(np.zeros(3), np.zeros(3), np.array([0.5, 0.1, 0.0]), np.ones(3, dtype=bool))
+    rows = sample_of(X, np.zeros(3))
+    assert resolution_of(rows, verified, widths) == pytest.approx(4.0)
+    assert resolution_of(rows, verified, np.array([0.1, np.inf, 0.0])) == np.inf
+    nothing = Verified(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, dtype=bool))
+    assert resolution_of(rows, nothing, widths) == np.inf
+
+
+def test_a_product_is_between_the_limits_by_two_half_widths():
+    products = np.array([0.19, 0.21, 5.0, 9.79, 9.81])
+    verified = Verified(products, np.zeros(5), np.full(5, 0.1), np.ones(5, dtype=bool))
+    formula = Formula(np.ones(1), EXACT, Link(0.0, 10.0))
+    assert strictly_inside(formula, verified).tolist() == [False, True, True, True, False]
+
+
+def test_weights_are_repetitions_if_they_are_whole_and_not_too_many():
+    assert _is_whole(np.array([1.0, 0.0, 19_999.0]))
+    assert not _is_whole(np.array([1.0, 20_000.0]))
+    assert not _is_whole(np.array([1.0, 1.5]))
+
+
+def test_a_recovery_counts_by_weight():
+    tally = np.zeros(KINDS)
+    tally[[AGREES, AGREES | DECISIVE, DECISIVE, 0]] = [1.0, 5.0, 1.5, 0.5]
+    nothing = np.zeros(1)
+    recovery = Recovery(nothing, (), (tally, tally[::-1]), (), (), nothing, nothing, (), ())
+    assert recovery.n_agree.tolist() == [6.0, 2.0]
+    assert recovery.noise_rate.tolist() == [0.25, 0.75]

@@ -11,14 +11,15 @@ import pytest
 from scipy.optimize import linprog
 
 from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, KINDS, LAST_PLACE, Agreement, Level, Verified, verify
-from massart.certificate import Reason, span_of
+from massart.certificate import Reason, geometry_of, span_of
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Options
+from massart.recover import finding as finding_module
 from massart.recover.driver import Recovery, _check_size, _is_whole, _some_units
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
-from massart.recover.finding import Finder, Found, some_of
-from massart.recover.judge import _Counts, _is_constant, _nothing, _seen, _strangers
+from massart.recover.finding import Finder, Found, Start, some_of
+from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers
 from massart.recover.judges import Assumption, Formula, Judges, beyond_mode
 from massart.recover.noisy import _far, _spread, noise_of_units
 from massart.recover.polish import _into_intervals, least_squares, without_dust
@@ -307,6 +308,111 @@ def test_some_rows_are_so_many_and_the_rare_ones():
     assert np.isin(rare, some.index).all()
 
 
+def searching(X, y, inputs=True, first_size=400):
+    """Return a finder of these rows that can be asked, and its rows."""
+    rng = np.random.default_rng(0)
+    rows = sample_of(X, y)
+    judges = Judges(rows, geometry_of(rows.X), None, None, Assumption(), rng)
+    table = replace(rows, y=rows.y[:, None])
+    return Finder(
+        table, judges, (EPS, EPS), IDENTITY, "auto", first_size, np.arange(0), Options(rng), None, inputs
+    ), rows
+
+
+@pytest.mark.parametrize("shift", [-0.5, 0.0, 0.5])
+def test_a_constant_that_is_known_within_rounding_may_be_off_to_either_side(shift):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 100, 300), np.ones(300)])
+    w = np.array([3.0, 20.0])
+    f, rows = searching(X, X @ w)
+    answer = f._started(rows, Start(w + [0.0, shift], 0.5))
+    np.testing.assert_allclose(answer.formula.coef, w, rtol=1e-12)
+    assert answer.weight == 300
+    plain, rows = searching(X[:, ::-1], X @ w)  # without a column of ones in the last place nothing is shifted
+    assert (plain._started(rows, Start((w + [0.0, shift])[::-1], 0.5)).weight == 300) == (shift == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("n_off", "half_width", "level"),
+    [(0, 0.005, Level.EXACT), (6, 0.005, Level.EXACT), (7, 0.005, Level.LABEL), (7, 0.004, Level.EXACT)],
+)
+def test_a_known_formula_has_the_tightest_level_at_which_hardly_a_row_is_lost(n_off, half_width, level):
+    rng = np.random.default_rng(0)
+    X, w = rng.integers(1, 1000, (300, 2)) / 4, np.array([1.0, 3.0])
+    y = X @ w
+    X[:n_off, 0] += 0.002  # which labels of two places do not show
+    f, rows = searching(X, y, inputs=False)
+    assert [one.level for one in f.levels(rows)] == [Level.EXACT, Level.LABEL]
+    assert f._started(rows, Start(w, half_width)).formula.agreement.level is level
+
+
+def test_rows_a_unit_off_an_exact_majority_are_wrong_and_not_rounded():
+    rng = np.random.default_rng(0)
+    X, w = np.column_stack([rng.integers(1, 1000, 300) / 4, np.ones(300)]), np.array([1.0, 3.0])
+    y = X @ w
+    y[:100] += 0.01  # between the two lies a formula that all follow within rounding
+    f, rows = searching(X, y, inputs=False)
+    found_one = f._started(rows, Start(w + [0.0, 0.005], 0.005))
+    assert found_one.formula.agreement.level is Level.EXACT
+    assert found_one.weight == 200
+    y[:160] = (X @ w)[:160] + 0.01  # a minority is no reason
+    f, rows = searching(X, y, inputs=False)
+    assert f._started(rows, Start(w + [0.0, 0.005], 0.005)).weight >= 160
+
+
+def test_a_look_by_reweighting_needs_many_rows_and_a_majority(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((400, 5)), np.arange(1.0, 6)
+    y = X @ w
+    y[:120] = 9 * rng.standard_normal(120)
+    f, rows = searching(X, y)
+    assert f._quick(rows, 2) is None  # of few numbers
+    monkeypatch.setattr(finding_module, "QUICK_NUMBERS", 2_000)
+    answer = f._quick(rows, 2)
+    assert answer is not None
+    np.testing.assert_allclose(answer.formula.coef, w, rtol=1e-12)
+    assert answer.weight == answer.decided == 280
+    assert f._quick(rows, 0) is None
+    assert f._quick(replace(rows, weights=np.ones(400)), 2) is None
+    assert replace(f, link=RELU)._quick(rows, 2) is None
+    assert f._quick(rows.take(np.arange(399)), 2) is None
+    few, rows = searching(np.hstack([X] * 6)[:, :26], y)
+    assert few._quick(rows, 2) is None  # 16 rows a column
+    most = X @ w
+    most[:240] = 9 * rng.standard_normal(240)
+    f, rows = searching(X, most)
+    assert f._quick(rows, 2) is None
+
+
+def test_labels_that_are_all_different_are_not_shuffled():
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((300, 3)), np.arange(1.0, 4)
+    y = X @ w
+    y[:100] = 9 * rng.standard_normal(100)
+    f, rows = searching(X, y)
+    formula = Formula(w, Agreement(Level.EXACT, relative=1e-14), IDENTITY)
+    assert f.shuffled(rows, formula) == 3 / 300
+    alike = np.round(y)
+    f, rows = searching(X, alike)
+    share = f.shuffled(rows, Formula(w, Agreement(Level.LABEL, 0.5, unit=1.0), IDENTITY))
+    assert 10 / 300 < share < 0.5
+
+
+def test_the_tightest_level_keeps_all_rows():
+    rng = np.random.default_rng(0)
+    X, w = rng.integers(1, 1000, (300, 2)) / 4, np.array([1.25, 3.0])
+    y = np.round(X @ w, 2)
+    f, rows = searching(X, np.where(np.arange(300) < 150, y, X @ w))
+    exact, *_, loose = f.levels(rows)
+    wide = Agreement(Level.LABEL, 5.0, unit=10.0)
+    chosen = f.tightest(rows, w, wide, exact=True)
+    assert chosen.rounded
+    assert chosen.label < 1
+    assert chosen.agree(X, rows.y, w).all()
+    assert f.tightest(rows, w, exact, exact=True) is exact
+    assert f.tightest(rows, w + 0.01, wide, exact=True).label >= loose.label
+
+
 # Exact numbers
 
 
@@ -572,6 +678,12 @@ def test_why_there_is_no_rule(link, changes, beyond, expected):
     formula = Formula(np.array([1.0, 0.0, 2.0]), EXACT, link)
     assert _nothing(formula, counts, span_of(np.eye(3)[:2]), beyond) is expected
     assert _nothing(formula, counts, span_of(np.zeros((0, 3))), beyond) in (Reason.FEW, Reason.LIMITS)
+
+
+def test_why_a_plurality_is_no_more():
+    assert _doubt(True, SimpleNamespace(alpha=0.9)) is Reason.PART
+    assert _doubt(False, SimpleNamespace(alpha=0.5)) is Reason.DIRECTION
+    assert _doubt(False, SimpleNamespace(alpha=0.51)) is Reason.HALF
 
 
 def test_labels_are_constant_if_two_that_agree_are_the_same():

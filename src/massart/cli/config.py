@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import reprlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +50,10 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
 }
 _LISTS = ("model", "target", "files")
 _WORDS = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
+
+_shortener = reprlib.Repr()
+_shortener.maxstring = _shortener.maxother = 80
+_short = _shortener.repr  # what a file holds may be of any length
 
 
 class Requirement(StrEnum):
@@ -151,7 +156,7 @@ def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[s
 def _texts(path: Path, where: str, name: str, value: object) -> list[str]:
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) and text for text in texts):
-        raise ValueError(f"{path}: {where}{name} has to be a text or a list of texts, got {value!r}")
+        raise ValueError(f"{path}: {where}{name} has to be a text or a list of texts, got {_short(value)}")
     return [*map(str, texts)]
 
 
@@ -160,12 +165,14 @@ def _check_keys(path: Path, where: str, found: Mapping[str, Any], known: Mapping
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise ValueError(f"{path}: {where}unknown key {key!r}: {hint}")
+            raise ValueError(f"{path}: {where}unknown key {_short(key)}: {hint}")
         kinds = known[key]
         fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
         if not fits and key not in _LISTS:
-            raise ValueError(f"{path}: {where}{key} has to be {_WORDS[kinds[0]]}, got {value!r}")
+            raise ValueError(f"{path}: {where}{key} has to be {_WORDS[kinds[0]]}, got {_short(value)}")
     if "require" in found and found["require"] not in list(Requirement):
-        raise ValueError(f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {found['require']!r}")
+        raise ValueError(
+            f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {_short(found['require'])}"
+        )
     if "max_wrong" in found and not 0 <= found["max_wrong"] <= 1:
         raise ValueError(f"{path}: {where}max_wrong has to be a share from 0 to 1, got {found['max_wrong']!r}")

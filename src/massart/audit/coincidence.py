@@ -114,12 +114,7 @@ class WrongValues:
 def select(kinds: Sequence[Explanation], q: FloatArray) -> tuple[list[Explanation], NDArray[np.intp], FloatArray]:
     """Return the kinds that are more than chance, which of them each row is (-1: none), and how likely it is none.
 
-    Parameters
-    ----------
-    kinds : sequence of Explanation
-        Of equal ones the first is preferred.
-    q : (n,) array
-        The background.
+    Of equal kinds the first is preferred; q is the background.
     """
     n = len(q)
     ratios = [1 / (kind.choices * np.maximum(q[kind.rows], kind.floor)) for kind in kinds]

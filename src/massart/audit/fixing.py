@@ -40,18 +40,10 @@ _AMOUNT = re.compile(r"(?P<before>[^\d+-]*)[+-]?\d(?P<number>[\d.,' \u00a0\u202f
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrections:
-    """What is changed.
+    """What is changed: rows of the table and their new targets.
 
-    Attributes
-    ----------
-    rows : array of int
-        Rows of the table, from 0.
-    values : array
-        Their new targets.
-    wrong : list of bool or None
-        For each row of the table; None where it was not judged.
-    kind : list of str
-        What happened in each row; empty where it agrees.
+    For each row of the table, `wrong` is None where it was not judged, and `kind` says what happened, "" where it
+    agrees.
     """
 
     rows: NDArray[np.intp]

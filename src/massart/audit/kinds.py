@@ -230,16 +230,9 @@ def _factors(summand: Summand) -> list[str]:
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers near the end of floats: nothing is explained by them
 def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None) -> Kinds:
-    """Say of each wrong row what happened.
+    """Say of each wrong row what happened, given all rows that were judged, and what the formula adds up.
 
-    Parameters
-    ----------
-    labels : Labels
-        All rows that were judged, in the order of the table.
-    parts : Parts, optional
-        What the formula adds up.
-    groups : (n,) array of int, optional
-        Rows with the same number belong together: a value may be that of the row before in its group.
+    Rows with the same number in `groups` belong together: a value may be that of the row before in its group.
 
     Examples
     --------

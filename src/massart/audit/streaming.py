@@ -85,17 +85,9 @@ def audit_stream(
 ) -> Audit:
     """Find the rule behind a column of a stream, and the rows that do not follow it.
 
-    Parameters
-    ----------
-    stream : Stream
-    request : Request
-    audit, fixed : str or Path, optional
-        Files to write, if there is a rule: the wrong rows in the order of the stream; and the table with its wrong
-        targets replaced.
-    force : bool
-        Whether the latter is written though the rule is not certain.
-    engine : Engine, optional
-        Where the reads are done: by default here; see :mod:`massart.audit.cluster`.
+    If there is a rule, the wrong rows are written to the file `audit`, in the order of the stream, and to the file
+    `fixed` the table with its wrong targets replaced: if the rule is certain, or by `force`. The reads are done here,
+    or by another engine (:mod:`massart.audit.cluster`).
     """
     engine = engine or Here()
     gathered = engine.gather(stream, request)

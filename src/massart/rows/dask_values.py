@@ -71,14 +71,9 @@ def room(share: float) -> float:
 
 
 class DaskValues:
-    """Values of all rows, in parts that lie where the rows do.
+    """Values of all rows, in parts that lie where the rows do, and where these parts start.
 
-    Parameters
-    ----------
-    parts : sequence of Delayed
-        What rows were mapped to is held; what is made of that by :meth:`map` is made when it is used.
-    starts : (p + 1,) array of int
-        The number of the first row of each part, and of all rows.
+    What rows were mapped to is held; what is made of that by :meth:`map` is made when it is used.
     """
 
     def __init__(self, parts: Sequence[Any], starts: NDArray[np.intp]) -> None:

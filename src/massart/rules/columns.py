@@ -13,15 +13,7 @@ from massart.rows import BoolArray, FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """A column with few different values.
-
-    Attributes
-    ----------
-    codes : (n,) array of int
-        The place in `names` of each row's value.
-    names : tuple of str
-        All levels, the most frequent one first.
-    """
+    """A column with few different values: the places of those of its rows in `names`, the most frequent one first."""
 
     codes: NDArray[np.int32]
     names: tuple[str, ...]

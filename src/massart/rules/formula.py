@@ -262,20 +262,7 @@ def compose(
     certificate: Certificate,
     link: Link,
 ) -> Formula:
-    """Return the formula of an answer.
-
-    Parameters
-    ----------
-    target : str
-    columns : sequence of Term
-        What each coefficient multiplies; one coefficient more than terms is the constant.
-    coef : (d,) array
-    exact : sequence of d Fraction or None
-    standard_errors : (d,) array
-    certificate : Certificate
-        Of these coefficients.
-    link : Link
-    """
+    """Return the formula of an answer: a term for each coefficient, and if there is one more, the constant."""
     undetermined = {column for group in certificate.undetermined_columns for column in group}
     places = [*columns, None]
     terms = tuple(

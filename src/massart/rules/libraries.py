@@ -30,15 +30,7 @@ _LOOKED_AT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Terms among which a rule is looked for.
-
-    Attributes
-    ----------
-    name : str
-        What it adds to the plain columns, in words: "products of two".
-    terms : tuple of Term
-        The plain columns first; some may be redundant.
-    """
+    """Terms among which a rule is looked for, the plain columns first, and what they add to these, in words."""
 
     name: str
     terms: tuple[Term, ...]

@@ -146,17 +146,9 @@ class Parted:
 
 
 def parted(sheet: Sheet, terms: Sequence[Term], by: Term | Sequence[Term], known: Sequence[Fit] = ()) -> Parted | None:
-    """Return the rule in branches by a column, or by the levels of one, if there is any.
+    """Return the rule in branches by a column of numbers, or by the levels of one, if there is any.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    terms : sequence of Term
-        That a branch may have.
-    by : Term or sequence of Term
-        A column of numbers, or levels.
-    known : sequence of Fit
-        Rules that may be those of a branch.
+    A branch may have these terms; rules that are `known` may be those of a branch.
     """
     if isinstance(by, Term):
         return _by_windows(sheet, terms, by, known)

@@ -48,19 +48,8 @@ def _windows(values: FloatArray, shares: FloatArray) -> NDArray[np.intp]:
 def is_even(columns: Columns, implied: FloatArray, wrong: BoolArray, least: float) -> bool:
     """Tell whether wrong rows lie all over the table, so that no other terms explain as many as `least` of them.
 
-    Parameters
-    ----------
-    columns : Columns
-    implied : (n,) array
-        What the rule gives: caps and floors begin at one of these values.
-    wrong : (n,) array
-    least : float
-        Rows that other terms would have to explain.
-
-    Returns
-    -------
-    bool
-        False, too, where there are too few rows to tell.
+    `implied` is what the rule gives: caps and floors begin at one of these values. False, too, where there are too few
+    rows to tell.
     """
     n, share = len(wrong), float(wrong.mean())
     deviation = np.sqrt(share * (1 - share))

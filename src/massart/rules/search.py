@@ -89,16 +89,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What was looked for, and what was found.
-
-    Attributes
-    ----------
-    found : Found or None
-    searched : tuple of str
-        The names of the libraries that were tried.
-    complete : bool
-        Whether all were, within the time that was given.
-    """
+    """What was found, the names of the libraries that were tried, and whether all were within the time given."""
 
     found: Found | None
     searched: tuple[str, ...]
@@ -142,22 +133,10 @@ def search(
     linear: bool = False,
     callback: Callback = silent,
 ) -> Search:
-    """Look for terms in which a rule explains more rows than in the plain columns.
+    """Look for terms in which a rule explains more rows than in the plain columns, of which some rules are `known`.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    plain : sequence of Term
-        The plain columns and levels.
-    known : sequence of Fit
-        Rules of the plain columns.
-    seconds : float
-        Time that it may take.
-    brief : bool
-        Whether the plain columns have a rule already, and only simple terms are tried beside it.
-    linear : bool
-        Whether caps and floors are out of the question.
-    callback : callable
+    It may take so many seconds. `brief`: the plain columns have a rule already, and only simple terms are tried beside
+    it; `linear`: caps and floors are out of the question.
     """
     with threadpool_limits(1, user_api="blas"):  # the matrices are small
         return _Searching(sheet, tuple(plain), known, seconds, brief, linear, callback).run()

@@ -33,27 +33,11 @@ def replaced(
     *,
     whole: bool | None = None,
 ) -> Table:
-    """Return a table in which some values of a column are others, with the column as it was beside it.
+    """Return a table in which some values of a column are others; as `original` the column stays right behind it.
 
-    Parameters
-    ----------
-    table : Table
-    column : str
-        A column of numbers or dates, or of text that can be read as such.
-    rows : array of row numbers
-        From 0.
-    values : array
-        The new values, one for each of `rows`. Values within rounding error of a short decimal become that decimal.
-    original : str
-        The name under which the column as it was stands right after the new one.
-    whole : bool, optional
-        Whether all new numbers are whole; by default these rows tell.
-
-    Returns
-    -------
-    Table
-        The column holds integers if all its numbers are whole, and floats otherwise; dates are in ISO form; missing
-        values stay missing.
+    The column holds numbers or dates, or text that can be read as such. It becomes integers if all its numbers are
+    whole, which these rows tell unless the caller does, and floats otherwise; dates are in ISO form; missing values
+    stay missing. Values within rounding error of a short decimal become that decimal.
     """
     if original in table.column_names:
         raise TableError(f"{table.name}: there is a column {quote(original)} already")

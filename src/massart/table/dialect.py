@@ -84,18 +84,7 @@ class Dialect:
 
 
 def sniff(sample: str, name: str, suffix: str, known: Known) -> Dialect:
-    """Return the dialect of a text from its first lines.
-
-    Parameters
-    ----------
-    sample : str
-        Whole lines.
-    name : str
-        Of the file, for messages.
-    suffix : str
-        ``.tsv`` and ``.tab`` settle a tie for tabs.
-    known : Known
-    """
+    """Return the dialect of a text from its first lines, which are whole; ``.tsv`` settles a tie for tabs."""
     delimiter, decimal = known.delimiter, known.decimal
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
         raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")

@@ -70,16 +70,8 @@ class Gathered:
 def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np.inf) -> Gathered:
     """Read the blocks of a table once, and return the rows to look at closely.
 
-    Parameters
-    ----------
-    blocks : iterable of Table
-        At least one row.
-    seed : int
-        Of the draw.
-    start : int
-        The number of the first row, if these are a part of a table.
-    limit : float
-        Keys of rows that are not drawn, as far as is known from other parts, are larger.
+    Where these are a part of a table, `start` is the number of their first row, and keys above `limit` are not drawn,
+    as far as is known from other parts.
     """
     draw, begin = _draw(seed), start
     drawn, reservoir, rare = _Pile(), Reservoir(draw, limit), _Pile()

@@ -28,17 +28,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """A text file as a plain CSV file in memory.
-
-    Attributes
-    ----------
-    source : Source
-        UTF-8.
-    known : Known
-        How that is written.
-    remarks : tuple of str
-        What was taken out.
-    """
+    """A text file as a plain CSV file in memory, in UTF-8, with how that is written, and what was taken out."""
 
     source: Source
     known: Known

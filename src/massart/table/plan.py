@@ -62,27 +62,7 @@ def make_plan(
     group_column: str | None = None,
     intercept: bool = True,
 ) -> Plan:
-    """Decide what each column of a table is for.
-
-    Parameters
-    ----------
-    table : Table
-    target : str
-        The column to explain: numbers, yes and no, or dates.
-    features : sequence of str, optional
-        Exactly these are inputs; by default all columns that can be.
-    exclude : sequence of str
-        Columns that are no inputs.
-    category : sequence of str
-        Inputs that are categories whatever they hold, such as codes that are written as numbers.
-    number : sequence of str
-        Columns that are numbers whatever else they hold: rows with something else there are left out.
-    id_column : str, optional
-        Names the rows; by default a column that is called an id and whose values all differ.
-    group_column : str, optional
-        Groups rows; it may be an input as well.
-    intercept : bool
-        Whether the formula has a constant: then constant columns are left out, and a category has a base level.
+    """Decide what each column of a table is for, as :func:`massart.audit_table` is asked for it.
 
     Raises
     ------

@@ -77,16 +77,8 @@ class Role:
 def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:
     """Decide what a column can serve as.
 
-    Parameters
-    ----------
-    table : Table
-    name : str
-        Of the column.
-    asked : bool
-        Whether somebody asked for it by name: then it may have more levels, and gaps in most rows.
-    with_base : bool
-        Whether the most frequent level of a category gets no column of X.
-
+    One that somebody `asked` for by name may have more levels, and gaps in most rows. With a base, the most frequent
+    level of a category gets no column of X.
     """
     column = table.column(name)
     coded = pa.types.is_dictionary(column.type)

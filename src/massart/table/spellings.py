@@ -24,14 +24,9 @@ _MISSING = frozenset(spelling.lower() for spelling in MISSING) - {"none"}  # no 
 
 @dataclass(frozen=True, slots=True)
 class Spellings:
-    """Levels that are meant.
+    """Levels that are meant, each with its rows under its most frequent spelling.
 
-    Attributes
-    ----------
-    counts : dict of str to int
-        Rows of each, under its most frequent spelling.
-    words : str
-        What was merged and what looks misspelt, as sentences with a blank before each.
+    What was merged, and what looks misspelt, is in `words`: sentences with a blank before each.
     """
 
     counts: dict[str, int]
@@ -50,14 +45,7 @@ def folded(text: str) -> str:
 
 
 def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings:
-    """Return the levels that texts mean.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Rows of each text.
-    asked : bool
-        Whether somebody says that all texts are levels, ``N/A`` too.
+    """Return the levels that texts mean, given the rows of each; if they were `asked` for, all are levels, ``N/A`` too.
 
     Examples
     --------

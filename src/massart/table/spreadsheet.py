@@ -36,22 +36,10 @@ _Merged = tuple[tuple[int, int], tuple[int, int]]
 
 
 class Spreadsheet:
-    """One sheet of a workbook; read when its columns are first asked for.
+    """One sheet of a workbook, by its name or its number from 1; read when its columns are first asked for.
 
-    Parameters
-    ----------
-    source : Source
-    sheet : str or None
-        Its name, or its number from 1; by default the only one that can be seen, or the largest.
-    skip : int or None
-        Rows above the header; found by default.
-    callback : callable
-
-    Attributes
-    ----------
-    decimal : None
-    spellings : mapping
-        Empty: there is nothing to say of how a sheet is written.
+    By default it is the only sheet that can be seen, or the largest, and its header is found, not below so many rows to
+    `skip`. There is nothing to say of how a sheet is written: `decimal` is None, and `spellings` are empty.
     """
 
     decimal = None

@@ -193,15 +193,7 @@ class Stream:
         return {name: spelling for part in reversed(self.parts) for name, spelling in part.spellings.items()}
 
     def blocks(self, columns: Sequence[str] | None = None, callback: Callback = silent) -> Iterator[Table]:
-        """Yield the table in blocks of whole rows, from its start.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Which, in which order; all of them by default. Only these are read.
-        callback : callable
-            Called with a `Progress` after each block.
-        """
+        """Yield the table in blocks of whole rows, from its start; of some columns, which alone are read, or of all."""
         names = list(self.schema.names if columns is None else columns)
         for name in names:
             require_column(self, name)

@@ -31,21 +31,9 @@ _ROUNDING = 1e-9
 
 
 def tidied(arrow: pa.Table, decimal: str | None) -> tuple[pa.Table, BoolArray | None, tuple[str, ...]]:
-    """Return a table as it was read without what is no part of it.
+    """Return a table as it was read without what is no part of it, the rows that are left, and remarks.
 
-    Parameters
-    ----------
-    arrow : pyarrow.Table
-        With names by `named`.
-    decimal : str or None
-        The decimal mark of its texts, if it is known.
-
-    Returns
-    -------
-    arrow : pyarrow.Table
-    kept : (n,) boolean array or None
-        The rows that are left; None if all are.
-    remarks : tuple of str
+    The columns have names by `named`; `decimal` is the decimal mark of texts, if it is known. None stands for all rows.
     """
     places = named([""] * arrow.num_columns)
     empty = [j for j, column in enumerate(arrow.columns) if _n_present(column) == 0]

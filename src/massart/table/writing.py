@@ -98,13 +98,8 @@ def _write(path: Path, arrow: pa.Table, notes: Notes, *, harmless: bool) -> None
 def table_writer(path: str | Path, *, harmless: bool, notes: Notes = NO_NOTES) -> Iterator[Callable[[pa.Table], None]]:
     """Write a table part by part: yield a function that takes the next one. Whole at the end, or nothing.
 
-    Parameters
-    ----------
-    path : str or Path
-    harmless : bool
-        Whether a text that a spreadsheet would run as a formula gets an apostrophe in front, in CSV and TSV.
-    notes : Notes
-        What a workbook shows besides.
+    If it is to be `harmless`, a text that a spreadsheet would run as a formula gets an apostrophe in front, in CSV and
+    TSV. The notes are for workbooks.
     """
     path = Path(path)
     check_output(path)

@@ -107,13 +107,11 @@ def test_reproduce_writes_a_page_and_prints_where(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
-    from dataclasses import replace
-
     from massart.experiments import reproduce
     from massart.experiments.experiment import Entrant
-    from massart.experiments.figure_1a import FIGURE_1A, Figure1a
+    from massart.experiments.figure_1 import Figure1a
 
-    tiny = replace(FIGURE_1A, config=Figure1a(d=4, m=20, etas=(0.1,), entrants=(Entrant("naive_l1", published=True),)))
+    tiny = Figure1a(d=4, m=20, etas=(0.1,), entrants=(Entrant("naive_l1", published=True),))
     monkeypatch.setitem(reproduce.FIGURES, "fig1a", (tiny,))
     assert run(["reproduce", "fig1a", "--out", str(tmp_path / "new" / "figures"), "--trials", "2", "--jobs", "1"]) == 0
     out, err = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""What an experiment is: cells, methods and trials, and one function for each of running and drawing.
+"""What an experiment is: cells, methods and trials, and one method for each of running and drawing.
 
 A trial is named by its :class:`Task`. Its table of data is drawn from a stream of random numbers that depends on the
 figure, the cell and the trial, so that all methods see the same tables; what a method draws itself comes from a stream
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from massart.experiments.baselines import Baseline
 
 Value: TypeAlias = float | int | str
 Cell: TypeAlias = tuple[Value, ...]
@@ -72,26 +75,9 @@ class Entrant:
         return asked if self.most_trials is None else min(asked, self.most_trials)
 
 
-class Config(Protocol):
-    """What the config of each figure has; each is a frozen dataclass."""
-
-    @property
-    def entrants(self) -> tuple[Entrant, ...]:
-        """The methods, in the order of legends."""
-
-    def cells(self) -> tuple[Cell, ...]:
-        """Return the cells, in the order of the table."""
-
-    def missing(self, method: str) -> str:
-        """Return what has to be installed for a method; empty when it can run."""
-
-
-C = TypeVar("C", bound=Config)
-
-
 @dataclass(frozen=True, slots=True)
-class Experiment(Generic[C]):
-    """A figure: its config, how one trial is run, and how the rows are drawn.
+class Experiment(ABC):
+    """A figure: its settings, which are the fields, how one trial is run, and how the rows are drawn.
 
     Attributes
     ----------
@@ -99,28 +85,43 @@ class Experiment(Generic[C]):
         As on the command line, and of its files.
     title, caption, alt : str
         What the page says; `alt` is for readers who do not see the picture, and is followed by numbers.
-    config : Config
-        A frozen dataclass.
     cell_columns, value_columns : tuple of str
         The columns of the table: the first name the entries of a cell, the second those of an outcome's values.
-    run : callable
-        ``run(config, task, data, rng)`` draws the table of a trial from `data` and fits it, with `rng`.
-    plot : callable
-        ``plot(rows, config)`` draws; it runs nothing.
-    summarize : callable
-        ``summarize(rows)`` gives the numbers behind the picture: one short row for each cell and method.
+    methods : mapping of str to Baseline
+        Those that may have to be installed.
+    entrants : tuple of Entrant
+        The methods, in the order of legends.
     """
 
-    name: str
-    title: str
-    caption: str
-    alt: str
-    config: C
-    cell_columns: tuple[str, ...]
-    value_columns: tuple[str, ...]
-    run: Callable[[C, Task, np.random.Generator, np.random.Generator], Outcome]
-    plot: Callable[[Sequence[Row], C], Figure]
-    summarize: Callable[[Sequence[Row]], list[Row]]
+    name: ClassVar[str]
+    title: ClassVar[str]
+    caption: ClassVar[str]
+    alt: ClassVar[str]
+    cell_columns: ClassVar[tuple[str, ...]] = ("eta",)
+    value_columns: ClassVar[tuple[str, ...]]
+    methods: ClassVar[Mapping[str, Baseline]]
+
+    entrants: tuple[Entrant, ...]
+
+    @abstractmethod
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the cells, in the order of the table."""
+
+    @abstractmethod
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+        """Draw the table of a trial from `data`, and fit it with `rng`."""
+
+    @abstractmethod
+    def plot(self, rows: Sequence[Row]) -> Figure:
+        """Draw; nothing is run."""
+
+    @abstractmethod
+    def summarize(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the numbers behind the picture: one short row for each cell and method."""
+
+    def missing(self, method: str) -> str:
+        """Return what has to be installed for a method; empty when it can run."""
+        return (self.methods[method].missing() or "") if method in self.methods else ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -131,15 +132,15 @@ class Experiment(Generic[C]):
         """Return all trials, in the order of the table; without methods that are not installed."""
         return [
             Task(self.name, cell, entrant.method, trial)
-            for cell in self.config.cells()
-            for entrant in self.config.entrants
-            if not self.config.missing(entrant.method)
+            for cell in self.cells()
+            for entrant in self.entrants
+            if not self.missing(entrant.method)
             for trial in range(entrant.trials(trials))
         ]
 
     def left_out(self) -> dict[str, str]:
         """Return the methods that are not installed, and what they need."""
-        needs = {entrant.method: self.config.missing(entrant.method) for entrant in self.config.entrants}
+        needs = {entrant.method: self.missing(entrant.method) for entrant in self.entrants}
         return {method: need for method, need in needs.items() if need}
 
     def rows(self, task: Task, outcome: Outcome) -> list[Row]:
@@ -148,13 +149,13 @@ class Experiment(Generic[C]):
         return [{**names, "method": task.method, "trial": task.trial, **values} for values in outcome.values]
 
     def settings(self) -> dict[str, Any]:
-        """Return the config as plain values, less where data lie on this machine (fields without repr)."""
-        return {field.name: _plain(getattr(self.config, field.name)) for field in fields(self.config) if field.repr}  # type: ignore[arg-type]
+        """Return the fields as plain values, less where data lie on this machine (those without repr)."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.repr}
 
     def attempt(self, seed: int, task: Task) -> Outcome:
         """Run one trial, on the table that all methods of this cell and trial see."""
         data = stream(seed, task.figure, task.cell, task.trial)
-        return self.run(self.config, task, data, stream(seed, task.figure, task.cell, task.trial, task.method))
+        return self.run(task, data, stream(seed, task.figure, task.cell, task.trial, task.method))
 
 
 def stream(seed: int, *key: object) -> np.random.Generator:

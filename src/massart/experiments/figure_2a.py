@@ -43,8 +43,19 @@ _ROUNDING = 1e-16  # an error of exactly zero has a place on a logarithmic axis
 
 
 @dataclass(frozen=True, slots=True)
-class Figure2a:
-    """Settings of Figure 2(a): the size of each table, the steps, and every how many of them is kept."""
+class Figure2a(Experiment):
+    """Figure 2(a): the size of each table, the steps, and every how many of them is kept."""
+
+    name = "fig2a"
+    title = "Figure 2(a): gradient descent on a ReLU"
+    caption = (
+        "Distance to the true parameter of a ReLU in 30 dimensions, from 240 rows of the paper's mixture at η = 0.4. "
+        "Left: gradient descent with four transformations of the rows, mean over trials and two standard deviations of "
+        "them. Right: where each method ends on the same tables; the descents after 1000 steps."
+    )
+    alt = "Lines of the distance to the truth against iterations, and dots for where methods end."
+    value_columns = ("iteration", "distance")
+    methods = RELU
 
     d: int = 30
     m: int = 240
@@ -68,36 +79,35 @@ class Figure2a:
         """Return the one cell."""
         return ((self.eta,),)
 
-    def missing(self, method: str) -> str:
-        """Return what has to be installed for a method."""
-        return "" if method in DESCENTS else RELU[method].missing() or ""
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+        """Descend, or fit, one table."""
+        X, w = paper_mixture(self.m, self.d, data), paper_weights(self.d)
+        y = MassartNoise(self.eta, paper_adversary(w)).corrupt(X, relu(X, w), data).labels
+        start = time.perf_counter()
+        if task.method not in DESCENTS:
+            coef = RELU[task.method].fit(X, y, rng)
+            seconds = time.perf_counter() - start
+            return Outcome(({"iteration": END, "distance": float(np.linalg.norm(coef - w))},), seconds)
+        transformation, scale = DESCENTS[task.method]
+        found = descend(X, y, transformation, steps=self.steps, scale=scale)
+        return Outcome(_points(found.distances(w), self.every), time.perf_counter() - start)
 
+    def plot(self, rows: Sequence[Row]) -> Figure:
+        """Draw the descents on the left, and on the right where each method ends."""
+        figure, (published, beyond) = drawing.two_panels()
+        _descents(published, rows, tuple(entrant.method for entrant in self.entrants if entrant.published))
+        _ends(beyond, rows, tuple(entrant.method for entrant in self.entrants))
+        return figure
 
-def run(config: Figure2a, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
-    """Descend, or fit, one table."""
-    X, w = paper_mixture(config.m, config.d, data), paper_weights(config.d)
-    y = MassartNoise(config.eta, paper_adversary(w)).corrupt(X, relu(X, w), data).labels
-    start = time.perf_counter()
-    if task.method not in DESCENTS:
-        coef = RELU[task.method].fit(X, y, rng)
-        seconds = time.perf_counter() - start
-        return Outcome(({"iteration": END, "distance": float(np.linalg.norm(coef - w))},), seconds)
-    transformation, scale = DESCENTS[task.method]
-    found = descend(X, y, transformation, steps=config.steps, scale=scale)
-    return Outcome(_points(found.distances(w), config.every), time.perf_counter() - start)
+    def summarize(self, rows: Sequence[Row]) -> list[Row]:
+        """Return mean distances at a few iterations; their two standard deviations are those of the trials."""
+        shown = [row for row in rows if row["iteration"] in _SHOWN]
+        return summarize_by(shown, ("iteration",), "distance", of_the_mean=False)
 
 
 def _points(distances: FloatArray, every: int) -> tuple[Row, ...]:
     kept = sorted({*range(0, len(distances), every), len(distances) - 1})
     return tuple({"iteration": iteration, "distance": float(distances[iteration])} for iteration in kept)
-
-
-def plot(rows: Sequence[Row], config: Figure2a) -> Figure:
-    """Draw the descents on the left, and on the right where each method ends."""
-    figure, (published, beyond) = drawing.two_panels()
-    _descents(published, rows, tuple(entrant.method for entrant in config.entrants if entrant.published))
-    _ends(beyond, rows, tuple(entrant.method for entrant in config.entrants))
-    return figure
 
 
 def _descents(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None:
@@ -135,27 +145,3 @@ def _ends(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None:
             axes.plot([np.median(ends)] * 2, [place - 0.35, place + 0.35], color=line["color"], linewidth=2.5)
     axes.set(xscale="log", xlabel="last distance |w − w*|; bars are medians")
     axes.set_yticks(range(len(shown)), [drawing.name_of(method) for method in reversed(shown)])
-
-
-def summarize(rows: Sequence[Row]) -> list[Row]:
-    """Return mean distances at a few iterations; their two standard deviations are those of the trials."""
-    shown = [row for row in rows if row["iteration"] in _SHOWN]
-    return summarize_by(shown, ("iteration",), "distance", of_the_mean=False)
-
-
-FIGURE_2A = Experiment(
-    name="fig2a",
-    title="Figure 2(a): gradient descent on a ReLU",
-    caption=(
-        "Distance to the true parameter of a ReLU in 30 dimensions, from 240 rows of the paper's mixture at η = 0.4. "
-        "Left: gradient descent with four transformations of the rows, mean over trials and two standard deviations of "
-        "them. Right: where each method ends on the same tables; the descents after 1000 steps."
-    ),
-    alt="Lines of the distance to the truth against iterations, and dots for where methods end.",
-    config=Figure2a(),
-    cell_columns=("eta",),
-    value_columns=("iteration", "distance"),
-    run=run,
-    plot=plot,
-    summarize=summarize,
-)

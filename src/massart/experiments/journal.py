@@ -9,11 +9,47 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from massart.experiments.experiment import Outcome, Task
+from massart.progress import Callback, Progress
+
+_FLUSH_SECONDS, _FLUSH_TRIALS = 0.5, 64
+
+Finished = list[tuple[Task, Outcome]]
+
+
+def with_journal(
+    name: str,
+    tasks: Sequence[Task],
+    path: Path,
+    run: str,
+    attempts: Callable[[Sequence[Task]], Iterator[Finished]],
+    callback: Callback,
+) -> dict[Task, Outcome]:
+    """Return the outcome of every task: those of the journal, and the others after they were attempted."""
+    outcomes = read(path, run)
+    todo = [task for task in tasks if task not in outcomes]
+    left = len(todo)
+    callback(Progress(name, len(tasks) - left, left, 0.0))
+    if not todo:
+        return outcomes
+    with Journal(path, run) as journal:
+        batch: Finished = []
+        written = time.monotonic()
+        for finished in attempts(todo):
+            batch += finished
+            left -= len(finished)
+            if left and len(batch) < _FLUSH_TRIALS and time.monotonic() - written < _FLUSH_SECONDS:
+                continue
+            journal.append(batch)
+            outcomes |= batch
+            batch, written = [], time.monotonic()
+            callback(Progress(name, len(tasks) - left, left, 0.0))
+    return outcomes
 
 
 def read(path: Path, run: str) -> dict[Task, Outcome]:

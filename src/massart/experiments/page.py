@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from massart import files
-from massart.experiments import drawing, manifest
+from massart.experiments import drawing, provenance
 
 _STATISTICS = ("method", "trials", "mean", "two_standard_deviations")
 
@@ -34,7 +34,7 @@ summary { cursor: pointer; padding: .3rem 0; } a { color: #0b5394; } :focus-visi
 def write_page(folder: Path) -> None:
     """Write ``index.html`` for all figures that the manifest of the folder names."""
     times = files.read_csv(folder / "times.csv")
-    figures = manifest.read(folder)
+    figures = provenance.read_manifest(folder)
     sections = [_section(folder, name, facts, times) for name, facts in figures.items()]
     contents = "".join(f'<li><a href="#{name}">{escape(facts["title"])}</a></li>' for name, facts in figures.items())
     files.write(folder / "index.html", _document(contents, "\n".join(sections)).encode())

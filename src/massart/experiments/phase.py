@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,16 +20,19 @@ from massart.noise import MassartNoise, decoy, gaussian, linear, relu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MODELS = {"linear": (linear, LINEAR), "relu": (relu, RELU)}
+_CONCEPTS = {"linear": linear, "relu": relu}
 _DARK = 0.55  # rates below which white text is read better
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
-    """Settings of a phase diagram: the kind of function, its dimension, and the grid."""
+class Phase(Experiment):
+    """What both diagrams share: the kind of function, its dimension, and the grid."""
 
-    model: str
-    entrants: tuple[Entrant, ...]
+    alt = "Grids of the exact recovery rate by noise rate and rows for each column, one for each method."
+    cell_columns = ("eta", "ratio")
+    value_columns = recovery.VALUE_COLUMNS
+    concept: ClassVar[str]
+
     d: int
     ratios: tuple[float, ...]
     etas: tuple[float, ...]
@@ -38,83 +41,79 @@ class Phase:
         """Return the grid, row by row."""
         return tuple((eta, ratio) for eta in self.etas for ratio in self.ratios)
 
-    def missing(self, method: str) -> str:
-        """Return what has to be installed for a method."""
-        return _MODELS[self.model][1][method].missing() or ""
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+        """Fit one table."""
+        eta, ratio = (float(value) for value in task.cell)
+        X = gaussian(round(ratio * self.d), self.d, data)
+        truth, other = data.standard_normal(self.d), data.standard_normal(self.d)
+        concept = _CONCEPTS[self.concept]
+        y = MassartNoise(eta, decoy(other, concept)).corrupt(X, concept(X, truth), data).labels
+        return recovery.measure(self.methods[task.method], X, y, truth, rng)
+
+    def plot(self, rows: Sequence[Row]) -> Figure:
+        """Draw one grid for each method: the rate in colour and in figures."""
+        figure, (row_of_axes,) = drawing.panels(1, len(self.entrants), (5.5 * len(self.entrants), 4.6))
+        rates = {(row["method"], row["eta"], row["ratio"]): row["mean"] for row in self.summarize(rows)}
+        for axes, entrant in zip(row_of_axes, self.entrants, strict=True):
+            grid = np.array(
+                [[rates.get((entrant.method, eta, ratio), np.nan) for ratio in self.ratios] for eta in self.etas],
+                dtype=float,
+            )
+            image = axes.imshow(grid, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
+            for (i, j), rate in np.ndenumerate(grid):
+                axes.text(j, i, f"{rate:.2g}", ha="center", va="center", fontsize=8, color="w" if rate < _DARK else "k")
+            axes.set_xticks(range(len(self.ratios)), [f"{ratio:g}" for ratio in self.ratios])
+            axes.set_yticks(range(len(self.etas)), [f"{eta:g}" for eta in self.etas])
+            axes.set_title(drawing.name_of(entrant.method), loc="left")
+            axes.set(xlabel="rows for each column, m/d", ylabel="noise rate η")
+            axes.grid(False)
+        figure.colorbar(image, ax=list(row_of_axes), label="exact recovery rate")
+        return figure
+
+    def summarize(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rate for each cell and method."""
+        return recovery.rates(rows, self.cell_columns)
 
 
-def run(config: Phase, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
-    """Fit one table."""
-    concept, methods = _MODELS[config.model]
-    eta, ratio = (float(value) for value in task.cell)
-    X = gaussian(round(ratio * config.d), config.d, data)
-    truth, other = data.standard_normal(config.d), data.standard_normal(config.d)
-    y = MassartNoise(eta, decoy(other, concept)).corrupt(X, concept(X, truth), data).labels
-    return recovery.measure(methods[task.method], X, y, truth, rng)
+_CAPTION = (
+    "Rate of exact recovery of {} dimensions, Gaussian rows, labels of another such function with probability η. Near "
+    "η = 1/2 that one sometimes fits more rows than the true one does, and no method could tell."
+)
 
 
-def plot(rows: Sequence[Row], config: Phase) -> Figure:
-    """Draw one grid for each method: the rate in colour and in figures."""
-    figure, (row_of_axes,) = drawing.panels(1, len(config.entrants), (5.5 * len(config.entrants), 4.6))
-    rates = {(row["method"], row["eta"], row["ratio"]): row["mean"] for row in summarize(rows)}
-    for axes, entrant in zip(row_of_axes, config.entrants, strict=True):
-        grid = np.array(
-            [[rates.get((entrant.method, eta, ratio), np.nan) for ratio in config.ratios] for eta in config.etas],
-            dtype=float,
-        )
-        image = axes.imshow(grid, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
-        for (i, j), rate in np.ndenumerate(grid):
-            axes.text(j, i, f"{rate:.2g}", ha="center", va="center", fontsize=8, color="w" if rate < _DARK else "k")
-        axes.set_xticks(range(len(config.ratios)), [f"{ratio:g}" for ratio in config.ratios])
-        axes.set_yticks(range(len(config.etas)), [f"{eta:g}" for eta in config.etas])
-        axes.set_title(drawing.name_of(entrant.method), loc="left")
-        axes.set(xlabel="rows for each column, m/d", ylabel="noise rate η")
-        axes.grid(False)
-    figure.colorbar(image, ax=list(row_of_axes), label="exact recovery rate")
-    return figure
+@dataclass(frozen=True, slots=True)
+class PhaseLinear(Phase):
+    """The diagram of linear functions."""
 
+    name = "phase_linear"
+    title = "Phase diagram: a linear function"
+    caption = _CAPTION.format("a linear function in 20")
+    methods = LINEAR
+    concept = "linear"
 
-def summarize(rows: Sequence[Row]) -> list[Row]:
-    """Return the rate for each cell and method."""
-    return recovery.rates(rows, ("eta", "ratio"))
-
-
-def _experiment(config: Phase, words: str) -> Experiment[Phase]:
-    return Experiment(
-        name=f"phase_{config.model}",
-        title=f"Phase diagram: {words}",
-        caption=(
-            f"Rate of exact recovery of {words} in {config.d} dimensions, Gaussian rows, labels of another such "
-            "function with probability η. Near η = 1/2 that one sometimes fits more rows than the true one "
-            "does, and no method could tell."
-        ),
-        alt="Grids of the exact recovery rate by noise rate and rows for each column, one for each method.",
-        config=config,
-        cell_columns=("eta", "ratio"),
-        value_columns=recovery.VALUE_COLUMNS,
-        run=run,
-        plot=plot,
-        summarize=summarize,
+    entrants: tuple[Entrant, ...] = (
+        Entrant("algorithm_1", published=True, most_trials=20),
+        Entrant("massart", most_trials=20),
     )
+    d: int = 20
+    ratios: tuple[float, ...] = (2, 3, 4, 6, 8, 12, 16, 24)
+    etas: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 
 
-PHASE_LINEAR = _experiment(
-    Phase(
-        model="linear",
-        entrants=(Entrant("algorithm_1", published=True, most_trials=20), Entrant("massart", most_trials=20)),
-        d=20,
-        ratios=(2, 3, 4, 6, 8, 12, 16, 24),
-        etas=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45),
-    ),
-    "a linear function",
-)
-PHASE_RELU = _experiment(
-    Phase(
-        model="relu",
-        entrants=(Entrant("published_relu", published=True, most_trials=8), Entrant("massart_relu", most_trials=16)),
-        d=10,
-        ratios=(4, 6, 8, 12, 16, 24, 48),
-        etas=(0.1, 0.2, 0.3, 0.35, 0.4, 0.45),
-    ),
-    "a ReLU",
-)
+@dataclass(frozen=True, slots=True)
+class PhaseReLU(Phase):
+    """The diagram of ReLUs."""
+
+    name = "phase_relu"
+    title = "Phase diagram: a ReLU"
+    caption = _CAPTION.format("a ReLU in 10")
+    methods = RELU
+    concept = "relu"
+
+    entrants: tuple[Entrant, ...] = (
+        Entrant("published_relu", published=True, most_trials=8),
+        Entrant("massart_relu", most_trials=16),
+    )
+    d: int = 10
+    ratios: tuple[float, ...] = (4, 6, 8, 12, 16, 24, 48)
+    etas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.35, 0.4, 0.45)

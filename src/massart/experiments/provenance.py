@@ -1,6 +1,7 @@
-"""Where results come from: versions, the code itself, and the name of a run that follows from them.
+"""Where results come from: versions, the code itself, the name of a run that follows from them, and the manifest.
 
-Trials are taken from a journal only if they were made with the same seed, settings, versions and code.
+Trials are taken from a journal only if they were made with the same seed, settings, versions and code. The manifest of
+a folder says how each of its figures was made.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import massart
+from massart import files
+
+MANIFEST = "manifest.json"
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "statsmodels", "matplotlib")
 _ONLY_SHOWS = (
@@ -56,3 +60,19 @@ def run_name(settings: dict[str, Any], seed: int) -> str:
 def name_of(facts: dict[str, Any]) -> str:
     """Return a short name that other facts do not have."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what is known of each figure; nothing where there is no manifest that can be read."""
+    try:
+        figures = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["figures"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return figures if isinstance(figures, dict) else {}
+
+
+def add_to_manifest(folder: Path, name: str, facts: dict[str, Any]) -> None:
+    """Set what is known of one figure, and keep the others."""
+    figures = dict(sorted({**read_manifest(folder), name: facts}.items()))
+    content = json.dumps({"figures": figures}, indent=2, ensure_ascii=False)
+    files.write(folder / MANIFEST, content.encode() + b"\n")

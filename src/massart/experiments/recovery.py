@@ -42,21 +42,24 @@ def rates(rows: Sequence[Row], by: tuple[str, ...]) -> list[Row]:
     return summarize(rows, by, "recovered", of_the_mean=True)
 
 
-def plot_rates(rows: Sequence[Row], entrants: tuple[Entrant, ...], column: str, label: str) -> Figure:
-    """Draw the rate against one column of the cells: the paper's methods on the left, ours and the best peers right."""
+def plot_summary(
+    summary: Sequence[Row], entrants: tuple[Entrant, ...], column: str, across: str, up: str, best: str
+) -> Figure:
+    """Draw means against one column of the cells: the paper's methods on the left, ours and the best peers right.
+
+    The `best` of the paper's methods is drawn on both sides, to compare with.
+    """
     figure, (published, beyond) = drawing.two_panels()
-    summary = rates(rows, (column,))
-    # The best of the paper's methods is drawn on both sides, to compare with.
-    ahead = tuple(entrant for entrant in entrants if not entrant.published or entrant.method == "algorithm_1")
-    bars(published, summary, tuple(entrant for entrant in entrants if entrant.published), column)
-    bars(beyond, summary, ahead, column)
+    ahead = tuple(entrant for entrant in entrants if not entrant.published or entrant.method == best)
+    _bars(published, summary, tuple(entrant for entrant in entrants if entrant.published), column)
+    _bars(beyond, summary, ahead, column)
     for axes in (published, beyond):
-        axes.set(xlabel=label, ylim=(-0.03, 1.03))
-    published.set(ylabel="exact recovery rate")
+        axes.set(xlabel=across, ylim=(-0.03, 1.03))
+    published.set(ylabel=up)
     return figure
 
 
-def bars(axes: Axes, summary: Sequence[Row], entrants: tuple[Entrant, ...], column: str) -> None:
+def _bars(axes: Axes, summary: Sequence[Row], entrants: tuple[Entrant, ...], column: str) -> None:
     """Draw the means of each method against a column, with bars of two standard deviations."""
     for place, entrant in enumerate(entrants):
         points: list[Any] = [row for row in summary if row["method"] == entrant.method]

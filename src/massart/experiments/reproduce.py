@@ -8,41 +8,38 @@ all figures together ``times.csv``, ``manifest.json`` and ``index.html``, to whi
 from __future__ import annotations
 
 import importlib.util
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from massart import files
-from massart.experiments import drawing, drug_discovery, manifest, page, provenance
+from massart.experiments import drawing, drug_discovery, page, provenance
 from massart.experiments.experiment import Experiment, Outcome, Row, Task
-from massart.experiments.figure_1a import FIGURE_1A
-from massart.experiments.figure_1b import FIGURE_1B
-from massart.experiments.figure_2a import FIGURE_2A
-from massart.experiments.figure_2b import FIGURE_2B
-from massart.experiments.journal import Journal, read
-from massart.experiments.phase import PHASE_LINEAR, PHASE_RELU
+from massart.experiments.figure_1 import Figure1a, Figure1b
+from massart.experiments.figure_2a import Figure2a
+from massart.experiments.figure_2b import Figure2b
+from massart.experiments.journal import with_journal
+from massart.experiments.phase import PhaseLinear, PhaseReLU
 from massart.experiments.workers import run_tasks
-from massart.progress import Callback, Progress, silent
+from massart.progress import Callback, silent
 
-FIGURES: dict[str, tuple[Experiment[Any], ...]] = {
-    "fig1a": (FIGURE_1A,),
-    "fig1b": (FIGURE_1B,),
-    "fig2a": (FIGURE_2A,),
-    "fig2b": (FIGURE_2B,),
-    "phase": (PHASE_LINEAR, PHASE_RELU),
+FIGURES: dict[str, tuple[Experiment, ...]] = {
+    "fig1a": (Figure1a(),),
+    "fig1b": (Figure1b(),),
+    "fig2a": (Figure2a(),),
+    "fig2b": (Figure2b(),),
+    "phase": (PhaseLinear(), PhaseReLU()),
 }
 """What the command line offers."""
 
 ALL = "all"
 TIME_COLUMNS = ("figure", "cell", "method", "trials", "median_seconds")
-_FLUSH_SECONDS = 0.5
-_FLUSH_TRIALS = 64
 
 
-def choose(names: Sequence[str], data: Path | None, out: Path) -> list[Experiment[Any]]:
+def choose(names: Sequence[str], data: Path | None, out: Path) -> list[Experiment]:
     """Return the experiments of these figures, each once; the data of Figure 2(b) are looked for, and checked.
 
     Raises
@@ -59,12 +56,12 @@ def choose(names: Sequence[str], data: Path | None, out: Path) -> list[Experimen
     return [_with_data(experiment, data, out) for name in wanted for experiment in FIGURES[name]]
 
 
-def _with_data(experiment: Experiment[Any], data: Path | None, out: Path) -> Experiment[Any]:
-    if experiment is not FIGURE_2B:
+def _with_data(experiment: Experiment, data: Path | None, out: Path) -> Experiment:
+    if not isinstance(experiment, Figure2b):
         return experiment
     path = str(drug_discovery.find(data, out))
     drug_discovery.load(path)  # so that wrong shapes are told now, not by a worker
-    return replace(experiment, config=replace(experiment.config, data=path))
+    return replace(experiment, data=path)
 
 
 def prepare(out: Path, trials: int, jobs: int, seed: int) -> None:
@@ -89,7 +86,7 @@ def prepare(out: Path, trials: int, jobs: int, seed: int) -> None:
 
 
 def reproduce(
-    experiment: Experiment[Any],
+    experiment: Experiment,
     out: Path,
     *,
     trials: int,
@@ -118,51 +115,21 @@ def reproduce(
     """
     run = provenance.run_name(experiment.settings(), seed)
     tasks = experiment.tasks(trials)
-    outcomes = run_with_journal(experiment, tasks, out / f"{experiment.name}.jsonl", run, seed, jobs, callback)
+    attempts = partial(run_tasks, experiment, seed, jobs=jobs)
+    outcomes = with_journal(experiment.name, tasks, out / f"{experiment.name}.jsonl", run, attempts, callback)
     rows = [row for task in tasks for row in experiment.rows(task, outcomes[task])]
     summary = experiment.summarize(rows)
     files.write_csv(out / f"{experiment.name}.csv", experiment.columns, rows)
     files.write_csv(out / f"{experiment.name}-summary.csv", tuple(summary[0]), summary)
-    figure = experiment.plot(rows, experiment.config)
+    figure = experiment.plot(rows)
     for kind in ("svg", "png"):
         files.write(out / f"{experiment.name}.{kind}", drawing.encode(figure, kind))
     _add_times(out / "times.csv", experiment, _times(experiment, tasks, outcomes))
-    manifest.add(out, experiment.name, _facts(experiment, trials, seed, command))
+    provenance.add_to_manifest(out, experiment.name, _facts(experiment, trials, seed, command))
     page.write_page(out)
 
 
-def run_with_journal(
-    experiment: Experiment[Any],
-    tasks: Sequence[Task],
-    path: Path,
-    run: str,
-    seed: int,
-    jobs: int,
-    callback: Callback = silent,
-) -> dict[Task, Outcome]:
-    """Return the outcome of every task: those of the journal, and the others after they ran."""
-    outcomes = read(path, run)
-    todo = [task for task in tasks if task not in outcomes]
-    left = len(todo)
-    callback(Progress(experiment.name, len(tasks) - left, left, 0.0))
-    if not todo:
-        return outcomes
-    with Journal(path, run) as journal:
-        batch: list[tuple[Task, Outcome]] = []
-        written = time.monotonic()
-        for finished in run_tasks(experiment, seed, todo, jobs):
-            batch += finished
-            left -= len(finished)
-            if left and len(batch) < _FLUSH_TRIALS and time.monotonic() - written < _FLUSH_SECONDS:
-                continue
-            journal.append(batch)
-            outcomes |= batch
-            batch, written = [], time.monotonic()
-            callback(Progress(experiment.name, len(tasks) - left, left, 0.0))
-    return outcomes
-
-
-def _times(experiment: Experiment[Any], tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[Row]:
+def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[Row]:
     """Return the median time of each cell and method."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for task in tasks:
@@ -180,19 +147,19 @@ def _times(experiment: Experiment[Any], tasks: Sequence[Task], outcomes: Mapping
     ]
 
 
-def _add_times(path: Path, experiment: Experiment[Any], rows: Sequence[Row]) -> None:
+def _add_times(path: Path, experiment: Experiment, rows: Sequence[Row]) -> None:
     others = [row for row in files.read_csv(path) if row.get("figure") != experiment.name]
     files.write_csv(path, TIME_COLUMNS, sorted([*others, *rows], key=lambda row: str(row["figure"])))
 
 
-def _facts(experiment: Experiment[Any], trials: int, seed: int, command: str) -> dict[str, Any]:
+def _facts(experiment: Experiment, trials: int, seed: int, command: str) -> dict[str, Any]:
     return {
         "title": experiment.title,
         "caption": experiment.caption,
         "alt": experiment.alt,
         "command": command,
         "seed": seed,
-        "trials": {entrant.method: entrant.trials(trials) for entrant in experiment.config.entrants},
+        "trials": {entrant.method: entrant.trials(trials) for entrant in experiment.entrants},
         "left_out": experiment.left_out(),
         "config": experiment.settings(),
         "versions": provenance.versions(),

@@ -16,18 +16,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from massart.experiments.experiment import Experiment, Outcome, Task
+from massart.experiments.journal import Finished
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _IN_FLIGHT = 4
 """Trials that are given to each worker ahead of time: none waits, and few are lost to a kill."""
 
-Finished = list[tuple[Task, Outcome]]
 
-
-def run_tasks(experiment: Experiment[Any], seed: int, tasks: Sequence[Task], jobs: int) -> Iterator[Finished]:
+def run_tasks(experiment: Experiment, seed: int, tasks: Sequence[Task], *, jobs: int) -> Iterator[Finished]:
     """Yield trials as they finish, a few at a time.
 
     Raises

@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -28,10 +29,10 @@ from massart.experiments.bench import methods, page, tables
 from massart.experiments.bench.methods import METHODS, Answer, Method, called_wrong
 from massart.experiments.bench.tables import CELLS, Cell, Group, Table
 from massart.experiments.experiment import Outcome, Row, Task, stream
-from massart.experiments.journal import Journal, read
+from massart.experiments.journal import Finished, with_journal
 from massart.experiments.recovery import RECOVERED
 from massart.experiments.workers import prepare
-from massart.progress import Callback, Progress, silent
+from massart.progress import Callback, silent
 
 LIMIT = 40
 """Seconds of the processor for one method on one table; beyond them there is no answer."""
@@ -118,7 +119,7 @@ def bench(
         if cell.group == group
         for table in range(min(cell.tables, most_tables or cell.tables))
     ]
-    done = _with_journal(tasks, out / f"{_NAME}.jsonl", run, seed, callback)
+    done = with_journal(_NAME, tasks, out / f"{_NAME}.jsonl", run, partial(_run, seed), callback)
     rows = [_row(task, done[task]) for task in tasks]
     summary = page.summarize(rows)
     files.write_csv(out / f"{_NAME}.csv", COLUMNS, rows)
@@ -127,18 +128,6 @@ def bench(
     files.write_csv(out / f"{_NAME}-cells.csv", tuple(cells_at_a_glance[0]), cells_at_a_glance)
     files.write(out / f"{_NAME}.json", json.dumps(facts, indent=1).encode() + b"\n")
     files.write(out / f"{_NAME}.html", page.html(summary, facts).encode())
-
-
-def _with_journal(tasks: Sequence[Task], path: Path, run: str, seed: int, callback: Callback) -> dict[Task, Outcome]:
-    done = read(path, run)
-    todo = [task for task in tasks if task not in done]
-    callback(Progress(_NAME, len(tasks) - len(todo), len(todo), 0.0))
-    with Journal(path, run) as journal:
-        for left, (task, outcome) in zip(range(len(todo) - 1, -1, -1), _run(todo, seed), strict=True):
-            journal.append([(task, outcome)])
-            done[task] = outcome
-            callback(Progress(_NAME, len(tasks) - left, left, 0.0))
-    return done
 
 
 def _row(task: Task, outcome: Outcome) -> Row:
@@ -155,7 +144,7 @@ def _row(task: Task, outcome: Outcome) -> Row:
 # One process for each method, and a fork of it for each table.
 
 
-def _run(tasks: Sequence[Task], seed: int) -> Iterator[tuple[Task, Outcome]]:
+def _run(seed: int, tasks: Sequence[Task]) -> Iterator[Finished]:
     context = multiprocessing.get_context("spawn")
     for group, key in dict.fromkeys((task.figure, task.method) for task in tasks):
         theirs = [task for task in tasks if (task.figure, task.method) == (group, key)]
@@ -165,7 +154,7 @@ def _run(tasks: Sequence[Task], seed: int) -> Iterator[tuple[Task, Outcome]]:
         there.close()
         try:
             for task in theirs:
-                yield task, here.recv()
+                yield [(task, here.recv())]
         except EOFError:
             raise ValueError(f"the process of {key} died before its tables were done") from None
         finally:

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.experiments.figure_1a import paper_table
+from massart.experiments.figure_1 import paper_table
 from massart.rows import BoolArray, FloatArray
 
 Group = Literal["linear", "relu", "noisy", "rule", "rows"]

@@ -28,8 +28,8 @@ from massart.experiments.figure_2a import Figure2a
 from massart.experiments.figure_2b import Figure2b
 from massart.experiments.journal import Journal, read
 from massart.experiments.phase import PhaseLinear, PhaseReLU
+from massart.experiments.recovery import summarize
 from massart.experiments.reproduce import FIGURES, choose, reproduce
-from massart.experiments.summary import summarize
 
 PAPER_AND_OURS = (
     Entrant("naive_l1", published=True),
@@ -47,6 +47,7 @@ from pathlib import Path
 
 from massart.experiments.experiment import Entrant
 from massart.experiments.figure_1 import Figure1a
+from massart.experiments.recovery import summarize
 from massart.experiments.reproduce import reproduce
 
 if __name__ == "__main__":

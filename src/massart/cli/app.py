@@ -20,11 +20,10 @@ from massart.cli.demo import demo
 from massart.cli.export import export
 from massart.cli.fit import fit
 from massart.cli.inputs import LOCAL
-from massart.cli.json_text import json_text
 from massart.cli.predict import predict
 from massart.cli.reproduce import reproduce
 from massart.cli.scan import scan
-from massart.cli.text import one_line
+from massart.cli.text import json_text, one_line
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]

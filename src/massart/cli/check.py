@@ -13,10 +13,9 @@ from massart.cli.bars import spinner
 from massart.cli.config import Requirement, Task, read_config, tables_of
 from massart.cli.fit import named_after
 from massart.cli.inputs import BlockReading, opened, size_of, with_reading
-from massart.cli.json_text import json_text
 from massart.cli.options import AllRows, AsJson, Group, IdColumn, MaxWrong, Report, Strict
 from massart.cli.outputs import check_outputs, typed, write_outputs
-from massart.cli.text import harmless, one_line
+from massart.cli.text import harmless, json_text, one_line
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract, Outcome

@@ -13,9 +13,9 @@ import typer
 from massart.cli.bars import spinner
 from massart.cli.config import Requirement
 from massart.cli.inputs import BlockReading, cluster, opened, with_reading
-from massart.cli.json_text import json_text
 from massart.cli.options import AllRows, AsJson, File, Group, IdColumn, MaxWrong, Report, Seed, Strict
 from massart.cli.outputs import check_outputs, typed, write_outputs
+from massart.cli.text import json_text
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract

@@ -11,9 +11,9 @@ import typer
 
 from massart.cli.bars import bars
 from massart.cli.inputs import Reading, whole_table, with_reading
-from massart.cli.json_text import json_text
 from massart.cli.options import AsJson, File, Seed
 from massart.cli.outputs import check_outputs, digest, typed, write
+from massart.cli.text import json_text
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Scan

@@ -1,10 +1,20 @@
-"""Texts on a terminal: harmless ones, and tables of them."""
+"""Texts that commands print: harmless ones for a terminal, tables of them, and JSON.
+
+``docs/schema.json`` says what is in the JSON: one object, or one for each of several targets.
+"""
 
 from __future__ import annotations
 
+import json
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from massart import __version__
+
+FORMAT = 2
+"""Of JSON. It grows when something is taken away or means something else, not when something is added."""
 
 WIDTH = 100
 """Of a line of text."""
@@ -61,3 +71,10 @@ def _cut(text: str, most: int) -> str:
     while width_of(shown := f"{clean[: (kept + 1) // 2]}…{clean[len(clean) - kept // 2 :]}") > most:
         kept -= 1
     return shown
+
+
+def json_text(found: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
+    """Return results as JSON, each with the number of the format and the version of massart first."""
+    head = {"format": FORMAT, "massart": __version__}
+    whole = {**head, **found} if isinstance(found, Mapping) else [{**head, **one} for one in found]
+    return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC
 from collections.abc import Sequence
 from fractions import Fraction
 from mmap import mmap
@@ -48,7 +47,7 @@ from massart.rules.formula import compose
 from massart.rules.terms import column
 
 
-class Recoverer(MultiOutputMixin, RegressorMixin, Fitted, ABC):  # type: ignore[misc]
+class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
     """A regressor that asks the driver for a formula; its parameters and attributes are those of its children."""
 
     fit_intercept: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,7 +19,7 @@ from massart.estimators.distances import robust_distances
 from massart.estimators.frames import Origin, WrongRows, origin_of
 from massart.estimators.inference import Inference
 from massart.estimators.summary import Summary
-from massart.link import Link
+from massart.link import IDENTITY, Link
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
 from massart.report.diagnostics import Diagnostics, draw
 from massart.rows import (
@@ -39,7 +38,7 @@ from massart.rows.namespace import floats
 from massart.rules.formula import Formula
 
 
-class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
+class Fitted(BaseEstimator):  # type: ignore[misc]
     """The fitted attributes of a regressor that found a formula, and what can be asked of it then."""
 
     fit_intercept: bool
@@ -67,9 +66,9 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
     _weights: tuple[Any, ...]
     _wrong_rows: tuple[WrongRows, ...] | None
 
-    @abstractmethod
     def _link(self) -> Link:
         """Return f of y = f(w.x)."""
+        return IDENTITY
 
     def agrees(self, X: Any, y: Any) -> Any:
         """Tell which rows follow the formula, new ones or those of `fit`: a boolean array in the shape of `y`."""

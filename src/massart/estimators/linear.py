@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
-from massart.link import IDENTITY, Link
 
 
 class MassartRegressor(Recoverer):
@@ -106,6 +105,3 @@ class MassartRegressor(Recoverer):
         self.tolerance = tolerance
         self.inliers = inliers
         self.random_state = random_state
-
-    def _link(self) -> Link:
-        return IDENTITY

@@ -15,7 +15,7 @@ from massart.agreement import Mark, tally
 from massart.estimators.base import Recoverer
 from massart.estimators.checks import CHECKS_OF_X, CHECKS_OF_Y, generator_of, numbers_of
 from massart.estimators.frames import origin_of, target_names
-from massart.link import IDENTITY, Link
+from massart.link import IDENTITY
 from massart.pac import PACFormula, PACStatus, learn_pac
 from massart.recover import Recovery
 from massart.rows import ArrayRows, FloatArray, Rows
@@ -39,36 +39,20 @@ class MassartPACRegressor(Recoverer):
     confidence : float in (0, 1)
         Of `epsilon_`.
     tolerance : "auto" or float
-        Largest residual of a row that follows the formula: an absolute number, such as 0.005 for labels rounded to
-        cents, or the rounding error of the data's own precision.
     random_state : int, RandomState instance or None
-        Pass an int to get the same result from the same data every time.
+        As for :class:`MassartRegressor`.
 
     Attributes
     ----------
-    coef_ : (d,) array, or (m, d) if y has m columns
-        Coefficients; where the rows leave some undetermined, `certificate_` names them.
-    intercept_ : float or (m,) array
-        0 without an intercept.
     epsilon_ : float or (m,) array
         The share that the rows stand behind; `epsilon` was reached if it is not larger.
-    inlier_mask_ : (n,) or (n, m) boolean array
-        Rows that follow the formula.
-    last_place_mask_ : (n,) or (n, m) boolean array
-        Rows that do not follow it, but are off by one unit of the last place of the labels only.
-    noise_rate_ : float or (m,) array
-        Share of the rows that do not.
     certificate_ : Certificate or tuple of m
         What is known about all rows together.
     pac_formula_ : PACFormula or tuple of m
         The pieces of the rows, what each says, and what of `epsilon_` is proven.
-    formula_ : str or tuple of m
-        The formula in words, by the names of the columns.
-    wrong_rows_ : data frame or structured array, or tuple of m
-        The rows that are called wrong, as in :class:`MassartRegressor`.
-    n_features_in_ : int
-    feature_names_in_ : (d,) array of str
-        Only if X is a data frame whose columns all have names.
+    coef_, intercept_, formula_, inlier_mask_, last_place_mask_, noise_rate_, wrong_rows_
+    n_features_in_, feature_names_in_
+        As in :class:`MassartRegressor`.
 
     Warns
     -----
@@ -114,9 +98,6 @@ class MassartPACRegressor(Recoverer):
         self.confidence = confidence
         self.tolerance = tolerance
         self.random_state = random_state
-
-    def _link(self) -> Link:
-        return IDENTITY
 
     def fit(self, X: Any, y: ArrayLike) -> Self:  # type: ignore[override]  # draws have no weights
         """Learn the formula and the share of the rows on which it may err.

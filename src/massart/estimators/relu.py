@@ -24,61 +24,26 @@ class MassartReLURegressor(Recoverer):
         f of y = f(w.x); max(0, z) by default. ``Link(slope=0.1)`` is a leaky ReLU, ``Link(lower=0, upper=100)`` clips
         on both sides.
     tolerance : "auto" or float
-        Largest residual of a row that follows the formula: an absolute number, such as 0.005 for labels rounded to
-        cents, or the rounding error of the data's own precision.
     inliers : {"auto", "exact", "noisy"}
-        Whether the right labels are exact (up to `tolerance`), carry noise of their own, or what the data say.
     random_state : int, RandomState instance or None
-        Pass an int to get the same result from the same data every time.
+        As for :class:`MassartRegressor`.
 
     Attributes
     ----------
-    coef_ : (d,) array, or (m, d) if y has m columns
-        Coefficients; where the rows leave some undetermined, `certificate_` names them.
-    intercept_ : float or (m,) array
-        0 without an intercept.
-    inlier_mask_ : (n,) or (n, m) boolean array
-        Rows that follow the formula. Rows of weight zero are judged, too.
-    last_place_mask_ : (n,) or (n, m) boolean array
-        Rows that do not follow it, but are off by one unit of the last place of the labels only.
-    noise_rate_ : float or (m,) array
-        Share of the rows that do not follow it, by weight.
     certificate_ : Certificate or tuple of m
         What is known, in numbers and, from ``explain(names)``, in words. Rows with labels that no formula of the link
         gives (negative ones for a ReLU) are not counted in it. Where its verdict is NONE there is no rule: `coef_` is
         what came closest.
-    exact_coef_ : tuple of d, or tuple of m of these
-        Coefficients as a :class:`fractions.Fraction`; None where no simple number fits the rows as well.
-    exact_intercept_ : Fraction or None, or tuple of m
-    formula_ : str or tuple of m
-        The formula in words, by the names of the columns and of `y`.
-    wrong_rows_ : data frame or structured array, or tuple of m
-        The rows that are called wrong, the worst first: what is given, what the formula implies, and the residual. A
-        frame with the labels of the index where `X` or `y` is of pandas, one of polars where `X` is, else an array with
-        these fields and the index, from 0. Not there for rows of Dask, on a device or in a memory map.
-    scale_ : float or (m,) array
-        Robust scale of the residuals of right labels; 0 where they are exact.
-    standard_errors_ : array like `coef_`
-        0 where labels are exact, NaN where the rows do not tell.
-    intercept_standard_error_ : float or (m,) array
-    covariance_ : (p, p) or (m, p, p) array
-        Of the coefficients, that of the constant last; zero where labels are exact, NaN where nothing is known.
-    degrees_of_freedom_ : int or (m,) array
-        Rows that follow the formula, less the rank of these.
-    weights_ : (n,) or (n, m) array
-        Robustness weights of the rows: from 1 (right) to 0 (wrong) where labels carry noise, else one of the two.
-    robust_r2_ : float or (m,) array
-        The share of the variance that is explained, by weight: the coefficient of Renaud and Victoria-Feser (2010), as
-        of R's ``lmrob``. 1 where labels are exact, NaN where the verdict is PLURALITY or NONE.
-    n_features_in_ : int
-    feature_names_in_ : (d,) array of str
-        Only if X is a data frame whose columns all have names.
+    coef_, intercept_, exact_coef_, exact_intercept_, formula_
+    inlier_mask_, last_place_mask_, noise_rate_, wrong_rows_
+    scale_, standard_errors_, intercept_standard_error_, covariance_, degrees_of_freedom_, weights_, robust_r2_
+    n_features_in_, feature_names_in_
+        As in :class:`MassartRegressor`.
 
     Warns
     -----
     ConvergenceWarning
-        In the certificate's words, if the formula is not confirmed (PLURALITY), if there is none (NONE), or if the
-        rows do not determine every coefficient, so that `coef_` is one of several.
+        As :class:`MassartRegressor` does.
 
     See Also
     --------

@@ -44,14 +44,18 @@ def robust_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Arra
     """
     y, predicted = (_columns(values) for values in (y_true, y_pred))
     check_consistent_length(y, predicted)
-    counts = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    assert counts is not None
+    counts = _counts(sample_weight, len(y))
     return float(np.mean([_r2(*columns, counts) for columns in zip(y.T, predicted.T, strict=True)]))
 
 
 def _columns(values: ArrayLike) -> FloatArray:
     array = check_array(to_numpy(values), ensure_2d=False, dtype=np.float64)
     return np.asarray(array.reshape(len(array), -1))
+
+
+def _counts(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    found = check_weights(sample_weight, n)
+    return np.ones(n) if found is None else found
 
 
 def _r2(y: FloatArray, predicted: FloatArray, counts: FloatArray) -> float:
@@ -88,8 +92,7 @@ def agreement_scorer(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | 
         raise ValueError(f"agreement_scorer needs an estimator of massart, got {type(estimator).__name__}")
     agree, labels = to_numpy(estimator.agrees(X, y)), _columns(y)
     n = len(labels)
-    counts = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
-    assert counts is not None
+    counts = _counts(sample_weight, n)
     scores = [
         float(counts[follows].sum() - _most_alike(column, counts, width)) / float(counts.sum())
         for follows, column, width in zip(agree.reshape(n, -1).T, labels.T, _half_widths(estimator), strict=True)

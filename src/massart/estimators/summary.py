@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from importlib.resources import files
 from textwrap import wrap
 from typing import Any
 
@@ -16,6 +15,7 @@ from massart.certificate.words import count, share
 from massart.estimators.inference import Inference
 from massart.report import Findings
 from massart.report.coefficients import coefficients
+from massart.report.fragment import enclosed, table
 
 MOST_TERMS = 40
 """Terms of a formula that are written in one line."""
@@ -86,7 +86,6 @@ class Summary:
     def _repr_html_(self) -> str:
         findings = self.findings
         judgement = findings.judgement
-        style = files("massart.report").joinpath("assets/fragment.css").read_text("utf-8")
         parts = [
             f"<p class='massart-title'>{escape(findings.title)}</p>",
             f"<p class='massart-verdict massart-{judgement.word.lower()}'><strong>{judgement.sign} "
@@ -94,19 +93,13 @@ class Summary:
         ]
         if findings.is_rule:
             facts = " · ".join(f"{escape(name)} {escape(value)}" for name, value in self._facts())
-            head = "".join(f"<th class='massart-number'>{escape(name)}</th>" for name in self._names())
-            body = "".join(
-                f"<tr><td>{escape(name)}</td>"
-                + "".join(f"<td class='massart-number'>{escape(value)}</td>" for value in values)
-                + "</tr>"
-                for name, *values in self._rows()
-            )
+            names = ("", *self._names())
             parts += [
                 f"<p class='massart-formula'><code>{escape(findings.formula.text(MOST_TERMS))}</code></p>",
-                f"<p>{facts}</p><div class='massart-scroll'><table><thead><tr><th></th>{head}</tr></thead>"
-                f"<tbody>{body}</tbody></table></div>",
+                f"<p>{facts}</p>",
+                table("", names, self._rows(), {*range(1, len(names))}),
             ]
-        return f"<div class='massart-report mathjax_ignore tex2jax_ignore'><style>{style}</style>{''.join(parts)}</div>"
+        return enclosed(parts)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         findings = self.findings

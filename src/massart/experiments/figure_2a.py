@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from massart.experiments import drawing
+from massart.experiments import drawing, recovery
 from massart.experiments.baselines import RELU
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
-from massart.experiments.summary import summarize as summarize_by
 from massart.noise import MassartNoise, paper_adversary, paper_mixture, paper_weights, relu
 from massart.relu import Scale, Transformation, descend
 from massart.rows import FloatArray
@@ -102,7 +101,7 @@ class Figure2a(Experiment):
     def summarize(self, rows: Sequence[Row]) -> list[Row]:
         """Return mean distances at a few iterations; their two standard deviations are those of the trials."""
         shown = [row for row in rows if row["iteration"] in _SHOWN]
-        return summarize_by(shown, ("iteration",), "distance", of_the_mean=False)
+        return recovery.summarize(shown, ("iteration",), "distance", of_the_mean=False)
 
 
 def _points(distances: FloatArray, every: int) -> tuple[Row, ...]:
@@ -111,7 +110,7 @@ def _points(distances: FloatArray, every: int) -> tuple[Row, ...]:
 
 
 def _descents(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None:
-    means = summarize_by(
+    means = recovery.summarize(
         [row for row in rows if row["iteration"] != END], ("iteration",), "distance", of_the_mean=False
     )
     for method in methods:

@@ -22,7 +22,6 @@ from massart.experiments.baselines import LINEAR, Baseline, tuned_ridge
 from massart.experiments.baselines.baseline import Fit
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
 from massart.experiments.figure_1 import told
-from massart.experiments.summary import summarize as summarize_by
 from massart.linear import recover_linear
 from massart.noise import MassartNoise, scale
 from massart.robust import robust_regression
@@ -93,7 +92,7 @@ class Figure2b(Experiment):
 
     def summarize(self, rows: Sequence[Row]) -> list[Row]:
         """Return the mean share for each eta and method; two standard deviations are those of the trials."""
-        return summarize_by(rows, ("eta",), "share_within_margin", of_the_mean=False)
+        return recovery.summarize(rows, ("eta",), "share_within_margin", of_the_mean=False)
 
 
 def _fit(method: str, eta: float, data: str) -> Fit:

@@ -1,4 +1,4 @@
-"""Exact recovery: what one trial measures, the rate over trials, and how rates are drawn.
+"""Exact recovery: what one trial measures, the mean of each cell over trials, and how means are drawn.
 
 A parameter counts as recovered when its relative error is below `RECOVERED`: exact, but for methods that stop a few
 digits short of rounding error.
@@ -15,7 +15,6 @@ import numpy as np
 from massart.experiments import drawing
 from massart.experiments.baselines import Baseline
 from massart.experiments.experiment import Entrant, Outcome, Row
-from massart.experiments.summary import summarize
 from massart.rows import FloatArray
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ RECOVERED = 1e-5
 """Relative error below which a parameter is recovered."""
 
 VALUE_COLUMNS = ("relative_error", "recovered")
+_STATISTICS = ("trials", "mean", "two_standard_deviations")
 
 
 def measure(baseline: Baseline, X: FloatArray, y: FloatArray, truth: FloatArray, rng: np.random.Generator) -> Outcome:
@@ -40,6 +40,37 @@ def measure(baseline: Baseline, X: FloatArray, y: FloatArray, truth: FloatArray,
 def rates(rows: Sequence[Row], by: tuple[str, ...]) -> list[Row]:
     r"""Return the recovery rate p of each cell and method; two standard deviations are :math:`2 \sqrt{p (1 - p)/n}`."""
     return summarize(rows, by, "recovered", of_the_mean=True)
+
+
+def summarize(rows: Sequence[Row], by: tuple[str, ...], value: str, *, of_the_mean: bool) -> list[Row]:
+    r"""Return the mean of a column over the trials of each group, in the order in which groups appear.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+    by : tuple of str
+        The columns that name a group, besides the method. Rows of a method without an answer (NaN) do not count.
+    value : str
+        The column to average.
+    of_the_mean : bool
+        Whether two standard deviations are those of the mean, :math:`2 s / \sqrt n`, as for a rate; else those of
+        the trials, :math:`2 s`.
+    """
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        groups.setdefault((*(row[name] for name in by), row["method"]), []).append(row[value])
+    return [
+        {**dict(zip((*by, "method"), key, strict=True)), **_statistics(np.array(group, dtype=float), of_the_mean)}
+        for key, group in groups.items()
+    ]
+
+
+def _statistics(values: FloatArray, of_the_mean: bool) -> Row:
+    answers = values[np.isfinite(values)]
+    if not len(answers):
+        return dict(zip(_STATISTICS, (0, float("nan"), float("nan")), strict=True))
+    deviation = float(answers.std() / (np.sqrt(len(answers)) if of_the_mean else 1.0))
+    return dict(zip(_STATISTICS, (len(answers), float(answers.mean()), 2 * deviation), strict=True))
 
 
 def plot_summary(

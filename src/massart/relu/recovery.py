@@ -4,6 +4,10 @@ Given rows with labels of which more than half satisfy :math:`y = f(w^* \cdot x)
 no w explains are dropped first: what is left is still Massart noise. The published method asks the separation oracle
 (Algorithm 3) along a cutting plane; the default is the same portfolio as for linear formulas
 (:mod:`massart.recover.propose`).
+
+The cuts are made in the coordinates in which the decomposition of the rows is radially isotropic, so that the units of
+the columns do not matter. They end when the oracle accepts, up to half of the digits, which the polish then fills.
+Where they leave nothing, the truth was outside of the first ball or a cut was wrong; a larger ball helps in one case.
 """
 
 from __future__ import annotations
@@ -16,12 +20,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.agreement import Agreement
-from massart.cutting_plane import Method
+from massart.cutting_plane import Method, Status
+from massart.isotropy import decompose
 from massart.link import RELU, Link
 from massart.progress import Callback, silent
 from massart.recover import ArrayRecovery, Options, polish, propose, recover_arrays
-from massart.relu.published import solve_by_cuts
+from massart.recover.polish import NEAR
+from massart.relu.oracle import radius_of, separation_oracle
+from massart.relu.separation import Answer
 from massart.rows import FloatArray, Sample
+
+GROWTH, BALLS = 100.0, 2
+"""How much the ball grows when it does not hold the truth, and how many are tried."""
 
 _DEFAULT_SEED = 0
 
@@ -89,9 +99,28 @@ def recover_relu(
         if cuts is None:
             found = propose(sample, levels, link, options)
             return found.coef, found.agreement
-        w, n_queries = solve_by_cuts(sample, levels[0], link, cuts, callback)
+        w, n_queries = _solve_by_cuts(sample, levels[0], link, cuts, callback)
         return polish(sample.X, sample.y, sample.counts, w, levels[0], link)[0], levels[0]
 
     rng = np.random.default_rng(_DEFAULT_SEED) if rng is None else rng
     found = recover_arrays(X, y, sample_weight, tolerance, link, Options(rng, None, callback), solve)
     return ReLURecovery(found.coef, found.agree, found.agreement, found.certificate, n_queries)
+
+
+def _solve_by_cuts(
+    sample: Sample, agreement: Agreement, link: Link, method: Method, callback: Callback
+) -> tuple[FloatArray, int]:
+    """Return the last query of a cutting plane, the accepted one if there is one, and the number of queries."""
+    pieces = decompose(sample.X, sample_weight=sample.weights, callback=callback)
+    basis = np.hstack([piece.subspace @ piece.matrix.T for piece in pieces])
+    Z, y = sample.X @ basis, sample.y
+    oracle = separation_oracle(Z, y, link=link, agreement=agreement.loosened(NEAR), sample_weight=sample.weights)
+    radius = radius_of(Z, y, link=link)
+    z = np.zeros(Z.shape[1])
+    for _ in range(BALLS):
+        found = method(oracle, Z.shape[1], radius, callback=callback)
+        z = found.point
+        if found.status is Status.ACCEPTED and oracle.separate(z).answer is Answer.ACCEPTED:
+            break
+        radius *= GROWTH
+    return np.asarray(basis @ z), oracle.n_queries

@@ -23,7 +23,6 @@ MOST_TERMS = 40
 def fragment(findings: Findings) -> str:
     """Return the formula, the verdict, what happened, a picture and the first wrong rows as HTML for a notebook."""
     judgement = findings.judgement
-    style = files("massart.report").joinpath("assets/fragment.css").read_text("utf-8")
     claim = judgement.meaning if findings.is_rule else findings.explanation
     parts = [
         f"<p class='massart-title'>{escape(clean(findings.title))}</p>",
@@ -31,7 +30,8 @@ def fragment(findings: Findings) -> str:
         f"{judgement.word}</strong> {escape(claim)}</p>",
     ]
     if findings.is_rule:
-        parts.insert(1, f"<p class='massart-formula'><code>{_breakable(findings.formula.text(MOST_TERMS))}</code></p>")
+        formula = " ".join(f"<span>{escape(piece)}</span>" for piece in pieces(findings.formula.text(MOST_TERMS)))
+        parts.insert(1, f"<p class='massart-formula'><code>{formula}</code></p>")
         parts.append(_bar(findings, judgement.off))
     if findings.rows is not None:
         parts += [_kinds(findings.rows, findings.n_wrong), _picture(findings.rows)]
@@ -39,6 +39,12 @@ def fragment(findings: Findings) -> str:
         parts.append(_coefficients(findings))
     if findings.rows is not None and findings.n_wrong:
         parts.append(_first_rows(findings.rows, judgement.off))
+    return enclosed(parts)
+
+
+def enclosed(parts: Iterable[str]) -> str:
+    """Return parts of HTML in the style of notebooks."""
+    style = files("massart.report").joinpath("assets/fragment.css").read_text("utf-8")
     return f"<div class='massart-report mathjax_ignore tex2jax_ignore'><style>{style}</style>{''.join(parts)}</div>"
 
 
@@ -62,10 +68,6 @@ def _counts(findings: Findings, off: str) -> str:
     return text + "."
 
 
-def _breakable(formula: str) -> str:
-    return " ".join(f"<span>{escape(piece)}</span>" for piece in pieces(formula))
-
-
 def _bar(findings: Findings, off: str) -> str:
     width = 100 * findings.n_agree / findings.n_rows if findings.n_rows else 0
     return (
@@ -77,7 +79,7 @@ def _bar(findings: Findings, off: str) -> str:
 def _kinds(rows: JudgedRows, n_wrong: int) -> str:
     found = [(kind.label, f"{kind.n_rows:,}", share(kind.n_rows, n_wrong), *kind.example) for kind in shown_kinds(rows)]
     names = ("what happened", "rows", "share", "for example", "given", "implied")
-    return _table("", names, found[:MOST_ROWS], {1, 2, 4, 5}) if found else ""
+    return table("", names, found[:MOST_ROWS], {1, 2, 4, 5}) if found else ""
 
 
 def _picture(rows: JudgedRows) -> str:
@@ -96,7 +98,7 @@ def _coefficients(findings: Findings) -> str:
     rows = [(c.label, c.number, c.certainty, c.evidence) for c in islice(coefficients(findings), MOST_TERMS)]
     more = sum(term.is_shown for term in findings.formula.all_terms) - len(rows)
     note = f"<p>and {more:,} more</p>" if more > 0 else ""
-    return _table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
+    return table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
 
 
 def _first_rows(rows: JudgedRows, off: str) -> str:
@@ -107,10 +109,12 @@ def _first_rows(rows: JudgedRows, off: str) -> str:
     numeric = {place for place, column in enumerate(columns) if isinstance(column, Numbers)}
     few = len(first.index) < rows.n_wrong
     caption = f"The {len(first.index)} largest of {rows.n_wrong:,} {off}" if few else off.capitalize()
-    return _table(caption, [column.name for column in columns], shown, numeric)
+    return table(caption, [column.name for column in columns], shown, numeric)
 
 
-def _table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> str:
+def table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> str:
+    """Return texts as a table; numeric columns are set to the right."""
+
     def cells(tag: str, texts: Sequence[str]) -> Iterator[str]:
         for place, text in enumerate(texts):
             aligned = " class='massart-number'" if place in numeric else ""

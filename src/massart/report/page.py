@@ -20,7 +20,7 @@ import numpy as np
 
 from massart.certificate import Verdict
 from massart.certificate.words import count, share
-from massart.report.carried import MOST_LARGEST, Carried, carry, wrong_residuals
+from massart.report.carried import MOST_LARGEST, carry, wrong_residuals
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, printable
 from massart.report.drawing import scatter
@@ -28,7 +28,6 @@ from massart.report.findings import DATED, Findings, Group, JudgedRows
 from massart.report.kinds import GLYPHS, legend, shown_kinds, tones
 from massart.report.pictures import measure_sizes, scale_of
 from massart.report.what_if import what_if
-from massart.rows import FloatArray
 from massart.rules.formula import pieces
 
 PAGE_ROWS = 50
@@ -70,13 +69,18 @@ def environment_of_pages() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["clean"] = clean
-    environment.globals |= {"share": share, "count": count}
+    environment.globals |= {"share": share, "count": count, "pieces_of": _pieces}
     return environment
 
 
 def raw_text(text: str) -> Any:
     """Return our own text for a template, which does not escape it."""
     return _needed("markupsafe").Markup(text)
+
+
+def _pieces(formula: str) -> list[str]:
+    """Return a formula, cut where a line may break."""
+    return [clean(piece) for piece in pieces(formula)]
 
 
 def _context(findings: Findings) -> dict[str, Any]:
@@ -91,19 +95,17 @@ def _context(findings: Findings) -> dict[str, Any]:
         "verdicts": list(Verdict),
         "dated": findings.facts.get(DATED),
         "formula": formula.text(),
-        "pieces": [clean(piece) for piece in pieces(formula.text(_MOST_TERMS))],
+        "pieces": _pieces(formula.text(_MOST_TERMS)),
         "silent": silent[:_MOST_NAMES],
         "n_silent": len(silent),
         "undetermined": undetermined[:_MOST_NAMES],
         "n_undetermined": len(undetermined),
         "coefficients": described[:_MOST_COEFFICIENTS],
         "n_coefficients": len(described),
-        **(_without_rows() if findings.rows is None else _of_rows(findings, findings.rows)),
+        **dict.fromkeys(("carried", "table", "sizes", "what_if"), None),
+        **dict.fromkeys(("kinds", "groups"), ()),
+        **({} if findings.rows is None else _of_rows(findings, findings.rows)),
     }
-
-
-def _without_rows() -> dict[str, Any]:
-    return dict.fromkeys(("carried", "table", "sizes", "what_if"), None) | {"kinds": [], "groups": []}
 
 
 def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
@@ -122,12 +124,14 @@ def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
     return {
         "carried": carried,
         "table": carried.n_off > 0,
-        "scale": scale_of(_values(rows, carried)),
+        "scale": scale_of(np.concatenate([rows.given[carried.index], rows.implied[carried.index]])),
         "picture_words": words,
         "picture": raw_text(scatter(rows, words)),
         "most_largest": MOST_LARGEST,
         "sizes": measure_sizes(rows, wrong, off),
-        "first_rows": list(_first_rows(carried)),
+        "first_rows": [
+            [column.shown(place) for column in carried.columns] for place in range(min(carried.n_off, PAGE_ROWS))
+        ],
         "numeric": [isinstance(column, Numbers) for column in carried.columns],
         "groups": groups,
         "n_groups": min(len(rows.groups), _MOST_GROUPS),
@@ -143,15 +147,6 @@ def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
         "glyphs": GLYPHS,
         "what_if": what_if(findings, carried),
     }
-
-
-def _values(rows: JudgedRows, carried: Carried) -> FloatArray:
-    return np.concatenate([rows.given[carried.index], rows.implied[carried.index]])
-
-
-def _first_rows(carried: Carried) -> Iterator[list[str]]:
-    for place in range(min(carried.n_off, PAGE_ROWS)):
-        yield [column.shown(place) for column in carried.columns]
 
 
 def _shown_groups(groups: Sequence[Group]) -> Iterator[Group]:

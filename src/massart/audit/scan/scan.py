@@ -21,7 +21,8 @@ from massart.audit.scan.products import products_of
 from massart.audit.scan.sums import pairs_of, rates_of, sums_of
 from massart.audit.table_audit import Audit, versions
 from massart.progress import Callback, Progress, silent
-from massart.report.scan_page import Rule, ScanFindings, render_scan
+from massart.report import Findings
+from massart.report.scan_page import ScanFindings, render_scan
 from massart.rows import FloatArray
 from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, table_of
 from massart.table.errors import quote
@@ -100,11 +101,16 @@ class Scan:
 
     def findings(self, facts: Mapping[str, str] | None = None) -> ScanFindings:
         """Return what a report shows."""
+        uses: dict[str, list[int]] = {}
+        for number, audit in enumerate((*self.identities, *self.copies), 1):
+            for name in columns_of(audit):
+                uses.setdefault(name, []).append(number)
         return ScanFindings(
             title=self.table.name,
             n_rows=self.table.n_rows,
             identities=[_rule(audit) for audit in self.identities],
             copies=[_rule(audit) for audit in self.copies],
+            uses=uses,
             constants=self.constants,
             codes=self.codes,
             without_rule=self.without_rule,
@@ -117,17 +123,8 @@ class Scan:
         return render_scan(self.findings(facts))
 
 
-def _rule(audit: Audit) -> Rule:
-    n_follow = int(audit.agree.sum())
-    return Rule(
-        audit.formula,
-        audit.certificate,
-        columns_of(audit),
-        len(audit.agree),
-        n_follow,
-        audit.n_last_place,
-        audit.n_wrong,
-    )
+def _rule(audit: Audit) -> Findings:
+    return Findings("", audit.formula, audit.certificate, audit.n_judged, audit.n_agree, audit.n_wrong)
 
 
 def _plain(audit: Audit) -> dict[str, Any]:

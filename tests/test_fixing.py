@@ -168,3 +168,27 @@ def test_an_audit_is_short_to_look_at() -> None:
     found = audit_table({"a": a, "b": b, "y": y}, "y")
     assert repr(found) == "<Audit of the table: y = 3 * a + 7 * b + 5; PROVEN, 34 of 300 rows wrong>"
     assert "factor 10" in found._repr_html_()
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.parametrize("has_twin", [False, True])
+def test_a_row_of_which_the_rule_says_nothing_stays_as_it_is(in_blocks: bool, has_twin: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    n, alone = 300, 17
+    hours, km = rng.integers(1, 40, n), rng.integers(1, 300, n)
+    express = km.copy() if has_twin else np.zeros(n, dtype=int)
+    express[alone] += 1
+    total = 12 * hours + 2 * km + 45 * (express - km if has_twin else express)
+    wrong = np.setdiff1d(np.arange(3, n, 9), alone)
+    given = total.copy()
+    given[wrong] += 7
+    path, fixed = tmp_path / "table.csv", tmp_path / "fixed.csv"
+    text = "\n".join(f"{a},{b},{c},{d}" for a, b, c, d in zip(hours, km, express, given, strict=True))
+    path.write_text(f"hours,km,express,total\n{text}\n")
+    found = audit_table(path, target="total", terms="columns", fixed=fixed, max_memory=2_000 if in_blocks else 1 << 30)
+    assert found.is_certain
+    assert [column for column, _ in found.certificate.thin]  # one row says nothing of a rule
+    rows = list(csv.DictReader(fixed.read_text().splitlines()))
+    assert [int(float(row["total"])) for row in rows] == total.tolist()
+    assert (rows[alone]["wrong"], rows[alone]["kind"]) == ("", "left open")
+    assert [k for k, row in enumerate(rows) if row["wrong"] == "true"] == wrong.tolist()

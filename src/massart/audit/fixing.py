@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart import files
+from massart.audit.implied import are_open
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
 from massart.rows import FloatArray
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 FILLED = "filled in"
 """What happened in a row whose target was missing."""
+
+LEFT_OPEN = "left open"
+"""What is said of a row that has something which no row that agrees has: it may be right, and stays as it is."""
 
 _TEXTS = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
@@ -42,8 +46,8 @@ _AMOUNT = re.compile(r"(?P<before>[^\d+-]*)[+-]?\d(?P<number>[\d.,' \u00a0\u202f
 class Corrections:
     """What is changed: rows of the table and their new targets.
 
-    For each row of the table, `wrong` is None where it was not judged, and `kind` says what happened, "" where it
-    agrees.
+    For each row of the table, `wrong` is None where it was not judged or has what the rule leaves open, and `kind` says
+    what happened, "" where it agrees.
     """
 
     rows: NDArray[np.intp]
@@ -57,11 +61,16 @@ class Corrections:
         n, kept = audit.table.n_rows, audit.design.kept
         wrong: list[bool | None] = [None] * n
         kind = [""] * n
+        index = np.flatnonzero(audit.wrong)
+        untold = index[are_open(audit.X[index], audit.left_open)]
+        changed = np.setdiff1d(index, untold)
         for row, is_wrong, word in zip(
             kept.tolist(), audit.wrong.tolist(), audit.kinds.of(np.arange(len(kept))), strict=True
         ):
             wrong[row], kind[row] = is_wrong, str(word)
-        rows, values = kept[audit.wrong], audit.implied[audit.wrong]
+        for row in kept[untold].tolist():
+            wrong[row], kind[row] = None, LEFT_OPEN
+        rows, values = kept[changed], audit.implied[changed]
         if fill:
             model = audit.model()
             implied = np.ma.MaskedArray(apply_model(model, audit.table).implied)

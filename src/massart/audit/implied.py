@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from massart.agreement import Agreement
 from massart.agreement.decimals import LONG, count_decimals
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
 from massart.table import Date, Encoding, date_texts
@@ -23,6 +23,7 @@ _MOST_PLACES = 12
 _LOOKED_AT = 2_000
 _FLOAT_DIGITS = 14
 _SMALLEST_SIZE = 1e-280
+_OPEN = 1e-9  # of the length of a row
 _MOST_DIGITS = 400  # before the point, of any float
 
 
@@ -55,6 +56,20 @@ def implied_values(
             total += term.coef * X[:, place][index] if term.term is not None else term.coef
     values = formula.link(total)
     return values if places is None else np.round(values, places) + 0.0  # no negative zero
+
+
+def with_constant(X: FloatArray, d: int) -> FloatArray:
+    """Return rows with the constant, if a formula of d coefficients has one."""
+    return X if X.shape[1] == d else np.column_stack([X, np.ones(len(X))])
+
+
+def are_open(X: FloatArray, directions: FloatArray) -> BoolArray:
+    """Tell which rows have a part in directions of coefficients, one a column, that the rows which agree leave open."""
+    if not directions.size:
+        return np.zeros(len(X), dtype=bool)
+    rows = with_constant(X, len(directions))
+    found: BoolArray = np.abs(rows @ directions).max(axis=1) > _OPEN * np.linalg.norm(rows, axis=1)
+    return found
 
 
 def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
-from massart.audit.fixing import with_flags
-from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.fixing import LEFT_OPEN, with_flags
+from massart.audit.implied import are_open, implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
 from massart.audit.table_audit import ROW, Audit, count_groups
 from massart.link import IDENTITY
@@ -75,6 +75,8 @@ class Judge:
         is next to them is kept, and rows for which a term has no value are left out.
     counts_usage : bool
         Whether it is counted how many rows use each coefficient.
+    left_open : (k, m) array
+        Directions of its coefficients in which a row is not put right: the rule says nothing of them.
     """
 
     encoding: Encoding
@@ -93,6 +95,7 @@ class Judge:
     pairs: bool = False
     is_saved: bool = False
     counts_usage: bool = True
+    left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -119,6 +122,7 @@ class Judge:
             bool((audit.implied == np.rint(audit.implied)).all()),
             strict,
             audit.numbers_of(audit.design.kept),
+            left_open=audit.left_open[used],
         )
 
     @property
@@ -391,14 +395,24 @@ class _Judged:
         """Return the block with its wrong targets replaced."""
         target = self.judge.encoding.target.column
         original = free_name(f"{target}_given", self.block.column_names)
-        wrong = self.labels.wrong
-        rows, implied = self.kept[wrong], self.labels.implied[wrong]
-        found = replaced(self.block, target, rows, implied, original, whole=self.judge.whole_numbers).arrow
+        index = np.flatnonzero(self.labels.wrong)
+        is_open = are_open(self.X[index], self.judge.left_open)
+        changed, untold = index[~is_open], self.kept[index[is_open]]
+        found = replaced(
+            self.block,
+            target,
+            self.kept[changed],
+            self.labels.implied[changed],
+            original,
+            whole=self.judge.whole_numbers,
+        ).arrow
         judged = np.zeros(self.block.n_rows, dtype=bool)
         judged[self.kept] = True
+        judged[untold] = False
         flags, codes = np.zeros(self.block.n_rows, dtype=bool), np.zeros(self.block.n_rows, dtype=np.int32)
-        flags[self.kept], codes[self.kept] = wrong, self.codes
-        words = pa.array(["", *(kind.label for kind in self.judge.catalogue.kinds)], pa.string())
+        flags[self.kept], codes[self.kept] = self.labels.wrong, self.codes
+        codes[untold] = len(self.judge.catalogue.kinds) + 1
+        words = pa.array(["", *(kind.label for kind in self.judge.catalogue.kinds), LEFT_OPEN], pa.string())
         return with_flags(found, pa.array(flags, mask=~judged), words.take(pa.array(codes)))
 
 

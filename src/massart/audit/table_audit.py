@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
 from massart.audit.explanations import Labels
-from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.implied import implied_values, places_of, residuals, with_constant
 from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
-from massart.certificate import Certificate, Verdict
+from massart.certificate import Certificate, Verdict, span_of
 from massart.certificate.words import Judgement, count, judgement, share
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
 from massart.rows import BoolArray, FloatArray
@@ -181,6 +181,17 @@ class Audit:
         """The target of the judged rows, as the table has it."""
         assert self.design.y is not None
         return self.design.y
+
+    @cached_property
+    def left_open(self) -> FloatArray:
+        """Directions of coefficients that no row that agrees tells anything about: (d, m), the constant last.
+
+        Of a row that has a part in one the rule says nothing: a charge that one row has may be right or wrong.
+        """
+        d = len(self.formula.all_terms)
+        if not self.certificate.thin and not self.certificate.undetermined_columns:
+            return np.zeros((d, 0))
+        return span_of(with_constant(self.X[np.flatnonzero(self.agree)], d)).undetermined
 
     @cached_property
     def implied(self) -> FloatArray:

@@ -26,6 +26,44 @@ from massart.recover.snapping import snap
 from massart.rows import ArrayRows, Sample
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("unit", "digit"), [(1000, 1), (10, 1), (1, 0.01)], ids=["thousands", "tens", "whole numbers"])
+def test_a_label_with_more_digits_was_not_rounded(unit, digit, seed):
+    rng = np.random.default_rng(seed)
+    n = 300
+    X = rng.integers(1, 60, (n, 2)).astype(float)
+    wrong = rng.random(n) < 0.3
+    errors = digit * rng.integers(1, round(unit / digit / 2), n) * rng.choice([-1, 1], n)
+    y = np.round(X @ [3 * unit, 7 * unit] + wrong * errors, 2)
+    found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(found.agree[:, 0], ~wrong)
+    assert found.coef[:, 0].tolist() == [3 * unit, 7 * unit, 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("places", [0, 2])
+def test_errors_smaller_than_what_coefficients_make_of_half_a_unit_are_errors(places, seed):
+    rng = np.random.default_rng(seed)
+    n = 300
+    X = rng.integers(1, 300, (n, 2)) / 10**places
+    wrong = rng.random(n) < 0.15
+    y = np.round(X @ [12, 5] + wrong * rng.integers(2, 9, n) * rng.choice([-1, 1], n) / 10**places, places)
+    found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(found.agree[:, 0], ~wrong)
+    assert found.coef[:, 0].tolist() == [12, 5, 0]
+
+
+@pytest.mark.parametrize("w", [(12.0, 5.0), (1.0, 1.0)])
+def test_columns_that_are_rounded_leave_rows_anywhere_between_the_edges(w):
+    rng = np.random.default_rng(0)
+    measured = rng.uniform(1, 900, (400, 2))
+    X, y = np.round(measured), np.round(measured @ w)
+    wrong = np.arange(400) % 10 == 3
+    y[wrong] += 200
+    found = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(found.agree[:, 0], ~wrong)
+
+
 def test_a_tariff_behind_rounded_and_wrong_bills():
     rng = np.random.default_rng(99)
     energy = rng.integers(50, 2000, 3000)

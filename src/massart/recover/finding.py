@@ -17,7 +17,7 @@ from massart.link import Link
 from massart.recover.judge import PLURALITY
 from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
 from massart.recover.polish import polish
-from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, propose
+from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, has_more_digits, propose
 from massart.rows import FloatArray, Sample
 from massart.search import reweighted
 
@@ -275,7 +275,8 @@ class Finder:
         """Return the tightest level at which no fewer rows agree: a shorter formula may not need a loose one."""
 
         def weight(level: Agreement) -> float:
-            return float(rows.counts[level.agree(rows.X, rows.y, coef, self.link)].sum())
+            agree = level.agree(rows.X, rows.y, coef, self.link)
+            return float(rows.counts[agree & ~has_more_digits(rows.y, level)].sum())
 
         if not agreement.rounded:
             return agreement

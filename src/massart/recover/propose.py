@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import erf
 
 from massart.agreement import Agreement, Level, Verified, verify
 from massart.isotropy import RadialIsotropy, decompose
@@ -57,6 +58,8 @@ CLEAR = 3.0
 _TINY = 1e-9
 _FEW = 1.5  # rows: a looser level gains more than so many, whatever the size of the table
 _LITTLE = 20.0  # half-widths: rows that are little off, so that a rule, right or wrong, may be behind them
+_DIGITS = 1e-9  # relative: what floats lose of a multiple of the unit
+_FEW_FARTHER = 10  # of so many rows that rounded columns explain, one is off by more than a last place
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
 
 
@@ -141,7 +144,7 @@ def propose(
             w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
         found = verify(X, y, w, loose, link)
         answer = Proposal(w, level, found, float(counts[found.agree].sum()))
-        if best is None or (_gains(answer, best, X, counts) and has_edge(answer, y, counts)):
+        if best is None or (_gains(answer, best, X, y, counts) and has_edge(answer, y, counts)):
             best = answer
     assert best is not None  # there is at least one level
     return best
@@ -159,7 +162,7 @@ def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray
     return _is_more(between, beyond / 2)
 
 
-def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, counts: FloatArray) -> bool:
+def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, y: FloatArray, counts: FloatArray) -> bool:
     """Tell whether a looser level explains more rows than chance adds to a tighter one.
 
     A majority that agrees more closely than it need is no chance. So where the tighter level has one, the looser has to
@@ -168,6 +171,9 @@ def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, counts: FloatArra
     gain = looser.weight - tighter.weight
     if not _is_more(gain, chance_inside(looser.rows, counts)):
         return False
+    gained = looser.rows.agree & ~tighter.rows.agree
+    if 2 * counts[gained & has_more_digits(y, looser.agreement)].sum() > gain:
+        return False  # no rounding to tens makes a 7
     if looser.agreement.level is Level.EXACT and looser.agreement.precision == tighter.agreement.precision:
         filled = np.abs(tighter.rows.residuals) > FILLED * tighter.rows.half_widths
         terms = np.abs(looser.coef) * np.abs(X).max(axis=0)
@@ -181,8 +187,28 @@ def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, counts: FloatArra
     sizes = np.abs(tighter.rows.residuals)
     little = ~tighter.rows.agree & (sizes <= _LITTLE * looser.rows.half_widths)
     if looser.agreement.inputs:  # several labels lie in such an interval: the majority would not all be in its middle
-        gain = float(counts[little & (sizes <= looser.rows.half_widths)].sum())
+        inside = little & (sizes <= looser.rows.half_widths)
+        gain = float(counts[inside].sum())
+        farther = float(counts[inside & (sizes > 3 * looser.agreement.label)].sum())  # than a last place
+        all_inside, expected = tighter.weight + gain, _share_in_the_middle(looser)
+        if tighter.weight > (1 + expected) / 2 * all_inside and _FEW_FARTHER * farther > gain:
+            return False  # a few errors, each smaller than what large coefficients make of half a unit
     return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
+
+
+def has_more_digits(y: FloatArray, agreement: Agreement) -> BoolArray:
+    """Return the labels that are no multiples of the unit to which others were rounded."""
+    if agreement.unit is None or not agreement.rounded:
+        return np.zeros(len(y), dtype=bool)
+    multiples = y / agreement.unit
+    return np.asarray(np.abs(multiples - np.rint(multiples)) > _DIGITS * np.maximum(np.abs(multiples), 1))
+
+
+def _share_in_the_middle(looser: Proposal) -> float:
+    """Return the share of labels that are the nearest to the formula where columns are rounded: errors add up."""
+    level = looser.agreement
+    spread = np.sqrt((level.label**2 + ((looser.coef * np.array(level.inputs)) ** 2).sum()) / 3)
+    return float(erf(level.label / (np.sqrt(2) * spread)))
 
 
 def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:

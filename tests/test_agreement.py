@@ -82,6 +82,7 @@ def test_decimals_of_float32_are_read_at_its_own_precision(numerator, places):
 def test_decimals_of_hard_cases():
     values = np.array([0.0, -0.0, 1e15, 1e300, -5.0, 0.1 + 0.2, 1 / 3, 1e-7, 1e-30, 1e15 + 0.125, 123456789012.34])
     assert count_decimals(values).tolist() == [0, 0, 0, 0, 0, LONG, LONG, 7, LONG, LONG, 2]
+    assert count_decimals(np.array([1e-22, 3e-22, 1e-23])).tolist() == [22, 22, LONG]
 
 
 def test_decimals_of_thousands_of_numbers_are_counted_at_once():
@@ -176,6 +177,7 @@ def test_rounded_labels_agree_within_half_a_unit(places, name):
     assert str(label) == f"within rounding to {name}"
     assert label.places == places
     assert label.label == pytest.approx(0.5 * 10.0**-places)
+    assert label.tight == exact.tight == (1 + 3 / 2) * EPS  # columns that are no decimals
     assert label.agree(X, y, w).all()
     assert exact.agree(X, y, w).mean() < 0.1
     assert not label.agree(X, y + 1.01 * 10.0**-places, w).any()
@@ -690,3 +692,24 @@ def test_rows_that_clearly_agree_are_not_looked_at_one_by_one(intercept):
 def test_a_row_stands_for_an_interval_if_there_is_a_half_width():
     assert Agreement(Level.LABEL, 0.5).rounded
     assert not Agreement(Level.EXACT, relative=EPS).rounded
+
+
+@pytest.mark.parametrize(("zeros", "unit"), [(3, 1e3), (11, 1e11), (12, 1e12), (13, 1e12)])
+def test_a_grid_has_at_most_twelve_zeros(zeros, unit):
+    X = np.arange(1.0, 101)[:, None]
+    assert levels("auto", X, X[:, 0] * 10.0**zeros)[0].unit == unit
+
+
+@pytest.mark.parametrize(("middle", "plausible"), [(7e15, True), (8e15, False)])
+def test_whole_numbers_are_rounded_unless_floats_lose_as_much(middle, plausible):
+    X = np.arange(1.0, 402)[:, None]
+    found = levels("auto", X, middle + np.arange(-200.0, 201))
+    assert any(level.level is Level.LABEL for level in found) == plausible
+
+
+def test_float32_that_is_rounded_is_a_float32_too():
+    X, w = table()
+    X = X.astype(np.float32)
+    last = levels("auto", X, np.round(X @ w, 1).astype(np.float32))[-1]
+    assert last.level is Level.LABEL
+    assert last.tight == last.relative == (2 + 3 / 2) * SINGLE

@@ -11,21 +11,21 @@ import pytest
 from scipy.optimize import linprog
 
 from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, KINDS, LAST_PLACE, Agreement, Level, Verified, verify
-from massart.certificate import Reason, geometry_of, span_of
+from massart.certificate import Reason, Verdict, geometry_of, span_of
 from massart.link import IDENTITY, RELU, Link
-from massart.recover import Options
+from massart.recover import Options, recover
 from massart.recover import finding as finding_module
-from massart.recover.driver import Recovery, _check_size, _is_whole, _some_units
+from massart.recover.driver import Recovery, _check_size, _Driver, _is_whole, _some_units
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
 from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers
-from massart.recover.judges import Assumption, Formula, Judges, beyond_mode
-from massart.recover.noisy import _far, _spread, noise_of_units
+from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
+from massart.recover.noisy import _barely_noisy, _far, _spread, find_noisy, noise_of_units
 from massart.recover.polish import _into_intervals, least_squares, without_dust
-from massart.recover.propose import Proposal, _crowded, _gains, _is_more, chance_inside, has_edge
+from massart.recover.propose import Proposal, _crowded, _gains, _is_more, _Task, chance_inside, has_edge
 from massart.recover.snapping import _has_squares, _inside, _short_neighbour, linear_rows, snap
-from massart.rows import Sample
+from massart.rows import ArrayRows, Sample
 
 EPS = float(np.finfo(float).eps)
 CENTS = Agreement(Level.LABEL, label=1.0, unit=2.0)
@@ -171,6 +171,48 @@ def test_labels_of_many_steps_fill_what_few_steps_leave_and_hide_no_term():
     assert gained(0.0031, 101.0, 31)
     assert not gained(0.0031, 99.0, 31)
     assert gained(0.0031, 0.0, 31)  # a term that is not there hides nothing
+
+
+def task(X, y, link=IDENTITY):
+    return _Task(X, y, np.ones(len(y)), link, (), Options(np.random.default_rng(0)))
+
+
+def test_every_column_has_a_majority_of_the_rows_that_use_it():
+    X = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0], [1.0, 3.0, 0.0], [1.0, 0.0, 0.0]])
+    problem = task(X, np.zeros(4))
+
+    def told(*agree):
+        return problem._all_columns(Verified(np.zeros(4), np.zeros(4), np.zeros(4), np.array(agree, dtype=bool)))
+
+    assert told(1, 1, 1, 0)
+    assert not told(1, 1, 0, 1)  # one of two of the second
+    assert not told(0, 1, 1, 0)  # two of four of the first
+
+
+@pytest.mark.parametrize("wrong", [3, 8])
+def test_single_coefficients_are_improved_where_few_follow_them(wrong):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((60, 2)), np.arange(60) < 10])
+    w = np.array([1.0, 2.0, 5.0])
+    y = X @ w
+    y[:wrong] += 7.0  # of the ten rows that use the last column
+    agreement = Agreement(Level.EXACT, relative=20 * EPS)
+    start = np.array([1.0, 2.0, 4.5])
+    better, rows = task(X, y)._improve(start, verify(X, y, start, agreement), agreement)
+    np.testing.assert_allclose(better, w + [0, 0, 7.0 * (wrong > 5)], rtol=1e-12)
+    assert rows.agree.sum() == 60 - min(wrong, 10 - wrong)
+    kept, _ = task(X, y)._improve(better, rows, agreement)
+    np.testing.assert_array_equal(kept, better)
+
+
+def test_nothing_is_said_where_zero_says_it_better():
+    X = np.column_stack([np.arange(1.0, 21), np.ones(20)])
+    y = np.r_[3.0, 5.0, 7.0, np.zeros(17)]
+    agreement = Agreement(Level.EXACT, relative=20 * EPS)
+    w = np.array([2.0, 1.0])
+    assert task(X, y, RELU)._or_nothing(w, verify(X, y, w, agreement, RELU), agreement).tolist() == [0.0, 0.0]
+    y = np.r_[3.0, 5.0, 7.0, 9.0, np.zeros(16)]  # four rows are more than any formula of two terms fits
+    assert task(X, y, RELU)._or_nothing(w, verify(X, y, w, agreement, RELU), agreement).tolist() == [2.0, 1.0]
 
 
 # Which of two formulas is taken
@@ -596,6 +638,41 @@ def test_noise_of_a_unit_or_two_to_both_sides_is_noise(n_off, size, positive, ex
     assert noise_of_units(sample_of(X, y), np.array([3.0, 7.0]), EXACT, IDENTITY) is None
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "inliers", "scale", "expected"),
+    [
+        (100, 2, 51, 1e-8, True),
+        (100, 2, 50, 1e-8, False),  # one half
+        (20, 2, 13, 1e-8, True),
+        (20, 2, 12, 1e-8, False),  # ten more than any formula fits
+        (30, 12, 25, 1e-8, True),
+        (30, 12, 24, 1e-8, False),  # two a column
+        (100, 2, 60, 1.49e-8, True),
+        (100, 2, 60, 1.5e-8, False),
+    ],
+)
+def test_a_majority_nearly_agrees_where_noise_is_half_of_the_digits(n, d, inliers, scale, expected):
+    part = sample_of(np.ones((n, d)) / d, np.full(n, -0.25))
+    fit = SimpleNamespace(coef=np.full(d, 0.75), inliers=np.arange(n) < inliers, scale=scale)
+    assert _barely_noisy(part, fit) == expected
+
+
+def test_an_inlier_is_within_reach_and_its_noise_has_a_scale():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((400, 2)), np.ones(400)])
+    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(400)
+    y[:80] = 20.0
+    fit = find_noisy(sample_of(X, y), None, EXACT, IDENTITY, Options(np.random.default_rng(0)), forced=True)
+    assert fit is not None
+    residuals = np.sort(np.abs(y - X @ fit.coef))
+    assert np.isclose(residuals, fit.reach, rtol=1e-9).sum() == 1
+    assert (residuals <= fit.reach).sum() <= 320
+    assert fit.scale == pytest.approx(0.1, rel=0.15)
+    assert np.all(np.abs(fit.coef - [1.0, -2.0, 0.5]) <= 5 * fit.standard_errors)
+    assert fit.span.rank == 3
+    assert find_noisy(sample_of(X, X @ [1.0, 2.0, 3.0]), None, EXACT, IDENTITY, Options(rng), forced=True) is None
+
+
 def test_far_rows_are_inside_by_more_than_a_distance():
     products, decisive = np.array([-1.0, 0.5, 0.51, 9.0, 9.49, 9.5, 20.0]), np.ones(7, dtype=bool)
     link = Link(0.0, 10.0)
@@ -629,6 +706,18 @@ def test_a_part_is_strange_of_which_clearly_most_rows_break_the_rule():
     assert not strange(40, 20)
     half = np.repeat([0, 1], 20)
     assert strange(40, 20, codes=half)  # all of the first follow, and none of the second
+
+
+def test_a_rule_that_most_rows_of_a_part_break_is_a_plurality():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = X @ [3.0, -2.0]
+    y[:30] += 5.0
+    for codes, stands in [((np.arange(300) < 30).astype(int), False), (np.arange(300) % 5, True)]:
+        certificate = recover(ArrayRows(X, y), rng=np.random.default_rng(0), parts=[codes]).certificates[0]
+        assert certificate.verdict.stands == stands
+        if not stands:
+            assert (certificate.verdict, certificate.reason) == (Verdict.PLURALITY, Reason.PART)
 
 
 def test_parts_of_a_row_in_open_directions_are_seen():
@@ -760,3 +849,77 @@ def test_a_recovery_counts_by_weight():
     recovery = Recovery(nothing, (), (tally, tally[::-1]), (), (), nothing, nothing, (), ())
     assert recovery.n_agree.tolist() == [6.0, 2.0]
     assert recovery.noise_rate.tolist() == [0.25, 0.75]
+
+
+def driver(X, link=IDENTITY, weights=None, units=None):
+    rows = ArrayRows(X, np.arange(len(X), dtype=float) + 1, sample_weight=weights)
+    return _Driver(rows, link, "auto", PLAIN, units, Options(np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("n", "judging", "finding"), [(300, 300, 300), (30_000, 30_000, 20_000), (50_000, 40_000, 20_000)]
+)
+def test_so_many_rows_judge_and_so_many_of_them_propose(n, judging, finding):
+    one = driver(np.random.default_rng(0).standard_normal((n, 2)))
+    assert len(one.judges.rows.index) == judging
+    assert len(one.finder.rows.index) == finding
+    assert np.isin(one.finder.rows.index, one.judges.rows.index).all()
+    assert one.finder.first_size == 400
+    assert one.judges.held_out is None
+
+
+def test_the_first_sample_has_16_rows_a_column_and_twice_as_many_where_a_link_clips():
+    X = np.random.default_rng(0).standard_normal((1000, 30))
+    assert driver(X).finder.first_size == 480
+    assert driver(X, RELU).finder.first_size == 960
+
+
+@pytest.mark.parametrize(
+    ("n", "finding"),
+    [(399, None), (400, 200), (1_600, 800), (2_000, 800), (3_200, 800), (4_000, 1_000), (8_000, 2_000)],
+)
+def test_a_link_that_clips_is_found_on_a_part_and_judged_by_the_others(n, finding):
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    one = driver(X, RELU)
+    assert len(one.judges.rows.index) == n
+    if finding is None:
+        assert one.judges.held_out is None
+        assert len(one.finder.rows.index) == n
+        return
+    assert len(one.finder.rows.index) == finding
+    others = one.judges.rows.index[one.judges.held_out]
+    assert not np.isin(others, one.finder.rows.index).any()
+    assert len(others) == n - finding
+    assert one.finder.scouts.held_out is None
+    assert len(one.finder.scouts.rows.index) == finding
+
+
+def test_rows_of_whole_weights_are_repeated_and_wrong_together():
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    weights = np.tile([2.0, 0.0, 1.0, 3.0, 1.0], 10)
+    one = driver(X, weights=weights)
+    np.testing.assert_array_equal(np.bincount(one.judges.rows.index, minlength=50), weights)
+    np.testing.assert_array_equal(one.judges.units, one.judges.rows.index)
+    assert one.judges.rows.weights is None
+    kept = driver(X, weights=weights + 0.5)
+    assert kept.judges.rows.weights is not None
+    assert kept.judges.units is None
+    units = np.arange(50) // 5
+    given_units = driver(X, weights=weights, units=units).judges
+    np.testing.assert_array_equal(given_units.units, units[given_units.rows.index])
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_rows_that_a_rare_column_rests_on_are_looked_for(constant):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((60_000, 2)), np.zeros(60_000)])
+    users = rng.choice(60_000, 30, replace=False)
+    X[users, 2] = 1.0
+    if constant:
+        X = np.column_stack([X, np.ones(60_000)])
+    one = driver(X)
+    assert np.isin(users, one.judges.rows.index).all()
+    assert np.isin(users, one.finder.rows.index).all()
+    assert 40_000 <= len(one.judges.rows.index) <= 40_030
+    X[:, 2] = rng.standard_normal(60_000)
+    assert len(driver(X).judges.rows.index) == 40_000

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, KINDS, LAST_PLACE, Mark
+from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.contract import Contract, Outcome
 from massart.audit.finding import check_order, with_target, with_values
 from massart.audit.implied import places_of
-from massart.audit.judging import NONE, Judge, terms_without_values
+from massart.audit.judging import Judge, terms_without_values
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
@@ -52,8 +52,6 @@ from massart.table.design import Gap
 _DRAWN = 2_000
 _FEW = 200
 _SEED = 0
-_MARKS = np.arange(KINDS)
-_COUNTED = ((AGREES, AGREES), (AGREES | LAST_PLACE, LAST_PLACE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,24 +219,10 @@ class _Checking:
         return Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
 
     def _judge(self) -> Judge:
-        model = self.model
-        return Judge(
-            model.encoding,
-            model.formula,
-            model.agreement,
-            tuple(range(len(model.formula.all_terms))),
-            model.agreement.places,
-            Catalogue.of_nothing(),
-            is_rule=True,
-            id_column=self.id_column,
-            group_column=self.group_column,
-            whole_numbers=False,
-            strict=self.strict,
-            looked_at=NONE,
-            pairs=True,
-            is_saved=True,
-            counts_usage=self.in_full,
-        )
+        encoding, formula, agreement = self.model.encoding, self.model.formula, self.model.agreement
+        used, asked = tuple(range(len(formula.all_terms))), (self.id_column, self.group_column, self.strict)
+        judge = Judge(encoding, formula, agreement, used, agreement.places, *asked)
+        return replace(judge, pairs=True, is_saved=True, counts_usage=self.in_full)
 
     def read(self, stream: Stream, audit: str | Path | None, told: list[pa.Table] | None) -> Audit:
         """Compare the rows of a stream, block by block; where not all wrong rows are at hand, say what they are."""
@@ -262,9 +246,8 @@ class _Checking:
         found = replace(found, whole=whole)
         labels = replace(found.labels, around=worst.beside.ravel())
         kinds = kinds_of(found.X, found.rule, labels)
-        n_agree, n_last_place = (int(totals.tally[_MARKS & both == one].sum()) for both, one in _COUNTED)
-        n_judged, n_listed = int(totals.tally.sum()), int(np.count_nonzero(found.wrong))
-        n_wrong = n_judged - n_agree - n_last_place
+        n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
+        n_wrong, n_listed = n_judged - n_agree - n_last_place, int(np.count_nonzero(found.wrong))
         notices = left_out(totals.gaps, totals.n_rows)
         if n_wrong > n_listed:
             catalogue = Catalogue.of(kinds, found.X, found.rule, labels)

@@ -17,8 +17,8 @@ from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
 from massart.audit.fixing import LEFT_OPEN, with_flags
 from massart.audit.implied import are_open, implied_values, places_of, residuals
-from massart.audit.kinds import MOST_EXAMPLES, Catalogue, Rule
-from massart.audit.table_audit import ROW, Audit, count_groups
+from massart.audit.kinds import MOST_EXAMPLES, NOTHING, Catalogue, Rule
+from massart.audit.table_audit import Audit, beside, count_groups
 from massart.link import IDENTITY
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rows.ahead import in_order
@@ -56,14 +56,14 @@ class Judge:
         The places of its coefficients among those of the whole library.
     places : int or None
         To which implied values are rounded.
+    id_column, group_column : str or None
+    strict : bool
+        Whether a missing value is an error.
     catalogue : Catalogue
     is_rule : bool
         Without one no row is called wrong.
-    id_column, group_column : str or None
     whole_numbers : bool
         Whether implied values are whole.
-    strict : bool
-        Whether a missing value is an error.
     looked_at : array of int
         Numbers of rows, in order, of which the kind is to be told, each by itself.
     swapped : array of int
@@ -84,13 +84,13 @@ class Judge:
     agreement: Agreement
     used: tuple[int, ...]
     places: int | None
-    catalogue: Catalogue
-    is_rule: bool
     id_column: str | None
     group_column: str | None
-    whole_numbers: bool
     strict: bool
-    looked_at: NDArray[np.intp]
+    catalogue: Catalogue = NOTHING
+    is_rule: bool = True
+    whole_numbers: bool = False
+    looked_at: NDArray[np.intp] = field(default_factory=lambda: NONE)
     swapped: NDArray[np.intp] = field(default_factory=lambda: NONE)
     pairs: bool = False
     is_saved: bool = False
@@ -115,12 +115,12 @@ class Judge:
             agreement,
             tuple(used),
             places_of(audit.X, full, audit.agreement),
-            Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels) if audit.is_rule else Catalogue.of_nothing(),
-            audit.is_rule,
             audit.plan.id_column,
             audit.plan.group_column,
-            bool((audit.implied == np.rint(audit.implied)).all()),
             strict,
+            Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels) if audit.is_rule else NOTHING,
+            audit.is_rule,
+            bool((audit.implied == np.rint(audit.implied)).all()),
             audit.numbers_of(audit.design.kept),
             left_open=audit.left_open[used],
         )
@@ -128,8 +128,7 @@ class Judge:
     @property
     def pairing(self) -> Judge:
         """The one that keeps wrong rows, and asks for nothing else."""
-        catalogue = Catalogue.of_nothing()
-        return replace(self, catalogue=catalogue, id_column=None, group_column=None, looked_at=NONE, pairs=True)
+        return replace(self, catalogue=NOTHING, id_column=None, group_column=None, looked_at=NONE, pairs=True)
 
     def within(self, start: int, stop: int) -> Judge:
         """Return the one for rows with these numbers: of other rows it knows nothing."""
@@ -170,15 +169,15 @@ class Judge:
         totals = Totals.of_nothing(self)
 
         def parts() -> Iterator[tuple[Table, NDArray[np.void], float, NDArray[np.intp]]]:
-            for block, beside in self._with_neighbours(numbered(blocks, start), around):
+            for block, others in self._with_neighbours(numbered(blocks, start), around):
                 # What the largest residuals are is known better the more blocks are done.
-                yield block, beside, max(least, totals.worst.least), totals.worst.examples
+                yield block, others, max(least, totals.worst.least), totals.worst.examples
 
         def judged(
             part: tuple[Table, NDArray[np.void], float, NDArray[np.intp]],
         ) -> tuple[Totals, pa.Table | None, pa.Table | None]:
-            block, beside, known, examples = part
-            found = self._judged(block, beside)
+            block, others, known, examples = part
+            found = self._judged(block, others)
             rows = None if write_audit is None else found.rows()
             return found.totals(known, examples), rows, None if write_fixed is None else found.fixed()
 
@@ -251,8 +250,8 @@ class Judge:
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
             index = np.arange(n) if self.looks_around else off
             if self.is_saved and not self.looks_around:
-                beside = np.concatenate([index - 1, index, index + 1, [0, n - 1]])
-                index = np.unique(beside[(beside >= 0) & (beside < n)])
+                around_them = np.concatenate([index - 1, index, index + 1, [0, n - 1]])
+                index = np.unique(around_them[(around_them >= 0) & (around_them < n)])
             places = self._places(X, index)
             labels.implied[index] = implied_values(X, formula, places, index)
             swapped = np.zeros(n, dtype=bool)
@@ -380,16 +379,17 @@ class _Judged:
         """Return the wrong rows as the audit has them."""
         index = np.flatnonzero(self.labels.wrong)
         rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
-        columns: dict[str, Any] = {free_name(ROW, self.block.column_names): pa.array(self.labels.number(index) + 1)}
         names = dict.fromkeys([*self.judge._shown, *self.block.column_names])
-        columns |= {name: self.block.column(name).take(pa.array(rows)) for name in names}
-        yes = np.ones(len(rows), dtype=bool)
-        values = {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": yes}
+        cells = {name: self.block.column(name).take(pa.array(rows)) for name in names}
         words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())
-        kinds = pa.DictionaryArray.from_arrays(pa.array(self.codes[index] - 1, pa.int32()), words).cast(pa.string())
-        for name, value in {**values, "kind": kinds}.items():
-            columns[free_name(name, columns)] = value if isinstance(value, pa.Array) else pa.array(value)
-        return pa.table(columns)
+        values = {
+            "given": given,
+            "implied": implied,
+            "residual": residuals(given, implied),
+            "wrong": np.ones(len(rows), dtype=bool),
+            "kind": words.take(pa.array(self.codes[index] - 1)),
+        }
+        return pa.table(beside(self.labels.number(index) + 1, cells, values))
 
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
@@ -462,8 +462,8 @@ class Worst:
         if not len(stay):
             return cls.of_nothing()
         assert isinstance(block.numbers, np.ndarray)
-        chosen, beside = rows[stay], np.empty((len(stay), 0), NO_ROWS.dtype)
-        return cls((block.arrow.take(pa.array(chosen)),), block.numbers[chosen], sizes[stay], codes[stay], beside)
+        chosen, nothing = rows[stay], np.empty((len(stay), 0), NO_ROWS.dtype)
+        return cls((block.arrow.take(pa.array(chosen)),), block.numbers[chosen], sizes[stay], codes[stay], nothing)
 
     def __add__(self, other: Worst) -> Worst:
         """Return the worst of both; the rows of `other` come later."""

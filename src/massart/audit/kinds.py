@@ -120,7 +120,7 @@ class Catalogue:
             if kind.rows >= SURE * (kind.rows + by_chance):
                 kept.append((kind.rows / float(np.median(ways[kind.label].choices)), kind))
         kept.sort(key=lambda pair: -pair[0])
-        return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *cls.of_nothing().kinds))
+        return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *NOTHING.kinds))
 
     @property
     def explains(self) -> bool:
@@ -140,11 +140,6 @@ class Catalogue:
     def without_pairs(self) -> Catalogue:
         """Return what does not."""
         return Catalogue(tuple(kind for kind in self.kinds if kind.label != SWAPPED))
-
-    @classmethod
-    def of_nothing(cls) -> Catalogue:
-        """Return one without kinds."""
-        return cls(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
 
     def codes(self, X: Matrix, rule: Rule, labels: Labels) -> NDArray[np.intp]:
         """Return the kind of each row: 0 if it agrees, k for the k-th of `kinds`."""
@@ -180,6 +175,10 @@ class Catalogue:
         rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
         known = {kind.label: (kind.family, kind.parameter) for kind in self.kinds if kind.explains}
         return recalled(rows, labels, parts, known)
+
+
+NOTHING = Catalogue(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
+"""No kinds that say what happened."""
 
 
 def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:
@@ -254,7 +253,7 @@ def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np
         found = [(Kind(kind.label, 0, kind.family, kind.parameter), left[which == k]) for k, kind in enumerate(chosen)]
         left = left[which < 0]
     found.sort(key=lambda pair: -len(pair[1]))
-    nothing, last_place = Catalogue.of_nothing().kinds
+    nothing, last_place = NOTHING.kinds
     codes = np.zeros(len(labels.wrong), dtype=np.intp)
     listed: list[Kind] = []
     for kind, members in (*found, (nothing, left), (last_place, np.flatnonzero(labels.last_place))):

@@ -252,7 +252,7 @@ class Audit:
     def some(self, order: NDArray[np.intp]) -> dict[str, Any]:
         """Return the same columns of some judged rows, as lists of plain values; the rank is their order here."""
         numbers = self.design.kept[order]
-        columns = _beside(self.numbers_of(numbers) + 1, self.table.cells(self._shown(), numbers), self._judged(order))
+        columns = beside(self.numbers_of(numbers) + 1, self.table.cells(self._shown(), numbers), self._judged(order))
         return {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
 
     def _worst(self, most: int) -> NDArray[np.intp]:
@@ -279,7 +279,7 @@ class Audit:
         """Put all columns of the table before the values, those that tell which row it is first."""
         names = dict.fromkeys([*self._shown(), *self.table.column_names])
         rows = self.table.arrow.select([*names]).take(pa.array(numbers))
-        found = _beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
+        found = beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
         return found if self.frame is None else frame_like(self.frame, found, numbers)
 
     def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -424,7 +424,7 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _VERSIONS)])
 
 
-def _beside(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def beside(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Put the numbers of rows before their cells, and values behind; the columns of the table keep their names."""
     columns = {free_name(ROW, cells): numbers, **cells}
     return columns | {free_name(name, columns): value for name, value in values.items()}

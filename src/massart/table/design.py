@@ -305,11 +305,7 @@ def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
     missing = np.isnan(out)
     if (finite | missing).sum() < finite.size:
         row = int(np.argmin(finite | missing))
-        shown = table.cells([entry.column], np.array([row]))[entry.column][0]
-        raise TableError(
-            f"{table.name}: column {quote(entry.column)} has {shown} in row {table.place(row)}, "
-            "which is infinite or too large for a number"
-        )
+        raise _infinite(table, entry.column, row, str(table.cells([entry.column], np.array([row]))[entry.column][0]))
     gaps.add(entry.column, missing, spelling)
 
 
@@ -380,10 +376,7 @@ def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out:
     infinite = np.isinf(values[:-1])
     if infinite.any():
         row = levels.first_row(infinite)
-        raise TableError(
-            f"{table.name}: column {quote(entry.column)} has {quote(levels.text(row))} in row {table.place(row)}, "
-            "which is infinite or too large for a number"
-        )
+        raise _infinite(table, entry.column, row, quote(levels.text(row)))
     np.take(values, levels.codes, out=out, mode="wrap")  # the code -1 of a missing text finds the NaN at the end
     if numbers.bare.any():
         cells = counted(int(levels.counts[numbers.bare].sum()), "cell")
@@ -441,6 +434,11 @@ def _check_exact(table: Table, name: str, column: pa.ChunkedArray) -> None:
     worst = high if high > LARGEST_EXACT else low
     row = int(pc.index(column, pa.scalar(worst, column.type)).as_py())
     raise _inexact(table, name, row, str(table.cells([name], np.array([row]))[name][0]))
+
+
+def _infinite(table: Table, name: str, row: int, shown: str) -> TableError:
+    where = f"column {quote(name)} has {shown} in row {table.place(row)}"
+    return TableError(f"{table.name}: {where}, which is infinite or too large for a number")
 
 
 def _inexact(table: Table, name: str, row: int, shown: str) -> TableError:

@@ -63,9 +63,9 @@ def _of_any(frame: object, name: str) -> Table:
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
-        return checked(frame.rename_columns(named(frame.column_names)), name)
+        return _named(frame, name)
     if isinstance(frame, Mapping):
-        return _of_columns([str(key) for key in frame], list(frame.values()), name)
+        return _named(assembled(frame, name), name)
     return _of_frame(frame, name)
 
 
@@ -92,18 +92,17 @@ def column_from(values: object, column: str, name: str) -> pa.ChunkedArray:
         raise TableError(f"{name}: column {quote(column)} holds values that are no table cells") from None
 
 
-def _of_columns(names: list[str], columns: list[object], name: str) -> Table:
-    arrays = [column_from(values, column, name) for column, values in zip(names, columns, strict=True)]
+def assembled(columns: Mapping[str, object], name: str) -> pa.Table:
+    """Return columns as a table; `name` is for complaints."""
+    names = [*map(str, columns)]
+    check_names(names, name)
+    arrays = [column_from(values, column, name) for column, values in zip(names, columns.values(), strict=True)]
     for column, array in zip(names, arrays, strict=True):
         if len(array) != len(arrays[0]):
             raise TableError(
                 f"{name}: column {quote(column)} has {len(array):,} rows, but {quote(names[0])} has {len(arrays[0]):,}"
             )
-    if not arrays:
-        raise TableError(f"{name}: there are no columns")
-    names = named(names)
-    check_names(names, name)
-    return checked(pa.table(arrays, names=names), name)
+    return pa.table(arrays, names=names)
 
 
 def _of_frame(frame: Any, name: str) -> Table:
@@ -122,10 +121,12 @@ def _of_frame(frame: Any, name: str) -> Table:
     try:
         arrow = wrapped.to_arrow()
     except _REFUSALS:  # a column of objects of several types
-        columns = list(wrapped.iter_columns())
-        return _of_columns([str(column.name) for column in columns], [column.to_list() for column in columns], name)
-    names = [INDEX if column == _ARROW_INDEX else column for column in arrow.column_names]
-    return checked(arrow.rename_columns(named(names)), name)
+        arrow = assembled({str(column.name): column.to_list() for column in wrapped.iter_columns()}, name)
+    return _named(arrow.rename_columns([INDEX if c == _ARROW_INDEX else c for c in arrow.column_names]), name)
+
+
+def _named(arrow: pa.Table, name: str) -> Table:
+    return checked(arrow.rename_columns(named(arrow.column_names)), name)
 
 
 def _unboxed(value: object) -> object:
@@ -144,10 +145,7 @@ def frame_in(source: object) -> object | None:
 
 def frame_like(frame: object, columns: Mapping[str, Any] | pa.Table, rows: NDArray[np.intp]) -> Any:
     """Return columns as a data frame of the kind of another: of pandas, with the index that `rows` of it have."""
-    if isinstance(columns, pa.Table):
-        arrow = columns
-    else:
-        arrow = pa.table({name: column_from(values, name, "the result") for name, values in columns.items()})
+    arrow = columns if isinstance(columns, pa.Table) else assembled(columns, "the result")
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return arrow
     nw = _narwhals()

@@ -20,7 +20,7 @@ from massart.table.delimited import Delimited, Widened, joined
 from massart.table.json_lines import JsonLines
 from massart.table.reading import BUFFER_BYTES, in_plain_words
 from massart.table.sources import Source, compression_of, open_stream
-from massart.table.spill import Spill, no_room
+from massart.table.spill import Spill, in_temporary_folder
 from massart.table.spreadsheet import Spreadsheet
 from massart.table.table import check_names, named
 
@@ -115,15 +115,11 @@ class _FilePart:
 
     def _unpack(self) -> None:
         with open_stream(self.source, silent) as stream:
-            try:
+            with in_temporary_folder():
                 self._unpacked = tempfile.TemporaryFile(prefix="massart-")  # noqa: SIM115
-            except OSError as error:
-                raise no_room(error) from None
             while data := stream.read(BUFFER_BYTES):
-                try:
+                with in_temporary_folder():
                     self._unpacked.write(data)
-                except OSError as error:
-                    raise no_room(error) from None
 
     def _open(self) -> pa.NativeFile:
         if self._unpacked is not None:

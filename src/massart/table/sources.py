@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from massart.progress import Callback, Progress
 from massart.table.errors import TableError, near, on_one_line, quote
-from massart.table.spill import no_room
+from massart.table.spill import in_temporary_folder
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # in collections.abc from 3.12 on
@@ -143,10 +143,8 @@ class Copy:
         weakref.finalize(self, self._file.close)
         self.size = 0
         while data := _from_stdin(_COPIED_BYTES):
-            try:
+            with in_temporary_folder():
                 self._file.write(data)
-            except OSError as error:
-                raise no_room(error) from None
             self.size += len(data)
 
     def open(self) -> BinaryIO:
@@ -358,9 +356,6 @@ class _Counted(io.RawIOBase):
 
     def tell(self) -> int:
         return self._file.tell()
-
-    def size(self) -> int:
-        return self._source.size - self._source.padding
 
     def read(self, size: int = -1) -> bytes:
         # A file that grows faster than it is read would never end; that it grew is found at the end.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO
 
 import pyarrow as pa
@@ -44,7 +45,7 @@ class Spill:
         if self.nbytes <= self._limit:
             self._kept.append(batch)
             return
-        try:
+        with in_temporary_folder():
             self._file = self._file or tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
             places = []
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -52,9 +53,6 @@ class Spill:
                 places.append((self._file.tell(), message.size))
                 if self._file.write(message) < message.size:
                     raise OSError(28, "No space left on device")
-        except OSError as error:
-            self.clear()
-            raise no_room(error) from None
         self._moved.append((batch.schema, places))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -85,9 +83,14 @@ class Spill:
         return pa.ipc.read_record_batch(pa.py_buffer(message), schema).column(0)
 
 
-def no_room(error: OSError) -> TableError:
-    """Return what a failure to write into the temporary folder means in plain words."""
-    return TableError(
-        f"there is no room for a copy of the table in the temporary folder {quote(tempfile.gettempdir())} "
-        f"({error.strerror or 'input/output error'}): make room there, or name another folder by the variable TMPDIR"
-    )
+@contextmanager
+def in_temporary_folder() -> Iterator[None]:
+    """Say in plain words what a failure to write into the temporary folder means."""
+    try:
+        yield
+    except OSError as error:
+        raise TableError(
+            f"there is no room for a copy of the table in the temporary folder {quote(tempfile.gettempdir())} "
+            f"({error.strerror or 'input/output error'}): "
+            "make room there, or name another folder by the variable TMPDIR"
+        ) from None

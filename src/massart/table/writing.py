@@ -19,11 +19,11 @@ import pyarrow.parquet
 
 from massart.files import check_place, replacing
 from massart.table.errors import TableError, quote
-from massart.table.frames import column_from
+from massart.table.frames import assembled
 from massart.table.levels import decoded, is_text
 from massart.table.sheets import BookWriter, Notes
 from massart.table.sources import COMPRESSIONS
-from massart.table.table import Table, as_text, check_names, plain_values
+from massart.table.table import Table, as_text, plain_values
 
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _BOOK = ".xlsx"
@@ -71,17 +71,6 @@ def csv_text(columns: Mapping[str, object]) -> str:
     with _Writer(pa.PythonFile(stream, "w"), ".csv") as writer:
         writer.write(_without_formulas(assembled(columns, "the result")))
     return stream.getvalue().decode()
-
-
-def assembled(columns: Mapping[str, object], name: str) -> pa.Table:
-    """Return columns as `write_columns` takes them as a table; `name` is for complaints."""
-    names = [str(column) for column in columns]
-    check_names(names, name)
-    arrays = [column_from(values, column, name) for column, values in zip(names, columns.values(), strict=True)]
-    lengths = {len(array) for array in arrays}
-    if len(lengths) > 1:
-        raise TableError(f"{name}: the columns to write differ in length: {sorted(lengths)}")
-    return pa.table(arrays, names=names)
 
 
 def write_table(path: str | Path, table: Table, notes: Notes = NO_NOTES) -> None:

@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart import files
+from massart.audit.explanations import Labels
 from massart.audit.implied import are_open
+from massart.audit.kinds import Kinds
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
 from massart.rows import FloatArray
+from massart.rules.matrix import Matrix
 from massart.table import Date, Table, column_values, free_name, replaced, write_table
 
 if TYPE_CHECKING:
@@ -46,54 +50,55 @@ _AMOUNT = re.compile(r"(?P<before>[^\d+-]*)[+-]?\d(?P<number>[\d.,' \u00a0\u202f
 class Corrections:
     """What is changed: rows of the table and their new targets.
 
-    For each row of the table, `wrong` is None where it was not judged or has what the rule leaves open, and `kind` says
-    what happened, "" where it agrees.
+    For each row of the table, `wrong` is null where it was not judged, or is left open, and `kind` says what happened,
+    "" where it agrees.
     """
 
     rows: NDArray[np.intp]
     values: FloatArray
-    wrong: list[bool | None]
-    kind: list[str]
+    wrong: pa.Array
+    kind: pa.Array
 
     @classmethod
-    def of(cls, audit: Audit, fill: bool) -> Corrections:
-        """Take the wrong rows of an audit, and those without a target if these are to be filled in."""
-        n, kept = audit.table.n_rows, audit.design.kept
-        wrong: list[bool | None] = [None] * n
-        kind = [""] * n
-        index = np.flatnonzero(audit.wrong)
-        untold = index[are_open(audit.X[index], audit.left_open)]
-        changed = np.setdiff1d(index, untold)
-        for row, is_wrong, word in zip(
-            kept.tolist(), audit.wrong.tolist(), audit.kinds.of(np.arange(len(kept))), strict=True
-        ):
-            wrong[row], kind[row] = is_wrong, str(word)
-        for row in kept[untold].tolist():
-            wrong[row], kind[row] = None, LEFT_OPEN
-        rows, values = kept[changed], audit.implied[changed]
-        if fill:
-            model = audit.model()
-            implied = np.ma.MaskedArray(apply_model(model, audit.table).implied)
-            blank = np.isnan(column_values(audit.table, model.encoding.target)) & ~np.ma.getmaskarray(implied)
-            filled = np.flatnonzero(blank)
-            for row in filled.tolist():
-                kind[row] = FILLED
-            rows, values = np.concatenate([rows, filled]), np.concatenate([values, implied.data[filled]])
-        return cls(rows, values, wrong, kind)
+    def of(
+        cls, n_rows: int, kept: NDArray[np.intp], X: Matrix, left_open: FloatArray, labels: Labels, kinds: Kinds
+    ) -> Corrections:
+        """Take the wrong rows among those that were `kept` of so many, but for those that are left open."""
+        index = np.flatnonzero(labels.wrong)
+        is_open = are_open(X[index], left_open)
+        changed, untold = index[~is_open], kept[index[is_open]]
+        told, wrong, codes = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
+        told[kept], wrong[kept], codes[kept] = True, labels.wrong, kinds.codes
+        told[untold], codes[untold] = False, len(kinds.words)
+        kind = pa.array([*kinds.words, LEFT_OPEN]).take(pa.array(codes))
+        return cls(kept[changed], labels.implied[changed], pa.array(wrong, mask=~told), kind)
+
+    @classmethod
+    def of_audit(cls, audit: Audit, fill: bool) -> Corrections:
+        """Take those of an audit, and rows without a target if these are to be filled in."""
+        found = cls.of(audit.table.n_rows, audit.design.kept, audit.X, audit.left_open, audit.labels, audit.kinds)
+        if not fill:
+            return found
+        model = audit.model()
+        implied = np.ma.MaskedArray(apply_model(model, audit.table).implied)
+        blank = np.isnan(column_values(audit.table, model.encoding.target)) & ~np.ma.getmaskarray(implied)
+        rows, values = np.flatnonzero(blank), implied.data[blank]
+        kind = pc.if_else(pa.array(blank), FILLED, found.kind)
+        return cls(np.append(found.rows, rows), np.append(found.values, values), found.wrong, kind)
+
+    def applied(self, table: Table, target: str, whole: bool | None = None) -> Table:
+        """Return a table with its wrong targets replaced: the given ones stand beside, what happened behind all."""
+        given = free_name(f"{target}_given", table.column_names)
+        found = replaced(table, target, self.rows, self.values, given, whole=whole)
+        arrow = found.arrow
+        for name, values in (("wrong", self.wrong), ("kind", self.kind)):
+            arrow = arrow.append_column(free_name(name, arrow.column_names), values)
+        return replace(found, arrow=arrow)
 
 
 def fixed_table(audit: Audit, *, fill: bool = False) -> Table:
     """Return the table of an audit with its wrong targets replaced; the given ones stand beside them."""
-    changes, target, taken = Corrections.of(audit, fill), audit.formula.target, audit.table.column_names
-    found = replaced(audit.table, target, changes.rows, changes.values, free_name(f"{target}_given", taken))
-    return replace(found, arrow=with_flags(found.arrow, pa.array(changes.wrong, pa.bool_()), pa.array(changes.kind)))
-
-
-def with_flags(arrow: pa.Table, wrong: pa.Array, kind: pa.Array) -> pa.Table:
-    """Put behind the columns of a table which rows were wrong, and what happened in them."""
-    for name, values in (("wrong", wrong), ("kind", kind)):
-        arrow = arrow.append_column(free_name(name, arrow.column_names), values)
-    return arrow
+    return Corrections.of_audit(audit, fill).applied(audit.table, audit.formula.target)
 
 
 def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = False) -> tuple[str, ...]:
@@ -152,7 +157,8 @@ def _with_changes(records: list[str], delimiter: str, audit: Audit, fill: bool) 
     rows = [place for place, record in enumerate(records[1:], 1) if record.strip("\r\n")]
     if len(rows) != audit.table.n_rows:
         return None
-    changes, place = Corrections.of(audit, fill), names.index(audit.formula.target)
+    changes, place = Corrections.of_audit(audit, fill), names.index(audit.formula.target)
+    told, happened = changes.wrong.to_pylist(), changes.kind.to_pylist()
     new = dict(zip(changes.rows.tolist(), changes.values.tolist(), strict=True))
     mark = audit.table.decimal or "."
     given = free_name(f"{audit.formula.target}_given", names)
@@ -173,8 +179,7 @@ def _with_changes(records: list[str], delimiter: str, audit: Audit, fill: bool) 
             beside = fields[place]
             if row in new:
                 fields[place] = _quoted(_written(new[row], _plain(beside), mark), delimiter)
-            judged = changes.wrong[row]
-            flags = ["" if judged is None else str(judged).lower(), _quoted(changes.kind[row], delimiter)]
+            flags = ["" if told[row] is None else str(told[row]).lower(), _quoted(happened[row], delimiter)]
         else:
             continue
         beside = beside if k else _quoted(beside, delimiter)

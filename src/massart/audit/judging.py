@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms
-from massart.audit.fixing import LEFT_OPEN, with_flags
-from massart.audit.implied import are_open, implied_values, places_of, residuals
-from massart.audit.kinds import MOST_EXAMPLES, NOTHING, Catalogue, Rule
+from massart.audit.fixing import Corrections
+from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.kinds import MOST_EXAMPLES, NOTHING, Catalogue, Kinds, Rule
 from massart.audit.table_audit import Audit, beside, count_groups
 from massart.link import IDENTITY
 from massart.rows import ArrayRows, BoolArray, FloatArray
@@ -26,7 +26,7 @@ from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.table import Encoding, Table, encode, free_name, replaced
+from massart.table import Encoding, Table, encode
 from massart.table.design import Gap
 
 Writer: TypeAlias = Callable[[pa.Table], None]
@@ -393,27 +393,9 @@ class _Judged:
 
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
-        target = self.judge.encoding.target.column
-        original = free_name(f"{target}_given", self.block.column_names)
-        index = np.flatnonzero(self.labels.wrong)
-        is_open = are_open(self.X[index], self.judge.left_open)
-        changed, untold = index[~is_open], self.kept[index[is_open]]
-        found = replaced(
-            self.block,
-            target,
-            self.kept[changed],
-            self.labels.implied[changed],
-            original,
-            whole=self.judge.whole_numbers,
-        ).arrow
-        judged = np.zeros(self.block.n_rows, dtype=bool)
-        judged[self.kept] = True
-        judged[untold] = False
-        flags, codes = np.zeros(self.block.n_rows, dtype=bool), np.zeros(self.block.n_rows, dtype=np.int32)
-        flags[self.kept], codes[self.kept] = self.labels.wrong, self.codes
-        codes[untold] = len(self.judge.catalogue.kinds) + 1
-        words = pa.array(["", *(kind.label for kind in self.judge.catalogue.kinds), LEFT_OPEN], pa.string())
-        return with_flags(found, pa.array(flags, mask=~judged), words.take(pa.array(codes)))
+        judge, kinds = self.judge, Kinds(self.codes, self.judge.catalogue.kinds)
+        changes = Corrections.of(self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds)
+        return changes.applied(self.block, judge.encoding.target.column, judge.whole_numbers).arrow
 
 
 @dataclass(frozen=True, slots=True, eq=False)

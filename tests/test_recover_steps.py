@@ -23,7 +23,16 @@ from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
 from massart.recover.noisy import _barely_noisy, _far, _spread, find_noisy, noise_of_units
 from massart.recover.polish import _into_intervals, least_squares, without_dust
-from massart.recover.propose import Proposal, _crowded, _gains, _is_more, _Task, chance_inside, has_edge
+from massart.recover.propose import (
+    Proposal,
+    _crowded,
+    _gains,
+    _is_more,
+    _Task,
+    chance_inside,
+    has_edge,
+    has_more_digits,
+)
 from massart.recover.snapping import _has_squares, _inside, _short_neighbour, linear_rows, snap
 from massart.rows import ArrayRows, Sample
 
@@ -123,11 +132,11 @@ def test_rows_crowd_outside_of_a_level_or_no_majority_follows(near, far, size, e
     assert not _crowded(more, np.zeros(100), looser, np.ones(100))
 
 
-def gains(tight, loose, X=None, coef=(1.0,), levels=(EXACT, CENTS), widths=(0.01, 1.0)):
+def gains(tight, loose, X=None, coef=(1.0,), levels=(EXACT, CENTS), widths=(0.01, 1.0), y=None):
     n = len(tight)
     X = np.full((n, len(coef)), 1e6) if X is None else X
     tighter, looser = (proposal(r, level, coef, t) for r, level, t in zip((tight, loose), levels, widths, strict=True))
-    return _gains(looser, tighter, X, np.ones(n))
+    return _gains(looser, tighter, X, np.zeros(n) if y is None else y, np.ones(n))
 
 
 @pytest.mark.parametrize(
@@ -147,6 +156,17 @@ def test_a_looser_level_explains_nearly_all_that_is_little_off_a_majority(gained
     assert gains(tight[30:], loose[30:])  # without a majority it is enough to gain
     none = residuals_of((60, 0.0), (40, 2.0))
     assert not gains(none, none)
+
+
+def test_no_rounding_makes_digits_beyond_its_unit():
+    y = np.array([0.0, 0.3, 1e6 + 0.1, -2.0, 0.25, 0.30001, 1e6 + 0.15])
+    assert has_more_digits(y, Agreement(Level.LABEL, 0.05, unit=0.1)).tolist() == [False] * 4 + [True] * 3
+    assert not has_more_digits(y, Agreement(Level.EXACT, unit=0.1)).any()
+    assert not has_more_digits(y, Agreement(Level.GIVEN, 0.05)).any()
+    tight, loose = residuals_of((20, 0.0), (20, 0.5)), residuals_of((40, 0.5))
+    for odd, expected in [(10, True), (11, False)]:
+        labels = np.where(np.arange(40) >= 40 - odd, 1.0, 2.0)  # of a unit of 2
+        assert gains(tight, loose, y=labels) == expected
 
 
 def test_rows_that_rounded_columns_gain_are_near_the_tighter_formula():
@@ -442,17 +462,16 @@ def test_labels_that_are_all_different_are_not_shuffled():
 
 def test_the_tightest_level_keeps_all_rows():
     rng = np.random.default_rng(0)
-    X, w = rng.integers(1, 1000, (300, 2)) / 4, np.array([1.25, 3.0])
-    y = np.round(X @ w, 2)
-    f, rows = searching(X, np.where(np.arange(300) < 150, y, X @ w))
-    exact, *_, loose = f.levels(rows)
-    wide = Agreement(Level.LABEL, 5.0, unit=10.0)
-    chosen = f.tightest(rows, w, wide, exact=True)
-    assert chosen.rounded
-    assert chosen.label < 1
-    assert chosen.agree(X, rows.y, w).all()
+    X, w = rng.uniform(1, 100, (300, 2)), np.array([1.25, 3.0])
+    f, rows = searching(X, np.round(X @ w, 2))
+    exact, label = f.levels(rows)
+    wide = Agreement(Level.LABEL, 5.0, unit=0.01)
+    assert f.tightest(rows, w, wide, exact=True) == label
+    assert f.tightest(rows, w, wide, exact=False) == label.uncapped
     assert f.tightest(rows, w, exact, exact=True) is exact
-    assert f.tightest(rows, w + 0.01, wide, exact=True).label >= loose.label
+    assert f.tightest(rows, w + 0.01, wide, exact=True) is wide
+    f, rows = searching(X, X @ w)
+    assert not f.tightest(rows, w, wide, exact=True).rounded
 
 
 # Exact numbers

@@ -250,10 +250,7 @@ class Finder:
         w = reweighted(finding.X, finding.y)
         sample = self._drawn(finding, max(QUICK_SAMPLE_PER_COLUMN * d, QUICK_SAMPLE), None)
         proposal = propose(sample, self.levels(sample), self.link, replace(self.options, rounds=0), first=w)
-        if 2 * proposal.weight <= len(sample.index):
-            return None
-        answer = self._counted(finding, proposal)
-        return answer if 2 * answer.weight > n + d else None
+        return self._counted(finding, proposal) if 2 * proposal.weight > len(sample.index) else None
 
     def _counted(self, finding: Sample, proposal: Proposal) -> Found:
         formula = Formula(proposal.coef, proposal.agreement.uncapped, self.link)

@@ -16,12 +16,12 @@ from massart.l1 import l1_regression, l1_regression_of
 from massart.pac.outliers import OutlierRemoval, remove_outliers, remove_outliers_of
 from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
-from massart.robust.biweight import tuning_for_efficiency
 from massart.robust.concentration import Positioned
-from massart.robust.mm_estimator import half_of, uncertainty_of
+from massart.robust.mm_estimator import half_of
 from massart.robust.modes import separate
 from massart.robust.position import place
 from massart.robust.refinement import Estimate, m_and_d_steps
+from massart.robust.uncertainty import uncertainty_of
 from massart.rows import ArrayRows, Block, Rows
 
 SAME = 1e-12
@@ -134,8 +134,7 @@ def _noisy(name: str, n: int, d: int, kind: Callable[..., Rows]) -> Row:
             modes = separate(placed, coef, start.scale, max_iter=500, **limits)
             found = Estimate(modes.coef, modes.scale)
         else:
-            c, half = tuning_for_efficiency(0.95), half_of(n, d)
-            found = m_and_d_steps(placed, first, c, half, max_iter=500, tol=1e-7, callback=silent)
+            found = m_and_d_steps(placed, first, half_of(n, d), tol=1e-7, callback=silent)
         uncertainty_of(position.back, placed, found, modes)
         return np.asarray(position.back @ found.coef)
 

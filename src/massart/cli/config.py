@@ -101,13 +101,7 @@ class Task(BlockReading):
 
 
 def read_config(path: Path) -> list[Task]:
-    """Read a configuration file: a task for each file and each rule.
-
-    Raises
-    ------
-    ValueError
-        Naming the file, the key at fault and what is wrong with it.
-    """
+    """Read a configuration file: a task for each file and each rule; ValueError names the key that is at fault."""
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:

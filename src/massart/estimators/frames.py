@@ -55,17 +55,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class WrongRows:
-    """Rows that are called wrong, with what they give and what the formula implies.
-
-    Attributes
-    ----------
-    rows : (k,) array of int
-    given, implied : (k,) arrays
-    origin : Origin
-        Of these rows.
-    places : int or None
-        Decimals to which labels are rounded.
-    """
+    """Rows that are called wrong, with what they give and what the formula implies, to the decimals of labels."""
 
     rows: NDArray[np.intp]
     given: FloatArray

@@ -26,8 +26,7 @@ from scipy.special import stdtr, stdtrit
 
 from massart.certificate import Certificate
 from massart.link import Link
-from massart.robust.biweight import constants, tuning_for_efficiency
-from massart.robust.mm_estimator import EFFICIENCY
+from massart.robust.biweight import TUNING, constants
 from massart.rows import Block, FloatArray, namespace_of
 from massart.rows.namespace import clipped
 from massart.rules.formula import Formula
@@ -136,7 +135,7 @@ def _residuals(kernel: Weigh | Explain, block: Block) -> Any:
 
 def weight_of(residuals: Any, scale: float) -> Any:
     """Return the weights that the robust fit gives to residuals."""
-    return clipped(1.0 - (residuals / (tuning_for_efficiency(EFFICIENCY) * scale)) ** 2, 0.0) ** 2
+    return clipped(1.0 - (residuals / (TUNING * scale)) ** 2, 0.0) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Moments:
 
     def r2(self, *, intercept: bool) -> float:
         """Return the robust R²; where labels do not vary, 1 if they are explained and 0 if not."""
-        known = constants(tuning_for_efficiency(EFFICIENCY))
+        known = constants(TUNING)
         spread = self.spread if intercept else self.spread + self.total * self.mean**2
         if spread == 0:
             return float(self.unexplained == 0)

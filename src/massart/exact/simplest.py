@@ -36,15 +36,8 @@ def simplest_number(
 ) -> Simple | None:
     """Return the simplest number within `uncertainty` of `w`, or None if its chance exceeds `most_chance`.
 
-    Parameters
-    ----------
-    w : float
-    uncertainty : float, positive
-    natural : float
-        The size that w would have if its term alone made up the labels: zero is judged on this scale.
-    most_chance : float
-    finest : float
-        All multiples of this count as equally simple: a cent, where labels are rounded to cents.
+    `natural` is the size that w would have if its term alone made up the labels: zero is judged on this scale. All
+    multiples of `finest` count as equally simple: a cent, where labels are rounded to cents.
     """
     if not (math.isfinite(w) and math.isfinite(uncertainty) and uncertainty > 0):
         return None

@@ -75,15 +75,7 @@ def _task(record: dict[str, Any]) -> Task:
 
 
 class Journal:
-    """A journal that is open for writing; use it in a ``with`` statement.
-
-    Parameters
-    ----------
-    path : Path
-        Made where there is none.
-    run : str
-        Name of the run that the lines belong to.
-    """
+    """A journal that is open for writing the lines of one run; use it in a ``with`` statement."""
 
     def __init__(self, path: Path, run: str) -> None:
         self._run = run

@@ -45,16 +45,8 @@ def rates(rows: Sequence[Row], by: tuple[str, ...]) -> list[Row]:
 def summarize(rows: Sequence[Row], by: tuple[str, ...], value: str, *, of_the_mean: bool) -> list[Row]:
     r"""Return the mean of a column over the trials of each group, in the order in which groups appear.
 
-    Parameters
-    ----------
-    rows : sequence of rows
-    by : tuple of str
-        The columns that name a group, besides the method. Rows of a method without an answer (NaN) do not count.
-    value : str
-        The column to average.
-    of_the_mean : bool
-        Whether two standard deviations are those of the mean, :math:`2 s / \sqrt n`, as for a rate; else those of
-        the trials, :math:`2 s`.
+    A group is a method and the columns `by`; rows without an answer (NaN) do not count. Two standard deviations are
+    those of the mean, :math:`2 s / \sqrt n`, as for a rate, or those of the trials, :math:`2 s`.
     """
     groups: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:

@@ -65,13 +65,7 @@ def _with_data(experiment: Experiment, data: Path | None, out: Path) -> Experime
 
 
 def prepare(out: Path, trials: int, jobs: int, seed: int) -> None:
-    """Refuse, before any work is done, what would fail after it.
-
-    Raises
-    ------
-    ValueError
-        Naming the option.
-    """
+    """Refuse, before any work is done, what would fail after it: ValueError names the option."""
     for name, value, least in (("trials", trials, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
         if value < least:
             raise ValueError(f"--{name} must be at least {least}, got {value}")
@@ -95,23 +89,10 @@ def reproduce(
     command: str = "",
     callback: Callback = silent,
 ) -> None:
-    """Run the trials of one figure that are not in its journal, and write its files.
+    """Run the trials of one figure that are not in its journal, and write its files into a folder that exists.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    out : Path
-        A folder that exists.
-    trials : int
-        Of each cell and method; an expensive method may take fewer, as its `Entrant` says.
-    seed : int
-        All random numbers follow from it.
-    jobs : int
-        Processes. Results do not depend on it.
-    command : str
-        For the page: what the user typed.
-    callback : callable
-        Called with the trials that are still to do, after trials are safe on the disk.
+    An expensive method may take fewer `trials`, as its `Entrant` says; results do not depend on `jobs`, the number of
+    processes; `callback` is told the trials that are still to do, once others are safe on the disk.
     """
     run = provenance.run_name(experiment.settings(), seed)
     tasks = experiment.tasks(trials)

@@ -190,14 +190,7 @@ def remove_outliers_of(
     """Do what :func:`remove_outliers` does for the rows of a table, wherever they are, in blocks.
 
     Second moments are sums over blocks, and ratios a number a row. Where rows differ in size by more than 1e7, or
-    numbers by hundreds of orders of magnitude, rows in memory are judged with more care.
-
-    Parameters
-    ----------
-    rows : Rows
-        With their weights, if they have any; labels do not matter.
-    alpha, tol, callback
-        As for :func:`remove_outliers`.
+    numbers by hundreds of orders of magnitude, rows in memory are judged with more care. Labels do not matter.
     """
     counts = np.ones(rows.n_rows) if rows.weights is None else rows.weights.to_numpy()
     tol = rows.precision[0] ** (5 / 6) if tol is None else tol

@@ -166,13 +166,7 @@ def descend(
 
 
 class _Gradients:
-    """Directions ``A grad L'`` of one table in one position.
-
-    Parameters
-    ----------
-    X, y, transformation, scale, gamma, link
-        As for :func:`descend`.
-    """
+    """Directions ``A grad L'`` of one table in one position."""
 
     def __init__(
         self, X: FloatArray, y: FloatArray, transformation: Transformation, scale: Scale, gamma: float, link: Link

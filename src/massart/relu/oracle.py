@@ -156,12 +156,7 @@ class SeparationOracle:
         return self.separate(w0).halfspace
 
     def separate(self, w0: ArrayLike) -> Separation:
-        """Answer a query, and say why.
-
-        Parameters
-        ----------
-        w0 : (d,) array
-        """
+        """Answer a query, (d,), and say why."""
         query = check_vector(w0, self._X.shape[1], "w0")
         told = sides(self._X @ query, self._y, self._sizes @ np.abs(query), link=self._link, agreement=self._agreement)
         fitted = self._weight(told.fits) / float(self._weights.sum())

@@ -191,12 +191,6 @@ class Position:
     """Radial-isotropic position of ever new subsets of the same rows, each from where the last one was.
 
     Neighbouring queries share most of their active rows, so the last transform is a good start for the next.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    gamma : float
-    sample_weight : (n,) array, optional
     """
 
     def __init__(self, X: FloatArray, gamma: float, sample_weight: FloatArray | None = None) -> None:

@@ -23,13 +23,7 @@ Cells: TypeAlias = Callable[[NDArray[np.intp]], Mapping[str, Sequence[object]]]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How many rows use one coefficient.
-
-    Attributes
-    ----------
-    n_rows, n_agree : int
-        Rows in which what it multiplies is not zero, and those of them that follow the formula.
-    """
+    """How many rows use one coefficient: what it multiplies is not zero; and how many of these follow the formula."""
 
     n_rows: int
     n_agree: int

@@ -11,24 +11,7 @@ from massart.report.page import asset, environment_of_pages, raw_text
 
 @dataclass(frozen=True)
 class ScanFindings:
-    """What the page shows.
-
-    Attributes
-    ----------
-    title : str
-        The name of the table.
-    n_rows : int
-    identities, copies : sequence of Findings
-        The rules.
-    uses : mapping of str to list of int
-        The numbers of the rules, from 1, that each column is in.
-    constants : sequence of (str, object)
-    codes : sequence of sequences of str
-    without_rule : sequence of str
-    notices : sequence of str
-    facts : mapping of str to str
-        The command, the versions.
-    """
+    """What the page shows: a scan, and `uses`, the numbers of the rules, from 1, that each column is in."""
 
     title: str
     n_rows: int

@@ -108,23 +108,15 @@ def tuning_for_efficiency(efficiency: float) -> float:
     return float(brentq(lambda c: constants(c).efficiency - efficiency, 1.0, 60.0, xtol=1e-12))
 
 
+TUNING = tuning_for_efficiency(0.95)
+"""c of M-steps: 95 % efficient against least squares when all rows are right."""
+
+
 def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float, freedom: float = 1.0) -> FloatArray:
-    r"""Return the M-scale of each row of `residuals`: s with :math:`\sum_i a_i \rho_c(r_i/s) = b`.
+    r"""Return the M-scale of each row of `residuals`, (..., n): s with :math:`\sum_i a_i \rho_c(r_i/s) = b`.
 
-    Parameters
-    ----------
-    residuals : array of shape (..., n)
-    shares : array of shape (n,)
-        Weights a of the residuals, of sum 1.
-    breakdown : float
-        b, the share of wrong residuals that the scale withstands; c is chosen so that it is consistent.
-    freedom : float
-        Degrees of freedom a residual: the mean loss is to be so much of b.
-
-    Returns
-    -------
-    array of shape (...)
-        0 where residuals that are not 0 weigh at most b.
+    The shares a sum to 1; b is the `breakdown`, the share of wrong residuals that the scale withstands, times the
+    degrees of `freedom` of a residual; c makes it consistent. It is 0 where residuals that are not 0 weigh at most b.
     """
     c = tuning_for_breakdown(breakdown)
     breakdown *= freedom

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from massart.progress import Callback, silent
-from massart.robust.biweight import tuning_for_efficiency, weight
-from massart.robust.mm_estimator import EFFICIENCY, MOST_STEPS, Status, half_of, uncertainty_of
+from massart.robust.biweight import TUNING, weight
+from massart.robust.mm_estimator import Status, half_of
 from massart.robust.modes import separate
 from massart.robust.position import place
-from massart.robust.refinement import Estimate, m_and_d_steps
+from massart.robust.refinement import MOST_STEPS, Estimate, m_and_d_steps
 from massart.robust.regression import CUTOFF, RobustFit
+from massart.robust.uncertainty import uncertainty_of
 from massart.rows import ArrayValues, Block, FloatArray, Rows, is_elsewhere, like, namespace_of, to_numpy
 
 AT_REST = 1e-7
@@ -45,7 +46,7 @@ def refine_on_table(rows: Rows, X: FloatArray, start: RobustFit, *, callback: Ca
     y = rows.map(_label).to_numpy()
     placed = TablePlaced(rows, position.back, y, counts / present)
     first = Estimate(position.to_coordinates(start.coef), start.scale)
-    modes, c = None, tuning_for_efficiency(EFFICIENCY)
+    modes = None
     if start.separated:
         width = float(np.ptp(placed.residuals(first.coef[None])))
         modes = separate(
@@ -54,13 +55,13 @@ def refine_on_table(rows: Rows, X: FloatArray, start: RobustFit, *, callback: Ca
         found = Estimate(modes.coef, modes.scale, 0.0, modes.n_iter, modes.converged)
     else:
         half = half_of(present, position.rank)
-        found = m_and_d_steps(placed, first, c, half, max_iter=MOST_STEPS, tol=AT_REST, callback=callback)
+        found = m_and_d_steps(placed, first, half, tol=AT_REST, callback=callback)
     residuals = placed.residuals(found.coef[None])[0]
     covariance, errors = uncertainty_of(position.back, placed, found, modes)
     return RobustFit(
         coef=position.back @ found.coef,
         scale=found.scale,
-        weights=weight(residuals / found.scale, c) if modes is None else modes.trust,
+        weights=weight(residuals / found.scale, TUNING) if modes is None else modes.trust,
         inliers=np.abs(residuals) <= CUTOFF * found.scale,
         covariance=covariance,
         standard_errors=errors,
@@ -74,18 +75,10 @@ def refine_on_table(rows: Rows, X: FloatArray, start: RobustFit, *, callback: Ca
 
 @dataclass(frozen=True, slots=True)
 class TablePlaced:
-    """Rows of a table in position: see :class:`massart.robust.refinement.Placed`.
-
-    Attributes
-    ----------
-    rows : Rows
-    back : (d, r) array
-        M: a row x has the coordinates M'x.
-    y, shares : (n,) arrays
-    """
+    """Rows of a table in position, as :class:`massart.robust.refinement.Placed`: a row x has the coordinates M'x."""
 
     rows: Rows
-    back: FloatArray
+    back: FloatArray  # M, (d, r)
     y: FloatArray
     shares: FloatArray
 

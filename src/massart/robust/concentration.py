@@ -93,17 +93,7 @@ def find_starts(
 ) -> FloatArray:
     """Return coefficients that concentration steps have brought to rest, a row each, the best first.
 
-    Parameters
-    ----------
-    position : Position
-        Gives the leverage weights of the random and L1 fits.
-    rows : Positioned
-    given : array of shape (g, r)
-        Starts that are followed to the end in any case.
-    half : float
-        h as a share of the rows.
-    rng : numpy.random.Generator
-    callback : callable
+    The starts that are `given`, (g, r), are followed to the end in any case; `half` is h as a share of the rows.
     """
     r = position.rank
     starts = [np.zeros((1, r)), given, rows.least_squares.fit(rows.shares[None])]
@@ -120,15 +110,7 @@ def starting_planes(
 ) -> Iterator[tuple[FloatArray, float]]:
     """Yield planes and scales to separate two modes from, the most promising first.
 
-    Parameters
-    ----------
-    position : Position
-    rows : Positioned
-        Of these and `X`.
-    X : array of shape (n, d)
-    concentrated : array of shape (b, r)
-        What :func:`find_starts` returns.
-    rng : numpy.random.Generator
+    `rows` are those of `X`, and `concentrated`, (b, r), is what :func:`find_starts` returns.
     """
     level = _constant_of(rows)
     plain = rows.least_squares.fit(rows.shares[None])[0]

@@ -31,9 +31,9 @@ from scipy.stats import rankdata
 
 from massart.accidents import accidental_agreement
 from massart.progress import Callback, silent
-from massart.robust.biweight import loss, tuning_for_efficiency
+from massart.robust.biweight import TUNING, loss
 from massart.robust.exactness import ROUNDING, size_of_terms, solve_exactly
-from massart.robust.mm_estimator import EFFICIENCY, Status
+from massart.robust.mm_estimator import Status
 from massart.robust.regression import RobustFit, robust_regression
 from massart.rows import FloatArray, check_labels, check_matrix, check_weights, precision_of
 
@@ -216,7 +216,7 @@ class _Labelled:
         labels = np.vstack([y, rng.permuted(np.broadcast_to(y, (_OF_HELD_OUT, len(y))), axis=1)])
         residuals = labels - X @ fit.coef
         if fit.scale > 0.0:
-            losses = loss(residuals / fit.scale, tuning_for_efficiency(EFFICIENCY))
+            losses = loss(residuals / fit.scale, TUNING)
         else:
             wrong = np.abs(residuals) > ROUNDING * self.precision * size_of_terms(X, y, fit.coef)
             losses = wrong.astype(np.float64)

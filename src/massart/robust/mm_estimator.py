@@ -16,7 +16,7 @@ import numpy as np
 
 from massart.fast_lts import quantile
 from massart.progress import Callback
-from massart.robust.biweight import NORMAL_MEDIAN, m_scale, slope, tuning_for_efficiency, weight
+from massart.robust.biweight import NORMAL_MEDIAN, TUNING, m_scale
 from massart.robust.concentration import (
     SCREENED_ROWS,
     Positioned,
@@ -28,22 +28,16 @@ from massart.robust.exactness import solve_exactly
 from massart.robust.modes import Modes, screened, separate, single_likelihood
 from massart.robust.position import Position, place
 from massart.robust.refinement import (
+    MOST_STEPS,
     Estimate,
-    Placed,
     choose_ridge,
     d_scale,
     m_and_d_steps,
     m_steps,
     s_steps,
 )
-from massart.robust.uncertainty import UNDETERMINED, Pull, covariance_of, standard_errors_of
+from massart.robust.uncertainty import UNDETERMINED, uncertainty_of
 from massart.rows import BoolArray, FloatArray
-
-EFFICIENCY = 0.95
-"""Of the M-step when all rows are right, against least squares."""
-
-MOST_STEPS = 500
-"""Re-weighted least-squares steps."""
 
 _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
@@ -90,7 +84,6 @@ class Problem:
     y: FloatArray
     counts: FloatArray  # sample weights of mean 1
     precision: float
-    c: float
     tol: float
     callback: Callback
 
@@ -119,7 +112,7 @@ class Problem:
         if position.wide:
             # Without it concentration settles on the half that the columns can imitate best.
             blank = Estimate(np.zeros(r), float(m_scale(self.y, rows.shares, breakdown)))
-            rows = replace(rows, ridge=choose_ridge(rows, blank, self.c) if blank.scale > 0.0 else 0.0)
+            rows = replace(rows, ridge=choose_ridge(rows, blank) if blank.scale > 0.0 else 0.0)
         if rows.ridge > 0.0:
             candidates, freedom = find_starts(position, rows, own, half, rng, self.callback), 1.0
         modes, ridge = self._modes(position, rows, candidates, rng)
@@ -127,9 +120,11 @@ class Problem:
             return self._separated(position, replace(rows, ridge=ridge), modes)
         start = self._start(rows, candidates, modes, breakdown, freedom)
         if start.scale > 0.0:
-            start = replace(start, coef=reach_all_directions(rows, start.coef, self.c * start.scale))
-            refine = self._refine_wide if rows.ridge > 0.0 else self._refine
-            start = refine(rows, start, half)
+            start = replace(start, coef=reach_all_directions(rows, start.coef, TUNING * start.scale))
+            if rows.ridge > 0.0:
+                start = self._refine_wide(rows, start, half)
+            else:
+                start = m_and_d_steps(rows, start, half, tol=self.tol, callback=self.callback)
         agreeing = self._agreement(position.back @ start.coef, r, half)
         if agreeing is not None:
             return self._exact(position, agreeing, start.n_iter)
@@ -185,12 +180,15 @@ class Problem:
         )
         steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
         most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
-        best = min((steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found), key=_rank)
+        best = min(
+            (steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found),
+            key=lambda modes: (not modes.stands, -modes.likelihood),
+        )
         if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
             return best, None
         for _ in range(_MODE_SHRINKAGES if rows.ridge else 0):
             estimate = Estimate(best.coef, best.scale)
-            steps.keywords["ridge"] = choose_ridge(few, estimate, self.c, best.trust)
+            steps.keywords["ridge"] = choose_ridge(few, estimate, best.trust)
             best = steps(few, best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
         steps.keywords["width"] = float(np.ptp(rows.residuals(best.coef[None])))
         limit = int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), MOST_STEPS))
@@ -206,9 +204,6 @@ class Problem:
         estimate = Estimate(modes.coef, modes.scale, rows.ridge, modes.n_iter, modes.converged)
         return self._noisy(position, rows, estimate, modes)
 
-    def _refine(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
-        return m_and_d_steps(rows, start, self.c, half, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
-
     def _refine_wide(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
         """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start.
 
@@ -219,20 +214,20 @@ class Problem:
         rough = max(self.tol, _ROUGH)
         for _ in range(_SHRINKAGES):
             sizes = np.abs(rows.residuals(estimate.coef[None])[0])
-            scale = d_scale(rows, estimate, self.c, half)
+            scale = d_scale(rows, estimate, half)
             if scale == 0.0:
                 return replace(estimate, scale=scale)
             scale = max(scale, float(quantile(sizes, rows.shares, 0.5)) / NORMAL_MEDIAN)
             estimate = replace(estimate, scale=scale)
-            ridge = choose_ridge(rows, estimate, self.c)
+            ridge = choose_ridge(rows, estimate)
             settled = abs(ridge - estimate.ridge) <= 0.5 * estimate.ridge and abs(scale - previous) <= 0.05 * scale
             estimate = replace(estimate, ridge=ridge)
-            estimate = m_steps(rows, estimate, self.c, max_iter=MOST_STEPS, tol=rough, callback=self.callback)
+            estimate = m_steps(rows, estimate, tol=rough, callback=self.callback)
             previous = scale
             if settled:
                 break
-        estimate = m_steps(rows, estimate, self.c, max_iter=MOST_STEPS, tol=self.tol, callback=self.callback)
-        return replace(estimate, scale=d_scale(rows, estimate, self.c, half))
+        estimate = m_steps(rows, estimate, tol=self.tol, callback=self.callback)
+        return replace(estimate, scale=d_scale(rows, estimate, half))
 
     def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
         """Return the rows that `coef`, polished on those it fits, reproduces to rounding, if they are enough."""
@@ -275,24 +270,6 @@ class Problem:
             return Answer(coef, 0.0, *nothing, Status.UNDERDETERMINED)
         scale = float(m_scale(self.y, rows.shares, 0.5))
         return Answer(np.zeros(d), scale, *nothing, Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT)
-
-
-def uncertainty_of(
-    M: FloatArray, rows: Placed, estimate: Estimate, modes: Modes | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the covariance of the coefficients M c, and their standard errors."""
-    residuals = rows.residuals(estimate.coef[None])[0]
-    if modes is None:
-        c, u = tuning_for_efficiency(EFFICIENCY), residuals / estimate.scale
-        pull = Pull(weight(u, c), slope(u, c), residuals)
-    else:
-        pull = Pull(modes.trust, modes.slopes(residuals), residuals)
-    covariance, determined = covariance_of(rows, pull, estimate.ridge)
-    return M @ covariance @ M.T, standard_errors_of(M, covariance, determined)
-
-
-def _rank(modes: Modes) -> tuple[bool, float]:
-    return not modes.stands, -modes.likelihood
 
 
 def half_of(n: int, rank: int) -> float:

@@ -172,18 +172,7 @@ class Modes:
 def screened(
     rows: Positioned, planes: FloatArray, scales: FloatArray, *, width: float, least: float, steps: int, most: int
 ) -> list[tuple[FloatArray, float]]:
-    """Take some EM steps from many planes at a time; return the likeliest planes, with their scales.
-
-    Parameters
-    ----------
-    rows : Positioned
-    planes, scales : arrays of shape (b, r) and (b,)
-    width, least : float
-        As for :func:`separate`.
-    steps : int
-    most : int
-        How many are returned.
-    """
+    """Take some EM steps from many planes, (b, r), at a time; return the `most` likeliest ones, with their scales."""
     shares = rows.shares
     width = max(width, np.finfo(float).tiny)
     least = max(least, _LEAST_SCALE * width)
@@ -214,20 +203,7 @@ def separate(
 ) -> Modes:
     """Take EM steps from a plane and a scale, until no trusted row's fit changes by more than `tol` scales.
 
-    Parameters
-    ----------
-    rows : Placed
-    coef, scale : array of shape (r,) and float
-        The start.
-    width : float
-        2R.
-    least : float
-        The least scale there can be: that of the rounding of labels.
-    ridge : float
-        Of every fit.
-    max_iter : int
-    tol : float
-    callback : callable
+    `width` is 2R, and `least` the least scale there can be, that of the rounding of labels; every fit has the `ridge`.
     """
     shares = rows.shares
     n = np.count_nonzero(shares)

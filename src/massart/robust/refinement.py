@@ -30,9 +30,12 @@ import numpy as np
 
 from massart.fast_lts import quantile
 from massart.progress import Callback, Progress
-from massart.robust.biweight import constants, loss, m_scale, tuning_for_breakdown, weight
+from massart.robust.biweight import TUNING, constants, loss, m_scale, tuning_for_breakdown, weight
 from massart.robust.concentration import Positioned
 from massart.rows import FloatArray
+
+MOST_STEPS = 500
+"""Re-weighted least-squares steps."""
 
 _S_STEPS = 50
 _S_TOLERANCE = 1e-4  # an S-estimate is only a start
@@ -102,11 +105,11 @@ def s_steps(rows: Positioned, start: FloatArray, breakdown: float, freedom: floa
     return Estimate(coef, scale, rows.ridge, n_iter)
 
 
-def m_steps(rows: Placed, start: Estimate, c: float, *, max_iter: int, tol: float, callback: Callback) -> Estimate:
+def m_steps(rows: Placed, start: Estimate, *, tol: float, callback: Callback) -> Estimate:
     """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
     coef, n_iter, rest = start.coef, start.n_iter, False
-    while not rest and n_iter < max_iter:
-        q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, c)
+    while not rest and n_iter < MOST_STEPS:
+        q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, TUNING)
         following = solve(rows, q, start.ridge)
         n_iter += 1
         change = float(np.abs(rows.fitted(following - coef))[q > 0].max(initial=0.0)) / start.scale
@@ -116,41 +119,39 @@ def m_steps(rows: Placed, start: Estimate, c: float, *, max_iter: int, tol: floa
     return Estimate(coef, start.scale, start.ridge, n_iter, rest)
 
 
-def m_and_d_steps(
-    rows: Placed, start: Estimate, c: float, half: float, *, max_iter: int, tol: float, callback: Callback
-) -> Estimate:
+def m_and_d_steps(rows: Placed, start: Estimate, half: float, *, tol: float, callback: Callback) -> Estimate:
     """Alternate the D-scale and M-steps until both rest; the scale never goes far beyond that of the start."""
     few = len(rows.y) < _FEW_ROWS * len(start.coef)  # the columns can imitate many rows
     narrowest, widest = (_MOST_NARROWED, 1.0) if few else (0.0, _MOST_WIDENED)
     estimate = start
     for _ in range(_MOST_ROUNDS):
-        scale = min(d_scale(rows, estimate, c, half), widest * start.scale)
+        scale = min(d_scale(rows, estimate, half), widest * start.scale)
         scale = max(scale, narrowest * start.scale) if scale else 0.0
         if scale == 0.0 or (estimate is not start and abs(scale / estimate.scale - 1.0) <= _SCALE_TOLERANCE):
             return replace(estimate, scale=scale)
-        estimate = m_steps(rows, replace(estimate, scale=scale), c, max_iter=max_iter, tol=tol, callback=callback)
+        estimate = m_steps(rows, replace(estimate, scale=scale), tol=tol, callback=callback)
         if not estimate.converged:
             break
     return replace(estimate, converged=False)
 
 
-def d_scale(rows: Placed, estimate: Estimate, c: float, half: float) -> float:
+def d_scale(rows: Placed, estimate: Estimate, half: float) -> float:
     """Return the design-adaptive scale of the residuals of an estimate, next to the scale that it has.
 
     At least the share `half` of the rows keeps a positive weight.
     """
-    kappa = constants(c).kappa
+    kappa = constants(TUNING).kappa
     sizes = np.abs(rows.residuals(estimate.coef[None])[0])
     reached = estimate.scale
     for _ in range(_D_ROUNDS):
-        u = sizes / deflation(rows, weight(sizes / reached, c), estimate.ridge, c)
-        least = 1.05 * float(quantile(u, rows.shares, half)) / c
+        u = sizes / deflation(rows, weight(sizes / reached, TUNING), estimate.ridge)
+        least = 1.05 * float(quantile(u, rows.shares, half)) / TUNING
         if least == 0.0:
             return 0.0
         scale = max(reached, least)
         for _ in range(_D_STEPS):
-            q = rows.shares * weight(u / scale, c)
-            following = max(float(np.sqrt(q @ np.minimum(u, c * scale) ** 2 / (kappa * q.sum()))), least)
+            q = rows.shares * weight(u / scale, TUNING)
+            following = max(float(np.sqrt(q @ np.minimum(u, TUNING * scale) ** 2 / (kappa * q.sum()))), least)
             rest = abs(following - scale) <= 0.01 * _SCALE_TOLERANCE * scale
             scale = following
             if rest:
@@ -161,9 +162,9 @@ def d_scale(rows: Placed, estimate: Estimate, c: float, half: float) -> float:
     return scale
 
 
-def deflation(rows: Placed, weights: FloatArray, ridge: float, c: float) -> FloatArray:
+def deflation(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
     """Return tau: by how much fitting makes each residual smaller than its error."""
-    known = constants(c)
+    known = constants(TUNING)
     gram, _ = rows.normal_equations(rows.shares * weights / known.mean_weight)
     leverage = rows.shares * rows.quadratic(regular_inverse(gram, ridge))
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
@@ -177,7 +178,7 @@ def leverages(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(np.minimum(part, 1.0 - _LEAST_FREE))
 
 
-def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArray | None = None) -> float:
+def choose_ridge(rows: Positioned, estimate: Estimate, trust: FloatArray | None = None) -> float:
     r"""Return the largest lambda that predicts deleted rows as well as the best one, to four standard errors.
 
     With few columns there is none, unless it predicts clearly better. Rows are weighted as the M-step from `estimate`
@@ -187,7 +188,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArr
     Its loss at the scale of `estimate` is bounded, so wrong rows have no say. The standard error is that of the mean
     difference of losses, row by row, which is small where the data are clear.
     """
-    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, c) if trust is None else trust
+    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, TUNING) if trust is None else trust
     q = rows.shares * w
     sizes, axes = np.linalg.eigh((rows.Z * q[:, None]).T @ rows.Z)
     P = rows.Z @ axes
@@ -200,7 +201,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, c: float, trust: FloatArr
         # Positive: a row that alone determines a direction has r = 1 - h = 0 at lambda = 0, and the ratio is a limit.
         shrunk = np.where(kept, 1.0 / (np.where(kept, sizes, 0.0) + ridge), 0.0)
         deleted = (rows.y - P @ (moments * shrunk)) / np.maximum(1.0 - q * (P2 @ shrunk), np.finfo(float).eps)
-        losses.append(loss(deleted / estimate.scale, c))
+        losses.append(loss(deleted / estimate.scale, TUNING))
     excess = np.array(losses)
     excess -= excess[int(np.argmin(excess @ rows.shares))]
     mean = excess @ rows.shares

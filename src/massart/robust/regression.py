@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.progress import Callback, silent
-from massart.robust.biweight import tuning_for_efficiency, weight
+from massart.robust.biweight import TUNING, weight
 from massart.robust.exactness import agreeing_rows
-from massart.robust.mm_estimator import EFFICIENCY, Problem, Status
+from massart.robust.mm_estimator import Problem, Status
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
 from massart.rows.scaling import power_of_two
 
@@ -150,7 +150,6 @@ def robust_regression(
             y=labels[present] / y_unit,
             counts=counts[present],
             precision=precision,
-            c=tuning_for_efficiency(EFFICIENCY),
             tol=tol,
             callback=callback,
         )
@@ -162,7 +161,7 @@ def robust_regression(
             weights = inliers.astype(float)
         else:
             inliers = np.abs(residuals) <= CUTOFF * answer.scale
-            weights = weight(residuals / answer.scale, problem.c)
+            weights = weight(residuals / answer.scale, TUNING)
             if answer.modes is not None:
                 weights = answer.modes.trust_of(residuals)
         return RobustFit(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from massart.robust.refinement import SINGULAR, Placed, leverages, regular_inverse
+from massart.robust.biweight import TUNING, slope, weight
+from massart.robust.modes import Modes
+from massart.robust.refinement import SINGULAR, Estimate, Placed, leverages, regular_inverse
 from massart.rows import FloatArray
 
 _LEAST_STEEPNESS = 0.1  # slope a row of full trust
@@ -16,27 +16,13 @@ UNDETERMINED = 1e-8
 """Part of a coefficient's direction that the trusted rows may leave open before it counts as not determined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
-    r"""What each row does to an estimate that solves :math:`\sum_i a_i \psi(r_i) z_i = 0`.
+def uncertainty_of(
+    M: FloatArray, rows: Placed, estimate: Estimate, modes: Modes | None
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return the covariance of the coefficients M c, and their standard errors.
 
-    Attributes
-    ----------
-    trust : (n,) array
-        :math:`w_i = \psi(r_i)/r_i`, from 0 to 1.
-    slopes : (n,) array
-        :math:`\psi'(r_i)`.
-    residuals : (n,) array
-        :math:`r_i`.
-    """
-
-    trust: FloatArray
-    slopes: FloatArray
-    residuals: FloatArray
-
-
-def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, FloatArray]:
-    r"""Return the covariance of an estimate in position, and the projector on what the trusted rows determine.
+    The estimate solves :math:`\sum_i a_i \psi(r_i) z_i = 0`; the trust in a row is :math:`\psi(r_i)/r_i`. Then the
+    covariance of c is
 
     .. math::
 
@@ -47,25 +33,31 @@ def covariance_of(rows: Placed, pull: Pull, ridge: float) -> tuple[FloatArray, F
     White 1985, HC3). Where negative slopes, of rows between right and wrong, outweigh the others, B is the
     weighted Gram matrix times the mean slope.
     """
-    shares = rows.shares
-    q = shares * pull.trust
+    shares, residuals = rows.shares, rows.residuals(estimate.coef[None])[0]
+    if modes is None:
+        u = residuals / estimate.scale
+        trust, slopes = weight(u, TUNING), slope(u, TUNING)
+    else:
+        trust, slopes = modes.trust, modes.slopes(residuals)
+    q = shares * trust
     gram, _ = rows.normal_equations(q)
-    bread, _ = rows.normal_equations(shares * pull.slopes)
-    middle = max(float(shares @ pull.slopes) / float(q.sum()), _LEAST_STEEPNESS)
+    bread, _ = rows.normal_equations(shares * slopes)
+    middle = max(float(shares @ slopes) / float(q.sum()), _LEAST_STEEPNESS)
     sizes, axes = np.linalg.eigh(gram)
     kept = sizes > SINGULAR * sizes[-1]
     root = axes[:, kept] / np.sqrt(sizes[kept])
     if not np.linalg.eigvalsh(root.T @ bread @ root)[0] > _LEAST_PART * middle:
         bread = middle * gram
-    inverse = regular_inverse(bread, ridge)
-    freedom = 1.0 - leverages(rows, pull.trust, ridge / float(q.sum()))
-    meat, _ = rows.normal_equations((q * pull.residuals / freedom) ** 2)
-    return inverse @ meat @ inverse, root @ root.T @ gram
+    inverse = regular_inverse(bread, estimate.ridge)
+    freedom = 1.0 - leverages(rows, trust, estimate.ridge / float(q.sum()))
+    meat, _ = rows.normal_equations((q * residuals / freedom) ** 2)
+    covariance = M @ (inverse @ meat @ inverse) @ M.T
+    return covariance, _standard_errors(M, covariance, root @ root.T @ gram)
 
 
-def standard_errors_of(M: FloatArray, covariance: FloatArray, determined: FloatArray) -> FloatArray:
-    """Return the standard errors of w = M c; infinite for a coefficient that the trusted rows do not determine."""
-    errors = np.sqrt(np.maximum((M @ covariance @ M.T).diagonal(), 0.0))
+def _standard_errors(M: FloatArray, covariance: FloatArray, determined: FloatArray) -> FloatArray:
+    """Return the roots of the diagonal; infinite for a coefficient that the trusted rows do not determine."""
+    errors = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     span = np.linalg.qr(M)[0]
     lost = np.linalg.norm(np.eye(len(M)) - span @ span.T, axis=1) > UNDETERMINED
     lost |= np.linalg.norm(M - M @ determined, axis=1) > UNDETERMINED * np.linalg.norm(M, axis=1)

@@ -22,15 +22,7 @@ def alternate(
 ) -> Iterator[FloatArray]:
     """Yield the L1 answers on the active rows of `w`, of the answer, and so on until these rows come again.
 
-    Parameters
-    ----------
-    problem : Consensus
-        With or without limits; without, there is one answer.
-    w : (k,) array
-    steps : int
-        Most answers.
-    row_weights : (n,) array, optional
-        Instead of the problem's weights.
+    There are `steps` answers at most, and one where the problem has no limits. `row_weights` go over the problem's.
     """
     weights = problem.weights if row_weights is None else row_weights
     if problem.limits is None:

@@ -17,16 +17,9 @@ _SWEEPS = 5
 def improve_coordinates(
     X: FloatArray, y: FloatArray, w: FloatArray, threshold: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """Return `w` after changes of single coefficients that each make more rows agree.
+    """Return `w` after changes of single coefficients that each make more rows agree, counted with their weights.
 
-    Parameters
-    ----------
-    X, y : (n, d) and (n,) arrays
-    w : (d,) array
-    threshold : (n,) array
-        Largest residual with which each row agrees.
-    weights : (n,) array
-        Weights of the rows in the count.
+    A row agrees whose residual is not above its `threshold`.
     """
     w = w.copy()
     residuals = y - X @ w

@@ -39,10 +39,7 @@ _RIDGE = 1e-6  # relative to the mean eigenvalue: what float32 leaves in doubt
 def reweighted(X: FloatArray, y: FloatArray) -> FloatArray:
     """Return a formula that comes near to half of the rows or more, if there is one.
 
-    Parameters
-    ----------
-    X, y : (n, d) and (n,) arrays
-        Sixteen rows a column, or more. Each step takes rows at equal distances.
+    There are sixteen rows a column, or more. Each step takes rows at equal distances.
     """
     n, d = X.shape
     every = max(1, n // max(ROWS_PER_COLUMN * d, FEWEST_ROWS))

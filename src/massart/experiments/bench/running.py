@@ -48,13 +48,7 @@ _EXTRA = ("pyoperon", "gplearn", "cleanlab")
 
 
 def choose(only: Sequence[str], small: bool) -> list[Cell]:
-    """Return the cells whose names begin with one of `only`; all where nothing is asked for.
-
-    Raises
-    ------
-    ValueError
-        For a beginning that no cell has.
-    """
+    """Return the cells whose names begin with one of `only`, ValueError if none does; all where that is empty."""
     for start in only:
         if not any(cell.name.startswith(start) for cell in CELLS):
             raise ValueError(f"no cell begins with {start!r}; there are {', '.join(cell.name for cell in CELLS)}")
@@ -86,21 +80,9 @@ def bench(
     command: str = "",
     callback: Callback = silent,
 ) -> None:
-    """Run what is not in the journal of the folder, and write its CSV files and ``bench.html``.
+    """Run what is not in the journal of a folder, which exists, and write its CSV files and ``bench.html``.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    out : Path
-        A folder that exists.
-    seed : int
-        All random numbers follow from it.
-    small : bool
-        Only the methods that take a moment.
-    most_tables : int, optional
-        Of each cell.
-    command : str
-        For the page: what the user typed.
+    `small` leaves the methods that take a moment; `most_tables` is of each cell.
     """
     facts = {
         "command": command,

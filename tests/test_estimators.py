@@ -1,4 +1,4 @@
-"""MassartRegressor keeps scikit-learn's contract, and adds the rows that are wrong and what is proven."""
+"""Estimators keep scikit-learn's contract, and add the rows that are wrong and what is proven."""
 
 from __future__ import annotations
 
@@ -20,20 +20,28 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import massart.estimators.base
-from massart import MassartRegressor
+from massart import MassartRegressor, MassartReLURegressor
 from massart.certificate import Certificate, Verdict
+from massart.link import IDENTITY, RELU, Link
 
 Array = np.ndarray[Any, Any]
 
 W = np.array([2.0, -0.5, 0.0, 3.25])
 INTERCEPT = 7.0
 
+LINEAR_AND_RELU = [
+    pytest.param(MassartRegressor(random_state=0), IDENTITY, id="linear"),
+    pytest.param(MassartReLURegressor(fit_intercept=True, random_state=0), RELU, id="ReLU"),
+]
 
-def contaminated(seed: int = 0, n: int = 200, rate: float = 0.3, outputs: int = 1) -> tuple[Array, Array, Array]:
+
+def contaminated(
+    seed: int = 0, n: int = 200, rate: float = 0.3, outputs: int = 1, link: Link = IDENTITY
+) -> tuple[Array, Array, Array]:
     """Return rows, labels of a known formula, and which of them are right."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, len(W)))
-    y = np.stack([(j + 1) * (X @ W) + INTERCEPT + j for j in range(outputs)], axis=1)
+    y = link(np.stack([(j + 1) * (X @ W) + INTERCEPT + j for j in range(outputs)], axis=1))
     right = np.ones((n, outputs), dtype=bool)
     for j in range(outputs):
         right[rng.choice(n, round(rate * n), replace=False), j] = False
@@ -101,11 +109,12 @@ def test_noisy_labels_have_a_scale_and_standard_errors() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_the_same_seed_gives_the_same_bytes(noise: float) -> None:
-    X, y, _ = contaminated(n=500, rate=0.4)
-    y = y + noise * np.random.default_rng(1).standard_normal(len(y))
+@pytest.mark.parametrize(("estimator", "link"), LINEAR_AND_RELU)
+def test_the_same_seed_gives_the_same_bytes(estimator: Any, link: Link, noise: float) -> None:
+    X, y, _ = contaminated(n=500, rate=0.4, link=link)
+    y = link(y + noise * np.random.default_rng(1).standard_normal(len(y)))
     before = np.random.get_state()[1].tobytes()  # noqa: NPY002
-    first, second = (pickle.dumps(vars(MassartRegressor(random_state=7).fit(X, y))) for _ in range(2))
+    first, second = (pickle.dumps(vars(clone(estimator).fit(X, y))) for _ in range(2))
     assert first == second
     assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
 
@@ -117,9 +126,16 @@ def test_a_random_state_instance_is_drawn_from() -> None:
     assert state.get_state()[2] != np.random.RandomState(3).get_state()[2]
 
 
-def test_pickling_and_cloning_keep_everything() -> None:
-    X, y, _ = contaminated()
-    reg = MassartRegressor(tolerance=1e-9, random_state=0).fit(X, y)
+@pytest.mark.parametrize(
+    ("estimator", "link"),
+    [
+        pytest.param(MassartRegressor(tolerance=1e-9, random_state=0), IDENTITY, id="linear"),
+        pytest.param(MassartReLURegressor(True, Link(lower=-1, upper=9), random_state=0), Link(-1, 9), id="two limits"),
+    ],
+)
+def test_pickling_and_cloning_keep_everything(estimator: Any, link: Link) -> None:
+    X, y, _ = contaminated(link=link)
+    reg = estimator.fit(X, y)
     again = pickle.loads(pickle.dumps(reg))
     assert_array_equal(again.predict(X), reg.predict(X))
     assert again.certificate_.explain() == reg.certificate_.explain()
@@ -162,25 +178,29 @@ def test_one_column_of_labels_keeps_its_axis() -> None:
 @pytest.mark.parametrize(
     "make", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix, sparse.lil_array]
 )
-def test_sparse_rows_equal_dense_ones(make: Any) -> None:
+@pytest.mark.parametrize(("estimator", "link"), LINEAR_AND_RELU)
+def test_sparse_rows_equal_dense_ones(estimator: Any, link: Link, make: Any) -> None:
     rng = np.random.default_rng(0)
     dense = rng.integers(-3, 4, size=(300, 6)) * (rng.random((300, 6)) < 0.4)
-    y = dense @ np.array([1.0, -2, 0.5, 4, 0, 1]) + 2
-    y[::3] = 1000
-    of_dense = MassartRegressor(random_state=0).fit(dense, y)
-    of_sparse = MassartRegressor(random_state=0).fit(make(dense.astype(float)), y)
+    w = np.array([1.0, -2, 0.5, 4, 0, 1])
+    y = link(dense @ w + 2)
+    y[::4] = 1000
+    of_dense = clone(estimator).fit(dense, y)
+    of_sparse = clone(estimator).fit(make(dense.astype(float)), y)
+    assert_allclose(of_dense.coef_, w, atol=1e-13)
     assert_allclose(of_sparse.coef_, of_dense.coef_, atol=1e-13)
     assert_array_equal(of_sparse.inlier_mask_, of_dense.inlier_mask_)
     assert of_sparse.certificate_.verdict is of_dense.certificate_.verdict
     assert_allclose(of_sparse.predict(make(dense)), of_dense.predict(dense), atol=1e-12)
 
 
-def test_a_zero_weight_removes_a_row_and_still_judges_it() -> None:
-    X, y, right = contaminated()
+@pytest.mark.parametrize(("estimator", "link"), LINEAR_AND_RELU)
+def test_a_zero_weight_removes_a_row_and_still_judges_it(estimator: Any, link: Link) -> None:
+    X, y, right = contaminated(link=link)
     weights = np.ones(len(y))
     weights[:60] = 0
-    weighted = MassartRegressor(random_state=0).fit(X, y, sample_weight=weights)
-    removed = MassartRegressor(random_state=0).fit(X[60:], y[60:])
+    weighted = clone(estimator).fit(X, y, sample_weight=weights)
+    removed = clone(estimator).fit(X[60:], y[60:])
     assert_allclose(weighted.coef_, removed.coef_, rtol=1e-13, atol=1e-13)
     assert weighted.noise_rate_ == pytest.approx(removed.noise_rate_)
     assert weighted.certificate_.n_rows == removed.certificate_.n_rows == 140
@@ -188,14 +208,16 @@ def test_a_zero_weight_removes_a_row_and_still_judges_it() -> None:
 
 
 @pytest.mark.slow
-def test_whole_weights_repeat_rows() -> None:
-    X, y, _ = contaminated()
+@pytest.mark.parametrize(("estimator", "link"), LINEAR_AND_RELU)
+def test_whole_weights_repeat_rows(estimator: Any, link: Link) -> None:
+    X, y, _ = contaminated(link=link)
     weights = np.random.default_rng(2).integers(0, 4, size=len(y))
-    weighted = MassartRegressor(random_state=0).fit(X, y, sample_weight=weights)
-    repeated = MassartRegressor(random_state=0).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    weighted = clone(estimator).fit(X, y, sample_weight=weights)
+    repeated = clone(estimator).fit(X.repeat(weights, axis=0), y.repeat(weights))
     assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-13, atol=1e-13)
     assert weighted.noise_rate_ == pytest.approx(repeated.noise_rate_)
     assert weighted.certificate_.n_agree == repeated.certificate_.n_agree
+    assert weighted.certificate_.n_active == repeated.certificate_.n_active
 
 
 def test_weights_decide_which_formula_has_the_majority() -> None:
@@ -207,11 +229,13 @@ def test_weights_decide_which_formula_has_the_majority() -> None:
 
 
 @pytest.mark.slow
-def test_pipelines_and_cross_validation_work() -> None:
-    X, y, right = contaminated(rate=0.2)
-    pipeline = make_pipeline(StandardScaler(), MassartRegressor(random_state=0)).fit(X * [1, 10, 100, 1], y)
-    assert_allclose(pipeline.predict(X * [1, 10, 100, 1])[right], (X @ W + INTERCEPT)[right], rtol=1e-9, atol=1e-9)
-    scores = cross_val_score(MassartRegressor(random_state=0), X, y, scoring="neg_median_absolute_error", cv=4)
+@pytest.mark.parametrize(("estimator", "link"), LINEAR_AND_RELU)
+def test_pipelines_and_cross_validation_work(estimator: Any, link: Link) -> None:
+    X, y, right = contaminated(rate=0.2, link=link)
+    wide = X * [1, 10, 100, 1] + [5, 0, 0, 0]
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(wide, y)
+    assert_allclose(pipeline.predict(wide)[right], y[right], rtol=1e-9, atol=1e-9)
+    scores = cross_val_score(estimator, X, y, scoring="neg_median_absolute_error", cv=4)
     assert_allclose(scores, 0, atol=1e-12)
 
 

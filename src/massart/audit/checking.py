@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.contract import Contract, Outcome
-from massart.audit.finding import check_order, with_target, with_values
+from massart.audit.finding import check_order, rows_with_values, with_target, with_values
 from massart.audit.implied import places_of
-from massart.audit.judging import Judge, terms_without_values
+from massart.audit.judging import Judge
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
@@ -47,7 +47,6 @@ from massart.table import (
     table_writer,
     write_columns,
 )
-from massart.table.design import Gap
 
 _DRAWN = 2_000
 _FEW = 200
@@ -198,13 +197,11 @@ class _Checking:
         terms = [term.term for term in formula.terms if term.term is not None]
         check_order(design, terms)
         design, X = with_values(design, TermMatrix(with_target(design, formula.target), terms))
-        if lacking := terms_without_values(X):
-            there = np.setdiff1d(np.arange(len(X)), np.concatenate([*lacking.values()]))
-            gaps = {**design.gaps, **{Gap(name, "no", ""): len(rows) for name, rows in lacking.items()}}
-            assert design.y is not None
-            design, X = replace(design, y=design.y[there], kept=design.kept[there], gaps=gaps), X.take(there)
-        y = design.y
-        assert y is not None
+        assert design.y is not None
+        there, gaps = rows_with_values(X, design.gaps)
+        y = design.y[there]
+        if gaps != design.gaps:
+            design, X = replace(design, y=y, kept=design.kept[there], gaps=gaps), X.take(there)
         marks = np.zeros(0, np.uint8)
         if len(y):
             rows = ArrayRows(X, y, intercept=formula.intercept is not None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from massart.audit.table_audit import Audit
 from massart.certificate import Certificate, Verdict
@@ -21,6 +22,7 @@ from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
 from massart.table import Design, Encoding, Table, TableError, encode, groups_of, make_plan, precision_of_columns
+from massart.table.design import Gap
 from massart.table.errors import counted
 
 _MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
@@ -257,6 +259,17 @@ def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]
         remarks=(*design.remarks, notice),
     )
     return smaller, matrix.take(kept)
+
+
+def rows_with_values(X: TermMatrix, gaps: Mapping[Gap, int]) -> tuple[NDArray[np.intp], dict[Gap, int]]:
+    """Return the rows in which every term has a finite value, and why others are left out: a quotient by 0, say."""
+    there, found = np.ones(len(X), dtype=bool), dict(gaps)
+    for j, term in enumerate(X.terms):
+        lacking = there & ~np.isfinite(X[:, j])
+        if lacking.any():
+            found[Gap(str(term), "no", "")] = int(np.count_nonzero(lacking))
+            there &= ~lacking
+    return np.flatnonzero(there), found
 
 
 def plain_terms(encoding: Encoding) -> tuple[Term, ...]:

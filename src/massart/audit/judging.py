@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
-from massart.audit.finding import plain_terms
+from massart.audit.finding import plain_terms, rows_with_values
 from massart.audit.fixing import Corrections
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import MOST_EXAMPLES, NOTHING, Catalogue, Kinds, Rule
@@ -27,7 +27,6 @@ from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.table import Encoding, Table, encode
-from massart.table.design import Gap
 
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""
@@ -231,12 +230,10 @@ class Judge:
         except FloatingPointError:
             if is_finite:  # which products told more quickly
                 return self._judged(block, around, is_finite=False)
-            lacking = terms_without_values(X) if self.is_saved and isinstance(X, TermMatrix) else {}
-            if not lacking or not isinstance(X, TermMatrix):
+            there, gaps = rows_with_values(X, gaps) if self.is_saved and isinstance(X, TermMatrix) else (kept, gaps)
+            if len(there) == len(y) or not isinstance(X, TermMatrix):
                 raise ValueError(ArrayRows(X, y, intercept=formula.intercept is not None).fault()) from None
-            there = np.setdiff1d(np.arange(len(y)), np.concatenate([*lacking.values()]))
             X, y, kept = X.take(there), y[there], kept[there]
-            gaps = Counter(gaps) + Counter({Gap(name, "no", ""): len(rows) for name, rows in lacking.items()})
             marks = self._marks(X, y)
         n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
         nothing, codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp)
@@ -275,18 +272,6 @@ class Judge:
         if not self.is_saved or self.places is not None or self.pairs:  # for which nobody asks who looks for pairs
             return self.places
         return places_of(X[rows], self.formula, self.agreement)
-
-
-def terms_without_values(X: TermMatrix) -> dict[str, NDArray[np.intp]]:
-    """Return the rows in which a term has no finite value, a quotient by 0 say, each under the first such term."""
-    found: dict[str, NDArray[np.intp]] = {}
-    there = np.ones(len(X), dtype=bool)
-    for j, term in enumerate(X.terms):
-        lacking = there & ~np.isfinite(X[:, j])
-        if lacking.any():
-            found[str(term)] = np.flatnonzero(lacking)
-            there &= ~lacking
-    return found
 
 
 def numbered(blocks: Iterable[Table], start: int) -> Iterator[Table]:

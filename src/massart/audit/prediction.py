@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from massart.agreement import AGREES, LAST_PLACE, Mark
 from massart.audit.explanations import Labels
-from massart.audit.finding import check_order
+from massart.audit.finding import check_order, rows_with_values
 from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW
 from massart.progress import Callback, silent
-from massart.rows import ArrayRows, BoolArray
+from massart.rows import ArrayRows
 from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
 from massart.rules.matrix import TermMatrix
@@ -121,9 +121,9 @@ def apply_model(
     terms = [term.term for term in formula.terms if term.term is not None]
     check_order(design, terms)
     X = _values(model, table, design, terms)
-    complete, kept = _has_values(X), design.kept
-    if not complete.all():
-        X, kept = X.take(np.flatnonzero(complete)), kept[complete]
+    complete, _ = rows_with_values(X, {})
+    n_without, kept = len(X) - len(complete), design.kept[complete]
+    X = X.take(complete) if n_without else X
     known = np.zeros(table.n_rows, dtype=bool)
     known[kept] = True
     implied = np.zeros(table.n_rows)
@@ -153,7 +153,6 @@ def apply_model(
         judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
         values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
     named = columns | {free_name(name, columns): value for name, value in values.items()}
-    n_without = int(np.count_nonzero(~complete))
     return Prediction(named, values["implied"], table.n_rows, design.gaps, n_without, (*table.remarks, *design.remarks))
 
 
@@ -166,10 +165,3 @@ def _values(model: SavedModel, table: Table, design: Design, terms: Sequence[Ter
         given = column_values(table, target)[design.kept]
         columns = replace(columns, numbers={**columns.numbers, target.column: given})
     return TermMatrix(columns, terms)
-
-
-def _has_values(X: TermMatrix) -> BoolArray:
-    found = np.ones(len(X), dtype=bool)
-    for j in range(X.shape[1]):
-        found &= np.isfinite(X[:, j])
-    return found

@@ -156,6 +156,26 @@ def test_a_column_with_gaps_costs_the_others_no_rows() -> None:
     assert judged[frozenset({"food", "refund", "paid"})] == known
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("years", "seed"), [(1, 2), (5, 0)], ids=["scattered", "in runs"])
+def test_flags_that_are_rare_have_no_rule_by_chance(years: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    flags = np.zeros((200, 60), dtype=int)
+    for flag in flags.T:
+        for start in rng.integers(0, 200, 6 // years + 1):
+            flag[start : start + years] = 1
+    flags[20:25, :20] = 1  # a bad time for many
+    assert scan_table({f"f{j}": flag for j, flag in enumerate(flags.T)}).identities == ()
+
+
+def test_flags_that_follow_from_others_have_a_rule() -> None:
+    rng = np.random.default_rng(0)
+    adult, member, paid = rng.integers(0, 2, (3, N))
+    table = {"adult": adult, "member": member, "paid": paid, "votes": adult * member, "guest": 1 - member}
+    table["votes"][:3] = 1 - table["votes"][:3]
+    assert rules(scan_table(table)) == {"votes = adult * member", "member = -guest + 1"}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_has_no_certain_rule(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from massart.audit.auditing import audit_table
 from massart.audit.scan.identity import Identity, Numbers
@@ -32,6 +33,7 @@ _MOST_LOOKS = 1e12  # beyond it a share of what may fail is too small for a floa
 _FOLLOWS = 5e-3  # relative distance from what others imply
 _DIGITS, _FEW_WRONG = 6, 0.01  # of coefficients that people write; share of rows that break a rule with others
 _ROUNDING, _TIGHT = 0.05, 1e-4  # of the spread of a target: what rounding may explain, and with other coefficients
+_CHANCE = 1e-3  # of all rules that could have been proposed, that one of two values agrees as well
 _SHOWN = (Verdict.PROVEN, Verdict.CONFIRMED, Verdict.MAJORITY, Verdict.PLURALITY)
 
 
@@ -99,7 +101,7 @@ class Judge:
             except _OutOfTime:
                 self.clock.missed += 1
                 continue
-            if audit is None or not _is_worth_showing(audit) or _is_worse(audit, audits):
+            if audit is None or not _is_worth_showing(audit, self._looks(one)) or _is_worse(audit, audits):
                 failed.setdefault(one.target, []).append(direction)
                 continue
             direction = span.direction(self._vector(audit, one))
@@ -183,7 +185,7 @@ class Judge:
         return 4.0 * p * p * (4 * p + 2 if k == 1 else self.most_terms * comb(p - 1, k))
 
 
-def _is_worth_showing(audit: Audit) -> bool:
+def _is_worth_showing(audit: Audit, looks: float) -> bool:
     """Tell whether a rule says more than rounding does, in numbers that people write.
 
     Where columns nearly follow from others, some sum of many of them, with odd coefficients, fits rounded values.
@@ -199,10 +201,36 @@ def _is_worth_showing(audit: Audit) -> bool:
     odd = any(term.exact is None or len(term.number().strip("-").replace(".", "")) > _DIGITS for term in used)
     if odd and (len(used) > 2 or audit.wrong_share > _FEW_WRONG or slack > _TIGHT):
         return False
+    if not looks * _chance_of_two_values(audit) < _CHANCE:
+        return False
     if audit.is_certain or audit.wrong_share <= _FEW_WRONG:
         return True
     counts = np.sort(np.unique(labels, return_counts=True)[1])
     return bool(2 * counts[-2:].sum() <= counts.sum())  # zeros and ones agree by chance
+
+
+def _chance_of_two_values(audit: Audit) -> float:
+    """Bound how probable it is that a rule has so many of the rarer of two values where the target does; 0 for more.
+
+    Of m rows that should have it, e have: there are so many sets of e of these, and each is among the k rows that do
+    have it with the share of all sets of k rows that hold a given e. Where a row breaks the rule, rows next to each
+    other that have it are one: years of a crisis come together.
+    """
+    given, implied = audit.given, audit.implied
+    values, counts = np.unique(given, return_counts=True)
+    if len(values) != 2:
+        return 0.0
+    rare = given == values[np.argmin(counts)]
+    sets = rare & audit.agree, rare, implied == given[rare][0]
+    if audit.n_wrong:
+        sets = tuple(rows & ~np.append(False, rows[:-1]) for rows in sets)
+    e, k, m = (int(np.count_nonzero(rows)) for rows in sets)
+    n = len(given)
+    return float(np.exp(_log_choices(m, e) + _log_choices(n - e, k - e) - _log_choices(n, k)))
+
+
+def _log_choices(n: int, k: int) -> float:
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def _is_worse(audit: Audit, others: Sequence[Audit]) -> bool:

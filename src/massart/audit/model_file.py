@@ -19,7 +19,7 @@ from massart import files
 from massart.agreement import Agreement, Level
 from massart.link import Link
 from massart.rules.formula import Formula, Summand
-from massart.rules.terms import Term, column, level
+from massart.rules.terms import Term, column, level, shown
 from massart.table import Encoding
 
 FORMAT = "massart model"
@@ -142,12 +142,16 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
     back = {name for term in used for name in term.columns()} - here - {encoding.target.column}  # a lag of the target
     unread = next(iter(sorted((here | back) - read)), None)
     if unread is not None or any(term.term is None for term in terms):
-        raise ValueError(f"the terms of the formula use {unread!r}, a column that is not read")
+        raise ValueError(f"the terms of the formula use {shown(unread)}, a column that is not read")
     intercept = found["intercept"]
     if not terms and intercept is None:
         raise ValueError("the formula has no terms")
+    if found["target"] != encoding.target.column:
+        raise ValueError(
+            f"target is {shown(found['target'])}, and the column that is read {shown(encoding.target.column)}"
+        )
     formula = Formula(
-        _of(str, found["target"], "target"),
+        encoding.target.column,
         terms,
         None if intercept is None else replace(_term_from_json(intercept), term=None),
         Link(_limit(link["lower"], -math.inf), _limit(link["upper"], math.inf), _number(link["slope"], "slope")),

@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, KINDS, LAST_PLACE, Agreement, Level, Verified, verify
+from massart.agreement import (
+    AGREES,
+    DECISIVE,
+    IMPOSSIBLE,
+    KINDS,
+    LAST_PLACE,
+    Agreement,
+    Level,
+    Verified,
+    tally_of,
+    verify,
+)
 from massart.certificate import Reason, Verdict, geometry_of, span_of
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Options, recover
@@ -19,7 +30,7 @@ from massart.recover.driver import Recovery, _check_size, _Driver, _is_whole, _s
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
-from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers
+from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
 from massart.recover.noisy import _barely_noisy, _far, _spread, find_noisy, noise_of_units
 from massart.recover.polish import _into_intervals, least_squares, without_dust
@@ -942,3 +953,67 @@ def test_rows_that_a_rare_column_rests_on_are_looked_for(constant):
     assert 40_000 <= len(one.judges.rows.index) <= 40_030
     X[:, 2] = rng.standard_normal(60_000)
     assert len(driver(X).judges.rows.index) == 40_000
+
+
+# The ladder
+
+
+def judged(X, agree, shuffled=None, parts=()):
+    """Judge a formula that these rows follow, and the others do not."""
+    w = np.array([3.0, -2.0])
+    rows = sample_of(X, X @ w + np.where(agree, 0.0, np.pi + np.arange(len(X))))
+    judges = Judges(rows, geometry_of(X), None, None, PLAIN, np.random.default_rng(0), parts=parts)
+    formula = Formula(w, Agreement(Level.EXACT, relative=20 * EPS), IDENTITY)
+    tally = tally_of(formula.marks(rows)[1])
+    return judge(formula, judges, tally, shuffled=None if shuffled is None else lambda: shuffled)
+
+
+def circle(n):
+    angles = np.pi * np.arange(n) / n
+    return np.column_stack([np.cos(angles), np.sin(angles)]) * (1 + np.arange(n) / 97)[:, None]
+
+
+@pytest.mark.parametrize(("chance", "enough"), [(6.0, True), (6.5, True), (6.7, False), (9.0, False)])
+def test_a_rule_is_more_than_shuffled_labels_give(chance, enough):
+    """Chance is 6.7 rows of 31, less 2 that any formula fits: three deviations beyond are more than 16."""
+    certificate = judged(circle(31), np.arange(31) % 2 == 0, chance / 31)
+    assert (certificate.reason is not Reason.CHANCE) == (certificate.verdict is not Verdict.NONE) == enough
+    assert certificate.chance == round(chance)
+
+
+def test_a_majority_agrees_in_every_direction_and_in_every_part():
+    X, agree = np.tile(circle(3), (15, 1)), np.repeat([True, False, True, False, True] * 3, 3)
+    assert judged(X, agree, 0.0).verdict is Verdict.MAJORITY
+    strange = judged(X, agree, 0.0, (agree.astype(int),))
+    assert (strange.verdict, strange.reason) == (Verdict.PLURALITY, Reason.PART)
+    assert judged(X, agree, 0.0, (np.tile(np.arange(3), 15),)).verdict is Verdict.MAJORITY
+    agree[[0, 1, 2, 6, 7]] = False
+    half = judged(X, agree, 0.0)
+    assert (half.n_agree, half.verdict) == (22, Verdict.PLURALITY)
+
+
+@pytest.mark.parametrize(
+    ("n", "agree", "verdict", "reason"),
+    [
+        (100, 8, Verdict.PLURALITY, Reason.DIRECTION),
+        (100, 7, Verdict.NONE, Reason.FEW),  # one in twenty beyond those that any formula fits
+        (10, 4, Verdict.PLURALITY, Reason.DIRECTION),
+        (10, 3, Verdict.NONE, Reason.CHANCE),
+        (10, 2, Verdict.NONE, Reason.FEW),
+    ],
+)
+def test_a_plurality_has_some_rows_more_than_any_formula_fits(n, agree, verdict, reason):
+    certificate = judged(circle(n), np.isin(np.arange(n), np.linspace(0, n - 1, agree).astype(int)))
+    assert certificate.n_agree == agree
+    assert (certificate.verdict, certificate.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize(("wrong", "proven"), [(14, True), (15, False)])
+def test_proven_is_what_no_other_formula_can_match(wrong, proven):
+    """Another formula shares one row at most: no two lie in one direction."""
+    agree = np.arange(16 + wrong) % 2 == 0
+    agree[1] = wrong == 14
+    certificate = judged(circle(16 + wrong), agree)
+    assert certificate.n_agree == 16
+    assert (certificate.verdict is Verdict.PROVEN) == proven
+    assert certificate.hyperplane_rows == 1

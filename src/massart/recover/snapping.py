@@ -10,7 +10,7 @@ import numpy as np
 from massart.agreement import Agreement, Verified, verify
 from massart.exact import Fractions, exact_coefficients, guess_formula
 from massart.link import Link
-from massart.recover.polish import least_squares, without_dust
+from massart.recover.polish import without_dust
 from massart.rows import BoolArray, FloatArray, Sample
 
 MOST_ROWS, MOST_ROUNDED_ROWS = 2_000, 20_000
@@ -23,7 +23,6 @@ SQUARE_IS_FINITE = 1e152
 """Largest number whose square does not overflow, by far; the squares of smaller ones than its inverse vanish."""
 
 _EDGE, _WIDE_EDGE = 1e-5, 8.0  # shares of the half-width; the second for each column, over the number of rows
-_CLOSE = 0.25  # root mean square of residuals, in half-widths: rounding alone makes 0.58
 _PLAIN_DIGITS = 12
 _FEW_DIGITS, _VERY_NEAR, _NEARLY, _MATTERS = (
     3,
@@ -117,16 +116,11 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
                 w, found = guess, other
     most = 0
     few, more = _EDGE, min(_WIDE_EDGE * len(w) / max(n_agree, 1), 0.5)
-    for margin, centred in ((0.0, True), (few, False), (more, False)):
+    for margin in (few, more):
         chosen = np.flatnonzero(_inside(found, margin))[:MOST_ROUNDED_ROWS]
         if len(chosen) <= len(w):  # so few rows follow any formula
             break
-        start = w
-        if centred:  # rows that agree far better than they may do so with the least squares of them
-            start = least_squares(X[chosen], y[chosen])
-            if np.mean(((y - X @ start) / found.half_widths)[chosen] ** 2) > _CLOSE**2:
-                continue
-        coef, fractions = _snap(X[chosen], y[chosen], start, agreement)
+        coef, fractions = _snap(X[chosen], y[chosen], w, agreement)
         n_exact = sum(value is not None for value in fractions)
         if n_exact > most and agreement.agree(X, y, coef).sum() >= KEPT * n_agree:
             best, most = (coef, fractions), n_exact

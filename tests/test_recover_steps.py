@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -32,8 +33,8 @@ from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
 from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
-from massart.recover.noisy import _barely_noisy, _far, _spread, find_noisy, noise_of_units
-from massart.recover.polish import _into_intervals, least_squares, without_dust
+from massart.recover.noisy import _barely_noisy, _best_start, _far, _problem, _spread, find_noisy, noise_of_units
+from massart.recover.polish import ROUNDING, _into_intervals, least_squares, without_dust
 from massart.recover.propose import (
     Proposal,
     _crowded,
@@ -583,11 +584,11 @@ def test_least_squares_is_that_of_exact_arithmetic(seed):
 
 def test_dust_is_what_rounding_of_another_term_is():
     X = np.array([[1.0, 1.0, 0.0], [-2.0, 0.5, 0.0]])
-    cleared = without_dust(X, np.array([1.0, 31 * EPS, 1.0]))
+    cleared = without_dust(X, np.array([1.0, 31 * EPS, 1.0]), ROUNDING)
     assert cleared is not None
     assert cleared.tolist() == [1.0, 0.0, 1.0]
-    assert without_dust(X, np.array([1.0, 33 * EPS, 1.0])) is None
-    assert without_dust(X, np.array([1.0, 0.0, 1.0])) is None
+    assert without_dust(X, np.array([1.0, 33 * EPS, 1.0]), ROUNDING) is None
+    assert without_dust(X, np.array([1.0, 0.0, 1.0]), ROUNDING) is None
     assert without_dust(X, np.array([1.0, 0.01, 1.0]), 0.01) is not None
 
 
@@ -701,6 +702,33 @@ def test_an_inlier_is_within_reach_and_its_noise_has_a_scale():
     assert np.all(np.abs(fit.coef - [1.0, -2.0, 0.5]) <= 5 * fit.standard_errors)
     assert fit.span.rank == 3
     assert find_noisy(sample_of(X, X @ [1.0, 2.0, 3.0]), None, EXACT, IDENTITY, Options(rng), forced=True) is None
+
+
+@pytest.mark.parametrize("link", [RELU, Link(-2.0, 3.0)], ids=str)
+def test_rows_of_a_link_are_a_problem_with_limits(link):
+    rng = np.random.default_rng(0)
+    X, counts = rng.standard_normal((60, 2)), np.ones(60)
+    X[:3], counts[3:5] = 0.0, 0.0
+    y = rng.uniform(-4, 4, 60)
+    problem, basis = _problem(X, y, counts, link)
+    np.testing.assert_allclose(np.linalg.norm(problem.Z, axis=1), 1.0)
+    np.testing.assert_allclose(problem.Z * problem.lengths[:, None], X[5:] @ basis)
+    inside = np.clip(y[5:], link.lower, link.upper)
+    np.testing.assert_allclose(problem.y * problem.lengths, inside)
+    np.testing.assert_allclose(problem.limits.lower * problem.lengths, np.full(55, link.lower))
+    np.testing.assert_array_equal(problem.limits.decisive, (inside > link.lower) & (inside < link.upper))
+
+
+def test_the_start_of_a_noisy_link_explains_a_majority_most_closely():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((500, 2)), np.ones(500)])
+    w = np.array([2.0, -1.0, 0.5])
+    y = RELU(X @ w + 0.05 * rng.standard_normal(500))
+    y[:100] = rng.uniform(5, 9, 100)
+    far = np.array([-3.0, 0.0, 8.0])
+    found_one = _best_start(X, y, np.ones(500), far, RELU, np.random.default_rng(0))
+    np.testing.assert_allclose(found_one, w, atol=0.1)
+    np.testing.assert_array_equal(_best_start(X, RELU(X @ w), np.ones(500), w, RELU, np.random.default_rng(0)), w)
 
 
 def test_far_rows_are_inside_by_more_than_a_distance():
@@ -1006,6 +1034,40 @@ def test_a_plurality_has_some_rows_more_than_any_formula_fits(n, agree, verdict,
     certificate = judged(circle(n), np.isin(np.arange(n), np.linspace(0, n - 1, agree).astype(int)))
     assert certificate.n_agree == agree
     assert (certificate.verdict, certificate.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("counted", "verdict", "eta_max"),
+    [
+        (0.6, Verdict.CONFIRMED, 0.6),
+        (0.5, Verdict.CONFIRMED, 0.5),
+        (0.4, Verdict.MAJORITY, 0.4),
+        (0.2, Verdict.MAJORITY, 0.3),
+    ],
+)
+def test_counting_takes_over_where_it_excludes_more(monkeypatch, counted, verdict, eta_max):
+    judge_module = sys.modules["massart.recover.judge"]  # the package has a function of this name
+    monkeypatch.setattr(judge_module, "excluded", lambda *_: (0.3, np.full(2, np.inf)))
+    monkeypatch.setattr(judge_module, "excluded_by_counting", lambda *_: counted)
+    X, agree = np.tile(circle(3), (15, 1)), np.repeat([True, False, True, False, True] * 3, 3)
+    certificate = judged(X, agree, 0.0)
+    assert (certificate.verdict, certificate.eta_max) == (verdict, eta_max)
+    assert certificate.resolution == (2e6 if verdict is Verdict.CONFIRMED else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "agree", "exact"),
+    [
+        (Verdict.MAJORITY, 1, True),
+        (Verdict.PLURALITY, 51, True),
+        (Verdict.PLURALITY, 50, False),
+        (Verdict.NONE, 90, False),
+        (Verdict.NOISY, 90, False),
+    ],
+)
+def test_noise_is_not_considered_where_a_majority_agrees(verdict, agree, exact):
+    certificate = SimpleNamespace(verdict=verdict, n_agree=agree, n_rows=100)
+    assert _Driver._is_exact(None, certificate) == exact
 
 
 @pytest.mark.parametrize(("wrong", "proven"), [(14, True), (15, False)])

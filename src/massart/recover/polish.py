@@ -17,10 +17,12 @@ from massart.rows import BoolArray, FloatArray
 NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
 
+ROUNDING = 16 * float(np.finfo(float).eps)
+"""Relative size of a term that is rounding of a larger one."""
+
 _STEPS = 3
 _MANY, _WELL_CONDITIONED = 100, 1e-6  # columns; inverse of the condition number at which a step gains nine digits
 _CROWDED = 0.2  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
-_ROUNDING = 16 * float(np.finfo(float).eps)  # relative size of a term that is rounding of a larger one
 _NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
 
 
@@ -60,7 +62,7 @@ def polish(
         for _ in range(2):
             if not fit(found.agree):
                 break
-    cleared = without_dust(X, best)
+    cleared = without_dust(X, best, ROUNDING)
     if cleared is not None:
         attempt(cleared, weight)
     if agreement.rounded:
@@ -79,7 +81,7 @@ def _told(rows: BoolArray, y: FloatArray, found: Verified, link: Link) -> BoolAr
     return rows & link.decisive(found.products) & link.decisive(y, found.half_widths)
 
 
-def without_dust(X: FloatArray, w: FloatArray, share: float = _ROUNDING) -> FloatArray | None:
+def without_dust(X: FloatArray, w: FloatArray, share: float) -> FloatArray | None:
     """Return `w` without the coefficients that are nothing but rounding of others; None where there are none.
 
     A row that uses no other column has a size of rounding, too, and would not agree with its label of zero.

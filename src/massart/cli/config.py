@@ -66,20 +66,10 @@ class Requirement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task(BlockReading):
-    """One table, and the rule it is checked by: a saved one, or that of a column, which is looked for.
-
-    Attributes
-    ----------
-    file : str
-    model : Path or None
-    target : str or None
-        One of both is there.
-    max_wrong, require, id, group, strict
-        As the options of ``massart check``, like those of how the file is read.
-    """
+    """One table, how it is read, and its rule: a saved one, or that of a column, which is looked for."""
 
     file: str
-    model: Path | None = None
+    model: Path | None = None  # of this and `target` one is there
     target: str | None = None
     max_wrong: float | None = None
     require: str = "majority"

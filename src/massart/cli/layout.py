@@ -11,7 +11,7 @@ import numpy as np
 from massart.audit import Audit
 from massart.certificate.words import count, judgement, share
 from massart.cli.text import WIDTH, one_line, table, width_of
-from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand, pieces
+from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
 
 MOST_TERMS = 30
 MOST_KINDS = 12
@@ -79,7 +79,11 @@ def _coefficients(found: Audit) -> Iterator[str]:
     formula, thin = found.formula, dict(found.certificate.thin)
     rows = [("term", "coefficient", "rows that use it", "agree")]
     known = [each for each in enumerate(zip(formula.all_terms, found.usage(), strict=True)) if each[1][0].is_shown]
-    unused = [term.label for j, (term, _) in known if _is_unused(term) and j not in thin]
+    unused = [
+        term.label
+        for j, (term, _) in known
+        if term.coef == 0 and term.determined and term.term is not None and j not in thin
+    ]
     shown = [each for each in known if each[1][0].label not in unused]
     for column, (term, usage) in shown[:MOST_TERMS]:
         number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
@@ -99,10 +103,6 @@ def _coefficients(found: Audit) -> Iterator[str]:
         yield from textwrap.wrap(
             f"Not in the rule (0): {names}{more}.", WIDTH, initial_indent="  ", subsequent_indent="  "
         )
-
-
-def _is_unused(term: Summand) -> bool:
-    return term.coef == 0 and term.determined and term.term is not None
 
 
 def _groups(found: Audit) -> Iterator[str]:

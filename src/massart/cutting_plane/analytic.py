@@ -78,24 +78,13 @@ _RESOLUTION = 4 * float(np.finfo(np.float64).eps)  # below this a slack, a diffe
 
 @dataclass(frozen=True, slots=True)
 class Polytope:
-    """What cuts leave of the unit ball, and a point near its analytic centre.
+    """What cuts leave of the unit ball, and a point near its analytic centre."""
 
-    Attributes
-    ----------
-    A, b : (k, d) and (k,) arrays
-        Unit normals and offsets of the cuts.
-    center : (d,) array
-    R : (d, d) array
-        Triangular factor of the barrier's Hessian at the centre.
-    residual : (d,) array
-        The barrier's gradient there, in the coordinates in which the Hessian is the identity.
-    """
-
-    A: FloatArray
-    b: FloatArray
+    A: FloatArray  # (k, d), unit normals of the cuts
+    b: FloatArray  # their offsets
     center: FloatArray
-    R: FloatArray
-    residual: FloatArray
+    R: FloatArray  # triangular factor of the barrier's Hessian at the centre
+    residual: FloatArray  # the barrier's gradient there, in the coordinates in which the Hessian is the identity
 
     @classmethod
     def unit_ball(cls, d: int) -> Polytope:
@@ -215,10 +204,6 @@ def analytic_center(
         Give up once what is left has less volume than a ball of radius ``tol * radius``.
     callback : callable
         Called after each query; the residual is the radius, in units of R, of a ball with the volume left.
-
-    Returns
-    -------
-    Cuts
 
     Examples
     --------

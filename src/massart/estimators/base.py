@@ -68,10 +68,6 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
         sample_weight : (n,) array, optional
             A row of weight c counts c times; one of weight 0 not at all.
 
-        Returns
-        -------
-        Self
-
         Raises
         ------
         ValueError

@@ -24,18 +24,10 @@ INDEX = "index"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the rows and labels of a fit came as.
+    """What the rows and labels of a fit came as."""
 
-    Attributes
-    ----------
-    library : str or None
-        "pandas" or "polars"; None for arrays.
-    index : pandas.Index or None
-        The labels of the rows.
-    """
-
-    library: str | None = None
-    index: Any = None
+    library: str | None = None  # "pandas" or "polars"; None for arrays
+    index: Any = None  # pandas.Index, or None: the labels of the rows
 
     @property
     def index_name(self) -> str:

@@ -36,21 +36,11 @@ _OPEN = 1e-8  # of the size of a row: the part of it in directions that the rows
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Tests and intervals of one formula.
+    """Tests and intervals of one formula."""
 
-    Attributes
-    ----------
-    formula : Formula
-        Standard errors are 0 where labels are exact, and NaN or infinite where the rows do not tell.
-    certificate : Certificate
-    covariance : (p, p) array or None
-        Of the coefficients, that of the constant last; None where labels are exact, or nothing is known.
-    degrees_of_freedom : float
-    """
-
-    formula: Formula
+    formula: Formula  # standard errors are 0 where labels are exact, NaN or infinite where the rows do not tell
     certificate: Certificate
-    covariance: FloatArray | None
+    covariance: FloatArray | None  # (p, p), the constant last; None where labels are exact, or nothing is known
     degrees_of_freedom: float
 
     @property
@@ -140,20 +130,12 @@ def weight_of(residuals: Any, scale: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Weighted labels and residuals; the sum is that of both sets of rows (Chan, Golub and LeVeque, 1983).
+    """Weighted labels and residuals; the sum is that of both sets of rows (Chan, Golub and LeVeque, 1983)."""
 
-    Attributes
-    ----------
-    total, mean : float
-        Sum of the weights, and the mean label.
-    spread, unexplained : float
-        Sums of squares, of the labels around their mean and of the residuals.
-    """
-
-    total: float
-    mean: float
-    spread: float
-    unexplained: float
+    total: float  # sum of the weights
+    mean: float  # of the labels
+    spread: float  # sum of squares of the labels around their mean
+    unexplained: float  # sum of squares of the residuals
 
     def __add__(self, other: Moments) -> Moments:
         total = self.total + other.total

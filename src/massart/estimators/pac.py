@@ -108,10 +108,6 @@ class MassartPACRegressor(Recoverer):
             Independent draws of one distribution.
         y : (n,) or (n, m) array
 
-        Returns
-        -------
-        Self
-
         Raises
         ------
         ValueError

@@ -35,47 +35,22 @@ _MANY, _WELL_CONDITIONED = 100, 1e6  # columns; and a condition number at which 
 
 @dataclass(frozen=True, slots=True)
 class NormalEquations:
-    """Rows in units of their half-widths, reduced to a triangle around a formula `start`.
-
-    Attributes
-    ----------
-    X, y : (n, d) and (n,) arrays
-    agreement : Agreement
-    start : (d,) array
-        The formula given.
-    agree : (n,) boolean array
-        Rows that agree with it.
-    R, z : (d, d) and (d,) arrays
-    best : (d,) array
-        Their solution.
-    inverse : (d, d) array or None
-        Of R, where there are many well-conditioned columns: values are then given by updates.
-    exponents : (d,) array
-        Column j of the triangle is that of the rows times ``2**-exponents[j]``.
-    natural : (d,) array
-        The size of each coefficient that would make its term as large as the rows.
-    error : float
-        Standard error of a row, in units of its half-width.
-    floor : float
-        Rounding of a row in float64, in the same units.
-    rounded : bool
-        Whether the labels are further from the formula than floats are.
-    """
+    """Rows in units of their half-widths, reduced to a triangle around a formula `start`."""
 
     X: FloatArray
     y: FloatArray
     agreement: Agreement
-    start: FloatArray
-    agree: BoolArray
-    R: FloatArray
+    start: FloatArray  # the formula given
+    agree: BoolArray  # rows that agree with it
+    R: FloatArray  # (d, d)
     z: FloatArray
-    best: FloatArray
-    inverse: FloatArray | None
-    exponents: FloatArray
-    natural: FloatArray
-    error: float
-    floor: float
-    rounded: bool
+    best: FloatArray  # the solution of R v = z
+    inverse: FloatArray | None  # of R, where there are many well-conditioned columns: values are then given by updates
+    exponents: FloatArray  # column j of the triangle is that of the rows times 2**-exponents[j]
+    natural: FloatArray  # the size of each coefficient that would make its term as large as the rows
+    error: float  # standard error of a row, in units of its half-width
+    floor: float  # rounding of a row in float64, in the same units
+    rounded: bool  # whether the labels are further from the formula than floats are
 
     def formula(self, fixed: Mapping[int, float]) -> FloatArray:
         """Return the best formula in which some coefficients have given values."""

@@ -31,38 +31,20 @@ _MOST_ROUNDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """What the rows allow, given the coefficients that are fixed.
+    """What the rows allow, given the coefficients that are fixed."""
 
-    Attributes
-    ----------
-    low, high : (d,) arrays
-        The fixed value itself for a coefficient that is fixed; infinite where rows do not determine it.
-    centre : (d,) array
-        A formula in the middle of the polytope.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    centre: FloatArray
+    low: FloatArray  # the value itself of a coefficient that is fixed
+    high: FloatArray  # infinite, as low is, where rows do not determine it
+    centre: FloatArray  # a formula in the middle of the polytope
 
 
 @dataclass(slots=True, eq=False)
 class Polytope:
-    """All formulas within the half-widths of all rows.
+    """All formulas within the half-widths of all rows."""
 
-    Attributes
-    ----------
-    X : (n, d) array
-        Rows divided by their half-widths.
-    rest : (n,) array
-        What `start` leaves of their labels, divided likewise: at most one in magnitude.
-    start : (d,) array
-        A formula in the polytope.
-    """
-
-    X: FloatArray
-    rest: FloatArray
-    start: FloatArray
+    X: FloatArray  # rows divided by their half-widths
+    rest: FloatArray  # what `start` leaves of their labels, divided likewise: at most one in magnitude
+    start: FloatArray  # a formula in the polytope
     _binding: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:

@@ -146,18 +146,9 @@ def _family(A: FloatArray, w: FloatArray, brevity: Brevity) -> _Family | None:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Formulas ``start + N z``, in natural units.
+    """Formulas ``start + N z``, in natural units."""
 
-    Attributes
-    ----------
-    R : (r, d) array
-        Triangular factor of the rows, with columns of length one.
-    N : (d, k) array
-    start : (d,) array
-    brevity : Brevity
-    """
-
-    R: FloatArray
+    R: FloatArray  # triangular factor of the rows, with columns of length one
     N: FloatArray
     start: FloatArray
     brevity: Brevity

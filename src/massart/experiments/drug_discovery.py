@@ -40,19 +40,9 @@ class DrugDiscovery:
 
 
 def find(given: Path | None, folder: Path) -> Path:
-    """Return the path of a file that was checked: the given one, the environment's, or one that is downloaded.
+    """Return the path of a file that was checked: the given one, the environment's, or one in a folder.
 
-    Parameters
-    ----------
-    given : Path, optional
-        What the user names; it goes first.
-    folder : Path
-        Where a download goes, and is found again.
-
-    Raises
-    ------
-    ValueError
-        In one line: what is wrong, and which option helps.
+    It is downloaded into the folder if it is not there. ValueError says in one line what is wrong, and what helps.
     """
     named = given if given is not None else os.environ.get(VARIABLE)
     if named is not None:
@@ -98,13 +88,7 @@ def _download() -> bytes:
 
 @cache
 def load(path: str) -> DrugDiscovery:
-    """Read the file, once in a process.
-
-    Raises
-    ------
-    ValueError
-        When it is no MATLAB file, or its variables have other names or shapes.
-    """
+    """Read the file, once in a process; ValueError if it is no MATLAB file, or has other variables or shapes."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 

@@ -38,37 +38,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one trial gave.
+    """What one trial gave."""
 
-    Attributes
-    ----------
-    values : tuple of rows
-        What was measured; mostly one row, for a descent one for each iteration shown.
-    seconds : float
-        Time of the fit alone. It is the only number that differs between runs, and is kept apart from the results.
-    """
-
-    values: tuple[Row, ...]
-    seconds: float
+    values: tuple[Row, ...]  # what was measured; for a descent one row for each iteration shown
+    seconds: float  # of the fit alone: the only number that differs between runs
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A method in a figure.
-
-    Attributes
-    ----------
-    method : str
-        Its key.
-    published : bool
-        It is in the paper's own figure; else it belongs to the panel "beyond the paper".
-    most_trials : int, optional
-        An expensive method takes no more than so many trials of each cell.
-    """
+    """A method in a figure."""
 
     method: str
-    published: bool = False
-    most_trials: int | None = None
+    published: bool = False  # it is in the paper's own figure, not "beyond the paper"
+    most_trials: int | None = None  # of each cell, for an expensive method
 
     def trials(self, asked: int) -> int:
         """Return the trials of each cell when `asked` are asked for."""
@@ -77,31 +59,17 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class Experiment(ABC):
-    """A figure: its settings, which are the fields, how one trial is run, and how the rows are drawn.
+    """A figure: its settings, which are the fields, how one trial is run, and how the rows are drawn."""
 
-    Attributes
-    ----------
-    name : str
-        As on the command line, and of its files.
-    title, caption, alt : str
-        What the page says; `alt` is for readers who do not see the picture, and is followed by numbers.
-    cell_columns, value_columns : tuple of str
-        The columns of the table: the first name the entries of a cell, the second those of an outcome's values.
-    methods : mapping of str to Baseline
-        Those that may have to be installed.
-    entrants : tuple of Entrant
-        The methods, in the order of legends.
-    """
-
-    name: ClassVar[str]
+    name: ClassVar[str]  # as on the command line, and of its files
     title: ClassVar[str]
     caption: ClassVar[str]
-    alt: ClassVar[str]
-    cell_columns: ClassVar[tuple[str, ...]] = ("eta",)
-    value_columns: ClassVar[tuple[str, ...]]
-    methods: ClassVar[Mapping[str, Baseline]]
+    alt: ClassVar[str]  # for readers who do not see the picture; numbers follow
+    cell_columns: ClassVar[tuple[str, ...]] = ("eta",)  # names of the entries of a cell
+    value_columns: ClassVar[tuple[str, ...]]  # those of an outcome's values
+    methods: ClassVar[Mapping[str, Baseline]]  # those that may have to be installed
 
-    entrants: tuple[Entrant, ...]
+    entrants: tuple[Entrant, ...]  # in the order of legends
 
     @abstractmethod
     def cells(self) -> tuple[Cell, ...]:

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from massart.experiments.experiment import Outcome, Task
 from massart.progress import Callback, Progress
@@ -65,13 +64,10 @@ def _finished(lines: Iterable[bytes], run: str) -> Iterator[tuple[Task, Outcome]
         try:
             record = json.loads(line)
             if record["run"] == run:
-                yield _task(record), Outcome(tuple(record["values"]), float(record["seconds"]))
+                task = Task(record["figure"], tuple(record["cell"]), record["method"], record["trial"])
+                yield task, Outcome(tuple(record["values"]), float(record["seconds"]))
         except (ValueError, KeyError, TypeError):
             continue
-
-
-def _task(record: dict[str, Any]) -> Task:
-    return Task(record["figure"], tuple(record["cell"]), record["method"], record["trial"])
 
 
 class Journal:

@@ -42,10 +42,7 @@ TIME_COLUMNS = ("figure", "cell", "method", "trials", "median_seconds")
 def choose(names: Sequence[str], data: Path | None, out: Path) -> list[Experiment]:
     """Return the experiments of these figures, each once; the data of Figure 2(b) are looked for, and checked.
 
-    Raises
-    ------
-    ValueError
-        For a name that no figure has, and for data that cannot be had or are not the right ones.
+    ValueError for a name that no figure has, and for data that cannot be had or are not the right ones.
     """
     for name in names:
         if name not in (*FIGURES, ALL):
@@ -105,7 +102,9 @@ def reproduce(
     figure = experiment.plot(rows)
     for kind in ("svg", "png"):
         files.write(out / f"{experiment.name}.{kind}", drawing.encode(figure, kind))
-    _add_times(out / "times.csv", experiment, _times(experiment, tasks, outcomes))
+    others = [row for row in files.read_csv(out / "times.csv") if row.get("figure") != experiment.name]
+    times = sorted([*others, *_times(experiment, tasks, outcomes)], key=lambda row: str(row["figure"]))
+    files.write_csv(out / "times.csv", TIME_COLUMNS, times)
     provenance.add_to_manifest(out, experiment.name, _facts(experiment, trials, seed, command))
     page.write_page(out)
 
@@ -126,11 +125,6 @@ def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task
         }
         for (cell, method), group in seconds.items()
     ]
-
-
-def _add_times(path: Path, experiment: Experiment, rows: Sequence[Row]) -> None:
-    others = [row for row in files.read_csv(path) if row.get("figure") != experiment.name]
-    files.write_csv(path, TIME_COLUMNS, sorted([*others, *rows], key=lambda row: str(row["figure"])))
 
 
 def _facts(experiment: Experiment, trials: int, seed: int, command: str) -> dict[str, Any]:

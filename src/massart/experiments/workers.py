@@ -26,13 +26,7 @@ _IN_FLIGHT = 4
 
 
 def run_tasks(experiment: Experiment, seed: int, tasks: Sequence[Task], *, jobs: int) -> Iterator[Finished]:
-    """Yield trials as they finish, a few at a time.
-
-    Raises
-    ------
-    ValueError
-        When a worker process dies, which no trial survives to report.
-    """
+    """Yield trials as they finish, a few at a time; ValueError if a process dies, which no trial survives to report."""
     attempt = partial(experiment.attempt, seed)
     waiting = iter(tasks)
     context = multiprocessing.get_context("spawn")

@@ -88,21 +88,15 @@ class Excel(Writer):
 
     def __init__(self, rule: Rule, header: Sequence[str] | None) -> None:
         super().__init__(rule)
-        self._entries = {**rule.inputs, rule.target.column: rule.target}
-        names = list(self._entries) if header is None else list(header)
-        missing = next((name for name in self._entries if name not in names), None)
+        names = list(self.entries) if header is None else list(header)
+        missing = next((name for name in self.entries if name not in names), None)
         if missing is not None:
             raise ExportError(f"the header has no column {missing!r}, which the rule reads")
         self._above: list[str] = []
-        self.places = {name: letters(names.index(name)) for name in self._entries}
+        self.places = {name: letters(names.index(name)) for name in self.entries}
         categories = [name for name, entry in rule.inputs.items() if isinstance(entry, Category)]
         self.categories = {name: letters(len(names) + k) for k, name in enumerate(categories)}
         self.free = len(names) + len(categories)
-
-    @property
-    def given(self) -> str:
-        """The target."""
-        return self._column(self.rule.target.column)
 
     def texts(self) -> dict[str, str]:
         """Return the cells that hold levels as they are compared."""
@@ -114,7 +108,7 @@ class Excel(Writer):
 
     def known(self, column: str) -> str:
         """Return that a cell has a number, or a level that is known."""
-        entry, cell = self._entries[column], self._cell(column)
+        entry, cell = self.entries[column], self._cell(column)
         match entry:
             case Category():
                 cell, texts = self._text(column), self._texts(column).values()
@@ -138,7 +132,7 @@ class Excel(Writer):
         return f"({text})" if text.startswith("-") else text
 
     def _column(self, name: str) -> str:
-        entry, cell = self._entries[name], self._cell(name)
+        entry, cell = self.entries[name], self._cell(name)
         if isinstance(entry, Date):
             return f"({cell}-{_EPOCH})"
         if isinstance(entry, Flag):
@@ -180,7 +174,7 @@ class Excel(Writer):
             raise ExportError(f"excel cannot say {term}: the row before has to be the one above")
         cell = self._cell(name, _ROW - 1)
         self._above.append(f"ISNUMBER({cell})")
-        return f"({cell}-{_EPOCH})" if isinstance(self._entries[name], Date) else cell
+        return f"({cell}-{_EPOCH})" if isinstance(self.entries[name], Date) else cell
 
     def _cell(self, column: str, row: int = _ROW) -> str:
         return f"${self.places[column]}{row}"
@@ -189,7 +183,7 @@ class Excel(Writer):
         return f"${self.categories[column]}{_ROW}"
 
     def _compared(self, column: str) -> str:
-        entry, cell = self._entries[column], f'{self._cell(column)}&""'
+        entry, cell = self.entries[column], f'{self._cell(column)}&""'
         if isinstance(entry, Category) and entry.alike:
             for letter, text in self._folding(column):
                 sign = _text(letter) if letter > " " else f"CHAR({ord(letter)})"

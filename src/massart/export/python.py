@@ -171,13 +171,8 @@ class Python(Writer):
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(rule)
-        self.entries: dict[str, Input] = {rule.target.column: rule.target, **rule.inputs}
+        self.entries = {rule.target.column: rule.target, **rule.inputs}
         self._places = {column: f"x{k}" for k, column in enumerate(self.entries)}
-
-    @property
-    def given(self) -> str:
-        """The target."""
-        return self._column(self.rule.target.column)
 
     def reading(self) -> Iterator[str]:
         """Yield the lines that read the columns."""
@@ -194,11 +189,7 @@ class Python(Writer):
     def terms(self) -> Iterator[tuple[str, str]]:
         """Yield coefficients and what they multiply."""
         for piece in self.rule.pieces:
-            if piece.category is None:
-                rate = self._number(piece.rates[0])
-            else:
-                rate = self._chosen(piece.category, piece.rates)
-            yield rate, "1.0" if piece.term is None else self.term(piece.term)
+            yield self.rate(piece), "1.0" if piece.term is None else self.term(piece.term)
 
     def _number(self, rate: Rate) -> str:
         return repr(float(rate.coef))

@@ -44,58 +44,27 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A coefficient times a term.
+    """A coefficient times a term."""
 
-    Attributes
-    ----------
-    rates : tuple of Rate
-        One, or one for each level of a category; levels without one have the coefficient 0.
-    category : str or None
-        The column that tells which of them.
-    term : Term or None
-        None for 1.
-    """
-
-    rates: tuple[Rate, ...]
-    category: str | None
-    term: Term | None
+    rates: tuple[Rate, ...]  # one, or one for each level of a category; others have the coefficient 0
+    category: str | None  # the column that tells which of them
+    term: Term | None  # None for 1
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is exported.
+    """What is exported."""
 
-    Attributes
-    ----------
-    text : str
-        The formula in words, on one line.
-    target : Number, Flag or Date
-    inputs : mapping of str to Number, Flag, Category or Date
-        The columns that are read, by name.
-    pieces : tuple of Piece
-    link : Link
-    slack : float
-        h.
-    relative : float
-        a(s) is this for each unit of size.
-    grid : tuple of float, or None
-        At most, or for labels on a grid, a quarter of a unit, and at least the second for each unit of size.
-    unit : float
-        u; 0 where rows are wrong as soon as they do not agree.
-    doubt : float
-        By how much of its size a sum of floats may be off.
-    """
-
-    text: str
+    text: str  # the formula in words, on one line
     target: Target
-    inputs: Mapping[str, Input]
+    inputs: Mapping[str, Input]  # the columns that are read, by name
     pieces: tuple[Piece, ...]
     link: Link
-    slack: float
-    relative: float
-    grid: tuple[float, float] | None
-    unit: float
-    doubt: float
+    slack: float  # h
+    relative: float  # a(s) for each unit of size
+    grid: tuple[float, float] | None  # where labels are on a grid, a(s) is at most max(grid[0], grid[1] s)
+    unit: float  # u; 0 where rows are wrong as soon as they do not agree
+    doubt: float  # by how much of its size a sum of floats may be off
 
     @property
     def heading(self) -> tuple[str, ...]:

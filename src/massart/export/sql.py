@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from massart.export.rule import ExportError, Rate, Rule
 from massart.export.writer import Writer
 from massart.rules.terms import Term
-from massart.table.encoding import Category, Date, Flag, Input
+from massart.table.encoding import Category, Date, Flag
 from massart.table.roles import NO, YES
 
 _ROWS = "massart_rows"
@@ -97,28 +97,24 @@ class Sql(Writer):
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(rule)
-        entries = {**rule.inputs, rule.target.column: rule.target}
-        self._entries: dict[str, Input] = entries
-        self._categories = {c: k for k, (c, entry) in enumerate(entries.items()) if isinstance(entry, Category)}
-        self._dates = {column: k for k, (column, entry) in enumerate(entries.items()) if isinstance(entry, Date)}
+        self._categories = self._numbers_of(Category)
+        self._dates = self._numbers_of(Date)
         self._weekdays: set[str] = set()
         self._lags: list[str] = []
         self._read = "massart_texts" if self._categories else _ROWS
         self._numbered = "massart_days" if self._dates else self._read
+
+    def _numbers_of(self, kind: type) -> dict[str, int]:
+        return {column: k for k, (column, entry) in enumerate(self.entries.items()) if isinstance(entry, kind)}
 
     @property
     def rows(self) -> str:
         """What the terms read, once they are written."""
         return "massart_before" if self._lags else self._numbered
 
-    @property
-    def given(self) -> str:
-        """The target."""
-        return self._column(self.rule.target.column)
-
     def known(self) -> Iterator[str]:
         """Yield what holds of rows that are judged: each column has a finite number, or a level that is known."""
-        for column, entry in self._entries.items():
+        for column, entry in self.entries.items():
             match entry:
                 case Category():
                     yield f"{self._text(column)} IN ({', '.join(map(_text, self._texts(column).values()))})"
@@ -164,7 +160,7 @@ class Sql(Writer):
         return f"({text})" if rate.coef < 0 else text
 
     def _column(self, name_: str) -> str:
-        entry, cell = self._entries[name_], f"r.{name(name_)}"
+        entry, cell = self.entries[name_], f"r.{name(name_)}"
         if isinstance(entry, Date):
             return f"r.massart_days{self._dates[name_]}"
         if isinstance(entry, Flag):
@@ -234,7 +230,7 @@ class Sql(Writer):
         return f"r.massart_text{self._categories[column]}"
 
     def _compared(self, column: str) -> str:
-        entry, cell = self._entries[column], f"CAST(r.{name(column)} AS VARCHAR)"
+        entry, cell = self.entries[column], f"CAST(r.{name(column)} AS VARCHAR)"
         if isinstance(entry, Category) and entry.alike:
             for letter, text in self._folding(column):
                 cell = _replaced(cell, letter, text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from massart.export.rule import ExportError, Piece, Rate, Rule
 from massart.rules.terms import Term, day_of, is_day
-from massart.table.encoding import Category, Date
+from massart.table.encoding import Category, Date, Input
 from massart.table.spellings import folded
 
 _LAST_LETTER = 0x1F000
@@ -23,6 +23,12 @@ class Writer(ABC):
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
+        self.entries: dict[str, Input] = {**rule.inputs, rule.target.column: rule.target}
+
+    @property
+    def given(self) -> str:
+        """The target."""
+        return self._column(self.rule.target.column)
 
     @abstractmethod
     def _number(self, rate: Rate) -> str:
@@ -72,12 +78,15 @@ class Writer(ABC):
         """Return a number that is not known as a fraction."""
         return self._number(Rate(value, None))
 
+    def rate(self, piece: Piece) -> str:
+        """Return the coefficient of a term, which may depend on a category."""
+        if piece.category is None:
+            return self._number(piece.rates[0])
+        return self._chosen(piece.category, piece.rates)
+
     def piece(self, piece: Piece) -> str:
         """Return a coefficient times a term."""
-        if piece.category is not None:
-            rate = self._chosen(piece.category, piece.rates)
-        else:
-            rate = self._number(piece.rates[0])
+        rate = self.rate(piece)
         if piece.term is None:
             return rate
         term = self.term(piece.term)

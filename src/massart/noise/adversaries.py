@@ -55,11 +55,7 @@ def far_constant(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.r
 def constant(value: float) -> Adversary:
     """Answer `value` on every row."""
     answer = check_number(value, "value")
-
-    def adversary(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.random.Generator) -> FloatArray:
-        return np.where(allowed, answer, clean)
-
-    return adversary
+    return _answering(lambda X, clean, rng: answer)
 
 
 def scale(factor: float) -> Adversary:
@@ -69,11 +65,7 @@ def scale(factor: float) -> Adversary:
     experiment; -1 flips a linear function. A clean label of 0 stays 0.
     """
     multiple = check_number(factor, "factor")
-
-    def adversary(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.random.Generator) -> FloatArray:
-        return np.where(allowed, multiple * clean, clean)
-
-    return adversary
+    return _answering(lambda X, clean, rng: multiple * clean)
 
 
 def gross(spread: float = 100.0) -> Adversary:
@@ -81,11 +73,7 @@ def gross(spread: float = 100.0) -> Adversary:
     reach = check_number(spread, "spread")
     if reach <= 0.0:
         raise ValueError(f"spread must be positive, got {reach:g}")
-
-    def adversary(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.random.Generator) -> FloatArray:
-        return np.where(allowed, reach * _largest(clean) * rng.uniform(-1.0, 1.0, clean.shape[0]), clean)
-
-    return adversary
+    return _answering(lambda X, clean, rng: reach * _largest(clean) * rng.uniform(-1.0, 1.0, clean.shape[0]))
 
 
 def decoy(other: ArrayLike, concept: Concept) -> Adversary:
@@ -94,11 +82,7 @@ def decoy(other: ArrayLike, concept: Concept) -> Adversary:
     At :math:`\eta = 1/2` truth and decoy would trade places.
     """
     parameter = check_vector(other, "other")
-
-    def adversary(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.random.Generator) -> FloatArray:
-        return np.where(allowed, concept(X, parameter), clean)
-
-    return adversary
+    return _answering(lambda X, clean, rng: concept(X, parameter))
 
 
 def negate(w: ArrayLike) -> Adversary:
@@ -135,6 +119,15 @@ def high_leverage(X: FloatArray) -> BoolArray:
 def paper_adversary(w: ArrayLike) -> Adversary:
     r"""Return the adversary of Section 4: :math:`-w \cdot x` where any coordinate of x is greater than d/2."""
     return where(high_leverage, negate(w))
+
+
+def _answering(answer: Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray | float]) -> Adversary:
+    """Make an adversary of what it answers wherever it may."""
+
+    def adversary(X: FloatArray, clean: FloatArray, allowed: BoolArray, rng: np.random.Generator) -> FloatArray:
+        return np.where(allowed, answer(X, clean, rng), clean)
+
+    return adversary
 
 
 def _largest(clean: FloatArray) -> float:

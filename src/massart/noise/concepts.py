@@ -30,10 +30,6 @@ def linear(X: ArrayLike, w: ArrayLike) -> FloatArray:
     ----------
     X : array_like, shape (n, d)
     w : array_like, shape (d,)
-
-    Returns
-    -------
-    ndarray, shape (n,)
     """
     rows, parameter = check_matrix(X), check_vector(w, "w")
     if parameter.shape[0] != rows.shape[1]:

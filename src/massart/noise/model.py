@@ -101,10 +101,6 @@ class MassartNoise:
         rng : numpy.random.Generator
             Draws the mask, then serves the adversary.
 
-        Returns
-        -------
-        Corruption
-
         Raises
         ------
         ValueError

@@ -29,7 +29,7 @@ is active, what fits and the sides are those of the whole rows. Further differen
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from massart.agreement import Agreement, levels
 from massart.cutting_plane import Halfspace
@@ -38,6 +38,7 @@ from massart.link import RELU, Link
 from massart.progress import Callback, Progress, silent
 from massart.relu.separation import EXACT, Answer, Position, Separation, Sides, check_vector, sides
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights
+from massart.rows.scaling import scaled
 
 _MAJORITY = 0.5
 
@@ -141,7 +142,7 @@ class SeparationOracle:
         self._X, self._y = X[self._used], y[self._used]
         self._sizes = np.abs(self._X)
         self._weights = np.ones(len(self._y)) if weights is None else weights[self._used]
-        units, self._exponents = _scaled(self._X)
+        units, self._exponents = scaled(self._X, axis=1)
         self._position = Position(units, gamma, None if weights is None else self._weights)
         everything = self._position.pieces(np.ones(len(units), dtype=bool))  # and the start of the first query
         self.rank = sum(piece.subspace.shape[1] for piece in everything)
@@ -273,7 +274,7 @@ def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU) -> float:
     rows = check_matrix(X)
     labels = check_vector(y, len(rows), "y")
     used = _possible(rows, labels, link, EXACT, None)
-    rows, exponents = _scaled(rows[used])
+    rows, exponents = scaled(rows[used], axis=1)
     sizes = np.ldexp(np.abs(link.inverse(labels[used])), -exponents)
     decisive = link.decisive(labels[used])
     total = 0.0
@@ -287,12 +288,6 @@ def radius_of(X: ArrayLike, y: ArrayLike, *, link: Link = RELU) -> float:
         hidden += radius * np.linalg.norm(rows @ piece.subspace, axis=1)
         total = np.hypot(total, radius)
     return float(total) or 1.0  # labels that are all 0 have no scale
-
-
-def _scaled(X: FloatArray) -> tuple[FloatArray, NDArray[np.intc]]:
-    """Return rows of size one and their exponents; by powers of two, so exactly, and transforms see no lengths."""
-    exponents = np.frexp(np.abs(X).max(axis=1))[1]
-    return np.ldexp(X, -exponents[:, None]), exponents
 
 
 def _possible(X: FloatArray, y: FloatArray, link: Link, agreement: Agreement, weights: FloatArray | None) -> BoolArray:

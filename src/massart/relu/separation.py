@@ -45,44 +45,17 @@ EXACT = Agreement(Level.EXACT)
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What each row tells about a query.
+    """What each row tells about a query."""
 
-    Attributes
-    ----------
-    sign : (n,) array
-        The side: +1 where the truth has the smaller w.x, -1 where it has the larger one, 0 where the query meets the
-        label to the last bit or a limit tells nothing.
-    active : (n,) boolean array
-        Rows with f' > 0 at the query.
-    tells : (n,) boolean array
-        Active rows, and others with a side: those on which the query is wrong.
-    fits : (n,) boolean array
-        Rows with y = f(w.x), up to the tolerance.
-    pinned : (n,) boolean array
-        Active rows with a decisive label that fits: the only ones that fix a number.
-    """
-
-    sign: FloatArray
-    active: BoolArray
-    tells: BoolArray
-    fits: BoolArray
-    pinned: BoolArray
+    sign: FloatArray  # +1 where the truth has the smaller w.x, -1 where the larger one, 0 where nothing is told
+    active: BoolArray  # f' > 0 at the query
+    tells: BoolArray  # active rows, and others with a side: those on which the query is wrong
+    fits: BoolArray  # y = f(w.x), up to the tolerance
+    pinned: BoolArray  # active rows with a decisive label that fits: the only ones that fix a number
 
 
 def sides(z: FloatArray, y: FloatArray, size: FloatArray, *, link: Link = RELU, agreement: Agreement = EXACT) -> Sides:
-    """Return what each row tells about a query.
-
-    Parameters
-    ----------
-    z : (n,) array
-        w.x for the query.
-    y : (n,) array
-    size : (n,) array
-        ``|w|.|x|``: what rounding in z is relative to.
-    link : Link
-    agreement : Agreement
-        Of the labels.
-    """
+    """Return what each row tells about a query with products ``z = w.x``, rounded relative to ``size = |w|.|x|``."""
     told = link.inverse(y)  # the label itself where the link only clips
     slope = link.derivative(z)
     active = slope > 0

@@ -36,18 +36,10 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """The wrong rows of a table, the largest residuals first.
+    """The wrong rows of a table, the largest residuals first."""
 
-    Attributes
-    ----------
-    index : (m,) array
-        Which rows they are.
-    values : (m,) array
-        Given minus implied.
-    """
-
-    index: NDArray[np.intp]
-    values: FloatArray
+    index: NDArray[np.intp]  # which rows they are
+    values: FloatArray  # given minus implied
 
     def first(self, number: int) -> Residuals:
         """Return so many of them."""
@@ -56,34 +48,17 @@ class Residuals:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The rows of a page.
+    """The rows of a page."""
 
-    Attributes
-    ----------
-    index : (n,) array
-        Which rows they are: wrong ones by the size of their residual, then ones that agree.
-    n_largest, n_sampled, n_right, n_drawn : int
-        Wrong rows carried for the size of their residual, others that were drawn at random, rows that agree, and the
-        wrong rows in the picture.
-    n_wrong : int
-        Wrong rows of the table, carried or not.
-    columns : tuple of Column
-        Which row it is, what was given, what the formula gives, the difference, the kind if known, and the other cells.
-    left_out : tuple of str
-        Names of columns for which there was no room.
-    packed : dict
-        All of it for the script.
-    """
-
-    index: NDArray[np.intp]
-    n_largest: int
-    n_sampled: int
-    n_right: int
-    n_drawn: int
-    n_wrong: int
-    columns: tuple[Column, ...]
-    left_out: tuple[str, ...]
-    packed: dict[str, Any]
+    index: NDArray[np.intp]  # wrong ones by the size of their residual, then ones that agree
+    n_largest: int  # wrong rows carried for the size of their residual
+    n_sampled: int  # others that were drawn at random
+    n_right: int  # rows that agree
+    n_drawn: int  # wrong rows in the picture
+    n_wrong: int  # wrong rows of the table, carried or not
+    columns: tuple[Column, ...]  # identity, given, implied, their difference, the kind if known, and other cells
+    left_out: tuple[str, ...]  # columns for which there was no room
+    packed: dict[str, Any]  # all of it for the script
 
     @property
     def n_off(self) -> int:

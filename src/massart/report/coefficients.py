@@ -14,24 +14,14 @@ from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One row of the table of coefficients, in words.
-
-    Attributes
-    ----------
-    label, number, certainty, evidence : str
-        The cells.
-    determined : bool
-        Whether the rows that agree determine it.
-    silent : bool
-        Whether it is zero, and not just left out or open.
-    """
+    """One row of the table of coefficients, in words."""
 
     label: str
     number: str
     certainty: str
     evidence: str
-    determined: bool
-    silent: bool
+    determined: bool  # whether the rows that agree determine it
+    silent: bool  # whether it is zero, and not just left out or open
 
 
 def coefficients(findings: Findings) -> Iterator[Coefficient]:

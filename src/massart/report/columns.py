@@ -41,22 +41,12 @@ _THOUSANDS = re.compile(r"\d(?=(?:\d{3})+$)")
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A column of numbers, NaN where there is none.
-
-    Attributes
-    ----------
-    name : str
-    values : (n,) array
-    places : int or None
-        Decimals that write all of them; None where they differ too much.
-    grouped : bool
-        Whether thousands are set apart: for amounts, not for years and identifiers.
-    """
+    """A column of numbers, NaN where there is none."""
 
     name: str
     values: FloatArray
-    places: int | None
-    grouped: bool = False
+    places: int | None  # decimals that write all of them; None where they differ too much
+    grouped: bool = False  # thousands are set apart: in amounts, not in years and identifiers
 
     def shown(self, index: int) -> str:
         """Return one of them as the page shows it."""

@@ -39,31 +39,16 @@ _STYLE: Any = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Rows next to a fit.
-
-    Attributes
-    ----------
-    target : str
-    fitted, residuals : (n,) arrays
-    agree : (n,) boolean array
-    scale : float
-        Of the residuals; 0 where labels are exact.
-    distances : (n,) array or None
-        Of the rows from their bulk.
-    rank : int
-        The number of columns that the distances are in.
-    labels : callable
-        Returns what rows of given numbers are called.
-    """
+    """Rows next to a fit."""
 
     target: str
     fitted: FloatArray
     residuals: FloatArray
     agree: BoolArray
-    scale: float
-    distances: FloatArray | None
-    rank: int
-    labels: Callable[[NDArray[np.intp]], list[object]]
+    scale: float  # of the residuals; 0 where labels are exact
+    distances: FloatArray | None  # of the rows from their bulk
+    rank: int  # the number of columns that the distances are in
+    labels: Callable[[NDArray[np.intp]], list[object]]  # what rows of given numbers are called
 
     @property
     def standardized(self) -> FloatArray:
@@ -77,13 +62,7 @@ class Diagnostics:
 
 
 def draw(rows: Diagnostics) -> Figure:
-    """Return the picture; it belongs to no window and no global list.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
+    """Return the picture, which belongs to no window and no global list; ImportError if matplotlib is not installed."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure

@@ -40,76 +40,36 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class RowKinds:
-    """What happened in each row.
+    """What happened in each row."""
 
-    Attributes
-    ----------
-    words : tuple of str
-        The kinds, the most frequent first, after an empty word for rows that agree.
-    codes : (n,) array of int
-        The place of each row's word.
-    unexplained : int
-        The place of the word for rows that nothing explains.
-    """
-
-    words: tuple[str, ...]
-    codes: NDArray[np.intp]
-    unexplained: int
+    words: tuple[str, ...]  # the most frequent first, after an empty word for rows that agree
+    codes: NDArray[np.intp]  # the place of the word of each row
+    unexplained: int  # the place of the word for rows that nothing explains
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What is known of a table of which only some rows are at hand: its worst, and others drawn at random.
+    """What is known of a table of which only some rows are at hand: its worst, and others drawn at random."""
 
-    Attributes
-    ----------
-    drawn : (n,) boolean array
-        Rows at hand that were drawn at random.
-    n_wrong : int
-        Wrong rows of the whole table.
-    kinds : tuple of int
-        Rows of the whole table with each code of a kind.
-    """
-
-    drawn: BoolArray
-    n_wrong: int
-    kinds: tuple[int, ...]
+    drawn: BoolArray  # rows at hand that were drawn at random
+    n_wrong: int  # of the whole table
+    kinds: tuple[int, ...]  # rows of the whole table with each code of a kind
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRows:
-    """All rows that were judged, or those of them that are at hand.
+    """All rows that were judged, or those of them that are at hand."""
 
-    Attributes
-    ----------
-    given, implied : (n,) arrays
-        The target as it stands in the table, and what the formula gives.
-    agree : (n,) boolean array
-    wrong : (n,) boolean array
-        Those of the others that are called wrong.
-    cells : callable
-        The columns to show beside them, for some rows: the first one tells which row it is.
-    group_column : str or None
-    groups : tuple of Group
-        By the share of wrong rows, the largest first; empty without a column that groups.
-    kinds : RowKinds or None
-        None where nothing was asked but whether rows are wrong.
-    rest : Rest or None
-        Where only some rows of the table are at hand.
-    terms : (n, d) matrix or None
-        The values of the terms of the formula, for those who ask what other coefficients would give.
-    """
-
-    given: FloatArray
-    implied: FloatArray
+    given: FloatArray  # the target as it stands in the table
+    implied: FloatArray  # what the formula gives
     agree: BoolArray
-    wrong: BoolArray
-    cells: Cells
+    wrong: BoolArray  # those that do not agree and are called wrong
+    cells: Cells  # the columns to show beside them: the first one tells which row it is
     group_column: str | None = None
-    groups: tuple[Group, ...] = ()
-    kinds: RowKinds | None = None
-    rest: Rest | None = None
-    terms: Any = None
+    groups: tuple[Group, ...] = ()  # by the share of wrong rows, the largest first
+    kinds: RowKinds | None = None  # None where nothing was asked but whether rows are wrong
+    rest: Rest | None = None  # where only some rows of the table are at hand
+    terms: Any = None  # their values, (n, d), for those who ask what other coefficients would give
 
     @property
     def n_wrong(self) -> int:
@@ -119,42 +79,20 @@ class JudgedRows:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An answer and all that a reader of it may ask.
+    """An answer and all that a reader of it may ask."""
 
-    Attributes
-    ----------
-    title : str
-        What was examined: the name of a file, of a table or of an estimator.
-    formula : Formula
-    certificate : Certificate
-    n_rows, n_agree, n_wrong : int
-        Rows judged, those that follow the formula, and those of the others that are called wrong.
-    usage : tuple of Usage
-        For each coefficient, that of the constant last; empty where the rows are not at hand.
-    rows : JudgedRows or None
-        None where the rows are not at hand, or there is no rule for them.
-    notices : tuple of str
-        What a reader has to know: columns and rows left out, categories and their base levels.
-    facts : mapping of str to str
-        Where it comes from: the command, the file and its digest, versions, and when the file was changed (`DATED`).
-    n_left_out : int
-        Rows of the table that were not judged, since values are missing.
-    bases : mapping of str to str
-        For each column that is a category, the level that the others are compared with.
-    """
-
-    title: str
+    title: str  # what was examined: the name of a file, of a table or of an estimator
     formula: Formula
     certificate: Certificate
-    n_rows: int
+    n_rows: int  # judged
     n_agree: int
-    n_wrong: int
-    usage: tuple[Usage, ...] = ()
-    rows: JudgedRows | None = None
-    notices: tuple[str, ...] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-    n_left_out: int = 0
-    bases: Mapping[str, str] = field(default_factory=dict)
+    n_wrong: int  # those of the others that are called wrong
+    usage: tuple[Usage, ...] = ()  # for each coefficient, the constant last; empty where rows are not at hand
+    rows: JudgedRows | None = None  # None where they are not at hand, or there is no rule for them
+    notices: tuple[str, ...] = ()  # columns and rows left out, categories and their base levels
+    facts: Mapping[str, str] = field(default_factory=dict)  # the command, the file and its digest, versions
+    n_left_out: int = 0  # rows that were not judged, since values are missing
+    bases: Mapping[str, str] = field(default_factory=dict)  # of categories, the level to compare with
 
     @property
     def judgement(self) -> Judgement:

@@ -35,22 +35,12 @@ OTHERS = "other kinds"
 
 @dataclass(frozen=True, slots=True)
 class ShownKind:
-    """One kind.
-
-    Attributes
-    ----------
-    label : str
-    n_rows : int
-    tone : int
-        Number of its colour and of its mark.
-    example : tuple of str
-        A row in which it happened: which one it is, what was given, and what is implied.
-    """
+    """One kind."""
 
     label: str
     n_rows: int
-    tone: int
-    example: tuple[str, ...]
+    tone: int  # number of its colour and of its mark
+    example: tuple[str, ...]  # a row in which it happened: which one, what was given, what is implied
 
     @property
     def mark(self) -> str:

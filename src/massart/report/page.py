@@ -46,13 +46,14 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 def render(findings: Findings) -> str:
     """Return the page."""
     environment = environment_of_pages()
-    environment.filters["embed"] = lambda data: raw_text(_json(data))
+    environment.filters["embed"] = _embedded
     script = "(async () => {\n" + "\n".join(asset(name) for name in _SCRIPTS) + "})();\n"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page: str = environment.get_template("page.html").render(
         **_context(findings),
         style=raw_text(asset("style.css")),
         script=raw_text(script),
-        policy=raw_text(f"'sha256-{_digest(script)}'"),
+        policy=raw_text(f"'sha256-{digest}'"),
     )
     return page
 
@@ -157,17 +158,13 @@ def _shown_groups(groups: Sequence[Group]) -> Iterator[Group]:
         yield Group(named, sum(group.n_rows for group in others), sum(group.n_wrong for group in others))
 
 
-def _json(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+def _embedded(data: object) -> Any:
+    return raw_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES))
 
 
 def asset(name: str) -> str:
     """Return the text of a file beside this one."""
     return files("massart.report").joinpath("assets", name).read_text("utf-8")
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def check_installed() -> None:

@@ -22,21 +22,11 @@ _MOST_POWERS = 30  # of ten that an axis shows
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Of both axes of the picture of given against implied.
+    """Of both axes of the picture of given against implied."""
 
-    Attributes
-    ----------
-    heavy : bool
-        Whether a few values are so much larger than the others that a second scale helps: logarithmic from `unit` on.
-    compressed : bool
-        Whether that one is shown first.
-    unit : float
-        A power of ten below which there are few values, or none that matters.
-    """
-
-    heavy: bool
-    compressed: bool
-    unit: float
+    heavy: bool  # a few values are so much larger that a second scale helps: logarithmic from `unit` on
+    compressed: bool  # that one is shown first
+    unit: float  # a power of ten below which there are few values, or none that matters
 
 
 def scale_of(values: FloatArray) -> Scale:
@@ -53,24 +43,13 @@ def scale_of(values: FloatArray) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many wrong rows are how far off.
-
-    Attributes
-    ----------
-    start, step : float
-        Bins of log10 |residual|.
-    counts : tuple of int
-    toned : dict of int to tuple of int
-        The same for each colour of a kind.
-    words : str
-        The same for those who do not see the picture.
-    """
+    """How many wrong rows are how far off."""
 
     start: float
-    step: float
+    step: float  # of bins of log10 |residual|
     counts: tuple[int, ...]
-    toned: dict[int, tuple[int, ...]]
-    words: str
+    toned: dict[int, tuple[int, ...]]  # the same for each colour of a kind
+    words: str  # the same for those who do not see the picture
 
     @property
     def drawn(self) -> bool:

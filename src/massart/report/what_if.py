@@ -36,7 +36,8 @@ def what_if(findings: Findings, carried: Carried) -> dict[str, Any] | None:
         if j == len(formula.terms):
             return {"constant": True}
         index = carried.index[places[::stride]]
-        values = np.asarray(_dense(rows.terms[index, j]), dtype=float)
+        column = rows.terms[index, j]
+        values = np.asarray(column.toarray().ravel() if hasattr(column, "toarray") else column, dtype=float)
         place, cell = cells.get(clean(formula.terms[j].label), (0, None))
         if cell is not None and np.array_equal(cell[places[::stride]], values):
             return {"column": place}  # which the page carries already
@@ -58,10 +59,6 @@ def what_if(findings: Findings, carried: Carried) -> dict[str, Any] | None:
         "unit": agreement.unit,
         "edge": EDGE if agreement.level in (Level.LABEL, Level.INPUTS) else 0,
     }
-
-
-def _dense(values: Any) -> Any:
-    return values.toarray().ravel() if hasattr(values, "toarray") else values
 
 
 def _finite(limit: float) -> float | None:

@@ -53,27 +53,13 @@ def slope(u: FloatArray, c: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    r"""Expectations under a standard normal e, for one c.
+    """Expectations under a standard normal e, for one c."""
 
-    Attributes
-    ----------
-    mean_loss : float
-        :math:`E \rho_c(e)`: an M-scale that shall be consistent equates the mean loss with it.
-    mean_slope : float
-        :math:`E \psi_c'(e)`.
-    efficiency : float
-        :math:`(E \psi')^2 / E \psi^2`: variance of the mean over that of the M-estimate.
-    mean_weight : float
-        :math:`E w_c(e)`.
-    kappa : float
-        :math:`E w_c(e) e^2 / E w_c(e)`: by how much weighting makes residuals look smaller.
-    """
-
-    mean_loss: float
-    mean_slope: float
-    efficiency: float
-    mean_weight: float
-    kappa: float
+    mean_loss: float  # E rho_c(e): an M-scale that shall be consistent equates the mean loss with it
+    mean_slope: float  # E psi_c'(e)
+    efficiency: float  # (E psi')^2 / E psi^2: variance of the mean over that of the M-estimate
+    mean_weight: float  # E w_c(e)
+    kappa: float  # E w_c(e) e^2 / E w_c(e): by how much weighting makes residuals look smaller
 
 
 @lru_cache(maxsize=64)

@@ -103,10 +103,6 @@ def judge_inliers(
         Cuts the rows in two and draws the permutations.
     callback : callable
 
-    Returns
-    -------
-    Judgement
-
     Examples
     --------
     >>> import numpy as np

@@ -52,23 +52,13 @@ _FAR = 2.5  # scales of the start beyond which a row belongs to the other mode a
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    r"""How rows lie about a plane, or about each of b planes.
+    """How rows lie about a plane, or about each of b planes."""
 
-    Attributes
-    ----------
-    shares : (3,) or (3, b) array
-        :math:`\pi`: of right rows, of the other mode, of rows anywhere.
-    scale, centre, spread : float or (b,) arrays
-        :math:`\sigma`, :math:`\mu` and s.
-    width : float
-        2R: the range in which residuals may lie; the same for all planes that are compared.
-    """
-
-    shares: FloatArray
-    scale: Any
-    centre: Any
-    spread: Any
-    width: float
+    shares: FloatArray  # pi, (3,) or (3, b): of right rows, of the other mode, of rows anywhere
+    scale: Any  # sigma: a float, or (b,)
+    centre: Any  # mu
+    spread: Any  # s
+    width: float  # 2R: the range in which residuals may lie; the same for all planes that are compared
 
     @classmethod
     def start(cls, residuals: FloatArray, shares: FloatArray, scale: Any, width: float) -> Mixture:
@@ -111,26 +101,12 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """A plane, and how rows lie about it.
+    """A plane, and how rows lie about it."""
 
-    Attributes
-    ----------
-    coef : (r,) array
-        In position.
-    mixture : Mixture
-    trust : (n,) array
-        The probability of each row to be right.
-    likelihood : float
-        Its logarithm, of deleted rows.
-    n_iter : int
-        Steps.
-    converged : bool
-    """
-
-    coef: FloatArray
+    coef: FloatArray  # (r,), in position
     mixture: Mixture
-    trust: FloatArray
-    likelihood: float
+    trust: FloatArray  # the probability of each row to be right
+    likelihood: float  # its logarithm, of deleted rows
     n_iter: int
     converged: bool
 

@@ -27,26 +27,13 @@ _CONSTANT = 1e4  # size of a constant column among others of spread 1
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Rows in coordinates of their span.
+    """Rows in coordinates of their span."""
 
-    Attributes
-    ----------
-    Z : array of shape (n, r)
-    back : array of shape (d, r)
-        M: coefficients w = M c.
-    leverage_weights : array of shape (n,)
-        omega, 0 for a zero row.
-    spreads : array of shape (d,)
-        Mean deviation of each column from its median, 1 for a constant one: rows divided by them tell neighbours.
-    wide : bool
-        Whether there are fewer than `WIDE` rows for each column; those of M are orthonormal then.
-    """
-
-    Z: FloatArray
-    back: FloatArray
-    leverage_weights: FloatArray
-    spreads: FloatArray
-    wide: bool
+    Z: FloatArray  # (n, r)
+    back: FloatArray  # M, (d, r): coefficients w = M c
+    leverage_weights: FloatArray  # omega, (n,), 0 for a zero row
+    spreads: FloatArray  # (d,), of columns about their medians, 1 for constant ones: rows over them tell neighbours
+    wide: bool  # fewer than `WIDE` rows for each column; those of M are orthonormal then
 
     @property
     def rank(self) -> int:

@@ -98,10 +98,6 @@ def robust_regression(
     callback : callable
         Called with a :class:`~massart.progress.Progress` after each step.
 
-    Returns
-    -------
-    RobustFit
-
     Raises
     ------
     ValueError

@@ -41,19 +41,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where the products w.z of rows are clipped.
+    """Where the products w.z of rows are clipped."""
 
-    Attributes
-    ----------
-    lower, upper : (n,) arrays
-        Scaled with their rows.
-    decisive : (n,) boolean array
-        Rows whose label lies between the limits; the label of any other row is one of its limits.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    decisive: BoolArray
+    lower: FloatArray  # scaled with their rows
+    upper: FloatArray  # likewise
+    decisive: BoolArray  # the label lies between the limits; that of any other row is one of them
 
     def active(self, products: FloatArray) -> BoolArray:
         """Return which rows each parameter does not clip, for products (b, n)."""
@@ -66,32 +58,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Consensus:
-    """Rows to be fitted by as many as possible.
+    """Rows to be fitted by as many as possible."""
 
-    Attributes
-    ----------
-    Z : (n, k) array
-        Unit rows, best in radial-isotropic position.
-    y : (n,) array
-        Labels, scaled with their rows.
-    slack : (n,) array
-        Residual that each row may have whatever w is.
-    near : float
-        Residual that a row may have relative to its label and w.
-    weights : (n,) array
-    lengths : (n,) array
-        What the rows were divided by: an adversary gains most on long ones, so short ones are drawn more often.
-    limits : Limits, optional
-        Where the link clips; by default it does not.
-    """
-
-    Z: FloatArray
-    y: FloatArray
-    slack: FloatArray
-    near: float
+    Z: FloatArray  # (n, k), unit rows, best in radial-isotropic position
+    y: FloatArray  # labels, scaled with their rows
+    slack: FloatArray  # residual that each row may have whatever w is
+    near: float  # residual that a row may have relative to its label and w
     weights: FloatArray
-    lengths: FloatArray
-    limits: Limits | None = None
+    lengths: FloatArray  # what rows were divided by: an adversary gains most on long ones, so short ones are preferred
+    limits: Limits | None = None  # where the link clips; by default it does not
 
     @cached_property
     def total(self) -> float:

@@ -88,18 +88,8 @@ def search(
 ) -> Candidate:
     """Return the parameter that fits the most weight of rows among all that the portfolio proposes.
 
-    Parameters
-    ----------
-    problem : Consensus
-    first : (k,) array
-        The L1 answer.
-    rng : numpy.random.Generator
-    enough : float
-        Agreement above which nothing better is looked for.
-    rounds : int
-        Each round costs about twice the one before.
-    callback : callable
-        Called after each way of each round.
+    `first`, (k,), is the L1 answer; nothing better is looked for above the agreement `enough`; each of the rounds costs
+    about twice the one before.
     """
     portfolio = _Portfolio(problem, first, rng, enough)
     best = problem.best(first[None])

@@ -35,8 +35,8 @@ LINEAR: dict[str, Baseline] = {
     "torrent": baseline("TORRENT", "Bhatia, Jain and Kar 2015, TORRENT-FC", thresholding.torrent),
     "ada_crr": baseline("AdaCRR", "Suggala, Bhatia, Ravikumar and Jain 2019, AdaCRR-FC", thresholding.ada_crr),
     "sever": baseline("Sever", "Diakonikolas et al. 2018, least squares", sever.sever),
-    "lmrob": baseline("MM (lmrob)", "R robustbase::lmrob", r.lmrob, "R: robustbase"),
-    "lts": baseline("LTS (ltsReg)", "R robustbase::ltsReg", r.lts, "R: robustbase"),
+    "lmrob": baseline("MM (lmrob)", "R robustbase::lmrob", partial(r.coefficients, "lmrob"), "R: robustbase"),
+    "lts": baseline("LTS (ltsReg)", "R robustbase::ltsReg", partial(r.coefficients, "ltsReg"), "R: robustbase"),
 }
 """Linear regression: key to method."""
 
@@ -45,7 +45,7 @@ RELU: dict[str, Baseline] = {
     "published_relu": baseline("Cutting planes", f"{_PAPER}, Section 3, analytic centres", ours.published_relu),
     "karmakar_sgd": baseline("Karmakar et al.", "Karmakar, Mukherjee and Muthukumar 2020", relu.karmakar_sgd),
     "clad": baseline("CLAD", "Powell 1984, iterated linear programs of Buchinsky 1994", relu.clad),
-    "crq": baseline("CLAD (crq)", 'R quantreg::crq(method = "Powell")', r.crq, "R: quantreg"),
+    "crq": baseline("CLAD (crq)", 'R quantreg::crq(method = "Powell")', partial(r.coefficients, "crq"), "R: quantreg"),
 }
 """ReLU regression: key to method."""
 

@@ -27,24 +27,12 @@ R_PREFIX = "R: "
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A method as figures show it.
-
-    Attributes
-    ----------
-    name : str
-        As shown in figures.
-    reference : str
-        Paper or library.
-    fit : callable
-        ``(X, y, rng)`` to coefficients of shape (d,), NaN where the method has no answer.
-    requires : str, optional
-        A module that need not be installed, or "R: " and a package.
-    """
+    """A method as figures show it."""
 
     name: str
-    reference: str
-    fit: Fit
-    requires: str | None = None
+    reference: str  # paper or library
+    fit: Fit  # (X, y, rng) to coefficients, NaN where there is no answer
+    requires: str | None = None  # a module that need not be installed, or "R: " and a package
 
     def missing(self) -> str | None:
         """Return one line that says what to install; None where nothing is missing."""

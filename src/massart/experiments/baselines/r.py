@@ -19,19 +19,9 @@ SECONDS = 600.0
 """After which a fit has no answer."""
 
 
-def lmrob(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """MM-estimation (robustbase)."""
-    return fit("lmrob", X, y, rng)[0]
-
-
-def lts(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Least trimmed squares by FAST-LTS with 2000 starts (robustbase)."""
-    return fit("ltsReg", X, y, rng)[0]
-
-
-def crq(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Powell's censored median regression (quantreg), on the rows whose label is not negative."""
-    return fit("crq", X, y, rng)[0]
+def coefficients(method: str, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the coefficients of a method of peers.R, which says what it is."""
+    return fit(method, X, y, rng)[0]
 
 
 def fit(method: str, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, float]:

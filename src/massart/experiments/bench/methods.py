@@ -36,25 +36,13 @@ _EXACT = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What a method says of a table.
-
-    Attributes
-    ----------
-    predicted : (n,) array
-    coef : (d,) array, optional
-    called : (n,) array, optional
-        Rows that the method itself calls wrong; else they are read off the residuals.
-    verdict : str
-        massart's; others claim nothing.
-    seconds : float, optional
-        Of the processor, where the method is no part of this process.
-    """
+    """What a method says of a table."""
 
     predicted: FloatArray
     coef: FloatArray | None = None
-    called: BoolArray | None = None
-    verdict: str = ""
-    seconds: float | None = None
+    called: BoolArray | None = None  # rows that the method itself calls wrong; else they are read off the residuals
+    verdict: str = ""  # massart's; others claim nothing
+    seconds: float | None = None  # of the processor, where the method is no part of this process
 
 
 @dataclass(frozen=True, slots=True)

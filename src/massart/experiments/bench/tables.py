@@ -36,40 +36,17 @@ SEARCH_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table and its truth.
+    """A table and its truth."""
 
-    Attributes
-    ----------
-    X : (n, d) array
-        The columns as numbers, categories as indicators: what libraries that read no tables get.
-    y : (n,) array
-        The labels as given.
-    wrong : (n,) array
-        Rows whose label is wrong.
-    right : (n,) array
-        What the rule gives in each row, before rounding and noise.
-    half : float
-        How far a label that is right may be from it: half a unit of the last place; 0 where labels are exact, NaN
-        where they are noisy.
-    coef : (d,) array
-        Where labels follow a linear function or a ReLU.
-    columns : mapping of str to array
-        As a file has them, without the target, where that is not what `X` says.
-    functions : tuple of str
-        What a search for formulas has to be told, besides + - * /.
-    seconds : float
-        Of the processor, that such a search may take.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    wrong: BoolArray
-    right: FloatArray
-    half: float
-    coef: FloatArray = field(default_factory=lambda: np.empty(0))
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    functions: tuple[str, ...] = ()
-    seconds: float = SEARCH_SECONDS
+    X: FloatArray  # columns as numbers, categories as indicators: what libraries that read no tables get
+    y: FloatArray  # as given
+    wrong: BoolArray  # rows whose label is
+    right: FloatArray  # what the rule gives in each row, before rounding and noise
+    half: float  # how far a right label may be from that: half a unit of the last place; 0 if exact, NaN if noisy
+    coef: FloatArray = field(default_factory=lambda: np.empty(0))  # of a linear function or a ReLU
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # as a file has them, where that is not X
+    functions: tuple[str, ...] = ()  # what a search for formulas has to be told, besides + - * /
+    seconds: float = SEARCH_SECONDS  # of the processor, that such a search may take
 
     @property
     def frame(self) -> dict[str, NDArray[Any]]:

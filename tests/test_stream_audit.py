@@ -142,7 +142,7 @@ def facts_of(found):
 def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch):
     """A value of the row before, or swapped, is one wherever a block begins; and as it is in memory."""
     monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 800)
-    monkeypatch.setattr("massart.audit.judging.MOST_WORST", 50)
+    monkeypatch.setattr("massart.audit.totals.MOST_WORST", 50)
     table = shuffled_ledger()
     path = write(table, tmp_path, "parquet")
     blocks = massart.table.streams.Stream.blocks
@@ -198,7 +198,7 @@ def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkey
     monkeypatch.setattr(massart.table.gathering, "DRAWN_ROWS", 800)
     limits, found = (300, 2_000), []
     for most in limits:
-        monkeypatch.setattr("massart.audit.judging.MOST_PAIRED", most)
+        monkeypatch.setattr("massart.audit.totals.MOST_PAIRED", most)
         found.append(
             {kind.label: kind.rows for kind in audit_table(path, "total", terms="columns", max_memory=size).kinds.kinds}
         )

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from massart.audit.explanations import NO_ROWS
 from massart.audit.finding import Request
-from massart.audit.judging import Judge, Totals, Writer, numbered
+from massart.audit.judging import Judge, Writer, numbered
+from massart.audit.totals import Totals
 from massart.progress import Callback, Progress
 from massart.table import Gathered, Piece, Stream, Table, gather, join, limit_of, pieces_of
 
@@ -50,7 +51,7 @@ class OnCluster:
         self, stream: Stream, judge: Judge, request: Request, write_audit: Writer | None, write_fixed: Writer | None
     ) -> Totals:
         """Read it once more, and judge all rows; parts of files are written in order, here."""
-        totals = Totals.of_nothing(judge)
+        totals = judge.nothing
         pieces = pieces_of(stream)
         starts = [*(piece.start for piece in pieces), stream.n_rows]
         ends = NO_ROWS

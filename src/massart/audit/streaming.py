@@ -24,8 +24,9 @@ from massart.audit.coincidence import SURE
 from massart.audit.explanations import NO_ROWS, swapped_rows
 from massart.audit.finding import Found, Request, find
 from massart.audit.fixing import rewritten
-from massart.audit.judging import Judge, Totals, Writer
+from massart.audit.judging import Judge, Writer
 from massart.audit.table_audit import Audit, Whole
+from massart.audit.totals import Totals
 from massart.certificate import Certificate, Verdict
 from massart.rows import ArrayRows
 from massart.rows.ahead import ahead

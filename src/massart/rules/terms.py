@@ -378,7 +378,7 @@ def _infix(sign: str, tight: tuple[str, ...]) -> Callable[[tuple[Any, ...]], str
 
 
 _SAME = {" * ": ("/",), " / ": ("*", "/"), " + ": ("-",), " - ": ("+", "-")}
-_SUMS, _PRODUCTS = ("+", "-"), ("+", "-", "*", "/")
+_SUMS = ("+", "-")
 
 
 def _write_power(parts: tuple[Any, ...]) -> str:

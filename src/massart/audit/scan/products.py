@@ -21,7 +21,7 @@ _LEFT = 0.5  # share of the rows that a factor alone does not explain, which a p
 _PART = -0.5  # stands for a / (a + b) among the powers of b
 _KEPT = 3  # products that are proposed for one target
 _IN_SPREAD = 20  # units in the spread of a column that may be rounded
-_FEW_VALUES, _FEW_SHARE = 5, 0.95  # with so few values columns agree by chance, if not in nearly all rows
+_FEW_VALUES = 5  # with so few columns agree by chance
 
 
 def products_of(numbers: Numbers, target: int, rng: np.random.Generator) -> list[Identity]:

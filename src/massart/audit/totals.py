@@ -1,0 +1,205 @@
+"""What the rows of a large file add up to: counts, and the rows with the largest residuals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from massart.agreement import KINDS
+from massart.audit.explanations import NO_ROWS
+from massart.audit.kinds import MOST_EXAMPLES
+from massart.rows import BoolArray, FloatArray
+from massart.table import Table
+
+MOST_WORST = 25_000
+"""Wrong rows that are kept, those with the largest residuals: what a report shows of a large file."""
+
+MOST_PAIRED = 2_000_000
+"""Wrong rows among which swapped ones are looked for; among more, many have a partner by chance."""
+
+NONE = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worst:
+    """The rows with the largest residuals, and the first ones of each kind, with their cells.
+
+    Attributes
+    ----------
+    tables : tuple of pyarrow.Table
+    numbers : (m,) array of int
+        Their numbers in the file.
+    sizes : (m,) array
+        Of their residuals.
+    codes : (m,) array of int
+        Of their kinds.
+    beside : (m, 2) array of rows by themselves
+        What is before and after each of them, or other rows where nothing is; (m, 0) where that is not asked for.
+    least : float
+        Smaller residuals than this are not among the largest.
+    """
+
+    tables: tuple[pa.Table, ...]
+    numbers: NDArray[np.intp]
+    sizes: FloatArray
+    codes: NDArray[np.intp]
+    beside: NDArray[np.void]
+    least: float = 0.0
+
+    @classmethod
+    def of_nothing(cls) -> Worst:
+        """Return no rows."""
+        return cls((), NONE, np.empty(0), NONE, NO_ROWS.reshape(0, 0))
+
+    @classmethod
+    def of(
+        cls,
+        block: Table,
+        rows: NDArray[np.intp],
+        sizes: FloatArray,
+        codes: NDArray[np.intp],
+        least: float,
+        examples: NDArray[np.intp],
+    ) -> Worst:
+        """Take the worst rows of a block: those larger than `least`, and first ones of kinds without `examples`."""
+        stay = _worst(sizes, codes, least, examples)
+        if not len(stay):
+            return cls.of_nothing()
+        assert isinstance(block.numbers, np.ndarray)
+        chosen, nothing = rows[stay], np.empty((len(stay), 0), NO_ROWS.dtype)
+        return cls((block.arrow.take(pa.array(chosen)),), block.numbers[chosen], sizes[stay], codes[stay], nothing)
+
+    def __add__(self, other: Worst) -> Worst:
+        """Return the worst of both; the rows of `other` come later."""
+        if not other.tables or not self.tables:
+            return other if other.tables else self
+        both = Worst(
+            (*self.tables, *other.tables),
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.sizes, other.sizes]),
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.beside, other.beside]),
+            max(self.least, other.least),
+        )
+        return both.pruned() if len(both.numbers) > 2 * MOST_WORST else both
+
+    @property
+    def examples(self) -> NDArray[np.intp]:
+        """How many rows there are with each code of a kind."""
+        return np.bincount(self.codes)
+
+    def pruned(self) -> Worst:
+        """Return no more than are needed."""
+        if not self.tables:
+            return self
+        stay = _worst(self.sizes, self.codes)
+        table = pa.concat_tables(self.tables).take(pa.array(stay)).combine_chunks()
+        sizes = self.sizes[stay]
+        least = float(np.sort(sizes)[-MOST_WORST]) if len(sizes) >= MOST_WORST else 0.0
+        return Worst((table,), self.numbers[stay], sizes, self.codes[stay], self.beside[stay], least)
+
+    def joined(self, table: Table, drawn: BoolArray) -> tuple[Table, BoolArray]:
+        """Return rows of a file, some of which were drawn, and these, each once and in their order; and which were."""
+        assert table.numbers is not None
+        new = np.flatnonzero(~np.isin(self.numbers, table.numbers))
+        others = [own.select(table.column_names).take(pa.array(new)) for own in self.tables]  # of one table, or none
+        numbers, at_random = (
+            np.concatenate([table.numbers, self.numbers[new]]),
+            np.append(drawn, np.zeros(len(new), bool)),
+        )
+        order = np.argsort(numbers)
+        arrow = pa.concat_tables([table.arrow, *others]).take(pa.array(order)).combine_chunks()
+        return replace(table, arrow=arrow, numbers=numbers[order]), at_random[order]
+
+    def meet(self, other: Worst, ends: NDArray[np.void], others: NDArray[np.void]) -> None:
+        """Tell the last of these rows and the first of `other` of each other, given the ends of both parts."""
+        for worst, place, row, end, side in ((self, -1, others[0], ends[-1], 1), (other, 0, ends[-1], others[0], 0)):
+            if worst.beside.size and worst.numbers[place] == end["number"]:
+                worst.beside[place, side] = row
+
+
+def _worst(
+    sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0, known: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Return the places of the largest sizes above `least`, of equal ones the first, and the first of each kind."""
+    chosen = sizes > least if least else np.ones(len(sizes), dtype=bool)
+    if np.count_nonzero(chosen) > MOST_WORST:
+        limit = np.partition(sizes, len(sizes) - MOST_WORST)[len(sizes) - MOST_WORST]
+        chosen = sizes > limit
+        chosen[np.flatnonzero(sizes == limit)[: MOST_WORST - int(np.count_nonzero(chosen))]] = True
+    for code in range(1, int(codes.max(initial=0)) + 1):
+        if known is None or code >= len(known) or known[code] < MOST_EXAMPLES:
+            chosen[np.flatnonzero(codes == code)[:MOST_EXAMPLES]] = True
+    return np.flatnonzero(chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """What rows add up to; sums of consecutive ones are in their order.
+
+    Attributes
+    ----------
+    n_rows : int
+    tally : (32,) array
+        Judged rows by their marks.
+    usage : (k, 2) array of int
+        Rows that use each coefficient, and those of them that agree.
+    kinds : array of int
+        Rows with each code of a kind.
+    groups : dict of str to pair of int
+        Rows and wrong rows of each group.
+    gaps : Counter of Gap
+        Why rows were left out.
+    worst : Worst
+    looked_at : dict of int to int
+        The codes of wrong rows that were to be told by themselves.
+    pairs : tuple of arrays
+        Wrong rows in which swapped ones are looked for, if that is asked for and they are not too many.
+    ends : array of rows by themselves
+        The first and the last judged one; none if no row was judged.
+    """
+
+    n_rows: int
+    tally: FloatArray
+    usage: NDArray[np.int64]
+    kinds: NDArray[np.intp]
+    groups: dict[str, tuple[int, int]]
+    gaps: Counter[Any]
+    worst: Worst
+    looked_at: dict[int, int]
+    pairs: tuple[NDArray[np.void], ...] = ()
+    ends: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
+
+    @classmethod
+    def of_nothing(cls, n_coefs: int, n_codes: int) -> Totals:
+        """Return the sum of no rows."""
+        usage, kinds = np.zeros((n_coefs, 2), np.int64), np.zeros(n_codes, np.intp)
+        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst.of_nothing(), {})
+
+    def __add__(self, other: Totals) -> Totals:
+        """Return the sum."""
+        groups = dict(self.groups)
+        for name, (n, wrong) in other.groups.items():
+            before = groups.get(name, (0, 0))
+            groups[name] = before[0] + n, before[1] + wrong
+        pairs = (*self.pairs, *other.pairs)
+        ends = np.concatenate([self.ends, other.ends])
+        if len(ends) > 2:
+            self.worst.meet(other.worst, self.ends, other.ends)
+        return Totals(
+            self.n_rows + other.n_rows,
+            self.tally + other.tally,
+            self.usage + other.usage,
+            self.kinds + other.kinds,
+            groups,
+            self.gaps + other.gaps,
+            self.worst + other.worst,
+            self.looked_at | other.looked_at,
+            pairs if sum(map(len, pairs)) <= MOST_PAIRED else (),
+            ends[[0, -1]] if len(ends) else ends,
+        )

@@ -382,6 +382,33 @@ def test_rows_of_a_unit_that_was_seen_confirm_nothing():
     assert set(others.units) == {2, 3, 4}
 
 
+@pytest.mark.parametrize("labels", ["exact", "to cents", "noisy", "none"])
+def test_shares_of_rows_say_what_rows_do(labels):
+    X, y = gaussian(300, 3, 0.2)
+    rng = np.random.default_rng(0)
+    if labels == "to cents":
+        y = np.round(y, 2)
+    elif labels == "noisy":
+        y += 0.3 * rng.standard_normal(300)
+    elif labels == "none":
+        y = rng.permutation(y)
+    shares = rng.uniform(0.5, 1.5, 300)
+    rows, parts = (certificate_of(X, y, weights=shares / size) for size in (shares.mean(), shares.sum()))
+    assert parts.verdict is rows.verdict
+    assert parts.n_rows == pytest.approx(rows.n_rows)
+    assert parts.verdict is Verdict.NONE or parts.n_agree == pytest.approx(rows.n_agree)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1000.0, 1000.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_as_many_rows_as_columns_fit_any_formula_whatever_they_weigh(weight, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((5, 3)), rng.standard_normal(5)
+    certificate = certificate_of(X, y, weights=weight * rng.integers(1, 9, 5))
+    assert (certificate.verdict, certificate.reason) == (Verdict.NONE, Reason.FEW)
+    assert "any table has a formula for so few" in certificate.explain()
+
+
 # --- the level of agreement belongs to the claim ---
 
 

@@ -66,7 +66,8 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
         y : (n,) or (n, m) array
             Of numpy, or of the kind of `X` and where that is.
         sample_weight : (n,) array, optional
-            A row of weight c counts c times; one of weight 0 not at all.
+            A row of weight c counts c times; one of weight 0 not at all. Weights that are less than one on average are
+            shares: they are scaled to one.
 
         Raises
         ------

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -216,6 +217,10 @@ class _Driver:
         size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
         size = min(size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
         judging, rare = _with_rare_rows(rows, rows.sample(size, options.rng), options.rng)
+        self.unit = 1.0
+        if judging.weights is not None:  # shares count as rows: a weight is never less than one on average
+            self.unit = min(1.0, float(judging.weights[judging.weights > 0].mean()))
+            judging = replace(judging, weights=judging.weights / self.unit)
         repeated = judging.weights is not None and _is_whole(judging.weights)
         if repeated:  # as if the table had each row so often, but for what is independent
             times = np.asarray(judging.weights, dtype=np.intp)
@@ -303,7 +308,8 @@ class _Driver:
         judges = replace(self.judges, rows=self.judges.rows.column(j))
 
         def verdict(tally: FloatArray) -> Certificate:
-            return judge(formula, judges, tally, thin=thin, shuffled=lambda: self.finder.shuffled(finding, formula))
+            shuffled = partial(self.finder.shuffled, finding, formula)
+            return judge(formula, judges, tally / self.unit, thin=thin, shuffled=shuffled)
 
         certificate = verdict(counts)
         errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
@@ -317,8 +323,8 @@ class _Driver:
 
         def verdict(tally: FloatArray) -> Certificate:
             return noisy_certificate(
-                float(tally.sum()),
-                float(tally[_FOLLOWS].sum()),
+                float(tally.sum()) / self.unit,
+                float(tally[_FOLLOWS].sum()) / self.unit,
                 found.scale,
                 reach=found.reach,
                 rank=found.span.rank,

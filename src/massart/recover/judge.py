@@ -94,6 +94,7 @@ def judge(
     support = measure_support_of(formula, judges, found, marks)
     span = _span(rows.X, told, support)
     counts = _Counts.of(tally, formula.link, rows, marks)
+    n_told = len(np.unique(rows.index[told]))  # whatever they weigh
     if not is_affordable(span.rank, int(told.sum()), counts.rows - counts.agree):
         told = np.zeros_like(told)  # a copy of many rows that nobody would look at
     case = Decisive(
@@ -122,9 +123,10 @@ def judge(
     )
     # A rule says more than the most frequent value: rows that have it do not speak for one.
     beyond = beyond_mode(rows, found, formula.link) * counts.rows / max(float(rows.counts.sum()), 1e-300)
-    nothing = _nothing(formula, counts, span, beyond)
+    nothing = _nothing(formula, counts, span, beyond, n_told)
     if nothing is not Reason.NOTHING:
-        return replace(draft, verdict=Verdict.NONE, reason=nothing)
+        few = nothing is Reason.FEW and n_told <= span.rank
+        return replace(draft, verdict=Verdict.NONE, reason=nothing, n_decisive=n_told if few else draft.n_decisive)
     draft = replace(draft, constant=_is_constant(rows, found.agree))
     sharing = bound_sharing(case, span=span)
     bound = judges.assumption.wrong_at_most
@@ -241,11 +243,11 @@ class _Counts:
         )
 
 
-def _nothing(formula: Formula, counts: _Counts, span: Span, beyond: float) -> Reason:
+def _nothing(formula: Formula, counts: _Counts, span: Span, beyond: float, n_told: int) -> Reason:
     """Say why there is no rule at all, if there is none."""
     if not formula.link.invertible and counts.active == 0:
         return Reason.LIMITS
-    if span.rank == 0 or counts.decisive <= span.rank:
+    if span.rank == 0 or min(counts.decisive, n_told) <= span.rank:
         return Reason.FEW
     n_terms = int(np.count_nonzero(formula.coef))
     hardly_more = beyond <= min(_SMALL_GAIN * n_terms, counts.decisive / 2)

@@ -157,7 +157,8 @@ def screened(
     for _ in range(steps):
         chances = mixture.chances(residuals)[0]
         weights = shares * np.where(chances[0] > _NOTHING, chances[0], 0.0)
-        planes = LeastSquares(rows.Z, rows.y, rows.ridge).fit(weights / weights.sum(axis=1, keepdims=True))
+        total = np.maximum(weights.sum(axis=1, keepdims=True), _NOTHING)  # of a few rows none may be near
+        planes = LeastSquares(rows.Z, rows.y, rows.ridge).fit(weights / total)
         residuals = rows.residuals(planes)
         mixture = mixture.following(chances, residuals, shares, least)
     likelihood = mixture.chances(residuals)[1] @ shares

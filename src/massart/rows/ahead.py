@@ -38,23 +38,18 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
                     return
             put(_END)
         except BaseException as error:
-            put(_Failed(error))
+            put(error)
 
     thread = threading.Thread(target=make, daemon=True)
     thread.start()
     try:
         while (item := made.get()) is not _END:
-            if isinstance(item, _Failed):
-                raise item.error
+            if isinstance(item, BaseException):
+                raise item
             yield item  # type: ignore[misc]
     finally:
         stopped.set()
         thread.join()
-
-
-class _Failed:
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import itemgetter
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from massart.rows import FloatArray
 from massart.table.errors import TableError, near, quote
 from massart.table.views import adopted
+
+if TYPE_CHECKING:
+    from massart.table.streams import Stream
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,19 +98,7 @@ class Table:
         return {name: plain_values(self.column(name).take(indices)) for name in columns}
 
 
-class Named(Protocol):
-    """What has a name and columns with names."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """Those of its columns."""
-
-
-def require_column(table: Named, name: str) -> None:
+def require_column(table: Table | Stream, name: str) -> None:
     """Raise TableError with near names if there is no column of that name."""
     if name not in table.column_names:
         alone = " (only one column was found: is the delimiter right?)" if len(table.column_names) == 1 else ""

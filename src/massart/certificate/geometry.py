@@ -38,7 +38,6 @@ _MOST_PARTS = 6
 _RARE = 0.5  # columns that are non-zero in a larger share of the rows are never left out
 _GOLDEN = 0.6180339887498949
 _SAFE = 900  # exponents of two that leave room for squares of ratios
-_PLAIN = 64  # exponents of columns that need no care
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,6 @@ class Position:
 
     def images(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return z / |z| (zero for z = 0) and |z| in the caller's units, for each row."""
-        if np.abs(self.exponents).max(initial=0) <= _PLAIN:  # then one product does, unless squares vanish or overflow
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                z = rows @ np.ldexp(self.basis, -self.exponents[:, None])
-                squares = squared_lengths(z)
-            if squares.min(initial=1.0) > 1e-200 and squares.max(initial=1.0) < 1e200:
-                lengths = np.sqrt(squares)
-                z /= lengths[:, None]
-                return z, lengths
         scaled, powers = scaled_rows(rows, self.exponents)
         z = scaled @ self.basis
         lengths = np.sqrt(squared_lengths(z))
@@ -226,9 +217,7 @@ def geometry_of(
 
 def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None, there: Any = None) -> Geometry:
     """Find exponents, parts and their pieces."""
-    active = X[:, 0] != 0
-    unclear = np.flatnonzero(~active)
-    active[unclear] = X[unclear].any(axis=1)
+    active = X.any(axis=1)
     if weights is not None:
         active &= weights > 0
     rows = np.flatnonzero(active)

@@ -31,11 +31,11 @@ SMALLEST_SAMPLE = 1024
 LARGE = 8
 """How many samples the rows must amount to for guessing to pay."""
 
-WIDTHS = (0.2, 0.05)
-"""The shares of rows that the smoothed problems see within their width."""
+WIDTH = 0.05
+"""The share of rows that the smoothed problem sees within its width."""
 
 SMOOTHING_STEPS = 3
-"""Newton steps on each smoothed problem: it only has to come close."""
+"""Newton steps on the smoothed problem: it only has to come close."""
 
 BAND = 96
 """Rows that stay in play for every column, at first."""
@@ -68,8 +68,8 @@ def solve_by_guess(problem: Program, max_iter: int, callback: Callback) -> Answe
         point, _ = prove(problem, point, start)
         if point.optimal:
             return Answer(point, n_iter, False)
-    if np.count_nonzero(point.fitted) >= min(WIDTHS) * n:
-        return None  # the widths would be 0: an exact fit of many rows that is still not the best
+    if np.count_nonzero(point.fitted) >= WIDTH * n:
+        return None  # the width would be 0: an exact fit of many rows that is still not the best
     return _solve_band(problem, point.w, point.r, n_iter, max_iter, callback)
 
 
@@ -77,10 +77,8 @@ def _solve_band(
     problem: Program, w: FloatArray, r: FloatArray, n_iter: int, max_iter: int, callback: Callback
 ) -> Answer | None:
     n, d = problem.design.shape
-    for share in WIDTHS:
-        width = float(np.partition(np.abs(r), int(share * n))[int(share * n)])
-        w = smooth(problem, w, width, SMOOTHING_STEPS)
-        r = problem.residuals(w)
+    width = float(np.partition(np.abs(r), int(WIDTH * n))[int(WIDTH * n)])
+    r = problem.residuals(smooth(problem, w, width, SMOOTHING_STEPS))
     positive = r > 0
     # How far a row's residual is from changing its sign, in units of how much the row reacts to an error of w.
     distance = np.abs(r)

@@ -156,7 +156,7 @@ def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray
         return True
     sizes = np.abs(best.rows.residuals)
     # The formula of a looser level may be another, with which rows agree that are a unit off here.
-    looser = _SHELL * level.half_widths(_sizes(best, y), best.coef)
+    looser = _SHELL * level.half_widths(np.abs(best.rows.products) + np.abs(y), best.coef)
     between = float(counts[~best.rows.agree & (sizes <= looser)].sum())
     beyond = float(counts[(sizes > looser) & (sizes <= _SHELL * looser)].sum())
     return _is_more(between, beyond / 2)
@@ -242,11 +242,6 @@ def chance_inside(rows: Verified, counts: FloatArray) -> float:
     """Return how many rows would lie within their half-widths by chance: half of those in (t, 3t]."""
     sizes = np.abs(rows.residuals)
     return float(counts[~rows.agree & (sizes <= _SHELL * rows.half_widths)].sum()) / 2
-
-
-def _sizes(best: Proposal, y: FloatArray) -> FloatArray:
-    """Return the sizes of the rows, from the half-widths that they make."""
-    return np.abs(best.rows.products) + np.abs(y)
 
 
 @dataclass(frozen=True, slots=True)

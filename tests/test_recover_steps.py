@@ -823,8 +823,10 @@ def test_rows_are_counted_by_their_marks():
 def test_why_there_is_no_rule(link, changes, beyond, expected):
     counts = _Counts(**({"rows": 100.0, "agree": 60.0, "decisive": 60.0, "active": 60.0, "last_place": 0.0} | changes))
     formula = Formula(np.array([1.0, 0.0, 2.0]), EXACT, link)
-    assert _nothing(formula, counts, span_of(np.eye(3)[:2]), beyond) is expected
-    assert _nothing(formula, counts, span_of(np.zeros((0, 3))), beyond) in (Reason.FEW, Reason.LIMITS)
+    assert _nothing(formula, counts, span_of(np.eye(3)[:2]), beyond, 60) is expected
+    assert _nothing(formula, counts, span_of(np.zeros((0, 3))), beyond, 60) in (Reason.FEW, Reason.LIMITS)
+    # Two rows are few in two directions, whatever they weigh.
+    assert _nothing(formula, counts, span_of(np.eye(3)[:2]), 50.0, 2) in (Reason.FEW, Reason.LIMITS)
 
 
 def test_why_a_plurality_is_no_more():

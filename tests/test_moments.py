@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from massart.isotropy.curvature import pinched_hessian
-from massart.isotropy.descent import _two_loop, fixed_point, geodesic_descent
+from massart.isotropy.descent import _two_loop, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import frame_of_rows
 from massart.isotropy.heavy import HeavySearch, Spectrum
 from massart.isotropy.moments import (
@@ -188,10 +188,10 @@ def test_the_direction_that_f_does_not_see_has_curvature_one(weighted):
     np.testing.assert_allclose(model.apply(np.eye(4)), np.eye(4), atol=1e-12)
 
 
-# --- the two methods ---
+# --- the three methods ---
 
 
-@pytest.mark.parametrize("method", [fixed_point, geodesic_descent])
+@pytest.mark.parametrize("method", [fixed_point, geodesic_descent, dual_newton])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_iterates_descend_and_report_their_own_spectrum(method, weighted):
     rng = np.random.default_rng(0)
@@ -222,6 +222,18 @@ def test_fixed_point_never_lets_the_smallest_eigenvalue_fall():
             continue
         smallest = [it.eigenvalues[0] for _, it in zip(range(30), fixed_point(X, np.eye(5)), strict=False)]
         assert np.diff(smallest).min() >= -1e-10
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_newton_on_the_dual_doubles_the_digits(weighted):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 5)) * [1, 2, 3, 4, 5]
+    weights = rng.random(60) + 0.5 if weighted else None
+    errors = [
+        iterate.error for iterate in islice(dual_newton(X, np.linalg.inv(np.linalg.cholesky(X.T @ X)).T, weights), 7)
+    ]
+    assert errors[-1] < 1e-12 < errors[2]
+    assert errors[4] < 10 * errors[3] ** 1.5
 
 
 def test_the_last_step_satisfies_the_secant_equation():

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.isotropy.descent import Iterate, fixed_point, geodesic_descent
+from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import Frame, frame_of_rows, frame_of_table
 from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
 from massart.isotropy.moments import Cloud, distances, radial_moments, triangular_factor, whitened_moments
@@ -41,6 +41,7 @@ from massart.rows.scaling import scaled
 
 _LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
 _FIXED_POINT_STEPS = 15
+_NEWTON_ROWS = 200  # up to here n^3 for a Newton step is cheaper than the passes it saves (bench_isotropy, 120 x 30)
 _SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
 _SHARP_GRAM = 1e-2  # ratio from which on its inverse root keeps 14 digits (tests/test_blocked.py)
 _REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
@@ -318,7 +319,13 @@ class _Solver:
             if self._measure(outcome) <= self.gamma:
                 return start.frame, outcome
             start = replace(start, relative=outcome.relative)
+        if len(start.frame.C) <= _NEWTON_ROWS:
+            outcome = self._run(dual_newton, start)
+            if isinstance(outcome, Frame):
+                return outcome
+            start = replace(start, relative=outcome.relative)
         for _ in range(_MOST_TURNS):
+            # The dual iterates drift and a turned frame rounds anew: descent recomputes Psi from the rows in any case.
             outcome = self._run(geodesic_descent, start)
             if isinstance(outcome, Frame):
                 return outcome

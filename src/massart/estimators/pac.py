@@ -38,8 +38,7 @@ class MassartPACRegressor(Recoverer):
         Largest rate at which labels are wrong; anything below 1/2 by default, which asks for more rows.
     confidence : float in (0, 1)
         Of `epsilon_`.
-    tolerance : "auto" or float
-    random_state : int, RandomState instance or None
+    tolerance, random_state
         As for :class:`MassartRegressor`.
 
     Attributes
@@ -50,9 +49,12 @@ class MassartPACRegressor(Recoverer):
         What is known about all rows together.
     pac_formula_ : PACFormula or tuple of m
         The pieces of the rows, what each says, and what of `epsilon_` is proven.
-    coef_, intercept_, formula_, inlier_mask_, last_place_mask_, noise_rate_, wrong_rows_
+    coef_, intercept_, formula_
+        The formula, as in :class:`MassartRegressor`.
+    inlier_mask_, last_place_mask_, noise_rate_, wrong_rows_
+        The rows that follow it and those that do not, as there.
     n_features_in_, feature_names_in_
-        As in :class:`MassartRegressor`.
+        As there.
 
     Warns
     -----

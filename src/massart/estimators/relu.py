@@ -23,9 +23,7 @@ class MassartReLURegressor(Recoverer):
     link : Link, optional
         f of y = f(w.x); max(0, z) by default. ``Link(slope=0.1)`` is a leaky ReLU, ``Link(lower=0, upper=100)`` clips
         on both sides.
-    tolerance : "auto" or float
-    inliers : {"auto", "exact", "noisy"}
-    random_state : int, RandomState instance or None
+    tolerance, inliers, random_state
         As for :class:`MassartRegressor`.
 
     Attributes
@@ -35,10 +33,13 @@ class MassartReLURegressor(Recoverer):
         gives (negative ones for a ReLU) are not counted in it. Where its verdict is NONE there is no rule: `coef_` is
         what came closest.
     coef_, intercept_, exact_coef_, exact_intercept_, formula_
+        The formula, as in :class:`MassartRegressor`.
     inlier_mask_, last_place_mask_, noise_rate_, wrong_rows_
+        The rows that follow it and those that do not, as there.
     scale_, standard_errors_, intercept_standard_error_, covariance_, degrees_of_freedom_, weights_, robust_r2_
+        What is known of it where labels carry noise, as there.
     n_features_in_, feature_names_in_
-        As in :class:`MassartRegressor`.
+        As there.
 
     Warns
     -----

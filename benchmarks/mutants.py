@@ -60,9 +60,9 @@ TESTS = {
         "support",
         "words",
     ),
-    "recover": ("recover", "recover_steps", "shorten", "censored", "judge", "rounded", "relu_noisy", "linear"),
-    "isotropy": ("moments", "decomposition", "isotropy"),
-    "l1": ("l1",),
+    "recover": ("recover", "recover_steps", "shorten", "censored", "judge", "rounded", "relu_noisy", "linear", "wide"),
+    "isotropy": ("moments", "decomposition", "isotropy", "blocked"),
+    "l1": ("l1", "blocked"),
 }
 """The files that test a package."""
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.certificate import structural_margin
+from massart.certificate import structural, structural_margin
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
 
@@ -158,3 +158,23 @@ def test_nearly_dependent_columns_claim_nothing():
     margin = structural_margin(good, rng.standard_normal((5, 8)))
     assert margin.lower == -1.0
     assert margin.lower <= margin.upper
+
+
+def test_where_nothing_is_affordable_nothing_is_claimed(monkeypatch):
+    rng = np.random.default_rng(0)
+    good, bad = rng.standard_normal((40, 3)), rng.standard_normal((4, 3))
+    known = structural_margin(good, bad)
+    assert known.lower > 0
+    monkeypatch.setattr(structural, "_EXACT_BUDGET", 0.0)
+    monkeypatch.setattr(structural, "_BUDGET", 0.0)
+    margin = structural_margin(good, bad)
+    assert margin.lower == -1.0
+    assert known.lower <= known.upper <= margin.upper
+
+
+@pytest.mark.parametrize(("distance", "doubtful"), [(0.0, False), (1e-14, False), (1e-9, True), (1e-3, False)])
+def test_rows_that_are_nearly_parallel_leave_doubt(distance, doubtful):
+    X = np.array([[1.0, 0.0, 0.0], [1.0, distance, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8], [0.0, 0.6, 0.8]])
+    assert structural._has_doubtful_subset(X / np.linalg.norm(X, axis=1)[:, None]) == doubtful
+    planes = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 2 * distance, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    assert structural._has_doubtful_subset(planes / np.linalg.norm(planes, axis=1)[:, None]) == doubtful

@@ -924,3 +924,24 @@ def test_some_rows_are_about_as_many_as_were_asked_for_and_not_periodic(size):
         shares = np.bincount(chosen % period) / len(chosen)
         np.testing.assert_allclose(shares, 1 / period, atol=0.02)
     np.testing.assert_array_equal(geometry_module._spread_out(index, 50_000), index)
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 0.3, 0.9, 1 - 1e-12, 1.0])
+@pytest.mark.parametrize("leverage", [1e-4, 0.02, 0.5])
+def test_the_closed_form_is_where_its_tail_is_delta(alpha, leverage):
+    k, delta = 4, 1e-3
+
+    def tail(q, eta):
+        divergence = q * np.log(q / eta) + ((1 - q) * np.log((1 - q) / (1 - eta)) if q < 1 else 0.0)
+        return k * np.exp(-divergence / leverage)
+
+    eta = closed_form_eta_max(alpha, leverage, k, delta)
+    if eta > 0:
+        assert eta < alpha
+        assert tail(alpha, eta) == pytest.approx(delta, rel=1e-3)
+    q = closed_form_quantile(0.2, leverage, k, delta)
+    if q < np.inf:
+        assert 0.2 < q <= 1
+        assert tail(q, 0.2) == pytest.approx(delta, rel=1e-3)
+    else:
+        assert tail(1.0, 0.2) > delta

@@ -83,9 +83,7 @@ def closed_form_eta_max(alpha: float, leverage: float, dimension: int, delta: fl
     low, high = 0.0, alpha
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if middle > 0 and _divergence(alpha, middle) >= needed else (low, middle)
-        if middle == 0:
-            break
+        low, high = (middle, high) if _divergence(alpha, middle) >= needed else (low, middle)
     return low
 
 

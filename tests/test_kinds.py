@@ -345,3 +345,38 @@ def test_values_near_the_end_of_floats_have_a_kind_like_any_other(seed: int, uni
     values = np.where(wrong, values, implied)
     found = find_kinds(Labels(values, implied, wrong, np.zeros(12, bool), unit=unit))
     assert [bool(name) for name in found.of(np.arange(12))] == wrong.tolist()
+
+
+def of_two(given: NDArray[Any], implied: NDArray[Any], exact: NDArray[Any] | None = None) -> Kinds:
+    """Name the wrong rows of a formula of two parts, in cents."""
+    half = (implied if exact is None else exact) / 2
+    wrong = np.abs(given - implied) > 1e-9
+    labels = Labels(given, implied, wrong, np.zeros(len(given), dtype=bool), unit=0.01)
+    return find_kinds(labels, Parts(("a", "b"), lambda rows: np.column_stack([half[rows], half[rows]])))
+
+
+def test_whole_numbers_among_cents_agree_by_chance() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        implied = rng.integers(1_000, 20_000, 3_000) * 1.0
+        given = np.where(rng.random(3_000) < 0.3, rng.integers(1_000, 20_000, 3_000) * 1.0, implied)
+        assert [kind.label for kind in of_two(given, implied).kinds] == [UNEXPLAINED]
+
+
+def test_factors_next_to_each_other_do_not_stand_out() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        implied = rng.integers(1_000, 90_000, 400) / 100
+        given = np.round(implied * (1 + rng.integers(1, 12, 400) / 100), 2)
+        found = of_two(np.where(rng.random(400) < 0.3, given, implied), implied)
+        named = sum(kind.rows for kind in found.kinds if kind.explains)
+        assert named < 0.3 * np.count_nonzero(found.codes)
+
+
+def test_half_a_unit_may_have_been_rounded_the_other_way() -> None:
+    rng = np.random.default_rng(0)
+    exact = rng.integers(100, 9_000, 400) / 100 + 0.005
+    implied = np.round(exact, 2)
+    other = np.where(implied > exact, implied - 0.01, implied + 0.01)
+    given = np.where(rng.random(400) < 0.2, np.round(10 * other, 2), implied)
+    assert [kind.label for kind in of_two(given, implied, exact).kinds] == ["factor 10"]

@@ -195,6 +195,7 @@ def test_features_are_taken_as_given():
     plan = make_plan(table_of(content), "total", features=["c", "a"])
     assert plan.encoding.names == ("c", "a")
     assert make_plan(table_of(content), "total", exclude=["b"]).encoding.names == ("a", "c")
+    assert make_plan(table_of(content), "total", features=np.array(["c", "a"]), exclude=np.array(["b"])) == plan
 
 
 @pytest.mark.parametrize(

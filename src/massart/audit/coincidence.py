@@ -14,8 +14,8 @@ kinds that explain the same row the more specific and more frequent one is taken
 
 The background is what the table itself shows: a value is as likely as values near it are among all labels, or as
 differences of about its size are among the wrong rows, whichever is more. Where values end in .00 or .50 more often
-than others, or are few, they are so much more likely. A value or difference that many rows have, and hardly any its
-neighbours, is counted as these are: it asks for an explanation.
+than others, they are so much more likely. A value or difference that many rows have, and hardly any its neighbours, is
+counted as these are: it asks for an explanation.
 """
 
 from __future__ import annotations
@@ -107,8 +107,7 @@ class WrongValues:
         if self.unit is not None:
             found *= _ending_weights(given, labels, self.unit)
         of_values, of_differences = (crowd(x, width, unexplained) for x in (given, self.residuals))
-        usual = share_of(given, widths, _sample(self.right))
-        return np.asarray(np.clip(np.max([found, usual, of_values, of_differences], axis=0), _LEAST_BACKGROUND, 1.0))
+        return np.asarray(np.clip(np.max([found, of_values, of_differences], axis=0), _LEAST_BACKGROUND, 1.0))
 
 
 def select(kinds: Sequence[Explanation], q: FloatArray) -> tuple[list[Explanation], NDArray[np.intp], FloatArray]:
@@ -181,13 +180,6 @@ def _thinned(x: FloatArray, width: float) -> FloatArray:
     """Return the values, each as often as those next to it, or once."""
     cells, counts = np.unique(np.rint(x / width), return_counts=True)
     return np.repeat(cells * width, np.minimum(counts, _around(counts.astype(float)).astype(int).clip(1)))
-
-
-def share_of(x: FloatArray, widths: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return for each x the share of the labels that are within half its width."""
-    ordered = np.sort(labels)
-    count = np.searchsorted(ordered, x + widths / 2, "right") - np.searchsorted(ordered, x - widths / 2, "left")
-    return np.asarray(count / (len(labels) + 1))
 
 
 def _gain(ratio: FloatArray, n: int) -> tuple[float, float]:

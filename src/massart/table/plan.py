@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -69,6 +69,7 @@ def make_plan(
     TableError
         For unknown columns, columns that cannot be what was asked for, text among numbers, and if no input is left.
     """
+    features = None if features is None else tuple(features)
     asked: dict[str, Sequence[str | None]] = {
         "the target": [target],
         "a feature": features or (),
@@ -78,7 +79,7 @@ def make_plan(
         "the group": [group_column],
         "a number": number,
     }
-    _check_request(table, asked, features)
+    _check_request(table, {role: dict.fromkeys(names) for role, names in asked.items()}, features)
     entry, notices = _target_entry(table, target, target in number)
     taken = {target, id_column, *exclude, *category, *number, *(features or ())}
     called_ids = [name for name in table.column_names if name not in taken and _names_rows(table, name)]
@@ -112,7 +113,7 @@ def make_plan(
     return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, (*table.remarks, *notices))
 
 
-def _check_request(table: Table, asked: Mapping[str, Sequence[str | None]], features: Sequence[str] | None) -> None:
+def _check_request(table: Table, asked: Mapping[str, Collection[str | None]], features: tuple[str, ...] | None) -> None:
     """Raise TableError for columns that are not there, or cannot be all that is asked of them."""
     for names in asked.values():
         for name in names:
@@ -124,8 +125,8 @@ def _check_request(table: Table, asked: Mapping[str, Sequence[str | None]], feat
         both = next((name for name in asked[one] if name is not None and name in asked[other]), None)
         if both is not None:
             raise TableError(f"{table.name}: column {quote(both)} cannot be both {one} and {other}")
-    alone = next((name for name in asked["a category"] if features is not None and name not in features), None)
-    if alone is not None:
+    alone = next((name for name in asked["a category"] if name not in asked["a feature"]), None)
+    if alone is not None and features is not None:
         raise TableError(f"{table.name}: column {quote(alone)} is to be a category, but not a feature: list it there")
     twice = next((name for name, count in Counter(features).items() if count > 1), None)
     if twice is not None:

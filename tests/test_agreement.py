@@ -713,3 +713,12 @@ def test_float32_that_is_rounded_is_a_float32_too():
     last = levels("auto", X, np.round(X @ w, 1).astype(np.float32))[-1]
     assert last.level is Level.LABEL
     assert last.tight == last.relative == (2 + 3 / 2) * SINGLE
+
+
+@pytest.mark.parametrize("agreement", AGREEMENTS, ids=str)
+def test_a_row_of_zeros_agrees_with_its_label_of_zero(agreement):
+    X, y, w = np.zeros((2, 3)), np.array([0.0, 1e-300]), np.ones(3)
+    found = verify(X, y, w, agreement)
+    assert found.agree.tolist() == [True, agreement.label > 0]
+    marks = Mark(w, agreement, IDENTITY)(Block(X, y[:, None], None, False))
+    np.testing.assert_array_equal(marks & AGREES > 0, found.agree)

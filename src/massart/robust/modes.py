@@ -157,7 +157,7 @@ def screened(
     for _ in range(steps):
         chances = mixture.chances(residuals)[0]
         weights = shares * np.where(chances[0] > _NOTHING, chances[0], 0.0)
-        total = np.maximum(weights.sum(axis=1, keepdims=True), _NOTHING)  # of a few rows none may be near
+        total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # of a few rows none may be near
         planes = LeastSquares(rows.Z, rows.y, rows.ridge).fit(weights / total)
         residuals = rows.residuals(planes)
         mixture = mixture.following(chances, residuals, shares, least)

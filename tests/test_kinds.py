@@ -225,6 +225,22 @@ def test_kinds_do_not_depend_on_the_order_of_rows_unless_they_are_about_it() -> 
     np.testing.assert_array_equal(words(named(shuffled)), words(named(table.planted))[order])
 
 
+@pytest.mark.parametrize("copies", ["next to each other", "below the table"])
+def test_a_copy_of_a_wrong_row_does_not_explain_it(copies: str) -> None:
+    rng = np.random.default_rng(0)
+    n = 300
+    hours, km = rng.integers(1, 900, (2, n))
+    total = 12.5 * hours + 3 * km
+    total[::10] *= 10
+    total[5::20] += 25
+    total[7::5] = rng.integers(1, 90_000, len(total[7::5])) / 7
+    columns = {"id": [f"A{k}" for k in range(n)], "hours": hours, "km": km, "total": total}
+    again = np.repeat(np.arange(n), 2) if copies == "next to each other" else np.tile(np.arange(n), 2)
+    table = {name: np.asarray(values)[again] for name, values in columns.items()}
+    found = {kind.label: kind.rows for kind in audit_table(table, "total", id_column="id", terms="columns").kinds.kinds}
+    assert found == {"factor 10": 60, "off by +25": 30, UNEXPLAINED: 118}
+
+
 def test_a_stale_value_of_the_same_group_is_found() -> None:
     table = planter(1)
     rng = np.random.default_rng(0)

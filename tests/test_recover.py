@@ -14,6 +14,7 @@ from massart.link import IDENTITY, RELU, Link
 from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.driver import JUDGING_ROWS
+from massart.recover.polish import _beneath
 from massart.recover.snapping import _has_squares, linear_rows
 from massart.rows import ArrayRows, Block, Sample
 from row_families import dummy_table
@@ -403,3 +404,9 @@ def test_rows_beyond_the_limits_of_a_slope_are_linear_in_other_units(link):
 )
 def test_squares_of_all_numbers_must_be_numbers(x, label, coefficient, expected):
     assert _has_squares(np.full((3, 2), x), np.full(3, label), np.array([coefficient, 0.0])) == expected
+
+
+def test_a_row_of_zeros_has_no_half_width_to_measure_others_in():
+    X = np.array([[1e5, 1.0], [2e5, 1.0], [3e5, 0.0], [4e5, 0.0]])
+    found = _beneath(X, np.array([7.0, 7.0, 0.0, 0.0]), np.zeros(2), np.array([1e-12, 1e-12, 0.0, 0.0]))
+    np.testing.assert_allclose(found, [0, 7], atol=1e-9)

@@ -318,9 +318,9 @@ def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None
 
 
 def _value_of(rows: WrongRows, others: NDArray[np.void], there: BoolArray, label: str) -> Explanation:
-    """Compare with what another row implies and, if that is wrong, what it was given."""
+    """Compare with what another row implies and, if that is wrong, what it was given; a copy of this row is none."""
     implied = rows.are(others["implied"]) & there
-    stale = rows.are(others["given"]) & there & others["wrong"]
+    stale = rows.are(others["given"]) & there & others["wrong"] & (others["implied"] != rows.implied)
     found = np.flatnonzero(implied | stale)
     return Explanation("another row", label, found, np.where(implied[found], 1.0, 2.0))
 

@@ -94,7 +94,8 @@ def without_dust(X: FloatArray, w: FloatArray, share: float) -> FloatArray | Non
 def _beneath(X: FloatArray, y: FloatArray, w: FloatArray, half_widths: FloatArray) -> FloatArray:
     """Return what L1 regression adds to `w` in units of the half-widths: it sees small terms beneath huge ones."""
     high, low = compensated_products(X, w)
-    units = 1.0 / np.maximum(half_widths, np.finfo(float).tiny)
+    least = half_widths.min(initial=1.0, where=half_widths > np.finfo(float).tiny)
+    units = 1.0 / np.maximum(half_widths, least)  # a row of zeros has none, whatever its columns may say
     rows, rest = X * units[:, None], ((y - high) - low) * units
     scales = np.exp2(np.frexp(np.abs(rows).max(axis=0))[1].astype(np.float64))
     return np.asarray(l1_regression(rows / scales, rest).coef / scales)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,17 +15,11 @@ def bars(*, in_bytes: bool = False) -> Iterator[Callback]:
 
     Bars of bytes are gone when the work is done.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield silent
-        return
     amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn())
-    with Bars(*columns, console=console, transient=in_bytes) as shown:
+    with _watched(columns, transient=in_bytes) as shown:
         tasks: dict[str, Any] = {}
 
         def draw(step: Progress) -> None:
@@ -33,7 +27,7 @@ def bars(*, in_bytes: bool = False) -> Iterator[Callback]:
                 tasks[step.task] = shown.add_task(step.task, total=step.step + step.residual)
             shown.update(tasks[step.task], completed=step.step)
 
-        yield draw
+        yield draw if shown else silent
 
 
 @contextmanager
@@ -42,23 +36,11 @@ def spinner(what: str) -> Iterator[Callback]:
 
     It is gone when the work is done, and never there where nobody watches.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield silent
-        return
-    with Bars(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    ) as shown:
-        task = shown.add_task(what, total=None)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with _watched(columns, transient=True) as shown:
+        task = shown and shown.add_task(what, total=None)
 
         def draw(step: Progress) -> None:
             if step.goal == 0 and float(step.residual).is_integer():  # it counts down
@@ -66,4 +48,18 @@ def spinner(what: str) -> Iterator[Callback]:
             else:
                 shown.update(task, description=f"{what}: {step.task}, step {step.step}")
 
-        yield draw
+        yield draw if shown else silent
+
+
+@contextmanager
+def _watched(columns: Sequence[Any], *, transient: bool) -> Iterator[Any]:
+    """Give what draws on stderr, or None where nobody watches."""
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Bars(*columns, console=console, transient=transient) as shown:
+        yield shown

@@ -45,53 +45,26 @@ _LEAST_BACKGROUND = 1e-15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Rows that one kind explains.
+    """Rows that one kind explains."""
 
-    Attributes
-    ----------
-    family : str
-        What happened: "factor".
-    label : str
-        The same with its parameter: "factor 10".
-    rows : (c,) array
-        Wrong rows whose given value it allows, each once.
-    choices : (c,) array or float
-        How many values it allows.
-    parameter : float or None
-    floor : float
-        A lower bound of the background: how many rows have a neighbouring parameter.
-    found : bool
-        Whether the parameter was found in these rows: then one of them is spent on it.
-    """
-
-    family: str
-    label: str
-    rows: NDArray[np.intp]
-    choices: Any = 1.0
+    family: str  # what happened: "factor"
+    label: str  # the same with its parameter: "factor 10"
+    rows: NDArray[np.intp]  # (c,), wrong rows whose given value it allows, each once
+    choices: Any = 1.0  # (c,), how many values it allows
     parameter: float | None = None
-    floor: float = 0.0
-    found: bool = False
+    floor: float = 0.0  # a lower bound of the background: how many rows have a neighbouring parameter
+    found: bool = False  # whether the parameter was found in these rows: then one of them is spent on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongValues:
-    """What is known of the values of wrong rows before any kind is.
+    """What is known of the values of wrong rows before any kind is."""
 
-    Attributes
-    ----------
-    given, residuals, widths : (n,) arrays
-        The value, its difference from what is implied, and how far a value may be from another that is the same.
-    right : array
-        Labels of the other rows.
-    unit : float or None
-        Of the grid on which labels are.
-    """
-
-    given: FloatArray
-    residuals: FloatArray
-    widths: FloatArray
-    right: FloatArray
-    unit: float | None
+    given: FloatArray  # (n,)
+    residuals: FloatArray  # differences of these from what is implied
+    widths: FloatArray  # how far a value may be from another that is the same
+    right: FloatArray  # labels of the other rows
+    unit: float | None  # of the grid on which labels are
 
     def background(self, unexplained: BoolArray) -> FloatArray:
         """Return q; the rows that are `unexplained` so far tell how large differences are."""

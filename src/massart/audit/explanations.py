@@ -46,34 +46,18 @@ NO_ROWS = np.empty(0, [("number", np.intp), ("given", np.float64), ("implied", n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Rows next to the formula, in the order of the table.
+    """Rows next to the formula, in the order of the table."""
 
-    Attributes
-    ----------
-    given, implied : (n,) arrays
-        The label, and what the formula gives.
-    wrong, last_place : (n,) boolean arrays
-    half_widths : (n,) array or float
-        How far a row that agrees may be off; read for wrong rows only.
-    unit : float or None
-        Of the grid on which labels are.
-    numbers : (n,) array of int or None
-        Of these rows in the table, where some of it were left out.
-    around : array of rows by themselves
-        Where these are a part of the table: those next to them.
-    swapped : (n,) boolean array or None
-        Where these are a part of the table: rows that were swapped with any other.
-    """
-
-    given: FloatArray
-    implied: FloatArray
-    wrong: BoolArray
+    given: FloatArray  # (n,), the label
+    implied: FloatArray  # what the formula gives
+    wrong: BoolArray  # (n,)
     last_place: BoolArray
-    half_widths: FloatArray | float = 0.0
-    unit: float | None = None
-    numbers: NDArray[np.intp] | None = None
+    half_widths: FloatArray | float = 0.0  # (n,), how far a row that agrees may be off; read for wrong rows only
+    unit: float | None = None  # of the grid on which labels are
+    numbers: NDArray[np.intp] | None = None  # (n,), of these rows in the table, where some of it were left out
+    # where these are a part of the table: those next to them
     around: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
-    swapped: BoolArray | None = None
+    swapped: BoolArray | None = None  # (n,), where these are a part of the table: rows that were swapped with any other
 
     @property
     def right(self) -> FloatArray:
@@ -105,44 +89,25 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the formula adds up: ``implied = link(contributions.sum(axis=1))``, rounded.
-
-    Attributes
-    ----------
-    names : tuple of str
-    contributions : callable
-        Returns an array with one column a name, for the rows asked for.
-    link : Link
-    shared : mapping of str to tuple of int
-        Factors that several parts have, with the places of these: a tax on two amounts may be forgotten in both.
-    """
+    """What the formula adds up: ``implied = link(contributions.sum(axis=1))``, rounded."""
 
     names: tuple[str, ...]
+    # returns an array with one column a name, for the rows asked for
     contributions: Callable[[NDArray[np.intp]], FloatArray]
     link: Link = IDENTITY
+    # factors that several parts have, with the places of these: a tax on two amounts may be forgotten in both
     shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongRows:
-    """The wrong rows.
+    """The wrong rows."""
 
-    Attributes
-    ----------
-    index : (m,) array
-        Which ones they are.
-    given, implied, exact : (m,) arrays
-        The label, what the formula gives as the table would write it, and before that is rounded.
-    close : (m,) array
-        How far apart two values are that are the same.
-    unit : float or None
-    """
-
-    index: NDArray[np.intp]
-    given: FloatArray
-    implied: FloatArray
-    exact: FloatArray
-    close: FloatArray
+    index: NDArray[np.intp]  # (m,), which ones they are
+    given: FloatArray  # (m,), the label
+    implied: FloatArray  # what the formula gives, as the table would write it
+    exact: FloatArray  # the same before it is rounded
+    close: FloatArray  # (m,), how far apart two values are that are the same
     unit: float | None
 
     @classmethod

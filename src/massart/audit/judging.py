@@ -35,58 +35,29 @@ Writer: TypeAlias = Callable[[pa.Table], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judge:
-    """What is needed to judge the rows of a block, wherever that is: it can be sent, and knows nothing of the table.
+    """What is needed to judge the rows of a block, wherever that is: it can be sent, and knows nothing of the table."""
 
-    Attributes
-    ----------
-    encoding : Encoding
-        Of the columns that the formula reads, and of those that lack values.
-    formula : Formula
-        Without the terms of a library that are not in the rule.
-    agreement : Agreement
-    used : tuple of int
-        The places of its coefficients among those of the whole library.
-    places : int or None
-        To which implied values are rounded.
-    id_column, group_column : str or None
-    strict : bool
-        Whether a missing value is an error.
-    catalogue : Catalogue
-    is_rule : bool
-        Without one no row is called wrong.
-    whole_numbers : bool
-        Whether implied values are whole.
-    looked_at : array of int
-        Numbers of rows, in order, of which the kind is to be told, each by itself.
-    swapped : array of int
-        Numbers of the rows, in order, that were swapped with others.
-    pairs : bool
-        Whether wrong rows are kept, to find those that were swapped.
-    is_saved : bool
-        Whether the formula was found elsewhere: then the rows that do not agree tell how many places they imply, what
-        is next to them is kept, and rows for which a term has no value are left out.
-    counts_usage : bool
-        Whether it is counted how many rows use each coefficient.
-    left_open : (k, m) array
-        Directions of its coefficients in which a row is not put right: the rule says nothing of them.
-    """
-
-    encoding: Encoding
-    formula: Formula
+    encoding: Encoding  # of the columns that the formula reads, and of those that lack values
+    formula: Formula  # without the terms of a library that are not in the rule
     agreement: Agreement
-    used: tuple[int, ...]
-    places: int | None
+    used: tuple[int, ...]  # the places of its coefficients among those of the whole library
+    places: int | None  # to which implied values are rounded
     id_column: str | None
     group_column: str | None
-    strict: bool
+    strict: bool  # whether a missing value is an error
     catalogue: Catalogue = NOTHING
-    is_rule: bool = True
-    whole_numbers: bool = False
+    is_rule: bool = True  # without one no row is called wrong
+    whole_numbers: bool = False  # whether implied values are whole
+    # numbers of rows, in order, of which the kind is to be told, each by itself
     looked_at: NDArray[np.intp] = field(default_factory=lambda: NONE)
+    # numbers of the rows, in order, that were swapped with others
     swapped: NDArray[np.intp] = field(default_factory=lambda: NONE)
-    pairs: bool = False
+    pairs: bool = False  # whether wrong rows are kept, to find those that were swapped
+    # whether the formula was found elsewhere: then the rows that do not agree tell how many places they imply, what is
+    # next to them is kept, and rows for which a term has no value are left out
     is_saved: bool = False
-    counts_usage: bool = True
+    counts_usage: bool = True  # whether it is counted how many rows use each coefficient
+    # (k, m), directions of its coefficients in which a row is not put right: the rule says nothing of them
     left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod

@@ -30,26 +30,13 @@ _CHUNK = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way in which rows are wrong.
+    """One way in which rows are wrong."""
 
-    Attributes
-    ----------
-    label : str
-        In words: "factor 10".
-    rows : int
-        How many there are.
-    family : str
-        The words without the parameter: "factor".
-    parameter : float or None
-    examples : tuple of int
-        The first of these rows, counted from 0.
-    """
-
-    label: str
-    rows: int
-    family: str
+    label: str  # in words: "factor 10"
+    rows: int  # how many there are
+    family: str  # the words without the parameter: "factor"
     parameter: float | None = None
-    examples: tuple[int, ...] = ()
+    examples: tuple[int, ...] = ()  # the first of these rows, counted from 0
 
     @property
     def explains(self) -> bool:
@@ -59,18 +46,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:
-    """What happened in each row.
+    """What happened in each row."""
 
-    Attributes
-    ----------
-    codes : (n,) array of int
-        0 for rows that agree, k for the k-th kind.
-    kinds : tuple of Kind
-        The most frequent first; what is unexplained or off by a last place comes last.
-    """
-
-    codes: NDArray[np.intp]
-    kinds: tuple[Kind, ...]
+    codes: NDArray[np.intp]  # (n,), 0 for rows that agree, k for the k-th kind
+    kinds: tuple[Kind, ...]  # the most frequent first; what is unexplained or off by a last place comes last
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -27,29 +27,15 @@ NONE = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worst:
-    """The rows with the largest residuals, and the first ones of each kind, with their cells.
-
-    Attributes
-    ----------
-    tables : tuple of pyarrow.Table
-    numbers : (m,) array of int
-        Their numbers in the file.
-    sizes : (m,) array
-        Of their residuals.
-    codes : (m,) array of int
-        Of their kinds.
-    beside : (m, 2) array of rows by themselves
-        What is before and after each of them, or other rows where nothing is; (m, 0) where that is not asked for.
-    least : float
-        Smaller residuals than this are not among the largest.
-    """
+    """The rows with the largest residuals, and the first ones of each kind, with their cells."""
 
     tables: tuple[pa.Table, ...]
-    numbers: NDArray[np.intp]
-    sizes: FloatArray
-    codes: NDArray[np.intp]
+    numbers: NDArray[np.intp]  # (m,), their numbers in the file
+    sizes: FloatArray  # (m,), of their residuals
+    codes: NDArray[np.intp]  # (m,), of their kinds
+    # (m, 2), what is before and after each of them, or other rows where nothing is; (m, 0) where that is not asked for
     beside: NDArray[np.void]
-    least: float = 0.0
+    least: float = 0.0  # smaller residuals than this are not among the largest
 
     @classmethod
     def of_nothing(cls) -> Worst:
@@ -140,39 +126,19 @@ def _worst(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals:
-    """What rows add up to; sums of consecutive ones are in their order.
-
-    Attributes
-    ----------
-    n_rows : int
-    tally : (32,) array
-        Judged rows by their marks.
-    usage : (k, 2) array of int
-        Rows that use each coefficient, and those of them that agree.
-    kinds : array of int
-        Rows with each code of a kind.
-    groups : dict of str to pair of int
-        Rows and wrong rows of each group.
-    gaps : Counter of Gap
-        Why rows were left out.
-    worst : Worst
-    looked_at : dict of int to int
-        The codes of wrong rows that were to be told by themselves.
-    pairs : tuple of arrays
-        Wrong rows in which swapped ones are looked for, if that is asked for and they are not too many.
-    ends : array of rows by themselves
-        The first and the last judged one; none if no row was judged.
-    """
+    """What rows add up to; sums of consecutive ones are in their order."""
 
     n_rows: int
-    tally: FloatArray
-    usage: NDArray[np.int64]
-    kinds: NDArray[np.intp]
-    groups: dict[str, tuple[int, int]]
-    gaps: Counter[Any]
+    tally: FloatArray  # judged rows by their marks
+    usage: NDArray[np.int64]  # (k, 2), rows that use each coefficient, and those of them that agree
+    kinds: NDArray[np.intp]  # rows with each code of a kind
+    groups: dict[str, tuple[int, int]]  # rows and wrong rows of each group
+    gaps: Counter[Any]  # why rows were left out
     worst: Worst
-    looked_at: dict[int, int]
+    looked_at: dict[int, int]  # the codes of wrong rows that were to be told by themselves
+    # wrong rows in which swapped ones are looked for, if that is asked for and they are not too many
     pairs: tuple[NDArray[np.void], ...] = ()
+    # the first and the last judged one; none if no row was judged
     ends: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
 
     @classmethod

@@ -21,24 +21,12 @@ class Levels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The rows of a table, in the order of the file, without those that lack a value.
+    """The rows of a table, in the order of the file, without those that lack a value."""
 
-    Attributes
-    ----------
-    numbers : mapping of str to (n,) array
-        Columns of numbers; yes and no as 1 and 0; dates as days since 1970-01-01.
-    levels : mapping of str to Levels
-        Columns of text.
-    dates : frozenset of str
-        Those of `numbers` that are dates.
-    ordered : bool
-        Whether these are all rows of a table, so that terms may look at the row before.
-    """
-
-    numbers: Mapping[str, FloatArray]
-    levels: Mapping[str, Levels] = field(default_factory=dict)
-    dates: frozenset[str] = frozenset()
-    ordered: bool = True
+    numbers: Mapping[str, FloatArray]  # columns of numbers; yes and no as 1 and 0; dates as days since 1970-01-01
+    levels: Mapping[str, Levels] = field(default_factory=dict)  # columns of text
+    dates: frozenset[str] = frozenset()  # those of `numbers` that are dates
+    ordered: bool = True  # whether these are all rows of a table, so that terms may look at the row before
 
     @property
     def n_rows(self) -> int:

@@ -47,30 +47,15 @@ PLAIN_SHARE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A column that should follow a rule of others.
-
-    Attributes
-    ----------
-    columns : Columns
-    plain : tuple of Term
-        The plain columns and levels.
-    X : (n, d) array
-        Their values.
-    y : (n,) array
-    intercept : bool
-    precision : float
-        Of the type that the numbers had.
-    units : (n,) array of int or None
-        Rows of one unit are wrong together.
-    """
+    """A column that should follow a rule of others."""
 
     columns: Columns
-    plain: tuple[Term, ...]
-    X: FloatArray
-    y: FloatArray
+    plain: tuple[Term, ...]  # the plain columns and levels
+    X: FloatArray  # (n, d), their values
+    y: FloatArray  # (n,)
     intercept: bool
-    precision: float
-    units: NDArray[np.intp] | None = None
+    precision: float  # of the type that the numbers had
+    units: NDArray[np.intp] | None = None  # (n,), rows of one unit are wrong together
 
     @cached_property
     def parts(self) -> tuple[NDArray[np.intp], ...]:
@@ -80,51 +65,27 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to look for the answer.
-
-    Attributes
-    ----------
-    model : {"auto", "linear", "relu"}
-    tolerance : "auto" or float
-    seed : int
-    assumption : Assumption
-    seconds : float
-        Time for what is beyond the plain columns; 0 for the plain columns alone.
-    announce : callable
-        Told of the answer of the plain columns, or None if a first glance sees none, before the search goes on.
-    callback : callable
-    """
+    """How to look for the answer."""
 
     model: Kind
     tolerance: float | Literal["auto"]
     seed: int
     assumption: Assumption
-    seconds: float
+    seconds: float  # time for what is beyond the plain columns; 0 for the plain columns alone
+    # told of the answer of the plain columns, or None if a first glance sees none, before the search goes on
     announce: Callable[[Answer | None], None] = lambda answer: None
     callback: Callback = silent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """A rule, verified on all rows.
+    """A rule, verified on all rows."""
 
-    Attributes
-    ----------
-    terms : tuple of Term
-        The library in which it was found and judged.
-    X : (n, d) array or TermMatrix
-        Their values.
-    link : Link
-    recovery : Recovery
-    notices : tuple of str
-        Why it is of its kind, and what was searched.
-    """
-
-    terms: tuple[Term, ...]
-    X: FloatArray | TermMatrix
+    terms: tuple[Term, ...]  # the library in which it was found and judged
+    X: FloatArray | TermMatrix  # (n, d), their values
     link: Link
     recovery: Recovery
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # why it is of its kind, and what was searched
 
     @property
     def agree(self) -> BoolArray:

@@ -54,23 +54,12 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parted:
-    """A rule in branches.
+    """A rule in branches."""
 
-    Attributes
-    ----------
-    by : str
-        The column that tells which branch holds.
-    branches : tuple of Branch
-    net : float
-        Rows that agree with their branch, beyond what chance and so many coefficients explain.
-    choices : int
-        Among how many borders those were chosen with rows that took no other part in the search.
-    """
-
-    by: str
+    by: str  # the column that tells which branch holds
     branches: tuple[Branch, ...]
-    net: float
-    choices: int = 1
+    net: float  # rows that agree with their branch, beyond what chance and so many coefficients explain
+    choices: int = 1  # among how many borders those were chosen with rows that took no other part in the search
 
     @property
     def agree(self) -> BoolArray:

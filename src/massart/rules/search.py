@@ -52,34 +52,17 @@ _SHUFFLE_SEED = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A library of terms that explains more than the plain columns.
+    """A library of terms that explains more than the plain columns."""
 
-    Attributes
-    ----------
-    name : str
-        What it has, in words: "products of two".
-    terms : tuple of Term
-    link : Link
-    tried : int
-        Libraries that were tried: what may fail is shared among them.
-    rows : (m,) array of int
-        Rows whose labels were looked at.
-    by_x : bool
-        Whether the terms are a library that was made of X alone.
-    coef : (d,) array
-        Coefficients of the terms that the rule seems to have; zero for others; that of the constant last.
-    half_width : float
-        Of the interval that a label stands for.
-    """
-
-    name: str
+    name: str  # what it has, in words: "products of two"
     terms: tuple[Term, ...]
     link: Link
-    tried: int
-    rows: NDArray[np.intp]
-    by_x: bool
+    tried: int  # libraries that were tried: what may fail is shared among them
+    rows: NDArray[np.intp]  # (m,), rows whose labels were looked at
+    by_x: bool  # whether the terms are a library that was made of X alone
+    # (d,), coefficients of the terms that the rule seems to have; zero for others; that of the constant last
     coef: FloatArray
-    half_width: float
+    half_width: float  # of the interval that a label stands for
 
     @property
     def short(self) -> tuple[Term, ...]:

@@ -39,52 +39,24 @@ _RANK, _TINY = 1e-12, 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A rule that was tried.
+    """A rule that was tried."""
 
-    Attributes
-    ----------
-    terms : tuple of Term
-        Independent on the rows of the sheet; the constant is not among them.
-    coef : (d,) array
-        That of the constant last.
-    agree : (n,) boolean array
-        Rows of the sheet that agree.
-    net : float
-        How many they are beyond what chance and so many coefficients explain.
-    """
-
-    terms: tuple[Term, ...]
-    coef: FloatArray
-    agree: BoolArray
-    net: float
+    terms: tuple[Term, ...]  # independent on the rows of the sheet; the constant is not among them
+    coef: FloatArray  # (d,), that of the constant last
+    agree: BoolArray  # (n,), rows of the sheet that agree
+    net: float  # how many they are beyond what chance and so many coefficients explain
 
 
 @dataclass(slots=True, eq=False)
 class Sheet:
-    """Rows and labels.
+    """Rows and labels."""
 
-    Attributes
-    ----------
-    columns : Columns
-        Of all rows of the table.
-    rows : (n,) array of int
-        The rows that are looked at.
-    y : (n,) array
-        Their labels.
-    half_width : float
-        Of the interval that a label stands for.
-    labels : (N,) array, optional
-        Of all rows of the table.
-    widths : (n,) array, optional
-        The same for each row, where labels are transformed.
-    """
-
-    columns: Columns
-    rows: NDArray[np.intp]
-    y: FloatArray
-    half_width: float
-    labels: FloatArray | None = None
-    widths: FloatArray | None = None
+    columns: Columns  # of all rows of the table
+    rows: NDArray[np.intp]  # (n,), the rows that are looked at
+    y: FloatArray  # (n,), their labels
+    half_width: float  # of the interval that a label stands for
+    labels: FloatArray | None = None  # (N,), of all rows of the table
+    widths: FloatArray | None = None  # (n,), the same for each row, where labels are transformed
     _some: Columns = field(init=False, repr=False)
     _values: dict[Term, FloatArray] = field(init=False, repr=False, default_factory=dict)
 

@@ -246,21 +246,11 @@ def day_of(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """How an operation is evaluated and written.
+    """How an operation is evaluated and written."""
 
-    Attributes
-    ----------
-    evaluate : callable
-        Of the columns and the parts.
-    write : callable
-        Of the parts.
-    shape : str
-        A pattern that its parts match: t for a term, s for a text, n for a number, _ for nothing.
-    """
-
-    evaluate: Callable[[Columns, tuple[Any, ...]], Any]
-    write: Callable[[tuple[Any, ...]], str]
-    shape: str
+    evaluate: Callable[[Columns, tuple[Any, ...]], Any]  # of the columns and the parts
+    write: Callable[[tuple[Any, ...]], str]  # of the parts
+    shape: str  # a pattern that its parts match: t for a term, s for a text, n for a number, _ for nothing
 
 
 def _column(columns: Columns, parts: tuple[Any, ...]) -> FloatArray:

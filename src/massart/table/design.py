@@ -36,32 +36,16 @@ _MANY = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """Rows as numbers.
+    """Rows as numbers."""
 
-    Attributes
-    ----------
-    X : (n, d) array
-        In Fortran order; of a part of a table, it may be a matrix whose columns lie where Arrow has them.
-    y : (n,) array or None
-    columns : Columns
-        The same rows as terms see them; numbers that are columns of X lie there.
-    kept : (n,) array
-        The row of the table, from 0, behind each row of X.
-    n_total : int
-        Rows of the table.
-    gaps : mapping of Gap to int
-        Why rows were left out, and how many.
-    remarks : tuple of str
-        Units that were assumed.
-    """
-
+    # (n, d), in Fortran order; of a part of a table, it may be a matrix whose columns lie where Arrow has them
     X: FloatArray | Columnwise
-    y: FloatArray | None
-    columns: Columns
-    kept: NDArray[np.intp]
-    n_total: int
-    gaps: Mapping[Gap, int] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    y: FloatArray | None  # (n,)
+    columns: Columns  # the same rows as terms see them; numbers that are columns of X lie there
+    kept: NDArray[np.intp]  # (n,), the row of the table, from 0, behind each row of X
+    n_total: int  # rows of the table
+    gaps: Mapping[Gap, int] = field(default_factory=dict)  # why rows were left out, and how many
+    remarks: tuple[str, ...] = ()  # units that were assumed
 
     @property
     def notices(self) -> tuple[str, ...]:

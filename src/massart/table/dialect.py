@@ -29,52 +29,26 @@ _DECIMAL_POINT = re.compile(r"[-+]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the caller knows of how a file writes its table; None where it is to be found out.
+    """What the caller knows of how a file writes its table; None where it is to be found out."""
 
-    Attributes
-    ----------
-    delimiter, encoding, decimal : str or None
-        Of a text file: what parts its cells, its encoding and its decimal mark.
-    sheet : str or None
-        Of a workbook: the name or the number, from 1, of a sheet.
-    skip : int or None
-        Lines of a text file, or rows of a sheet, above the header.
-    na : tuple of str
-        Texts that mean that a value is missing, besides those that everybody knows.
-    """
-
-    delimiter: str | None = None
+    delimiter: str | None = None  # of a text file: what parts its cells
     encoding: str | None = None
     decimal: str | None = None
-    sheet: str | None = None
-    skip: int | None = None
-    na: tuple[str, ...] = ()
+    sheet: str | None = None  # of a workbook: the name or the number, from 1, of a sheet
+    skip: int | None = None  # lines of a text file, or rows of a sheet, above the header
+    na: tuple[str, ...] = ()  # texts that mean that a value is missing, besides those that everybody knows
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the cells of a text file are found and read.
-
-    Attributes
-    ----------
-    delimiter : str
-    decimal : str or None
-        "." or "," where the file gives evidence, None where it does not.
-    skipped : int
-        Lines above the header.
-    coded : frozenset of int
-        Columns with cells such as 007 or 0x1F, which would not be the same as numbers.
-    quoted : bool
-        Whether the first lines hold quotation marks.
-    spellings : mapping of int to str
-        What the first lines of a column have most often, if not nothing, where a number is missing.
-    """
+    """How the cells of a text file are found and read."""
 
     delimiter: str
-    decimal: str | None
-    skipped: int
-    coded: frozenset[int]
-    quoted: bool
+    decimal: str | None  # "." or "," where the file gives evidence, None where it does not
+    skipped: int  # lines above the header
+    coded: frozenset[int]  # columns with cells such as 007 or 0x1F, which would not be the same as numbers
+    quoted: bool  # whether the first lines hold quotation marks
+    # what the first lines of a column have most often, if not nothing, where a number is missing
     spellings: Mapping[int, str]
 
     @property

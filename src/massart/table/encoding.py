@@ -40,21 +40,12 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class Number(_Column):
-    """A column of numbers.
-
-    Attributes
-    ----------
-    column : str
-    decimal : str
-        The decimal mark of those that are text.
-    unit : str or None
-        What stands behind those that are text; a number with another unit behind it is a fault.
-    """
+    """A column of numbers."""
 
     kind = "number"
 
-    decimal: str = "."
-    unit: str | None = None
+    decimal: str = "."  # the decimal mark of those that are text
+    unit: str | None = None  # what stands behind those that are text; a number with another unit behind it is a fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +57,12 @@ class Flag(_Column):
 
 @dataclass(frozen=True, slots=True)
 class Category(_Column):
-    """A column of text with few levels: a column of X for each, 1 where a row has it.
-
-    Attributes
-    ----------
-    column : str
-    levels : tuple of str
-        Those that have a column.
-    base : str or None
-        The level that has none, for which all of them are 0.
-    """
+    """A column of text with few levels: a column of X for each, 1 where a row has it."""
 
     kind = "category"
 
-    levels: tuple[str, ...]
-    base: str | None
+    levels: tuple[str, ...]  # those that have a column
+    base: str | None  # the level that has none, for which all of them are 0
 
     @property
     def terms(self) -> tuple[tuple[str, str | None], ...]:

@@ -32,26 +32,13 @@ ROWS_A_LEVEL, MOST_LEVELS = 64, 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """Some rows of a stream, in their order.
-
-    Attributes
-    ----------
-    table : Table
-    drawn : (n,) boolean array
-        Those that were drawn at random.
-    n_total : int
-        Rows of the stream.
-    gappy : frozenset of str
-        Columns that have cells without a value, or may have.
-    varied : bool
-        Whether every column has many rows that differ from its first value: then nothing is rare.
-    """
+    """Some rows of a stream, in their order."""
 
     table: Table
-    drawn: BoolArray
-    n_total: int
-    gappy: frozenset[str]
-    varied: bool = False
+    drawn: BoolArray  # (n,), those that were drawn at random
+    n_total: int  # rows of the stream
+    gappy: frozenset[str]  # columns that have cells without a value, or may have
+    varied: bool = False  # whether every column has many rows that differ from its first value: then nothing is rare
 
     @property
     def numbers(self) -> NDArray[np.intp]:

@@ -15,20 +15,11 @@ from massart.table.views import view
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """A column of text, coded.
+    """A column of text, coded."""
 
-    Attributes
-    ----------
-    texts : (k,) Arrow array of str
-        All different, none empty, without surrounding blanks, by first occurrence.
-    codes : (n,) array
-        The text of each row, -1 where there is none.
-    counts : (k,) array
-    """
-
-    texts: pa.Array
-    codes: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    texts: pa.Array  # (k,), all different, none empty, without surrounding blanks, by first occurrence
+    codes: NDArray[np.int32]  # (n,), the text of each row, -1 where there is none
+    counts: NDArray[np.int64]  # (k,)
 
     @property
     def n_present(self) -> int:

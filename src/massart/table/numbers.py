@@ -79,37 +79,18 @@ _INTEGER = r"^[-+]?\d{16,}$"
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Distinct texts read as numbers.
+    """Distinct texts read as numbers."""
 
-    Attributes
-    ----------
-    values : (k,) array
-        NaN where a text is missing or no number.
-    missing, is_number : (k,) boolean arrays
-        A text that is neither is a fault in a column of numbers; infinity counts as a number here.
-    inexact : (k,) boolean array
-        Integers that float64 does not hold.
-    plain : (k,) boolean array
-        Texts that any program would read in the same way.
-    decimal : str
-        The decimal mark, "." or ",".
-    ambiguous : bool
-        Whether commas were taken to part thousands for want of evidence.
-    percent : bool
-        Whether there were percent signs, which are dropped.
-    bare : (k,) boolean array
-        Numbers without the unit that was asked for.
-    """
-
-    values: FloatArray
+    values: FloatArray  # (k,), NaN where a text is missing or no number
+    # (k,), a text that is neither is a fault in a column of numbers; infinity counts as a number here
     missing: BoolArray
     is_number: BoolArray
-    inexact: BoolArray
-    plain: BoolArray
-    decimal: str
-    ambiguous: bool
-    percent: bool
-    bare: BoolArray
+    inexact: BoolArray  # (k,), integers that float64 does not hold
+    plain: BoolArray  # (k,), texts that any program would read in the same way
+    decimal: str  # the decimal mark, "." or ","
+    ambiguous: bool  # whether commas were taken to part thousands for want of evidence
+    percent: bool  # whether there were percent signs, which are dropped
+    bare: BoolArray  # (k,), numbers without the unit that was asked for
 
 
 def read_numbers(

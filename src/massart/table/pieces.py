@@ -25,32 +25,15 @@ FEWEST_PIECES, SHARE_READ = 6, 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Some row groups of a Parquet file: small, and it can be sent.
+    """Some row groups of a Parquet file: small, and it can be sent."""
 
-    Attributes
-    ----------
-    path : str
-        Of the file, as all workers see it.
-    name : str
-        Of the whole table, for messages.
-    groups : tuple of int
-    start : int
-        The number of its first row in the whole table.
-    schema : pyarrow.Schema
-        Of the whole table.
-    size : int
-        Bytes of a block.
-    files : tuple of pairs of int and str
-        The number of the first row of its file, and the name, if there are several.
-    """
-
-    path: str
-    name: str
+    path: str  # of the file, as all workers see it
+    name: str  # of the whole table, for messages
     groups: tuple[int, ...]
-    start: int
-    schema: pa.Schema
-    size: int
-    files: tuple[tuple[int, str], ...]
+    start: int  # the number of its first row in the whole table
+    schema: pa.Schema  # of the whole table
+    size: int  # bytes of a block
+    files: tuple[tuple[int, str], ...]  # the number of the first row of its file, and the name, if there are several
 
     def blocks(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
         """Yield its rows in blocks."""

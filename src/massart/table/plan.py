@@ -32,22 +32,12 @@ _EXCLUSIVE = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The roles of the columns of one table.
-
-    Attributes
-    ----------
-    encoding : Encoding
-    id_column : str or None
-        Names the rows; never an input.
-    group_column : str or None
-    notices : tuple of str
-        Sentences: what was left out, and what was interpreted.
-    """
+    """The roles of the columns of one table."""
 
     encoding: Encoding
-    id_column: str | None
+    id_column: str | None  # names the rows; never an input
     group_column: str | None
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # sentences: what was left out, and what was interpreted
 
 
 def make_plan(

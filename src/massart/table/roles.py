@@ -48,30 +48,14 @@ _DATE = rf"^(({_DAY})([T ,]+({_CLOCK}|\d{{2}}Z?))?|{_CLOCK})$"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a column can serve as.
+    """What a column can serve as."""
 
-    Attributes
-    ----------
-    entry : Number, Flag, Category, Date or None
-        None if it cannot be an input.
-    why : str
-        Why it cannot, or need not: "it holds lists"; empty otherwise.
-    notice : str
-        How it was interpreted, as a sentence; empty where nothing was.
-    constant : bool
-        Whether all rows have the same value, as `why` says: an input only without an intercept.
-    doubt : str
-        Why what looks like numbers was not read as such; empty otherwise.
-    bad : str
-        The cells that are no numbers among numbers, by row: 'row 6 has "oops"'; empty otherwise.
-    """
-
-    entry: Input | None
-    why: str = ""
-    notice: str = ""
-    constant: bool = False
-    doubt: str = ""
-    bad: str = ""
+    entry: Input | None  # None if it cannot be an input
+    why: str = ""  # why it cannot, or need not: "it holds lists"; empty otherwise
+    notice: str = ""  # how it was interpreted, as a sentence; empty where nothing was
+    constant: bool = False  # whether all rows have the same value, as `why` says: an input only without an intercept
+    doubt: str = ""  # why what looks like numbers was not read as such; empty otherwise
+    bad: str = ""  # the cells that are no numbers among numbers, by row: 'row 6 has "oops"'; empty otherwise
 
 
 def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:

@@ -30,18 +30,10 @@ _WIDEST, _NARROWEST = 60, 8
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a workbook shows besides its rows; other formats do not.
+    """What a workbook shows besides its rows; other formats do not."""
 
-    Attributes
-    ----------
-    marked : mapping of str to boolean array
-        Of a column, the cells in colour.
-    findings : sequence of sequences of cells
-        The rows of a second sheet.
-    """
-
-    marked: Mapping[str, BoolArray] = field(default_factory=dict)
-    findings: Sequence[Sequence[object]] = ()
+    marked: Mapping[str, BoolArray] = field(default_factory=dict)  # of a column, the cells in colour
+    findings: Sequence[Sequence[object]] = ()  # the rows of a second sheet
 
 
 class BookWriter:

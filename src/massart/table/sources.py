@@ -79,29 +79,14 @@ _STRANGERS = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Bytes that can be read several times.
+    """Bytes that can be read several times."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    path : Path or None
-        None for what is no file, whose bytes are `content`.
-    content : bytes or Copy
-    size : int
-        In bytes, as stored.
-    modified : int
-        Time of the last change, in nanoseconds.
-    padding : int
-        Zeros behind the end of a gzip file, as from a tape, which do not belong to it.
-    """
-
-    name: str
-    path: Path | None
+    name: str  # for messages
+    path: Path | None  # None for what is no file, whose bytes are `content`
     content: bytes | Copy
-    size: int
-    modified: int
-    padding: int = 0
+    size: int  # in bytes, as stored
+    modified: int  # time of the last change, in nanoseconds
+    padding: int = 0  # zeros behind the end of a gzip file, as from a tape, which do not belong to it
 
     def open(self) -> BinaryIO:
         """Return the bytes as stored, from the start."""

@@ -26,35 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows and columns as they were read.
-
-    Attributes
-    ----------
-    arrow : pyarrow.Table
-    name : str
-        The name of the file, or "the table".
-    decimal : str or None
-        The decimal mark that the file as a whole speaks for; None where it does not tell.
-    spellings : mapping of str to str
-        What a text file writes in a column, if not nothing, where a value is missing.
-    numbers : array of int
-        Of some rows of a larger table, their numbers there, from 0; by default these are all of it.
-    files : tuple of pairs of int and str
-        Where the larger table has several files: the number of the first row of each, and its name.
-    frequencies : mapping of str to mapping of str to int
-        Of a column of text in the larger table, how many rows have each text.
-    remarks : tuple of str
-        What was passed over when the table was read, as sentences.
-    """
+    """Rows and columns as they were read."""
 
     arrow: pa.Table
-    name: str
-    decimal: str | None = None
+    name: str  # the name of the file, or "the table"
+    decimal: str | None = None  # the decimal mark that the file as a whole speaks for; None where it does not tell
+    # what a text file writes in a column, if not nothing, where a value is missing
     spellings: Mapping[str, str] = field(default_factory=dict)
+    # of some rows of a larger table, their numbers there, from 0; by default these are all of it
     numbers: NDArray[np.intp] | None = None
+    # where the larger table has several files: the number of the first row of each, and its name
     files: tuple[tuple[int, str], ...] = ()
+    # of a column of text in the larger table, how many rows have each text
     frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what was passed over when the table was read, as sentences
 
     def place(self, row: int) -> str:
         """Return the number of a row as people count, from 1, and its file if there are several."""

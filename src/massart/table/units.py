@@ -37,21 +37,11 @@ _NO_UNITS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Texts parted into numbers and units.
+    """Texts parted into numbers and units."""
 
-    Attributes
-    ----------
-    numbers : (k,) Arrow array of str
-        What is before the unit, which may be no number after all; null where there is no unit.
-    codes : (k,) array
-        Places in `names`, -1 where there is no unit.
-    names : tuple of str
-        The units, all different.
-    """
-
-    numbers: pa.Array
-    codes: NDArray[np.intp]
-    names: tuple[str, ...]
+    numbers: pa.Array  # (k,), what is before the unit, which may be no number after all; null where there is no unit
+    codes: NDArray[np.intp]  # (k,), places in `names`, -1 where there is no unit
+    names: tuple[str, ...]  # the units, all different
 
 
 def units_of(texts: pa.Array) -> Units:

@@ -40,18 +40,10 @@ _ERROR = re.compile(rb"""<c\s(?=[^>]*\bt=["']e["'])[^>]*\br=["']([A-Z]+\d+)["'][
 
 @dataclass(frozen=True, slots=True)
 class Oddities:
-    """Cells whose value the reader leaves empty without a word, by their references such as B7.
+    """Cells whose value the reader leaves empty without a word, by their references such as B7."""
 
-    Attributes
-    ----------
-    errors : dict of str to str
-        What is written there: "#REF!".
-    formulas : tuple of str
-        Those without a value, because no spreadsheet program has computed them.
-    """
-
-    errors: dict[str, str]
-    formulas: tuple[str, ...]
+    errors: dict[str, str]  # what is written there: "#REF!"
+    formulas: tuple[str, ...]  # those without a value, because no spreadsheet program has computed them
 
 
 def check_size(file: BinaryIO, name: str, stored: int) -> int:

@@ -26,25 +26,14 @@ _IN_SPREAD = 20  # units in the spread of a column that may be rounded
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """A proposal: a column and the terms that it may be a sum of.
-
-    Attributes
-    ----------
-    target : str
-    terms : tuple of Term
-    vector : (2 p + 1,) array
-        Coefficients of the columns, of their logarithms, and the constant; the sum is zero.
-    share : float
-        Of the rows that have all the values, how many it fits.
-    coarse : bool
-        Whether it is a ratio with whole numbers as target, in which small errors vanish.
-    """
+    """A proposal: a column and the terms that it may be a sum of."""
 
     target: str
     terms: tuple[Term, ...]
+    # (2 p + 1,), coefficients of the columns, of their logarithms, and the constant; the sum is zero
     vector: FloatArray
-    share: float
-    coarse: bool = False
+    share: float  # of the rows that have all the values, how many it fits
+    coarse: bool = False  # whether it is a ratio with whole numbers as target, in which small errors vanish
 
     @property
     def is_sum(self) -> bool:

@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     quiet, as_json = "--quiet" in arguments, "--json" in arguments
     arguments = [argument for argument in arguments if argument != "--quiet"]
     with _patience() as stdout:
-        with Path(os.devnull).open("w") as nothing, redirect_stderr(nothing) if quiet else nullcontext():
+        with _silence() if quiet else nullcontext():
             status, message = _outcome(arguments)
         stdout.flush()
         if stdout.failure:
@@ -109,6 +109,13 @@ class _Patient:
         if not isinstance(error, BrokenPipeError):
             self.failure = error.strerror or str(error)
         return written
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Say nothing on stderr: no progress, no notices, no word on files that were written."""
+    with Path(os.devnull).open("w") as nothing, redirect_stderr(nothing):
+        yield
 
 
 def _with_cluster(arguments: Sequence[str]) -> list[str]:

@@ -39,15 +39,9 @@ class Choice:
 
 
 def choose(attempt: Callable[[Link, float], Recovery], kind: Kind | Link, rows: Rows) -> Choice:
-    """Return the formula of the kind asked for, or of the kind of which the rows say more.
+    """Return the formula of the kind asked for, or of the kind of which rows with one label column say more.
 
-    Parameters
-    ----------
-    attempt : callable
-        Recovers the formula with a link, given its share of what may fail.
-    kind : {"auto", "linear", "relu"} or Link
-    rows : Rows
-        With one label column.
+    An attempt recovers the formula with a link, given its share of what may fail.
     """
     if kind != "auto":
         link = kind if isinstance(kind, Link) else KINDS[kind]

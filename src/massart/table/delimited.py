@@ -39,16 +39,7 @@ class Widened(Exception):
 
 
 class Delimited:
-    """A text file with a header.
-
-    Parameters
-    ----------
-    source : Source
-    head : bytes
-        Its first bytes, decompressed.
-    known : Known
-        What is not is found from the first lines.
-    callback : callable
+    """A text file with a header; what is not known of how it is written is found from its first lines.
 
     Attributes
     ----------

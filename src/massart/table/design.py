@@ -62,20 +62,10 @@ def encode(
     is_part: bool = False,
     is_finite: bool = False,
 ) -> Design:
-    """Return a table as numbers.
+    """Return a table as numbers, without the rows that lack a value; if it is to be `strict`, these are errors.
 
-    Parameters
-    ----------
-    table : Table
-    encoding : Encoding
-    strict : bool
-        Whether a missing value is an error; otherwise its row is left out.
-    with_target : bool
-        Whether to read the target; without it `Design.y` is None.
-    is_part : bool
-        Whether the table is a part of another, of which no row need be left, and is not needed afterwards.
-    is_finite : bool
-        Whether floats of a part are taken to be finite, unseen: then NaN is not taken for a missing value.
+    A part of another table need not have any row left, and is not needed afterwards; its floats may be taken to be
+    finite, unseen: then NaN is not taken for a missing value.
 
     Raises
     ------

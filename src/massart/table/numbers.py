@@ -100,20 +100,10 @@ def read_numbers(
     hint: str | None = None,
     unit: str | None = None,
 ) -> Numbers:
-    """Read distinct texts as numbers.
+    """Read distinct texts, without blanks around them, as numbers, given how often each occurs.
 
-    Parameters
-    ----------
-    texts : (k,) Arrow array of str
-        Without blanks around them.
-    counts : (k,) array
-        How often each occurs.
-    decimal : str or None
-        The decimal mark; None to decide by the texts.
-    hint : str or None
-        The decimal mark to assume where the texts do not decide.
-    unit : str or None
-        A unit that may follow the numbers; then they have no currencies and percent signs.
+    The texts decide on the decimal mark if it is not given, and where they do not, the hint does. Numbers that a unit
+    may follow have no currencies and percent signs.
 
     Examples
     --------

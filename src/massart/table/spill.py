@@ -20,17 +20,9 @@ from massart.table.errors import TableError, quote
 
 
 class Spill:
-    """Batches of one schema, written once and then read any number of times.
+    """Batches of one schema, written once and then read any number of times, `n_rows` and `nbytes` in all.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes to keep in memory; what comes when they are full goes to the file.
-
-    Attributes
-    ----------
-    n_rows, nbytes : int
-        Of what was written.
+    So many bytes are kept in memory; what comes when they are full goes to the file.
     """
 
     def __init__(self, limit: int) -> None:

@@ -729,3 +729,25 @@ def test_values_from_an_uncertain_formula_come_with_a_warning(folder: Path, caps
     assert "The formula is not certain (PLURALITY)" in capsys.readouterr().err
     assert run(fit("good.csv")) == 0
     assert "not certain" not in capsys.readouterr().err
+
+
+def test_numbers_near_the_end_of_floats_are_named_with_a_way_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(i % 17 + 1, i * i % 23 + 1, i % 5) for i in range(60)]
+    lines = [f"{a},{b},{c},{2 * a + 3 * b}" for a, b, c in rows]
+    lines[7] = f"{rows[7][0]},{rows[7][1]},{rows[7][2]},1.7e308"
+    table, model, other = tmp_path / "t.csv", tmp_path / "m.json", tmp_path / "other.csv"
+    table.write_text("\n".join(["a,b,c,y", *lines]))
+    assert run(["fit", str(table), "--target", "y"]) == 2
+    assert 't.csv: column "y" holds 1.7e+308 in row 8' in capfd.readouterr().err
+    assert run(["scan", str(table)]) == 0
+    assert 'Left out "y"' in capfd.readouterr().err
+    assert run(["fit", str(table), "--target", "y", "--na", "1.7e+308", "--save", str(model)]) == 0
+    assert "y = 2 * a + 3 * b" in capfd.readouterr().out
+    # Without labels there is nothing to compare with; an infinite value is no prediction.
+    other.write_text("a,b,c\n1,2,3\n1.7e308,1.7e308,3\n")
+    assert run(["predict", str(model), str(other)]) == 2
+    found = capfd.readouterr()
+    assert "not finite" in found.err
+    assert not found.out

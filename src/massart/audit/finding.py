@@ -13,6 +13,8 @@ from massart.audit.table_audit import Audit
 from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
+from massart.recover.driver import LARGEST_LABEL
+from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import BoolArray, FloatArray
 from massart.rules.choice import KINDS, Kind
 from massart.rules.columns import Columns
@@ -23,7 +25,7 @@ from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
 from massart.table import Design, Encoding, Table, TableError, encode, groups_of, make_plan, precision_of_columns
 from massart.table.design import Gap
-from massart.table.errors import counted
+from massart.table.errors import counted, quote
 
 _MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
 
@@ -154,6 +156,10 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
         intercept=intercept,
     )
     design = encode(table, plan.encoding, strict=request.strict)
+    for name, values in design.columns.numbers.items():
+        check_size(table, name, values, SQUARE_IS_FINITE, design.kept)
+    assert design.y is not None
+    check_size(table, target, design.y, LARGEST_LABEL, design.kept)
     design = replace(design, columns=replace(design.columns, ordered=ordered))
     matrix = None
     if request.formula is not None or request.terms not in ("auto", "columns"):
@@ -233,6 +239,18 @@ def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     if alone is not None:
         raise TermError(f"the term {alone} uses the target {target!r} itself; only lag({target}) may")
     return found, intercept
+
+
+def check_size(table: Table, name: str, values: FloatArray, most: float, kept: NDArray[np.intp] | None = None) -> None:
+    """Raise TableError for a number of a column that is too large to reckon with, naming its row."""
+    if len(values) and np.fmax.reduce(np.abs(values)) > most:
+        i = int(np.nanargmax(np.abs(values)))
+        place = i if kept is None else int(kept[i])
+        row = (place if table.numbers is None else int(table.numbers[place])) + 1
+        raise TableError(
+            f"{table.name}: column {quote(name)} holds {values[i]:g} in row {row:,}, too large to reckon with: choose "
+            f"another unit, leave the column out, or say that it stands for no value (--na {values[i]:g})"
+        )
 
 
 def with_target(design: Design, target: str) -> Columns:

@@ -42,6 +42,7 @@ def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:
     return places
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def implied_values(
     X: Matrix, formula: Formula, places: int | None, index: slice | NDArray[np.intp] = slice(None)
 ) -> FloatArray:
@@ -55,7 +56,10 @@ def implied_values(
         if term.coef:
             total += term.coef * X[:, place][index] if term.term is not None else term.coef
     values = formula.link(total)
-    return values if places is None else np.round(values, places) + 0.0  # no negative zero
+    if places is None:
+        return values
+    rounded = np.round(values, places) + 0.0  # no negative zero
+    return np.where(np.isfinite(rounded), rounded, values)  # near the end of floats there is nothing to round
 
 
 def with_constant(X: FloatArray, d: int) -> FloatArray:

@@ -128,6 +128,8 @@ def apply_model(
     known[kept] = True
     implied = np.zeros(table.n_rows)
     implied[kept] = implied_values(X, formula, places_of(X, formula, agreement))
+    if not np.isfinite(implied).all():
+        raise TableError(f"{table.name}: {ArrayRows(X, np.zeros(len(X)), intercept=False).fault()}")
     every = np.arange(table.n_rows) if table.numbers is None else table.numbers
     columns: dict[str, Any] = {ROW: every + 1} if id_column is None else {id_column: table.column(id_column)}
     values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}

@@ -59,6 +59,9 @@ MOST_NOISY_ROWS = 20_000
 MOST_EXACT_NUMBERS, EXACT_ROWS_PER_COLUMN = 1_000_000, 5
 """Rows that tell exact numbers are fewer where there are many columns: so many numbers, or rows a column."""
 
+LARGEST_LABEL = 1e250
+"""Wrong labels may be of any size, as long as right ones beside them do not vanish."""
+
 _FOLLOWS = np.arange(KINDS) & AGREES > 0
 
 
@@ -382,4 +385,10 @@ def _check_size(sample: Sample) -> None:
         raise ValueError(
             f"X must have its largest number between {1 / SQUARE_IS_FINITE:g} and {SQUARE_IS_FINITE:g}, got "
             f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"
+        )
+    if np.abs(sample.y).max() > LARGEST_LABEL:
+        i, j = np.unravel_index(int(np.abs(sample.y).argmax()), sample.y.shape)
+        raise ValueError(
+            f"y must have numbers up to {LARGEST_LABEL:g}, got {sample.y[i, j]:g} at row {sample.index[i]}: "
+            "choose another unit, or leave such rows out"
         )

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.audit.finding import check_size
 from massart.audit.scan.basis import Clock, Judge, columns_of
 from massart.audit.scan.identity import Identity, Numbers
 from massart.audit.scan.products import products_of
 from massart.audit.scan.sums import pairs_of, rates_of, sums_of
 from massart.audit.table_audit import Audit, versions
 from massart.progress import Callback, Progress, silent
+from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.report import Findings
 from massart.report.scan_page import ScanFindings, render_scan
 from massart.rows import FloatArray
@@ -240,8 +242,9 @@ def _look_at(table: Table, exclude: frozenset[str]) -> _Seen:
             if role.constant:
                 constants.append((name, table.cells([name], _first_value(table, name))[name][0]))
             elif isinstance(role.entry, Number | Flag):
-                columns[name] = column_values(table, role.entry)
-                labels[name] = columns[name]
+                values = column_values(table, role.entry)
+                check_size(table, name, values, SQUARE_IS_FINITE)
+                columns[name] = labels[name] = values
                 notices += [role.notice] if role.bad else []
             elif isinstance(role.entry, Category):
                 labels[name] = groups_of(table, name)[0]

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from massart.isotropy import Status, position_weights, radial_isotropy, radial_isotropy_of
 from massart.l1 import Status as L1Status
-from massart.l1 import l1_regression, l1_regression_of, preprocessing
+from massart.l1 import blocked, l1_regression, l1_regression_of, preprocessing
 from massart.pac.outliers import OutlierStatus, remove_outliers, remove_outliers_of
 from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
@@ -429,3 +429,19 @@ def test_options_are_checked(solve):
     X, y = regression(50)
     with pytest.raises(ValueError, match="max_iter must be"):
         solve(in_memory(X, y), max_iter=0)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_kernels_of_l1_regression_are_those_of_a_matrix(intercept, scaled):
+    rng = np.random.default_rng(0)
+    X, q = rng.standard_normal((40, 3)), rng.random(40)
+    whole = np.column_stack([X, np.ones(40)]) if intercept else X
+    d = whole.shape[1]
+    block = Block(X, np.zeros((40, 1)), None, intercept)
+    w, scale = rng.random(d), 2.0 ** np.arange(d) if scaled else None
+    assert_allclose(blocked._Times(w)(block), whole @ w, rtol=1e-13)
+    assert_allclose(blocked._Times(w, magnitudes=True)(block), np.abs(whole) @ w, rtol=1e-13)
+    assert_allclose(blocked._TransposedTimes()(block, q), whole.T @ q, rtol=1e-12)
+    rows = whole if scale is None else whole * scale
+    assert_allclose(blocked._Gram(scale)(block, q), (rows * q[:, None]).T @ rows, rtol=1e-12)

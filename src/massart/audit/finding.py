@@ -14,6 +14,7 @@ from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.recover.driver import LARGEST_LABEL
+from massart.recover.judges import SECOND_LOOK
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import BoolArray, FloatArray
 from massart.rules.choice import KINDS, Kind
@@ -92,7 +93,7 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
     if not gaps or asked or request.strict or not audit.is_rule or not used:
         return found
     # The labels chose what is left out, which is a second look at them.
-    without = replace(request, exclude=(*request.exclude, *gaps), looks=2 * request.looks, announce=None)
+    without = replace(request, exclude=(*request.exclude, *gaps), looks=SECOND_LOOK * request.looks, announce=None)
     again = _find(table, replace(without, category=[name for name in request.category if name not in gaps]), ordered)
     order = list(Verdict)
     better = order.index(again.audit.certificate.verdict) <= order.index(audit.certificate.verdict)

@@ -44,7 +44,7 @@ from massart.certificate.sharing import is_affordable
 from massart.certificate.verdict import whole
 from massart.link import Link
 from massart.recover.excluded import excluded, excluded_by_counting, resolution_of
-from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
+from massart.recover.judges import SECOND_LOOK, Formula, Judges, beyond_mode, measure_support_of
 from massart.rows import BoolArray, FloatArray, Sample
 
 PLURALITY = 0.05
@@ -183,11 +183,15 @@ def _strangers(judges: Judges, agree: BoolArray) -> bool:
 
 
 def _without(judges: Judges, columns: list[int]) -> Judges:
-    """Return the judges of formulas without some columns: what may fail is shared by all choices of so many."""
+    """Return the judges of formulas without some columns: what may fail is shared by all choices of k of them.
+
+    The numbers k share it as 1 / (k (k + 1)), which adds up to one, after a first look that took all columns.
+    """
     rows = judges.rows
     X = rows.X.copy()
     X[:, columns] = 0.0
-    looks = judges.assumption.looks * comb(X.shape[1], len(columns))
+    d, k = X.shape[1], len(columns)
+    looks = judges.assumption.looks * SECOND_LOOK * k * (k + 1) * comb(d, k)
     return replace(
         judges,
         rows=replace(rows, X=X, there=None),

@@ -21,6 +21,10 @@ COUNTING_ROWS = 5_000
 _LOOKED_AT = 5_000  # labels of which the most frequent is looked for
 
 
+SECOND_LOOK = 100.0
+"""What a first look at the labels did not spend: one part in so many, so that 99.9 % stays true to its last digit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assumption:
     """What CONFIRMED takes for granted.

@@ -57,7 +57,8 @@ class Found:
     name: str  # what it has, in words: "products of two"
     terms: tuple[Term, ...]
     link: Link
-    tried: int  # libraries that were tried: what may fail is shared among them
+    tried: int  # libraries that were tried
+    of: int  # how many there are, by X alone
     rows: NDArray[np.intp]  # (m,), rows whose labels were looked at
     by_x: bool  # whether the terms are a library that was made of X alone
     # (d,), coefficients of the terms that the rule seems to have; zero for others; that of the constant last
@@ -197,6 +198,7 @@ class _Searching:
             best.terms,
             best.link,
             max(self.tried, 1) * best.choices,
+            len(libraries(self.sheet.columns, self.plain)),
             self.sheet.rows,
             not best.by_labels,
             coef,

@@ -196,7 +196,7 @@ def _beyond(question: Question, options: Options, found: Found, plain: Answer | 
     answer = _in_short_numbers(question, options, answer, looks=looks, seen=found.rows)
     if not answer.verdict.certain and found.by_x:
         # The library was made of X alone: the same formula may be judged among all its terms, by all rows. The search
-        # ended where labels told it to: the k-th of N libraries has 1 / (k H) of what may fail, H = 1 + 1/2 + ... + 1/N.
+        # ended where labels said so: the k-th of N libraries has 1 / (k H) of what may fail, H = 1 + 1/2 + ... + 1/N.
         coef, exact = np.zeros(len(start)), np.full(len(start), Fraction(0), dtype=object)
         coef[used], exact[used] = answer.recovery.coef[:, 0], np.array(answer.recovery.fractions[0], dtype=object)
         known = Start(coef, fractions=tuple(exact), agreement=answer.recovery.certificates[0].agreement)

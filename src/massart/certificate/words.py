@@ -172,7 +172,7 @@ def _noisy(c: Certificate) -> Iterator[str]:
         f"{number(c.n_agree)} of {count(c.n_rows, 'rows')} ({share(c.n_agree, c.n_rows)}) "
         f"{_verb(c.n_agree, 'follow')} the formula up to noise of scale {c.scale:.4g}."
     )
-    yield "The labels are not exact, so the coefficients are estimates and nothing is proven about them."
+    yield "Labels carry noise, or the rule has another form: the coefficients are estimates, and nothing is proven."
 
 
 def _nothing(c: Certificate) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from massart import files
 from massart.agreement import Agreement, Level
 from massart.link import Link
+from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import Term, column, level, shown
 from massart.table import Encoding
@@ -178,7 +179,7 @@ def _agreement(found: Mapping[str, Any]) -> Agreement:
         _size(found["label"], "label"),
         tuple(_size(width, "inputs") for width in _of(list, found["inputs"], "inputs")),
         _share(found["relative"], "relative"),
-        None if unit is None else _size(unit, "unit"),
+        None if unit is None else _unit(unit),
         _share(found["tight"], "tight"),
         _share(found["precision"], "precision"),
     )
@@ -189,7 +190,7 @@ def _agreement_1(found: Mapping[str, Any]) -> Agreement:
     tolerance = found["tolerance"]
     label, relative = _size(tolerance["absolute"], "absolute"), _size(tolerance["relative"], "relative")
     if tolerance["places"] is not None:
-        unit = float(f"1e{-_of(int, tolerance['places'], 'places')}")
+        unit = _unit(float(f"1e{-_of(int, tolerance['places'], 'places')}"))
         return Agreement(Level.LABEL, label, (), relative, unit, tight=relative)
     if label:
         return Agreement(Level.NOISE if found["noisy"] else Level.GIVEN, label, (), relative)
@@ -249,6 +250,12 @@ def _size(value: object, name: str) -> float:
     if size < 0:
         raise ValueError(f"{name} must not be negative, got {value!r}")
     return size
+
+
+def _unit(value: object) -> float:
+    if not 1 / SQUARE_IS_FINITE <= _number(value, "unit") <= SQUARE_IS_FINITE:
+        raise ValueError(f"unit must be that of a last place, got {value!r}")
+    return _number(value, "unit")
 
 
 def _share(value: object, name: str) -> float:

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, LAST_PLACE, Mark
+from massart.agreement import AGREES, LAST_PLACE
 from massart.audit.contract import Contract, Outcome
 from massart.audit.finding import check_order, rows_with_values, with_target, with_values
-from massart.audit.implied import places_of
+from massart.audit.implied import marks_of, places_of
 from massart.audit.judging import Judge
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
@@ -30,7 +30,6 @@ from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Reason, Verdict
 from massart.progress import Callback, silent
-from massart.rows import ArrayRows
 from massart.rules.matrix import TermMatrix
 from massart.table import (
     Plan,
@@ -202,13 +201,7 @@ class _Checking:
         y = design.y[there]
         if gaps != design.gaps:
             design, X = replace(design, y=y, kept=design.kept[there], gaps=gaps), X.take(there)
-        marks = np.zeros(0, np.uint8)
-        if len(y):
-            rows = ArrayRows(X, y, intercept=formula.intercept is not None)
-            try:
-                marks = rows.map(Mark(formula.coef, model.agreement, formula.link)).to_numpy()
-            except FloatingPointError:
-                raise TableError(f"{table.name}: {rows.fault()}") from None
+        marks = marks_of(table.name, X, y, formula, model.agreement) if len(y) else np.zeros(0, np.uint8)
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
         certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
         plan = Plan(model.encoding, self.id_column, self.group_column, ())

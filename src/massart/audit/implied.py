@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement
+from massart.agreement import Agreement, Mark, Marks
 from massart.agreement.decimals import LONG, count_decimals
-from massart.rows import BoolArray, FloatArray
+from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
-from massart.table import Date, Encoding, date_texts
+from massart.table import Date, Encoding, TableError, date_texts
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000
@@ -60,6 +60,21 @@ def implied_values(
         return values
     rounded = np.round(values, places) + 0.0  # no negative zero
     return np.where(np.isfinite(rounded), rounded, values)  # near the end of floats there is nothing to round
+
+
+def marks_of(name: str, X: Matrix, y: FloatArray, formula: Formula, agreement: Agreement) -> Marks:
+    """Return the marks of rows of a table of that name.
+
+    Raises
+    ------
+    TableError
+        Where a product is not finite.
+    """
+    rows = ArrayRows(X, y, intercept=formula.intercept is not None)
+    try:
+        return rows.map(Mark(formula.coef, agreement, formula.link)).to_numpy()
+    except FloatingPointError:
+        raise TableError(f"{name}: {rows.fault()}") from None
 
 
 def with_constant(X: FloatArray, d: int) -> FloatArray:

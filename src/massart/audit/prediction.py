@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, LAST_PLACE, Mark
+from massart.agreement import AGREES, LAST_PLACE
 from massart.audit.explanations import Labels
 from massart.audit.finding import check_order, rows_with_values
-from massart.audit.implied import implied_values, places_of, residuals
+from massart.audit.implied import implied_values, marks_of, places_of, residuals
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Rule, kinds_of
 from massart.audit.model_file import SavedModel
@@ -140,8 +140,7 @@ def apply_model(
         wrong, kind = np.zeros(table.n_rows, dtype=bool), np.full(table.n_rows, "", dtype=object)
         if both.any():
             there_too = X[both[kept]]
-            rows = ArrayRows(there_too, given[both], intercept=formula.intercept is not None)
-            marks = rows.map(Mark(formula.coef, agreement, formula.link)).to_numpy()
+            marks = marks_of(table.name, there_too, given[both], formula, agreement)
             last_place = marks & LAST_PLACE > 0
             wrong[both] = (marks & AGREES == 0) & ~last_place
             if told is None:

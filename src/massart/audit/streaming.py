@@ -19,16 +19,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.agreement import AGREES, LAST_PLACE, Mark
+from massart.agreement import AGREES, LAST_PLACE
 from massart.audit.coincidence import SURE
 from massart.audit.explanations import NO_ROWS, swapped_rows
 from massart.audit.finding import Found, Request, find
 from massart.audit.fixing import rewritten
+from massart.audit.implied import marks_of
 from massart.audit.judging import Judge, Writer
 from massart.audit.table_audit import Audit, Whole
 from massart.audit.totals import Totals
 from massart.certificate import Certificate, Verdict
-from massart.rows import ArrayRows
 from massart.rows.ahead import ahead
 from massart.table import Gathered, Stream, Table, encode, gather, gather_some, left_out, table_writer
 from massart.table.errors import quote
@@ -160,8 +160,7 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
     assert design.y is not None
     formula = found.formula(certificate)
     X = judge.terms(design.columns, design.X, formula)
-    rows = ArrayRows(X, design.y, intercept=formula.intercept is not None)
-    marks = rows.map(Mark(formula.coef, audit.agreement, formula.link)).to_numpy()
+    marks = marks_of(table.name, X, design.y, formula, audit.agreement)
     codes = totals.looked_at | dict(zip(worst.numbers.tolist(), worst.codes.tolist(), strict=True))
     judged = table.numbers[design.kept].tolist()
     usage = [(0, 0)] * len(formula.all_terms)

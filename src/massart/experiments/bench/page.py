@@ -149,7 +149,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #ececec; --soft: #a8a8a8; --line: #3a3a3a; --paper: #161616;
   --card: #1f1f1f; --ours: #fb923c; --peer: #7cb3ec; --bar: #23405e; --ourbar: #5c2f17; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 64rem; padding: 1.25rem; font: 1rem/1.55 system-ui, sans-serif; color: var(--ink);
+body { margin: 0 auto; max-width: 76rem; padding: 1.25rem; font: 1rem/1.55 system-ui, sans-serif; color: var(--ink);
   background: var(--paper); }
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { margin-top: 2.5rem; font-size: 1.25rem; }
 h3 { margin: 0; font-size: 1rem; }

@@ -251,6 +251,21 @@ def test_an_exact_minority_does_not_hide_a_noisy_majority(wrong):
     assert np.linalg.norm(found.coef[:-1, 0] - w) < 0.03
 
 
+@pytest.mark.slow
+def test_wrong_labels_that_scatter_about_the_rule_are_no_noise():
+    """A little more than half of the labels may be wrong: those that follow the rule at all follow it exactly."""
+    found = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, w = rng.standard_normal((200, 6)), rng.standard_normal(6)
+        wrong = rng.permutation(200) < 102
+        y = X @ w + wrong * rng.standard_cauchy(200)
+        answer = recover(ArrayRows(X, y, intercept=True), rng=np.random.default_rng(0))
+        found += bool(np.abs(answer.coef[:-1, 0] - w).max() < 1e-9)
+        assert answer.certificates[0].verdict in (Verdict.PLURALITY, Verdict.NOISY)
+    assert found >= 7
+
+
 @pytest.mark.parametrize("key", [15, 20, 21])
 def test_a_level_on_which_only_the_sample_agrees_is_no_majority(key: int) -> None:
     # With the first key the first sample prefers, on one level, the rule that forgets the fee: there 43 % of all rows.

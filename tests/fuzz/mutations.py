@@ -256,7 +256,8 @@ def tree_spoiled(tree: Any, rng: Random) -> Any:
         elif kind == 4 and isinstance(node[key], str):
             node[key] = "".join(rng.sample(node[key], len(node[key])))
         elif kind == 5 and isinstance(node[key], int | float):
-            node[key] = rng.choice((-node[key], node[key] * 1e300, node[key] / 3, str(node[key]), [node[key]]))
+            value = max(min(node[key], 1e308), -1e308)  # integers have no end, and floats have
+            node[key] = rng.choice((-value, value * 1e300, value / 3, str(value), [value]))
         elif isinstance(node, dict):
             node[rng.choice(CELLS)] = node.pop(key)
         else:

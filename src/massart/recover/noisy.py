@@ -165,8 +165,11 @@ def _looks_noisy(part: Sample, exact: FloatArray, fit: RobustFit, agreement: Agr
     judged = _judge_inliers(part, (exact, fit.coef), options)
     if judged is not Inliers.EXACT:
         return judged is Inliers.NOISY
-    # An exact minority may be wrong labels by a rule, such as one value for all of them: then the rest decides.
+    # An exact minority may be wrong labels by a rule, such as one value for all of them: then the rest decides, unless
+    # most of what follows a formula up to noise follows it exactly.
     rest = ~agreement.agree(part.X, part.y, exact)
+    if 2 * np.count_nonzero(fit.inliers & ~rest) > np.count_nonzero(fit.inliers):
+        return False
     others = part.take(rest)
     return bool(2 * rest.sum() > len(rest)) and _judge_inliers(others, (exact, fit.coef), options) is Inliers.NOISY
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from massart.certificate.support import held_out_support, measure_support
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Assumption, Formula, Judges, Options, judge, recover
 from massart.recover.driver import _Driver
+from massart.recover.judge import _without
 from massart.recover.judges import beyond_mode
 from massart.rows import ArrayRows, Sample
 
@@ -468,3 +470,12 @@ def test_nothing_is_proven_where_a_row_sees_what_the_others_leave_open():
         found = judged(np.column_stack([X, column]), y, [3.0, -2.0, 0.0])
         assert (found.verdict is Verdict.PROVEN) == verdict
         assert [*found.undetermined_columns] == [(2,)]
+
+
+def test_what_may_fail_adds_up_over_all_columns_that_labels_may_leave_out():
+    """Which columns rest on few rows is seen in the labels: every choice of them has its part, next to the whole."""
+    X = np.random.default_rng(0).standard_normal((60, 5))
+    judges = Judges(Sample(X, X[:, 0], None, np.arange(60)), geometry_of(X), None, None, Assumption(), None)
+    choices = [list(which) for k in range(1, 6) for which in combinations(range(5), k)]
+    spent = sum(1 - _without(judges, which).assumption.each for which in choices)
+    assert 0 < spent <= 0.01 * (1 - judges.assumption.confidence)

@@ -23,6 +23,8 @@ from massart.robust.refinement import Estimate
 from massart.rows import ArrayRows, Block
 from stream_rows import StreamRows
 
+pytestmark = pytest.mark.slow
+
 EQUAL = 1e-12
 
 

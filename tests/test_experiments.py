@@ -293,6 +293,7 @@ def test_methods_that_are_not_installed_are_left_out_and_named(monkeypatch: pyte
     assert {task.method for task in Figure1a().tasks(1)}.isdisjoint({"lts", "lmrob"})
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a worker process died"):
         reproduce(Dying(), tmp_path, trials=1, jobs=1)

@@ -384,6 +384,7 @@ def test_rows_of_a_unit_that_was_seen_confirm_nothing():
     assert set(others.units) == {2, 3, 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", ["exact", "to cents", "noisy", "none"])
 def test_shares_of_rows_say_what_rows_do(labels):
     X, y = gaussian(300, 3, 0.2)

@@ -353,6 +353,7 @@ def test_a_factor_multiplies_the_noise_of_a_row() -> None:
     assert [(kind.label, kind.rows) for kind in found.kinds] == [("factor 10", 100)]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.01, 1.0, 1e300, 1e308]))
 def test_values_near_the_end_of_floats_have_a_kind_like_any_other(seed: int, unit: float) -> None:
     rng = np.random.default_rng(seed)

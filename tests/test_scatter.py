@@ -43,6 +43,7 @@ def places(known: Columns, implied: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.03, 0.4))
 def test_errors_that_do_not_depend_on_x_are_even_and_those_of_a_part_are_not(seed: int, share: float) -> None:
@@ -53,6 +54,7 @@ def test_errors_that_do_not_depend_on_x_are_even_and_those_of_a_part_are_not(see
         assert not is_even(known, implied, wrong | there, LEAST), name
 
 
+@pytest.mark.slow
 def test_chance_is_hardly_ever_taken_for_a_part() -> None:
     rng = np.random.default_rng(0)
     even = [is_even(columns(rng), rng.normal(size=N), rng.random(N) < share, LEAST) for share in [0.05, 0.2, 0.4] * 10]
@@ -65,6 +67,7 @@ def test_too_few_rows_tell_nothing() -> None:
     assert not is_even(known.take(some), rng.normal(size=300), rng.random(300) < 0.2, 5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [False, True])
 def test_terms_are_looked_for_only_where_rows_that_break_the_rule_lie_together(tier: bool) -> None:
     rng = np.random.default_rng(3)

@@ -25,12 +25,17 @@ def with_gaps(arrow: pa.Table, na: Sequence[str]) -> pa.Table:
 def _without(column: pa.ChunkedArray, na: Sequence[str], numbers: Sequence[float]) -> pa.ChunkedArray:
     kind = column.type
     if is_plain_text(kind):
-        cells, values = pc.utf8_trim_whitespace(column), pa.array([text.strip() for text in na], kind)
+        # Of views on texts few functions of Arrow know.
+        cells = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        values = pa.array([text.strip() for text in na], pa.large_string())
     elif numbers and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         cells, values = column.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64())
     else:
         return column
-    return pc.if_else(pc.is_in(cells, value_set=values), pa.scalar(None, kind), column)
+    gone = pc.is_in(cells, value_set=values)
+    if is_plain_text(kind):
+        return pc.if_else(gone, None, column.cast(pa.large_string())).cast(kind)
+    return pc.if_else(gone, pa.scalar(None, kind), column)
 
 
 def _number(text: str) -> float | None:

@@ -114,7 +114,10 @@ def _same(one: pa.Table | str, other: pa.Table | str) -> bool:
         return isinstance(one, str) and isinstance(other, str) and one == other
     if one.schema.types != other.schema.types or one.column_names != other.column_names:
         return False
-    return repr(one.to_pylist()) == repr(other.to_pylist()) or one.equals(other)  # repr: NaN is itself
+    try:
+        return repr(one.to_pylist()) == repr(other.to_pylist()) or one.equals(other)  # repr: NaN is itself
+    except OverflowError:  # dates that Python has none of
+        return one.equals(other)
 
 
 def _short(found: pa.Table | str) -> str:

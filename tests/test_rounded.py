@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from massart import MassartRegressor
 from massart.agreement import Agreement, Level, levels
 from massart.certificate import Verdict
 from massart.exact import exact_coefficients
@@ -269,3 +270,14 @@ def test_a_few_errors_large_ones_and_those_of_one_side_are_no_noise_of_units(sig
     X, y, rates = cents(400, sigma, one_sided=one_sided)
     level = Agreement(Level.LABEL, 0.005, relative=1e-14, unit=0.01)
     assert noise_of_units(Sample(X, y, None, np.arange(400)), rates, level, IDENTITY) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_labels_rounded_to_cents_are_rounded_in_single_precision_too(dtype):
+    rng = np.random.default_rng(1)
+    X = np.round(rng.uniform(0, 100, (400, 3)), 1)
+    wrong = rng.random(400) < 0.3
+    y = np.round(np.where(wrong, rng.uniform(0, 400, 400), X @ [1.2345, 2.3456, 0.789] + 3.1), 2)
+    found = MassartRegressor(random_state=0).fit(X.astype(dtype), y.astype(dtype))
+    assert found.certificate_.agreement.unit == 0.01
+    np.testing.assert_array_equal(found.inlier_mask_, ~wrong)

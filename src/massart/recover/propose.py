@@ -58,7 +58,7 @@ CLEAR = 3.0
 _TINY = 1e-9
 _FEW = 1.5  # rows: a looser level gains more than so many, whatever the size of the table
 _LITTLE = 20.0  # half-widths: rows that are little off, so that a rule, right or wrong, may be behind them
-_DIGITS = 1e-9  # relative: what floats lose of a multiple of the unit
+_DIGITS = 1e-9  # relative: what float64 loses of a multiple of the unit; float32 loses what its precision says
 _FEW_FARTHER = 10  # of so many rows that rounded columns explain, one is off by more than a last place
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
 
@@ -201,7 +201,8 @@ def has_more_digits(y: FloatArray, agreement: Agreement) -> BoolArray:
     if agreement.unit is None or not agreement.rounded:
         return np.zeros(len(y), dtype=bool)
     multiples = y / agreement.unit
-    return np.asarray(np.abs(multiples - np.rint(multiples)) > _DIGITS * np.maximum(np.abs(multiples), 1))
+    lost = max(_DIGITS, agreement.precision) * np.maximum(np.abs(multiples), 1)
+    return np.asarray(np.abs(multiples - np.rint(multiples)) > lost)
 
 
 def _share_in_the_middle(looser: Proposal) -> float:

@@ -281,3 +281,17 @@ def test_labels_rounded_to_cents_are_rounded_in_single_precision_too(dtype):
     found = MassartRegressor(random_state=0).fit(X.astype(dtype), y.astype(dtype))
     assert found.certificate_.agreement.unit == 0.01
     np.testing.assert_array_equal(found.inlier_mask_, ~wrong)
+
+
+def test_a_rounded_column_explains_labels_of_any_digits():
+    """A column to one decimal beside finer ones: their labels have three decimals, and are right."""
+    rng = np.random.default_rng(0)
+    fine = np.arange(220) < 31
+    drawn = rng.uniform(5, 900, (2, 220))
+    value, capital = np.where(fine, np.round(drawn, 3), np.round(drawn, 1))
+    gap = np.round(value - 2 * capital, 1)
+    wrong = np.arange(220) % 7 == 0
+    gap[wrong] *= 10
+    found = MassartRegressor(fit_intercept=False, random_state=0).fit(np.column_stack([capital, gap]), value)
+    np.testing.assert_array_equal(found.coef_, [2.0, 1.0])
+    np.testing.assert_array_equal(found.inlier_mask_, ~wrong)

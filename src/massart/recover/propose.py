@@ -197,8 +197,11 @@ def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, y: FloatArray, co
 
 
 def has_more_digits(y: FloatArray, agreement: Agreement) -> BoolArray:
-    """Return the labels that are no multiples of the unit to which others were rounded."""
-    if agreement.unit is None or not agreement.rounded:
+    """Return the labels that are no multiples of the unit to which others were rounded.
+
+    Where columns are rounded, too, they may explain what labels of any digits are off.
+    """
+    if agreement.unit is None or agreement.level is not Level.LABEL:
         return np.zeros(len(y), dtype=bool)
     multiples = y / agreement.unit
     lost = max(_DIGITS, agreement.precision) * np.maximum(np.abs(multiples), 1)

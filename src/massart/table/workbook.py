@@ -7,10 +7,12 @@ the extent of a sheet in its cells, in one pass over its text, which also finds 
 
 from __future__ import annotations
 
+import lzma
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
 from posixpath import join, normpath
@@ -88,7 +90,7 @@ def look_at(file: BinaryIO, part: str, name: str) -> Oddities:
     errors: dict[str, str] = {}
     formulas: dict[str, None] = {}
     with _opened(file, name) as archive, archive.open(part) as stream:
-        for chunk in _chunks(stream, name):
+        for chunk in _chunks(stream):
             # Sheets of up to 26 columns span no more than a few million cells.
             if _BEYOND_Z.search(chunk) or (b"'" in chunk and _WIDE.search(chunk)):
                 for letters, digits in set(_WIDE.findall(chunk)):
@@ -124,10 +126,15 @@ def _number(letters: bytes) -> int:
     return number
 
 
-def _opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
+@contextmanager
+def _opened(file: BinaryIO, name: str) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; whatever is wrong with it or with a part that is read is one TableError."""
     try:
-        return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except TableError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError, OSError, ValueError):
         raise damaged(name) from None
 
 
@@ -139,21 +146,15 @@ def damaged(name: str) -> TableError:
 def _small(archive: zipfile.ZipFile, sizes: dict[str, int], part: str, name: str) -> bytes:
     if sizes.get(part, _DIRECTORY_BYTES + 1) > _DIRECTORY_BYTES:
         raise damaged(name)
-    try:
-        return archive.read(part)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError):
-        raise damaged(name) from None
+    return archive.read(part)
 
 
-def _chunks(stream: IO[bytes], name: str) -> Iterator[bytes]:
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield a text in chunks; what may have been cut at the end of one is in the next as well."""
     rest = b""
-    try:
-        while data := stream.read(_CHUNK_BYTES):
-            yield rest + data
-            rest = data[-_OVERLAP_BYTES:]
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError):
-        raise damaged(name) from None
+    while data := stream.read(_CHUNK_BYTES):
+        yield rest + data
+        rest = data[-_OVERLAP_BYTES:]
 
 
 def _attributes(tag: bytes) -> dict[str, str]:

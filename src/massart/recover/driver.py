@@ -217,8 +217,7 @@ class _Driver:
     ) -> None:
         self.rows, self.link, self.options = rows, link, options
         d = rows.n_columns
-        size = max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d)
-        size = min(size, max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
+        size = _judging_rows(d)
         judging, rare = _with_rare_rows(rows, rows.sample(size, options.rng), options.rng)
         self.unit = 1.0
         if judging.weights is not None:  # shares count as rows: a weight is never less than one on average
@@ -347,13 +346,17 @@ class _Driver:
             raise ValueError(self.rows.fault()) from None
 
 
+def _judging_rows(d: int) -> int:
+    """Return how many rows judge a formula of d columns, if there are so many."""
+    return min(max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d), max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
+
+
 def _with_rare_rows(rows: Rows, judging: Sample, rng: np.random.Generator) -> tuple[Sample, NDArray[np.intp]]:
     """Return rows that judge and more of those that some columns rest on, and their numbers: a choice by X alone."""
     none = np.empty(0, dtype=np.intp)
     if len(judging.index) >= rows.n_rows:
         return judging, none
-    columns = judging.X[:, :-1] if (judging.X[:, -1] == 1).all() else judging.X
-    thin = np.flatnonzero(nonzero_counts(columns) < RARE_ROWS)
+    thin = np.flatnonzero(nonzero_counts(judging.X) < RARE_ROWS)
     if not len(thin):
         return judging, none
     uses = rows.map(Uses(tuple(thin.tolist())))

@@ -94,9 +94,9 @@ def excluded_by_counting(case: Decisive, sharing: Sharing, n_rows: float, n_agre
     best = 0.0
     if sharing.rows is not None:
         best = counting_eta_max(n, int(n_agree), int(sharing.rows), delta)
-    # Half of the rows and some deviations more: below that no number of shared rows would do.
-    wanted = n_agree - judges.assumption.wrong_at_most * n - np.sqrt(n)
-    if best < judges.assumption.wrong_at_most and wanted > 0:
+    if best < judges.assumption.wrong_at_most:
+        # Half of the rows and some deviations more: below that no number of shared rows would do.
+        wanted = n_agree - judges.assumption.wrong_at_most * n - np.sqrt(n)
         shared = sample_sharing(case, judges.rng, confidence=1 - delta / 2, wanted=wanted)
         if shared is not None:
             best = max(best, counting_eta_max(n, int(n_agree), int(np.ceil(shared)), delta / 2))

@@ -122,7 +122,7 @@ def judge(
         thin=thin,
     )
     # A rule says more than the most frequent value: rows that have it do not speak for one.
-    beyond = beyond_mode(rows, found, formula.link) * counts.rows / max(float(rows.counts.sum()), 1e-300)
+    beyond = beyond_mode(rows, found, formula.link) * counts.rows / float(rows.counts.sum())
     nothing = _nothing(formula, counts, span, beyond, n_told)
     if nothing is not Reason.NOTHING:
         few = nothing is Reason.FEW and n_told <= span.rank
@@ -208,7 +208,7 @@ def _seen(X: FloatArray, span: Span) -> bool:
 
 def _positive(half_widths: FloatArray, X: FloatArray) -> FloatArray:
     """Return the half-widths; where all terms vanish, the rounding of the row's numbers."""
-    return np.where(half_widths > 0, half_widths, np.finfo(float).eps * np.abs(X).max(axis=1, initial=0.0))
+    return np.where(half_widths > 0, half_widths, np.finfo(float).eps * np.abs(X).max(axis=1))
 
 
 def _span(X: FloatArray, told: BoolArray, support: Support) -> Span:

@@ -142,8 +142,8 @@ def measure_support_of(
         return measure_support(judges.geometry, rows.X, agree, found.half_widths, tails=tails, **given)
     met = speaks(marks)
     if not met.any():  # a zero row says nothing, either
-        zero, one = np.zeros((1, rows.X.shape[1])), np.zeros(1)
-        return measure_support(geometry_of(zero), zero, one > 0, one, tails=False, **given)
+        zero = np.zeros((1, rows.X.shape[1]))
+        return measure_support(geometry_of(zero), zero, [False], [0.0], tails=False, **given)
     part = rows.take(met)
     geometry = geometry_of(part.X, sample_weight=part.weights)
     return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)

@@ -236,8 +236,8 @@ def _best_start(
     directions = [mean, *rng.standard_normal((_DIRECTIONS, len(mean)))]
     candidates = [start]
     for direction in directions:
-        answers = list(alternate(problem, _TINY * direction, _ALTERNATIONS))
-        candidates += [basis @ answer for answer in answers[-1:]]
+        *_, answer = alternate(problem, _TINY * direction, _ALTERNATIONS)
+        candidates.append(basis @ answer)
     starts = np.stack(candidates)
     products = starts @ X.T
     residuals = np.abs(y - link(products))

@@ -22,7 +22,7 @@ ROUNDING = 16 * float(np.finfo(float).eps)
 
 _STEPS = 3
 _MANY, _WELL_CONDITIONED = 100, 1e-6  # columns; inverse of the condition number at which a step gains nine digits
-_CROWDED = 0.2  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
+_CROWDED = 0.1  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
 _NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
 
 
@@ -55,7 +55,7 @@ def polish(
             break
         chosen = found.agree
     crowd = near & ~found.agree
-    if 2 * counts[crowd].sum() > weight * _CROWDED:
+    if counts[crowd].sum() > weight * _CROWDED:
         told = _told(near | found.agree, y, found, link)
         if told.any():
             attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
@@ -86,8 +86,8 @@ def without_dust(X: FloatArray, w: FloatArray, share: float) -> FloatArray | Non
 
     A row that uses no other column has a size of rounding, too, and would not agree with its label of zero.
     """
-    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
-    dust = (terms > 0) & (terms <= share * terms.max(initial=0.0))
+    terms = np.abs(w) * np.abs(X).max(axis=0)
+    dust = (terms > 0) & (terms <= share * terms.max())
     return np.where(dust, 0.0, w) if dust.any() else None
 
 
@@ -103,7 +103,7 @@ def _beneath(X: FloatArray, y: FloatArray, w: FloatArray, half_widths: FloatArra
 
 def _solve(X: FloatArray, y: FloatArray, half_widths: FloatArray) -> FloatArray:
     """Return the least-squares fit of rows in units of their half-widths, so that none drowns in another's rounding."""
-    units = np.exp2(-np.frexp(np.where(half_widths > 0, half_widths, 1.0))[1].astype(np.float64))
+    units = np.exp2(-np.frexp(half_widths)[1].astype(np.float64))
     return least_squares(X * units[:, None], y * units)
 
 

@@ -14,7 +14,7 @@ chance gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import erf
@@ -97,7 +97,7 @@ class Proposal:
 
     coef: FloatArray
     agreement: Agreement
-    rows: Verified = field(repr=False)
+    rows: Verified
     weight: float
 
 

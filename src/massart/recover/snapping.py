@@ -93,7 +93,7 @@ def _snap(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> 
 
 def _has_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> bool:
     """Tell whether squares of the numbers neither overflow nor vanish."""
-    sizes = np.abs([X.max(initial=0.0), X.min(initial=0.0), y.max(initial=0.0), y.min(initial=0.0), *w])
+    sizes = np.abs([X.max(), X.min(), y.max(), y.min(), *w])
     return bool(1 / SQUARE_IS_FINITE < sizes[sizes > 0].min(initial=1.0) and sizes.max() <= SQUARE_IS_FINITE)
 
 
@@ -108,14 +108,16 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
     best: tuple[FloatArray, Fractions] = (w, (None,) * len(w))
     found = verify(X, y, w, agreement)
     n_agree = int(found.agree.sum())
-    if n_agree > len(w) and _has_squares(X, y, w):
+    if n_agree <= len(w):  # so few rows follow any formula
+        return best
+    if _has_squares(X, y, w):
         guess = guess_formula(X[found.agree], y[found.agree], w, agreement)
         if guess is not None:
             other = verify(X, y, guess, agreement)
             if other.agree.sum() >= n_agree:
                 w, found = guess, other
     most = 0
-    few, more = _EDGE, min(_WIDE_EDGE * len(w) / max(n_agree, 1), 0.5)
+    few, more = _EDGE, min(_WIDE_EDGE * len(w) / n_agree, 0.5)
     for margin in (few, more):
         chosen = np.flatnonzero(_inside(found, margin))[:MOST_ROUNDED_ROWS]
         if len(chosen) <= len(w):  # so few rows follow any formula
@@ -178,10 +180,10 @@ def hold_to_exact_arithmetic(
     known = all(value is not None for value in fractions)
     X, y, counts = rows.X, rows.y, rows.counts
     sizes = np.abs(X) @ np.abs(w) + np.abs(y)
-    if agreement.scales_up_to(float(sizes.max(initial=0.0))):
+    if agreement.scales_up_to(float(sizes.max())):
         return w, fractions, known
-    terms = np.abs(w) * np.abs(X).max(axis=0, initial=0.0)
-    slight = terms <= _STRAY * terms.max(initial=0.0)
+    terms = np.abs(w) * np.abs(X).max(axis=0)
+    slight = terms <= _STRAY * terms.max()
     exact = tuple(Fraction(0) if s else Fraction(f"{c:.{_PLAIN_DIGITS}g}") for c, s in zip(w, slight, strict=True))
     candidates = [(np.array([float(value) for value in exact]), exact)] + [(w, fractions)] * known
     weights = [float(counts[agreement.agree(X, y, coef, link)].sum()) for coef, _ in candidates]

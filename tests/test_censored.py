@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import norm, truncnorm
 
 from massart.agreement import Agreement, Level
 from massart.link import RELU, Link
 from massart.recover import Options
-from massart.recover.censored import refine_censored
+from massart.recover.censored import _told, refine_censored
 from massart.recover.noisy import find_noisy
 from massart.rows import Sample
 
@@ -23,6 +23,34 @@ def censored_rows(seed, n=600, link=RELU):
     X = np.column_stack([rng.standard_normal((n, 3)), np.ones(n)])
     w = np.array([1.0, -2.0, 0.5, 0.7])
     return X, link(X @ w + rng.standard_normal(n)), w
+
+
+@pytest.mark.parametrize("link", [RELU, Link(-1.0, 2.0), Link(-np.inf, 1.0)], ids=str)
+def test_behind_a_label_at_a_limit_is_a_normal_number_beyond_it(link):
+    rng = np.random.default_rng(0)
+    mean, scale = rng.uniform(-3, 4, 60), 0.7
+    y = link(mean + 0.7 * rng.standard_normal(60))
+    low, high = y == link.lower, y == link.upper
+    log_right, expected, spare = _told(mean, y, scale, link, low, high)
+    assert low.sum() + high.sum() > 9
+    np.testing.assert_allclose(log_right[~low & ~high], norm.logpdf(y, mean, scale)[~low & ~high])
+    np.testing.assert_array_equal(expected[~low & ~high], y[~low & ~high])
+    np.testing.assert_array_equal(spare[~low & ~high], 0.0)
+    for rows, ends in ((low, (-np.inf, (link.lower - mean) / scale)), (high, ((link.upper - mean) / scale, np.inf))):
+        tail = truncnorm(*(np.broadcast_to(end, 60)[rows] for end in ends), mean[rows], scale)
+        chance = norm.logcdf(ends[1]) + norm.logsf(ends[0])
+        np.testing.assert_allclose(log_right[rows], chance[rows])
+        np.testing.assert_allclose(expected[rows], tail.mean())
+        np.testing.assert_allclose(spare[rows], tail.var(), atol=1e-9)
+        far = np.where(rows, np.where(low, 1e9, -1e9) + rng.uniform(0, 9, 60), mean)
+        lost = _told(far, y, scale, link, low, high)[2]
+        assert ((lost >= 0) & (lost <= scale**2)).all()
+
+
+def test_labels_inside_that_are_all_alike_have_some_width():
+    X, y, w = censored_rows(1)
+    found = refine_censored(X, np.where(y > 0, 3.0, 0.0), np.ones(len(y)), w, 99 * ONES, 1.0, RELU)
+    assert found is None or np.isfinite(found.coef).all()
 
 
 def tobit(X, y, link):

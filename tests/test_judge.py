@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from massart.certificate.support import held_out_support, measure_support
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Assumption, Formula, Judges, Options, judge, recover
 from massart.recover.driver import _Driver
+from massart.recover.excluded import excluded, excluded_by_counting
 from massart.recover.judge import _without
-from massart.recover.judges import beyond_mode
+from massart.recover.judges import beyond_mode, measure_support_of
 from massart.rows import ArrayRows, Sample
 
 NOTHING_MORE = Assumption()
@@ -442,6 +444,122 @@ def test_what_may_fail_of_a_link_is_shared_by_all_rows_and_held_out_ones(monkeyp
     assert fit(X, y, link=RELU).certificates[0].verdict.stands
     assert len(spent) == 2
     assert sum(spent) == pytest.approx(1 - NOTHING_MORE.confidence)
+
+
+@pytest.mark.parametrize(
+    ("certain", "first", "drawn", "second", "expected"),
+    [
+        (7.0, 0.5, None, None, 0.5),  # nothing is drawn where that is enough
+        (7.0, 0.3, None, None, 0.3),
+        (7.0, 0.3, 5.2, 0.6, 0.6),
+        (7.0, 0.3, 5.2, 0.2, 0.3),
+        (None, None, 5.2, 0.6, 0.6),
+        (None, None, None, None, 0.0),
+    ],
+)
+def test_what_may_fail_of_counting_is_shared_by_the_draws_and_what_they_show(
+    monkeypatch, certain, first, drawn, second, expected
+):
+    counted, asked = [], []
+
+    def eta_max(n, agree, shared, delta):
+        counted.append((n, agree, shared, pytest.approx(delta)))
+        return first if shared == 7 else second
+
+    def sharing(case, rng, *, confidence, wanted):
+        asked.append((case, rng, pytest.approx(1 - confidence), wanted))
+        return drawn
+
+    monkeypatch.setattr(massart.recover.excluded, "counting_eta_max", eta_max)
+    monkeypatch.setattr(massart.recover.excluded, "sample_sharing", sharing)
+    X, rng = np.ones((100, 2)), np.random.default_rng(0)
+    rows, assumption = Sample(X, X[:, 0], None, np.arange(100)), Assumption(wrong_at_most=0.4, confidence=0.98)
+    judges = Judges(rows, None, None, None, assumption, rng)
+    found = SimpleNamespace(rows=certain)
+
+    assert excluded_by_counting("case", found, 100.0, 80.0, judges) == expected
+    assert counted == [(100, 80, 7, 0.01)] * (certain is not None) + [(100, 80, 6, 0.005)] * (drawn is not None)
+    assert asked == [("case", rng, 0.005, 30.0)] * (first != 0.5)
+    for other in (
+        replace(judges, rows=replace(rows, weights=np.ones(100))),
+        replace(judges, units=np.arange(100)),
+        replace(judges, rows=Sample(np.ones((5001, 2)), np.ones(5001), None, np.arange(5001))),
+    ):
+        assert excluded_by_counting("case", found, 100.0, 80.0, other) == 0.0
+
+
+@pytest.mark.parametrize("held", [0.2, 0.4])
+def test_of_a_link_the_rows_between_its_limits_judge_all_of_them_or_those_held_out(monkeypatch, held):
+    X = np.column_stack([np.arange(-4.0, 8), np.arange(12) % 3])
+    link, w = Link(0.0, 5.0), np.array([1.0, 0.0])  # products from -4 to 7
+    y = link(X @ w)
+    y[[6, 9]] += 0.5
+    inside, right = np.isin(np.arange(12), [5, 6, 7, 8]), np.isin(np.arange(12), [5, 7, 8])
+    rows = Sample(X, y, None, np.arange(12))
+    asked = []
+
+    def whole(geometry, given, agree, widths, **options):
+        asked.append((given[:, 0].tolist(), agree.tolist()))
+        return SimpleNamespace(eta_max=0.3, on_rows="all")
+
+    def held_out(geometry, given, agree, widths, **options):
+        asked.append((given[:, 0].tolist(), agree.tolist()))
+        return SimpleNamespace(eta_max=held, on_rows="held out")
+
+    monkeypatch.setattr(massart.recover.excluded, "measure_support", whole)
+    monkeypatch.setattr(massart.recover.excluded, "held_out_support", held_out)
+    formula = Formula(w, Agreement(Level.GIVEN, 0.1), link)
+    found, marks = formula.marks(rows)
+
+    def excluded_by(which):
+        asked.clear()
+        judges = Judges(rows, None, which, None, Assumption(), None)
+        return excluded(formula, judges, None, found, marks)
+
+    everything = (X[:, 0].tolist(), right.tolist())
+    assert excluded_by(None) == (0.3, "all")
+    assert asked == [everything]
+    assert excluded_by(np.arange(12) % 8 != 0) == ((0.4, "held out") if held > 0.3 else (0.3, "all"))
+    assert asked == [everything, ([1.0, 2.0, 3.0], [True, False, True])]
+    for few in (~inside, np.arange(12) == 5):  # none, or none that span
+        assert excluded_by(few) == (0.3, "all")
+        assert asked == [everything]
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=str)
+def test_what_is_excluded_is_what_rows_say_whose_labels_were_not_seen(link):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = np.where(rng.random(300) < 0.35, 9.0, link(X @ [1.0, 2.0]))
+    rows, seen = Sample(X, y, None, np.arange(300)), np.arange(100)
+    y[seen] = link(X[seen] @ [1.0, 2.0])
+    formula = Formula(np.array([1.0, 2.0]), levels("auto", X, y)[0], link)
+
+    def asked(rows, seen=None):
+        judges = Judges(rows, geometry_of(rows.X), None, None, Assumption(), np.random.default_rng(0), seen)
+        found, marks = formula.marks(rows)
+        return excluded(formula, judges, measure_support_of(formula, judges, found, marks), found, marks)
+
+    for ours, theirs in zip(asked(rows, seen), asked(rows.take(np.arange(100, 300))), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+    assert (np.hstack(asked(rows, seen)) != np.hstack(asked(rows))).any()
+    nothing, widths = asked(rows, np.arange(298))
+    assert nothing == 0.0
+    assert np.isinf(widths).tolist() == [True, True]
+
+
+@pytest.mark.parametrize(("fresh", "enough"), [(3, True), (2, False)])
+def test_rows_that_were_not_seen_judge_if_they_are_more_than_the_columns(fresh, enough):
+    X = np.random.default_rng(0).standard_normal((10, 2))
+    rows = Sample(X, X[:, 0], None, 10 * np.arange(10))
+    judges = Judges(rows, None, np.arange(10) % 2 == 0, None, Assumption(), None, parts=(np.zeros(10, dtype=int),))
+    assert judges.unseen is judges
+    others = replace(judges, seen=10 * np.arange(fresh, 10)).unseen
+    assert (others is not None) == enough
+    if others is not None:
+        assert others.rows.index.tolist() == [0, 10, 20]
+        assert others.held_out.tolist() == [True, False, True]
+        assert (others.units, others.seen, others.parts) == (None, None, ())
 
 
 @pytest.mark.parametrize("weighted", [False, True])

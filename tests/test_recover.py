@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from massart.agreement import levels
+from massart.agreement import Agreement, Level, levels
 from massart.certificate import Verdict
 from massart.link import IDENTITY, RELU, Link
 from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.driver import JUDGING_ROWS
-from massart.recover.polish import _beneath
+from massart.recover.polish import _beneath, least_squares
 from massart.recover.snapping import _has_squares, linear_rows
 from massart.rows import ArrayRows, Block, Sample
 from row_families import dummy_table
@@ -345,6 +345,18 @@ def test_a_start_that_is_final_is_judged_as_it_stands():
 
 
 # --- polish ---
+
+
+def test_what_a_polish_leaves_is_the_least_squares_fit_of_the_rows_that_agree():
+    """Some that nearly agree take part in the first step, and would leave the last digits wrong."""
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(1, 9, (300, 2)), np.array([np.pi, -np.e])
+    y = X @ w
+    y[:5] += 1e-10
+    agreement = Agreement(Level.EXACT, relative=1e-12)
+    found, rows = polish(X, y, np.ones(300), w * (1 + 1e-9), agreement, IDENTITY)
+    np.testing.assert_array_equal(rows.agree, np.arange(300) >= 5)
+    np.testing.assert_allclose(found, least_squares(X[5:], y[5:]), rtol=4e-16)
 
 
 @pytest.mark.parametrize("link", [IDENTITY, RELU, Link(-1.0, 3.0), Link(slope=0.25)], ids=str)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import norm
 
 from massart.agreement import (
     AGREES,
@@ -27,26 +28,50 @@ from massart.certificate import Reason, Verdict, geometry_of, span_of
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Options, recover
 from massart.recover import finding as finding_module
-from massart.recover.driver import Recovery, _check_size, _Driver, _is_whole, _some_units
+from massart.recover import noisy as noisy_module
+from massart.recover import snapping as snapping_module
+from massart.recover.driver import Recovery, _check_size, _Driver, _is_whole, _judging_rows, _some_units
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
 from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
-from massart.recover.noisy import _barely_noisy, _best_start, _far, _problem, _spread, find_noisy, noise_of_units
+from massart.recover.noisy import (
+    _barely_noisy,
+    _best_start,
+    _far,
+    _looks_noisy,
+    _problem,
+    _spread,
+    find_noisy,
+    noise_of_units,
+)
 from massart.recover.polish import ROUNDING, _into_intervals, least_squares, without_dust
 from massart.recover.propose import (
     Proposal,
     _crowded,
     _gains,
     _is_more,
+    _share_in_the_middle,
     _Task,
     chance_inside,
     has_edge,
     has_more_digits,
+    search_rows,
 )
-from massart.recover.snapping import _has_squares, _inside, _short_neighbour, linear_rows, snap
+from massart.recover.snapping import (
+    _has_squares,
+    _inside,
+    _short_neighbour,
+    hold_to_exact_arithmetic,
+    linear_rows,
+    snap,
+)
+from massart.robust import Inliers
 from massart.rows import ArrayRows, Sample
+from massart.search import Candidate, Consensus
+
+propose_module = sys.modules["massart.recover.propose"]  # the package has a function of this name
 
 EPS = float(np.finfo(float).eps)
 CENTS = Agreement(Level.LABEL, label=1.0, unit=2.0)
@@ -138,6 +163,8 @@ def test_rows_crowd_outside_of_a_level_or_no_majority_follows(near, far, size, e
     best = proposal(residuals, EXACT, (1.0, 2.0), 1e-9)
     looser = Agreement(Level.GIVEN, label=1.0)
     assert _crowded(best, np.zeros(100), looser, np.ones(100)) == expected
+    sized = replace(best, rows=replace(best.rows, products=np.full(100, -3.0)))
+    assert _crowded(sized, np.full(100, 5.0), Agreement(Level.GIVEN, relative=1 / 8), np.ones(100)) == expected
     half = proposal(residuals_of((51, 0.0), (49, 100.0)), EXACT, (1.0, 2.0), 1e-9)
     assert _crowded(half, np.zeros(100), looser, np.ones(100))
     more = proposal(residuals_of((52, 0.0), (48, 100.0)), EXACT, (1.0, 2.0), 1e-9)
@@ -165,7 +192,8 @@ def test_a_looser_level_explains_nearly_all_that_is_little_off_a_majority(gained
     tight = residuals_of((60, 0.0), (gained, 0.5), (little, 19.9), (far, 20.1))
     loose = residuals_of((lost, 50.0), (60 - lost, 0.0), (gained + lost, 0.5), (little + far - lost, 50.0))
     assert gains(tight, loose) == expected
-    assert gains(tight[30:], loose[30:])  # without a majority it is enough to gain
+    assert gains(tight[18:], loose[18:]) == (expected or lost > 0)  # the lost ones are the first
+    assert gains(tight[19:], loose[19:])  # without a majority, and a row for the column, it is enough to gain
     none = residuals_of((60, 0.0), (40, 2.0))
     assert not gains(none, none)
 
@@ -187,6 +215,32 @@ def test_rows_that_rounded_columns_gain_are_near_the_tighter_formula():
     assert gains(tight, loose)
     assert not gains(tight, loose, levels=(EXACT, COLUMNS))
     assert gains(residuals_of((60, 0.0), (8, 1.5), (32, 0.5)), loose, levels=(EXACT, COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("gained", "farther", "size", "expected"),
+    [
+        (405, 40, 0.5, True),  # one in ten
+        (405, 41, 0.5, False),
+        (405, 41, 0.375, True),  # farther than one and a half units
+        (406, 41, 0.5, True),  # 60 % would be the nearest by chance, and half of the others
+    ],
+)
+def test_a_few_errors_within_what_columns_explain_are_errors(gained, farther, size, expected):
+    """The nearest labels are 19 % where a column adds seven times the half-width of the label."""
+    level = Agreement(Level.INPUTS, label=0.125, inputs=(0.875,), unit=0.25)
+    tight = residuals_of((600, 0.0), (gained - farther, 0.2), (farther, -size), (100, 50.0))
+    loose = residuals_of((600 + gained, 0.5), (100, 50.0))
+    assert gains(tight, loose, levels=(EXACT, level)) == expected
+
+
+@pytest.mark.parametrize("inputs", [(0.0, 0.0), (0.5, 0.0), (0.5, 0.25)])
+def test_the_nearest_label_is_as_frequent_as_a_normal_error_is_small(inputs):
+    level = Agreement(Level.INPUTS, label=0.5, inputs=inputs, unit=1.0)
+    w = np.array([2.0, -3.0])
+    spread = np.sqrt((0.5**2 + (2 * inputs[0]) ** 2 + (3 * inputs[1]) ** 2) / 3)  # of uniform errors
+    share = _share_in_the_middle(proposal(np.zeros(3), level, w))
+    assert share == pytest.approx(norm.cdf(0.5, scale=spread) - norm.cdf(-0.5, scale=spread))
 
 
 def test_labels_of_many_steps_fill_what_few_steps_leave_and_hide_no_term():
@@ -237,6 +291,173 @@ def test_single_coefficients_are_improved_where_few_follow_them(wrong):
     np.testing.assert_array_equal(kept, better)
 
 
+@pytest.mark.parametrize("link", [IDENTITY, Link(slope=0.5), RELU, Link(-1.0, 2.0)], ids=str)
+def test_what_is_left_of_a_piece_is_in_units_of_its_rows(link):
+    rng = np.random.default_rng(0)
+    X, basis, w = rng.standard_normal((60, 3)), rng.standard_normal((3, 2)), np.array([0.1, -0.2, 0.3])
+    y = link(X @ [1.0, -2.0, 0.5])
+    y[::7], y[::11] = link.lower + 0.01 if np.isfinite(link.lower) else 0.01, min(link.upper, 9.0) - 0.01
+    members = np.arange(60) % 3 > 0
+    agreement = Agreement(Level.GIVEN, 0.005, relative=1e-3)
+    problem = task(X, y, link)._consensus(members, w, basis, 0.005, agreement)
+    assert problem.near == 1e-3
+    assert task(X, y, link)._consensus(members, w, basis, 0.0, EXACT).near == 2.0**-26
+    assert (problem.limits is None) == link.invertible
+    for i, row in enumerate(np.flatnonzero(members)):
+        z, explained = X[row] @ basis, X[row] @ w
+        length = np.hypot(*z)
+        dust = 0.005 + 1e-3 * (abs(explained) + np.abs(y).max())
+        near = [limit for limit in (link.lower, link.upper) if abs(y[row] - limit) <= dust and not link.invertible]
+        label = near[0] if near else float(link.inverse(y[row : row + 1])[0])
+        assert problem.lengths[i] == pytest.approx(length)
+        np.testing.assert_allclose(problem.Z[i], z / length)
+        assert problem.y[i] == pytest.approx((label - explained) / length)
+        assert problem.slack[i] == pytest.approx(0.005 / length)
+        if problem.limits is not None:
+            assert problem.limits.decisive[i] == (not near)
+            assert problem.limits.lower[i] == pytest.approx((link.lower - explained) / length)
+            assert problem.limits.upper[i] == pytest.approx((link.upper - explained) / length)
+
+
+class Sought:
+    """A problem of k columns whose answers have given scores."""
+
+    def __init__(self, n, k, clipped, scores):
+        self.Z, self.y = np.ones((n, k)), np.ones(n)
+        self.decisive = np.arange(3)
+        self.limits = object() if clipped else None
+        self.scores, self.chance, self.unique = scores, 5.0, 50.0
+
+    def best(self, W):
+        return Candidate(W[0], self.scores[W[0][0]])
+
+    def settled(self, candidate, enough):
+        assert enough == self.unique
+        return candidate.agreement > enough
+
+
+@pytest.mark.parametrize(
+    ("n", "clipped", "rounds", "scores", "expected"),
+    [
+        (24, False, None, {1: 51.0}, (1, None)),
+        (24, False, None, {1: 20.0, 2: 51.0}, (2, None)),  # as soon as one settles it
+        (24, False, None, {1: 30.0, 2: 20.0}, (9, 2)),  # the search begins at the last
+        (23, False, None, {1: 30.0, 2: 20.0}, (9, 7)),  # with many rows few rounds find it
+        (96, True, None, {1: 30.0}, (9, 3)),
+        (95, True, None, {1: 30.0}, (9, 7)),
+        (23, False, 4, {1: 30.0}, (9, 4)),
+        (24, False, 1, {1: 30.0}, (9, 1)),
+        (24, False, 0, {1: 30.0, 2: 20.0}, (1, None)),
+        (24, False, 0, {1: 3.0, 2: 2.0}, (1, None)),
+        (24, True, 0, {1: 5.0, 2: 2.0}, (2, None)),  # by chance
+        (24, True, 0, {1: 6.0, 2: 2.0}, (1, None)),
+    ],
+)
+def test_the_answer_of_a_piece_settles_it_or_is_searched_from(monkeypatch, n, clipped, rounds, scores, expected):
+    problem, searched = Sought(n, 2, clipped, scores), []
+
+    def alternate(given, start, steps):
+        assert (given, steps) == (problem, 12)
+        np.testing.assert_allclose(start, [3e-9, 3e-9])
+        yield from (np.full(2, float(name)) for name in scores)
+
+    def search_rows(given, first, options, rounds):
+        assert first.tolist() == [max(scores)] * 2
+        searched.append(rounds)
+        return np.full(2, 9.0)
+
+    monkeypatch.setattr(propose_module, "alternate", alternate)
+    monkeypatch.setattr(propose_module, "search_rows", search_rows)
+    one = replace(task(np.ones((3, 2)), np.ones(3)), options=Options(np.random.default_rng(0), rounds))
+    answer = one._solve_piece(problem)
+    assert (answer[0], searched) == (expected[0], [expected[1]] if expected[1] else [])
+
+
+@pytest.mark.parametrize(("n", "k", "size"), [(800, 2, 800), (801, 2, 400), (960, 30, 960), (961, 30, 480)])
+@pytest.mark.parametrize("better", [False, True])
+def test_the_search_looks_at_some_of_many_rows_and_all_count(monkeypatch, n, k, size, better):
+    rng = np.random.default_rng(0)
+    w, other = np.ones(k), np.full(k, 2.0)
+    Z = rng.standard_normal((n, k))
+    Z /= np.linalg.norm(Z, axis=1)[:, None]
+    right = np.arange(n) % 3 == 0
+    y = Z @ w + np.where(right, 0.0, 10 + np.arange(n))
+    if better:
+        y = np.where(~right & (np.arange(n) % 8 > 1), Z @ other, y)
+    problem = Consensus(Z, y, np.zeros(n), 1e-9, np.ones(n), np.ones(n))
+    options, asked = Options(rng), []
+
+    def search(part, first, rng, enough, rounds, callback):
+        asked.append((len(part.y), len(np.unique(part.y)), rounds, enough == part.unique, first is w))
+        return Candidate(other, 0.0)
+
+    monkeypatch.setattr(propose_module, "search_consensus", search)
+    if not problem.settled(problem.best(other[None]), problem.unique):
+        assert search_rows(problem, w, options, 5) is not None
+        assert asked == [(size, size, 5, True, True)]
+        np.testing.assert_array_equal(search_rows(problem, w, options, 5), other if better else w)
+        asked.clear()
+    settled = replace(problem, y=Z @ w)
+    np.testing.assert_array_equal(search_rows(settled, w, options, 5), w)
+    assert asked == []
+
+
+class Answered(_Task):
+    """A task whose answers by pieces are given, and noted."""
+
+    asked: list = []  # noqa: RUF012 - of one test
+    answers: list = []  # noqa: RUF012
+
+    def _by_pieces(self, agreement, start):
+        self.asked.append((agreement, self.options.rounds))
+        return self.answers[len(self.asked) - 1]
+
+    @classmethod
+    def of(cls, y, answers, rounds=None):
+        cls.asked, cls.answers = [], answers
+        X = np.column_stack([np.arange(1.0, 101), np.ones(100)])
+        return cls(X, y, np.ones(100), IDENTITY, (), Options(np.random.default_rng(0), rounds))
+
+
+@pytest.mark.parametrize(
+    ("right", "rounded", "serves"), [(52, 0, True), (51, 0, False), (51, 1, True), (30, 21, False)]
+)
+def test_one_answer_serves_several_levels_if_a_majority_follows_it_at_one(right, rounded, serves):
+    """Of a hundred rows and two columns 52 are a majority."""
+    w, others = np.array([2.0, 1.0]), np.arange(100) >= right
+    y = 2.0 * np.arange(1.0, 101) + 1
+    y += np.where(others, 5000.0 + 31.0 * np.arange(100) ** 2, 0)
+    y[right : right + rounded] = 2.0 * np.arange(right + 1, right + rounded + 1) + 1.25
+    levels_of = [Agreement(Level.EXACT, relative=1e-14), Agreement(Level.LABEL, 2.0, unit=4.0)]
+    begun = Answered.of(y / 4, [w / 4, w + 1]).begun(levels_of, 4.0)
+    assert Answered.asked[0] == (levels_of[0].uncapped.scaled(4.0), 0)
+    if serves:
+        assert begun.first is Answered.answers[0]
+        assert begun.columns_too
+        assert len(Answered.asked) == 1
+    else:  # the labels span so much that hardly one lies within rounding by chance
+        assert begun.first is Answered.answers[1]
+        assert not begun.columns_too
+        assert Answered.asked[1] == (levels_of[1].uncapped.scaled(4.0), None)
+
+
+@pytest.mark.parametrize(("spread", "loosest"), [(1000.0, 2), (999.0, 1), (499.0, None)])
+def test_one_search_serves_exact_and_rounded_labels_that_spread_wide(spread, loosest):
+    y = np.where(np.arange(100) < 50, 0.0, spread)
+    given = [EXACT, Agreement(Level.LABEL, 0.5, unit=1.0), CENTS, replace(COLUMNS, inputs=(1.0, 1.0))]
+    answers = [np.zeros(2), np.ones(2)]
+    begun = Answered.of(y, answers).begun(given, 1.0)
+    if loosest is None:
+        assert begun.first is None
+        assert len(Answered.asked) == 1
+        return
+    assert begun.first is answers[1]
+    assert not begun.columns_too
+    assert Answered.asked[1][0] == given[loosest].uncapped
+    assert Answered.of(y, answers, rounds=0).begun(given, 1.0).first is None
+    assert Answered.of(y, answers).begun([EXACT, given[3]], 1.0).first is None
+
+
 def test_nothing_is_said_where_zero_says_it_better():
     X = np.column_stack([np.arange(1.0, 21), np.ones(20)])
     y = np.r_[3.0, 5.0, 7.0, np.zeros(17)]
@@ -284,11 +505,16 @@ def test_a_formula_is_barren_that_fits_no_more_than_any_and_a_plurality():
     assert not large._is_barren(found(90, decided=14))
 
 
-def test_a_majority_in_every_direction_settles_it():
+def test_a_majority_in_every_direction_settles_it(monkeypatch):
     assert finder()._is_settled(found(51, alpha=0.51))
     assert not finder()._is_settled(found(50, alpha=0.9))
     few = replace(finder(), scouts=SimpleNamespace(geometry=SimpleNamespace(wide=None)))
     assert not few._is_settled(found(90, alpha=0.5))
+    asked = []
+    monkeypatch.setattr(finding_module, "is_weak_by_chance", lambda *given: asked.append(given) or True)
+    weighed = replace(few, rows=replace(few.rows, weights=np.full(100, 2.0)))
+    assert weighed._is_settled(best := found(150, alpha=0.5))
+    assert asked == [(few.scouts.geometry, best.support, 0.75)]
 
 
 class Scripted(Finder):
@@ -399,11 +625,12 @@ def test_a_constant_that_is_known_within_rounding_may_be_off_to_either_side(shif
     X = np.column_stack([rng.uniform(1, 100, 300), np.ones(300)])
     w = np.array([3.0, 20.0])
     f, rows = searching(X, X @ w)
-    answer = f._started(rows, Start(w + [0.0, shift], 0.5))
+    near = w * (1 + 1e-9)
+    answer = f._started(rows, Start(near + [0.0, shift], 0.5))
     np.testing.assert_allclose(answer.formula.coef, w, rtol=1e-12)
     assert answer.weight == 300
     plain, rows = searching(X[:, ::-1], X @ w)  # without a column of ones in the last place nothing is shifted
-    assert (plain._started(rows, Start((w + [0.0, shift])[::-1], 0.5)).weight == 300) == (shift == 0.0)
+    assert (plain._started(rows, Start((near + [0.0, shift])[::-1], 0.5)).weight == 300) == (shift == 0.0)
 
 
 @pytest.mark.parametrize(
@@ -470,6 +697,48 @@ def test_labels_that_are_all_different_are_not_shuffled():
     f, rows = searching(X, alike)
     share = f.shuffled(rows, Formula(w, Agreement(Level.LABEL, 0.5, unit=1.0), IDENTITY))
     assert 10 / 300 < share < 0.5
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("right", "groups", "half_width", "plenty"),
+    [
+        (31, (2, 3), 0.0, True),  # the most frequent label does not count
+        (31, (3, 3), 0.0, False),
+        (12, (2,), 0.0, True),
+        (12, (2, 2), 0.0, False),
+        (31, (9, 1, 1, 1), 0.95, True),  # labels a unit apart, of which three lie within two units
+        (31, (9, 1, 1, 1), 1.0, False),
+    ],
+)
+def test_labels_are_shuffled_where_as_many_as_a_tenth_of_those_that_agree_are_alike(
+    monkeypatch, weight, right, groups, half_width, plenty
+):
+    """One row agrees with any formula of one column."""
+    X = np.arange(1.0, 101)[:, None]
+    y = np.where(np.arange(100) < right, 1000 * X[:, 0], 1e6 + 100 * np.arange(100) ** 2)
+    y[100 - sum(groups) :] = -50.0 - np.repeat(np.arange(len(groups)), groups)
+    weights = None if weight == 1 else np.full(100, weight)
+    agreement = Agreement(Level.GIVEN, half_width, relative=1e-14)
+    f, rows = searching(X, y)
+    asked = []
+
+    def proposed(sample, levels, link, options, pieces):
+        agree = np.random.default_rng(len(asked)).random(100) < 0.3 + 0.3 * len(asked)
+        asked.append((sample, levels, options.rounds, agree))
+        return SimpleNamespace(rows=Verified(y, np.zeros(100), np.zeros(100), agree))
+
+    monkeypatch.setattr(finding_module, "propose", proposed)
+    share = f.shuffled(replace(rows, weights=weights), Formula(np.array([1000.0]), agreement, IDENTITY))
+    if plenty:
+        assert (share, asked) == (0.01, [])
+        return
+    assert [(levels, rounds) for _, levels, rounds, _ in asked] == [((agreement,), 1)] * 2
+    for sample, *_ in asked:
+        assert (sample.y != y).sum() > 50
+        np.testing.assert_array_equal(np.sort(sample.y), np.sort(y))
+    mode = -50.0
+    assert share == max((agree & (sample.y != mode)).sum() for sample, _, _, agree in asked) / 100
 
 
 def test_the_tightest_level_keeps_all_rows():
@@ -554,8 +823,68 @@ def test_so_few_rows_have_no_exact_numbers_and_no_terms_have_zero():
         more, more @ w, np.ones(3, dtype=bool), w, Agreement(Level.EXACT, relative=8 * EPS), IDENTITY
     )
     assert fractions == (Fraction(1, 2), Fraction(1, 4))
+    spare = np.column_stack([more[:, 0], [3.0, 1.0, 2.0], more[:, 1]])
+    coef, fractions = snap(
+        spare, more @ w, np.ones(3, dtype=bool), np.array([0.5, 0.0, 0.25]), replace(EXACT, relative=8 * EPS), IDENTITY
+    )
+    assert fractions == (Fraction(1, 2), Fraction(0), Fraction(1, 4))
+    assert coef.tolist() == [0.5, 0.0, 0.25]
     coef, fractions = snap(more, np.zeros(3), np.ones(3, dtype=bool), np.zeros(2), EXACT, IDENTITY)
     assert fractions == (Fraction(0), Fraction(0))
+
+
+def test_witnesses_of_rounded_labels_are_inside_by_a_little_and_then_by_more(monkeypatch):
+    """Eight for each column are near the edge, of those that agree, or half."""
+    asked = []
+
+    def snapped(X, y, w, agreement):
+        asked.append(len(X))
+        return w, (Fraction(1),) * 2 if len(asked) == enough else (None,) * 2
+
+    monkeypatch.setattr(snapping_module, "_snap", snapped)
+    monkeypatch.setattr(snapping_module, "guess_formula", lambda *_: None)
+    X = np.column_stack([np.linspace(1, 2, 80), np.linspace(2, 1, 80) ** 2])
+    residuals = np.linspace(-1, 1, 80)
+    agree = np.ones(80, dtype=bool)
+    for n, inside in [(80, (np.abs(residuals) <= 0.8).sum()), (28, 14)]:
+        rows, labels = X[80 - n :], X[80 - n :] @ [1.25, 0.7531] + np.linspace(-1, 1, n)
+        for enough in (1, 2, 3):
+            asked.clear()
+            _, fractions = snap(
+                rows, labels, agree[80 - n :], np.array([1.25, 0.7531]), Agreement(Level.GIVEN, 1.0), IDENTITY
+            )
+            assert asked == [n - 2, inside][:enough]
+            assert (fractions == (1, 1)) == (enough < 3)
+
+
+@pytest.mark.parametrize(
+    ("right", "fractions", "expected"),
+    [
+        (50, (None, None, None), True),
+        (49, (None, None, None), False),  # most vouch for other digits
+        (50, (Fraction(1, 3), Fraction(1, 4), Fraction(0)), True),  # fewer agree with twelve digits
+        (49, (Fraction(1, 3), Fraction(1, 4), Fraction(0)), False),
+    ],
+)
+def test_plain_numbers_are_held_to_exact_arithmetic_where_terms_are_large(right, fractions, expected):
+    """In numbers of 1e13, coefficients that are computed leave some units; and a third has no plain number."""
+    rng = np.random.default_rng(0)
+    known = fractions[0] is not None
+    w = np.array([1 / 3 if known else 3.0, 0.25, 0.0])
+    X = np.column_stack([3 * rng.integers(10**12, 10**13, 100), 12 * rng.integers(1, 99, 100), rng.random(100) * 1e-3])
+    y = np.round(X @ w)
+    y[right:] += rng.choice([-1.0, 1.0], 100 - right)
+    agreement = Agreement(Level.EXACT, relative=1e-12, unit=1.0)
+    computed = w if known else w * (1 + 1e-14) + [0, 0, 1e-3]
+    rows = sample_of(X, y)
+    coef, numbers, exact = hold_to_exact_arithmetic(rows, computed, fractions, agreement, IDENTITY)
+    assert exact == expected
+    assert coef.tolist() == (w if exact else computed).tolist()
+    assert numbers == (fractions if known or not exact else (Fraction(3), Fraction(1, 4), Fraction(0)))
+    small = replace(rows, X=X * 1e-12, y=y * 1e-12)  # where half-widths are in proportion, nothing is to be held
+    assert hold_to_exact_arithmetic(small, computed, fractions, agreement, IDENTITY) == (computed, fractions, known)
+    loose = hold_to_exact_arithmetic(rows, computed, fractions, replace(agreement, tight=1e-12), IDENTITY)
+    assert loose == (computed, fractions, known)
 
 
 # Least squares and intervals
@@ -641,6 +970,8 @@ UNITS = Agreement(Level.LABEL, label=0.5, unit=1.0)
         (200, 4.0, 0.5, False),
         (200, 1.0, 0.31, True),
         (200, 1.0, 0.29, False),
+        (200, 1.0, 0.3, False),
+        (200, 1.0, 0.7, False),
         (200, 1.0, 0.71, False),
         (200, 1.0, 0.69, True),
     ],
@@ -669,6 +1000,46 @@ def test_noise_of_a_unit_or_two_to_both_sides_is_noise(n_off, size, positive, ex
     assert noise_of_units(sample_of(X, y), np.array([3.0, 7.0]), EXACT, IDENTITY) is None
 
 
+def test_as_many_rows_as_columns_leave_no_noise():
+    X = np.array([[1.0, 1.0], [-1.0, 1.0]])
+    fit = noise_of_units(sample_of(X, X @ [3.0, 7.0] + [1.0, -1.0]), np.array([3.0, 7.0]), UNITS, IDENTITY)
+    assert fit is not None
+    np.testing.assert_allclose(fit.coef, [4.0, 7.0])
+    assert fit.scale == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(fit.covariance, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("exact", "shared", "first", "rest", "expected"),
+    [
+        (400, 0, Inliers.NOISY, None, True),
+        (400, 0, Inliers.NO_RULE, None, False),
+        (499, 200, Inliers.EXACT, Inliers.NOISY, True),
+        (499, 200, Inliers.EXACT, Inliers.EXACT, False),
+        (499, 200, Inliers.EXACT, Inliers.NO_RULE, False),
+        (500, 200, Inliers.EXACT, Inliers.NOISY, False),  # the rest is no majority
+        (499, 201, Inliers.EXACT, Inliers.NOISY, False),  # most of those that are noisy are exact
+    ],
+)
+def test_an_exact_minority_is_left_out_before_noise_is_looked_for(monkeypatch, exact, shared, first, rest, expected):
+    asked = []
+
+    def judged_inliers(part, candidates, options):
+        asked.append(len(part.y))
+        np.testing.assert_array_equal(candidates, [[2.0], [3.0]])
+        return first if len(asked) == 1 else rest
+
+    monkeypatch.setattr(noisy_module, "_judge_inliers", judged_inliers)
+    X = np.arange(1.0, 1001)[:, None]
+    y = np.where(np.arange(1000) < exact, 2.0, 3.0) * X[:, 0]
+    inliers = np.arange(1000) >= exact - shared
+    inliers[exact + 200 :] = False
+    fit = SimpleNamespace(coef=np.array([3.0]), inliers=inliers)
+    options = Options(np.random.default_rng(0))
+    assert _looks_noisy(sample_of(X, y), np.array([2.0]), fit, EXACT, options) is expected
+    assert asked == [1000, 1000 - exact][: 1 + (rest is not None and exact < 500 and shared <= 200)]
+
+
 @pytest.mark.parametrize(
     ("n", "d", "inliers", "scale", "expected"),
     [
@@ -678,13 +1049,13 @@ def test_noise_of_a_unit_or_two_to_both_sides_is_noise(n_off, size, positive, ex
         (20, 2, 12, 1e-8, False),  # ten more than any formula fits
         (30, 12, 25, 1e-8, True),
         (30, 12, 24, 1e-8, False),  # two a column
-        (100, 2, 60, 1.49e-8, True),
-        (100, 2, 60, 1.5e-8, False),
+        (100, 2, 60, 2.98e-8, True),
+        (100, 2, 60, 3.0e-8, False),
     ],
 )
 def test_a_majority_nearly_agrees_where_noise_is_half_of_the_digits(n, d, inliers, scale, expected):
-    part = sample_of(np.ones((n, d)) / d, np.full(n, -0.25))
-    fit = SimpleNamespace(coef=np.full(d, 0.75), inliers=np.arange(n) < inliers, scale=scale)
+    part = sample_of(np.ones((n, d)) / d, np.full(n, -0.5))
+    fit = SimpleNamespace(coef=np.full(d, -1.5), inliers=np.arange(n) < inliers, scale=scale)
     assert _barely_noisy(part, fit) == expected
 
 
@@ -911,6 +1282,14 @@ def test_a_recovery_counts_by_weight():
     recovery = Recovery(nothing, (), (tally, tally[::-1]), (), (), nothing, nothing, (), ())
     assert recovery.n_agree.tolist() == [6.0, 2.0]
     assert recovery.noise_rate.tolist() == [0.25, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("d", "rows"),
+    [(1, 40_000), (28, 40_000), (50, 70_000), (119, 166_600), (120, 166_666), (400, 50_000), (1000, 32_000)],
+)
+def test_the_number_of_rows_that_judge_is_fixed_by_the_number_of_columns(d, rows):
+    assert _judging_rows(d) == rows
 
 
 def driver(X, link=IDENTITY, weights=None, units=None):

@@ -233,6 +233,20 @@ def test_nothing_to_explain_is_no_failure():
     assert terms(short(X, np.arange(1.0, 31.0), np.ones(3), link=RELU).coef) == terms(np.ones(3))
 
 
+@pytest.mark.parametrize(("size", "possible"), [(1e-59, True), (1e59, True), (1e-61, False), (1e61, False)])
+@pytest.mark.parametrize("where", ["columns", "coefficients"])
+def test_ratios_of_numbers_whose_squares_overflow_are_left_alone(size, possible, where):
+    rng = np.random.default_rng(0)
+    x = rng.integers(64, 128, 50) / 128
+    X = np.column_stack([x, x, rng.integers(1, 99, 50)])
+    w = np.array([1.0, 1.0, 1.0])
+    X[:, :2] *= size if where == "columns" else 1.0
+    w[:2] *= size if where == "coefficients" else 1.0
+    y = X @ w
+    found = short(X, y, w)
+    assert (np.count_nonzero(found.coef) < 3) == possible
+
+
 # Dust
 
 

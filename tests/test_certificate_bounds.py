@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 from massart.certificate import EXACT_REACH, fourth_moment_bound, packing_bound, sampled_bound, slab_count
-from massart.certificate.blocks import failure_ceiling, largest_share
-from massart.certificate.fourth_moment import largest_off_share, moment_bounds
-from massart.certificate.span import span_of
+from massart.certificate import blocks as blocks_module
+from massart.certificate.blocks import _count_failures, _subsets, block_cost, failure_ceiling, largest_share
+from massart.certificate.enumeration import enumeration_cost, parallel_classes
+from massart.certificate.fourth_moment import fourth_moment_cost, largest_off_share, moment_bounds, whiten
+from massart.certificate.span import Coordinates, coordinates, span_of, unit_rows
 
 
 def exact_rank(rows) -> int:
@@ -222,6 +226,7 @@ def test_no_rows_exceed_the_largest_share_of_fourth_moments():
         bound = fourth_moment_bound(X)
         assert bound is not None
         assert 1 - bound.rows / 4000 <= largest_off_share(d) + 1e-9
+    assert (largest_off_share(1), largest_off_share(4)) == (1, 0.5)
 
 
 def test_slab_bounds_hold_for_slabs():
@@ -282,8 +287,6 @@ def test_sampled_bound_is_the_formula_without_failures():
 
 
 def test_largest_share_is_the_definition():
-    from math import comb
-
     for n, k, p in [(10, 3, 0.2), (50, 5, 1e-3), (12, 12, 0.5), (30, 2, 0.9)]:
         expected = max(h for h in range(n + 1) if comb(h, k) <= p * comb(n, k))
         assert largest_share(n, k, p) == expected
@@ -298,6 +301,13 @@ def test_exactly_parallel_rows_are_never_told_apart():
     bound = slab_count(X, limit=EXACT_REACH)
     assert bound is not None
     assert bound.rows == 199 + 3
+
+
+def test_parallel_rows_are_one_class_and_others_are_not():
+    X = np.array([[1.0, 0.0], [-2.0, -0.0], [1.0, 1e-17], [0.0, 3.0], [-1.0, 0.0]])
+    first, weights = parallel_classes(X, np.array([1.0, 2, 4, 8, 16]))
+    assert sorted(zip(first.tolist(), weights.tolist(), strict=True)) == [(0, 19), (2, 4), (3, 8)]
+    assert sorted(parallel_classes(X, None)[1].tolist()) == [1, 1, 3]
 
 
 def test_lines_close_at_pi():
@@ -344,6 +354,7 @@ def test_bad_arguments_are_named():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="n_draws must be at least 1, got 0"):
         sampled_bound(X, rng, n_draws=0)
+    assert sampled_bound(np.eye(2), rng, n_draws=1) is not None
     with pytest.raises(ValueError, match="confidence must be between 0 and 1, got 1"):
         sampled_bound(X, rng, confidence=1.0)
     with pytest.raises(ValueError, match="sample_weight must not be negative"):
@@ -385,3 +396,198 @@ def test_rows_of_weight_zero_are_not_packed():
     assert ours is not None
     assert ours.rows == known.rows
     assert ours.reach == pytest.approx(known.reach)
+
+
+# --- numbers of the bounds, one by one ---
+
+
+def test_the_work_of_a_bound_is_what_is_stated():
+    assert block_cost(4) == 10 * 12 * 4**2
+    assert block_cost(4, 100) == 10 * 100 * 4**2
+    assert fourth_moment_cost(7, 3) == 7 * 6**2 + 4 * 6**3
+    assert fourth_moment_cost(6, 3) == 6**2 * 3 + 4 * 6**3
+    assert enumeration_cost(10, 3) == comb(10, 2) * (2 * 10 * 3 + 20 * 3**3)
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    for bound, cost in ((fourth_moment_bound, fourth_moment_cost), (slab_count, enumeration_cost)):
+        assert bound(X, budget=cost(60, 3)) is not None
+        assert bound(X, budget=0.999 * cost(60, 3)) is None
+
+
+@pytest.mark.parametrize("blocks", [1, 9, 40])
+def test_packing_takes_the_work_it_is_given_however_rows_are_ordered(blocks):
+    X = np.repeat(np.eye(5), 50, axis=0)  # sorted: neighbours are alike
+    bound = packing_bound(X, np.inf, budget=blocks * block_cost(5))
+    assert bound is not None
+    assert bound.rows == 250 - blocks
+    assert packing_bound(X, np.inf, budget=0.0) is None
+
+
+def test_a_block_of_rows_weighs_what_its_lightest_does_and_the_heaviest_are_packed_first():
+    weights = np.r_[np.full(30, 9.0), np.full(30, 2.0)]
+    X = np.tile(np.eye(3), (20, 1))
+    first = packing_bound(X, 0.0, sample_weight=weights)
+    whole = packing_bound(X, np.inf, sample_weight=weights)
+    assert first is not None
+    assert first.rows == 330 - 9
+    assert whole is not None
+    assert whole.rows == 330 - 110  # in each column there are 110
+
+
+def test_the_reach_of_packed_blocks_is_that_of_the_worst():
+    X = np.array([[1.0, 0], [0, 1], [1, 0], [1, 0.1]])
+    bound = packing_bound(X, np.inf)
+    assert bound is not None
+    assert bound.rows == 2
+    assert bound.reach == pytest.approx(np.sqrt(2) * np.sqrt(1.01) / np.linalg.svd(X[2:])[1][-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_sampled_bound_is_the_share_that_its_failures_leave(failing):
+    X = np.random.default_rng(8).standard_normal((400, 3))
+    X[:200, 0] *= not failing
+    weights = np.random.default_rng(9).uniform(1, 2, 400)
+    place, limit = coordinates(X), 1e6
+    assert place is not None
+    for counts in (None, weights):
+        bound = sampled_bound(
+            X, np.random.default_rng(0), n_draws=300, confidence=0.99, limit=1e6, sample_weight=counts
+        )
+        failures = _count_failures(place, counts, np.random.default_rng(0), 300, limit)
+        assert (failures > 0) == (failing or counts is not None)  # a row may be drawn twice where rows have weights
+        ceiling = beta.ppf(0.99, failures + 1, 300 - failures)  # Clopper and Pearson
+        held = largest_share(400, 3, ceiling) if counts is None else ceiling ** (1 / 3) * counts.sum()
+        assert bound is not None
+        assert bound.rows == pytest.approx(held, rel=1e-12)
+        assert bound.reach == limit
+
+
+def test_random_subsets_are_uniform(monkeypatch):
+    drawn = np.sort(_subsets(5, 3, 20_000, np.random.default_rng(0)), axis=1)
+    subsets, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert sorted(map(tuple, subsets.tolist())) == sorted(combinations(range(5), 3))
+    np.testing.assert_allclose(counts, 2000, atol=5 * np.sqrt(2000))
+    X = np.vstack([np.eye(3)] * 2)  # 8 of 20 blocks are independent: no two rows that are the same
+    place = coordinates(X)
+    assert place is not None
+    assert _count_failures(place, None, np.random.default_rng(0), 5000, 1e3) == pytest.approx(3000, abs=5 * 35)
+    monkeypatch.setattr(blocks_module, "_BATCH", 9 * 7)
+    assert _count_failures(place, None, np.random.default_rng(0), 5000, 1e3) == pytest.approx(3000, abs=5 * 35)
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 3), (5000, 10), (200_000, 4)])
+def test_the_largest_share_is_met_where_its_probability_is_given(n, k):
+    for h in np.linspace(k + 1, n - 1, 12).astype(int).tolist():
+        probability = float(Fraction(comb(h, k), comb(n, k)))
+        assert largest_share(n, k, probability) == h
+        assert largest_share(n, k, probability * (1 - 0.5 * k / h)) == h - 1
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_coordinates_in_a_block_of_unit_vectors_are_the_rows(k):
+    X = np.vstack([np.eye(k), np.full((1, k), 0.5)])
+    place = coordinates(X * 2.0**7 * 2.0 ** -np.arange(k))
+    assert place is not None
+    np.testing.assert_array_equal(np.sort(place.Y, axis=0), np.sort(X, axis=0))
+    relative = 64 * k * np.finfo(float).eps
+    assert place.error == pytest.approx(max(1, k / 2) * relative / (1 - relative), rel=1e-12)
+    assert place.longest == pytest.approx(1 + place.error, rel=1e-15)
+    assert coordinates(np.eye(k)[1:]) is None
+    huge = coordinates(np.ldexp(X, 1023))
+    assert huge is not None
+    np.testing.assert_array_equal(np.sort(huge.Y, axis=0), np.sort(X, axis=0))
+
+
+@pytest.mark.parametrize(("gap", "spoilt"), [(1e-10, False), (6e-13, False), (4e-13, True), (0.0, True)])
+def test_coordinates_that_rounding_spoils_are_none(gap, spoilt):
+    """More than a quarter of them may be rounding."""
+    flat = np.array([[1.0, 1.0], [1.0, 1.0 + gap]])
+    place = coordinates(flat)
+    assert (place is None) == spoilt
+    if place is not None:
+        conditions = np.linalg.norm(flat, np.inf) * np.linalg.norm(np.linalg.inv(flat), np.inf)
+        relative = 64 * 2 * np.finfo(float).eps * conditions
+        assert place.error == pytest.approx(relative / (1 - relative) * np.abs(place.Y).sum(axis=1).max(), rel=1e-3)
+
+
+def test_rows_of_any_size_become_units_of_columns_of_a_common_size():
+    rng = np.random.default_rng(0)
+    plain = rng.uniform(0.5, 1, (30, 3)) * rng.choice([-1, 1], (30, 3))
+    X = np.ldexp(plain, rng.integers(-300, 300, (30, 1)) + [-400, 0, 300])
+    X[3] = 0
+    units, scales = unit_rows(X)
+    np.testing.assert_allclose(np.linalg.norm(np.delete(units, 3, axis=0), axis=1), 1, rtol=1e-12)
+    assert not units[3].any()
+    assert (np.abs(units).max(axis=0) > 0.25).all()
+    np.testing.assert_allclose(np.log2(scales) - np.log2(scales[0]), [0, 400, 700], atol=1)
+    far = unit_rows(np.array([[1e308, 5e-324], [1e308, 0.0], [0.0, 5e-324]]))[1]
+    assert (far > 0).all()
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3])
+def test_the_reach_is_what_the_smallest_singular_value_allows(error):
+    k, eps = 2, np.finfo(float).eps
+    blocks = np.array([[[1.0, 0], [0, 0.5]], [[1.0, 0], [0, 1e-13]], [[1.0, 0], [0, 0]]])
+    sizes = np.array([0.5, 1e-13, 0.0]) - np.sqrt(k) * error - 16 * k * eps
+    expected = np.where(sizes > 0, np.sqrt(k) * 3.0 / sizes, np.inf)
+    np.testing.assert_allclose(Coordinates(np.eye(k), 3.0, error).reach(blocks), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "d"), [(25, 4), (8, 4), (10, 4), (30, 1)])
+def test_moment_bounds_are_the_formula_of_the_module_and_its_rounding(n, d):
+    rng = np.random.default_rng(n)
+    Z, c = 3 * rng.standard_normal((n, d)), rng.uniform(1, 2, n)
+    c /= c.sum()
+    squares = (Z**2).sum(axis=1)
+    T = np.einsum("ij,ik->ijk", Z, Z) - squares[:, None, None] / d * np.eye(d)
+    mixed = np.linalg.eigvalsh(np.einsum("i,ijk->jk", c * squares / d, T))[-1]
+    flat = T.reshape(n, -1)
+    top = np.linalg.eigvalsh((flat * c[:, None]).T @ flat)[-1]
+    expected = c @ squares**2 / d**2 + 2 * mixed + (1 - 1 / d) * top
+    least = np.linalg.eigvalsh((Z * c[:, None]).T @ Z)[0]
+    second, fourth = moment_bounds(Z, c)
+    rounding = 16 * (n + d * (d + 1) / 2) * np.finfo(float).eps
+    assert least - second == pytest.approx(rounding * (c @ squares), rel=0.03)
+    assert fourth - expected == pytest.approx(4 * rounding * (c @ squares**2), rel=0.03)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fourth_moments_of_orthogonal_rows_are_known(weighted):
+    """Whitened, they are sqrt(d) e_i, with E (r.z)^4 at most d; rows that are very short count as lying in the slab."""
+    d, n = 3, 300
+    X = np.tile(np.eye(d), (n // d, 1)) * np.where(np.arange(n) < n / 2, 1.0, 4.0)[:, None]
+    weights = np.full(n, 0.5) if weighted else None
+    total = 0.5 * n if weighted else n
+    bound = fourth_moment_bound(X, sample_weight=weights)
+    assert bound is not None
+    off = (1 - 0.1**2) ** 2 / d
+    assert bound.rows == (pytest.approx(total * (1 - off), rel=1e-9) if weighted else np.floor(n * (1 - off)))
+    assert bound.reach == pytest.approx(4 * np.sqrt(d) / 0.1, rel=1e-6)
+    X[:60] *= 1e-6
+    bound = fourth_moment_bound(X, sample_weight=weights)
+    assert bound is not None
+    off -= 60 / n
+    assert bound.rows == (pytest.approx(total * (1 - off), rel=1e-9) if weighted else np.floor(n * (1 - off)))
+    assert bound.reach == pytest.approx(1e3, rel=1e-9)
+    X[:120] *= 1e-6
+    assert fourth_moment_bound(X, sample_weight=weights) is None
+
+
+def test_whitened_rows_have_the_identity_as_their_second_moment():
+    rng = np.random.default_rng(0)
+    Z, c = rng.standard_normal((50, 4)) @ rng.standard_normal((4, 4)), np.full(50, 1 / 50)
+    B = whiten(Z, c)
+    assert B is not None
+    np.testing.assert_allclose((Z @ B * c[:, None]).T @ (Z @ B), np.eye(4), atol=1e-12)
+    assert whiten(np.diag([1.0, 1.05e-5]), np.ones(2)) is not None
+    assert whiten(np.diag([1.0, 0.95e-5]), np.ones(2)) is None  # 1e-10 of the largest eigenvalue
+
+
+@pytest.mark.parametrize(("d", "near"), [(1, 1e-3), (2, 2e-3)])
+def test_rows_near_a_hyperplane_are_counted_up_to_the_limit_of_the_reach(d, near):
+    for times, held in ((0.99, 1), (1.01, 0)):
+        X = np.vstack([np.eye(d), [*np.full(d - 1, 0.5), times * near]])
+        for weights in (None, np.full(d + 1, 2.0)):
+            bound = slab_count(X, sample_weight=weights, limit=1e3)
+            assert bound is not None
+            assert bound.rows == (d - 1 + held) * (1 if weights is None else 2)
+            assert bound.reach == 1e3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,10 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 from massart import MassartRegressor
 from massart.certificate import Verdict
 from massart.certificate import geometry as geometry_module
+from massart.certificate import support as support_module
 from massart.certificate.geometry import Moments, Whitened, geometry_of
 from massart.certificate.leverages import AgreeingMoments, Leverages, Spread
 from massart.certificate.simulation import (
+    BUDGET,
     CLOSED_SHARE,
+    LATE_BUDGET,
     Binomial,
     ClosedForm,
     Late,
@@ -31,7 +36,7 @@ from massart.certificate.simulation import (
     upper_triangles,
 )
 from massart.certificate.support import held_out_support, measure_support
-from massart.certificate.weakness import weak_row_weights
+from massart.certificate.weakness import is_weak_by_chance, weak_row_weights
 
 
 def measured(X, agree, half_widths=None, *, geometry=None, **options):
@@ -435,6 +440,8 @@ def test_delta_is_split_as_documented(rng, monkeypatch):
 
     for tail in (ClosedForm, Binomial, Simulation):
         monkeypatch.setattr(tail, "eta_max", spy)
+    budgets = []
+    monkeypatch.setattr(support_module, "number_of_draws", lambda n, k, delta, budget: budgets.append(budget) or 1)
     n = 2000
     levels = np.r_[rng.integers(0, 4, n - 40), np.repeat([4, 5, 5, 5], 10)]
     X = np.column_stack([one_hot(levels, 6), rng.standard_normal((n, 2))])
@@ -444,6 +451,8 @@ def test_delta_is_split_as_documented(rng, monkeypatch):
     assert len(geometry.parts) > 2
     assert sum(spent[:whole]) == pytest.approx(0.0045)
     assert spent[whole] * len(geometry.parts[1].pieces) == pytest.approx(0.0005 / (len(geometry.parts) - 1))
+    others = [len(part.pieces) * (len(geometry.parts) - 1) for part in geometry.parts[1:]]
+    assert {round(BUDGET / budget, 9) for budget in budgets} == {whole, *others}
     spent.clear()
     X = rng.standard_normal((n, 2))
     measured(X, np.ones(n, dtype=bool), confidence=0.99)
@@ -815,7 +824,12 @@ def test_rows_of_zeros_are_in_no_piece_and_alone_support_nothing(rng):
     result = measured(X, np.ones(300, dtype=bool))
     assert len(result.pieces) > 1
     assert sum(piece.n_rows for piece in result.pieces) == 260
-    assert measured(np.zeros((5, 2)), np.ones(5, dtype=bool)).alpha == 0
+    nothing = measured(np.zeros((5, 2)), np.ones(5, dtype=bool))
+    weakest = nothing.weakest
+    assert (weakest.alpha, weakest.eta_max, weakest.dimension, weakest.n_rows, weakest.leverage) == (0, 0, 0, 0, 1)
+    assert (nothing.alpha, nothing.pieces, nothing.n_rows) == (0, (), 5)
+    assert not weakest.direction.any()
+    assert weakest.weak.shape == (2, 0)
 
 
 @pytest.mark.parametrize("delta", [0.1, 1e-2, 3e-4])
@@ -858,8 +872,7 @@ def test_the_radius_is_the_least_over_all_rows_that_may_be_left_out(surplus):
 
 
 def test_no_support_excludes_nothing_and_full_support_what_delta_allows():
-    for alpha in (-0.1, 0.0):
-        assert closed_form_eta_max(alpha, 0.01, 5, 1e-3) == 0
+    assert closed_form_eta_max(0.0, 0.01, 5, 1e-3) == 0
     assert closed_form_eta_max(1.0, 0.01, 5, 1e-3) == pytest.approx(np.exp(-0.01 * np.log(5 / 1e-3)))
     assert closed_form_eta_max(1e-9, 1.0, 5, 1e-3) < 1e-9
 
@@ -915,6 +928,139 @@ def test_every_part_has_rows(rng):
     assert [part.left_out.tolist() for part in geometry_of(X).parts] == [[], [1], [1, 2]]
 
 
+@pytest.mark.parametrize(
+    ("counts", "sizes"), [([2, 4, 8, 16, 32], [1, 2, 3, 4, 5]), (2 ** np.arange(1, 10), [1, 3, 5, 7, 9])]
+)
+def test_there_are_at_most_six_parts_and_columns_grow_rare_by_a_common_factor(counts, sizes):
+    X = np.column_stack([np.ones(2000), *(np.arange(2000) < count for count in counts), np.arange(2000) < 1001])
+    parts = geometry_of(X).parts
+    assert [part.left_out.tolist() for part in parts] == [[], *(list(range(1, size + 1)) for size in sizes)]
+    X[1000, -1] = 0  # now half of the rows have it
+    assert geometry_of(X).parts[-1].left_out[-1] == len(counts) + 1
+
+
+def test_rows_of_weight_zero_are_not_there(rng):
+    X = np.column_stack([rng.standard_normal((600, 2)), np.arange(600) < 400])
+    X[:, 1] *= np.where(np.arange(600) < 300, 2.0**9, 1.0)
+    weights = np.where(np.arange(600) < 300, 0.0, rng.uniform(1, 2, 600))  # of the others a third has the last column
+    one, other = geometry_of(X, sample_weight=weights), geometry_of(X[300:], sample_weight=weights[300:])
+    np.testing.assert_array_equal(one.exponents, other.exponents)
+    np.testing.assert_array_equal(one.sizes, other.sizes)
+    assert (
+        [part.left_out.tolist() for part in one.parts] == [part.left_out.tolist() for part in other.parts] == [[], [2]]
+    )
+    for ours, theirs in zip(one.parts, other.parts, strict=True):
+        for piece, same in zip(ours.pieces, theirs.pieces, strict=True):
+            np.testing.assert_allclose(piece.position.basis, same.position.basis, atol=1e-12)
+
+
+def middle_exponents(X):
+    """Return the exponents by their definition: twice, medians over rows that the last ones bring to size 1."""
+    entries = [[(j, int(np.frexp(x)[1])) for j, x in enumerate(row) if x] for row in X]
+    columns = [0] * X.shape[1]
+    for _ in range(2):
+        found = [[] for _ in columns]
+        for row in entries:
+            largest = max(log - columns[j] for j, log in row)
+            for j, log in row:
+                found[j].append(log - largest)
+        columns = [sorted(logs)[(len(logs) - 1) // 2] for logs in found]
+    middle = round((max(columns) + min(columns)) / 2)
+    return [column - middle for column in columns]
+
+
+@pytest.mark.parametrize("n", [7, 8, 3000])
+def test_columns_have_the_sizes_of_their_middle_entries_wherever_they_are_filled(rng, n):
+    X = rng.standard_normal((n, 4))
+    X[:, 1] *= rng.random(n) < 0.8
+    missed = np.setdiff1d(np.arange(n), geometry_module._spread_out(np.arange(n), 1000))  # by a sample
+    X[:, 3] = 0
+    X[missed[:3] if missed.size else [1, 2, 4], 3] = [-5e4, 4e4, 6e4]
+    everything = np.arange(n)
+    exponents, sizes = geometry_module._column_sizes(X, everything)
+    for j in range(4) if n < 1000 else (3,):
+        entries = np.sort(np.abs(X[X[:, j] != 0, j]))
+        assert sizes[j] == entries[(len(entries) - 1) // 2]
+    assert sizes == pytest.approx([0.7, 0.7, 0.7, 5e4], rel=0.9)
+    if n < 1000:
+        assert exponents.tolist() == middle_exponents(X)
+    shifts = np.array([30, -20, 0, 11])
+    scaled, larger = geometry_module._column_sizes(X * 2.0**shifts, everything)
+    np.testing.assert_array_equal(larger, sizes * 2.0**shifts)
+    np.testing.assert_allclose((scaled - scaled[0])[:3], (exponents - exponents[0] + shifts - 30)[:3], atol=3)
+    rows = 2.0 ** rng.integers(-40, 40, (n, 1))
+    np.testing.assert_array_equal(geometry_module._column_sizes(X * rows, everything)[0], exponents)
+    far, _ = geometry_module._column_sizes(X[:, :3] * 2.0 ** np.array([-1000, 0, 1000]), everything)
+    assert (far.min(), far.max()) == (-900, 900)
+
+
+def test_rows_whose_squares_overflow_or_vanish_are_scaled_exactly(rng):
+    fractions, exponents = rng.uniform(0.5, 1, (40, 3)) * rng.choice([-1, 1], (40, 3)), np.array([-300, 0, 200])
+    X = np.ldexp(fractions, rng.integers(-700, 700, (40, 1)))
+    X[::3, 1] = 0
+    X[5] = 0
+    scaled, powers = geometry_module.scaled_rows(X, exponents)
+    assert powers is not None
+    odd = powers != 0
+    assert odd.any()
+    assert not odd.all()
+    for row, image, power in zip(X, scaled, powers, strict=True):
+        for value, ours, exponent in zip(row, image, exponents, strict=True):
+            exact = Fraction(value) / Fraction(2) ** int(exponent) / Fraction(2) ** int(power)
+            assert ours == exact or abs(exact) < 2.0**-1000
+    largest = np.abs(scaled[odd]).max(axis=1)
+    assert (largest >= 0.5).all()
+    assert (largest < 1).all()
+    squares = (scaled[~odd & X.any(axis=1)] ** 2).sum(axis=1)
+    assert squares.min() > 1e-200
+    assert squares.max() < 1e200
+    plain, none = geometry_module.scaled_rows(X[~odd], exponents)
+    assert none is None
+    np.testing.assert_array_equal(plain, scaled[~odd])
+
+
+def test_the_inverse_root_is_one_on_the_range():
+    axes = ortho_group.rvs(4, random_state=0)
+    M = axes @ np.diag([3.0, 1e-3, 6e-12, 1e-12]) @ axes.T
+    root = geometry_module.inverse_root(M)
+    np.testing.assert_allclose(root.T @ M @ root, np.eye(3), atol=1e-3)
+    np.testing.assert_allclose(axes[:, 3] @ root, 0, atol=100)  # else a million
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_the_leverage_of_units_is_that_of_the_largest(rng, k):
+    y, units = rng.standard_normal((60, k)), rng.integers(0, 15, 60) * 3
+    y[units == 6] *= 5
+    y[units == 9] = 2.9 * np.eye(k)[0]  # a large trace in one direction
+    expected = max(np.linalg.eigvalsh(y[units == unit].T @ y[units == unit])[-1] for unit in set(units.tolist()))
+    assert geometry_module.unit_leverage(y, units) == pytest.approx(expected, rel=1e-12)
+    sums = geometry_module.sum_by_unit(units) @ y
+    np.testing.assert_allclose(sums, [y[units == unit].sum(axis=0) for unit in np.unique(units)])
+
+
+def test_a_row_belongs_to_the_last_piece_that_it_is_not_near_to():
+    pieces = [SimpleNamespace(subspace=np.eye(3)[:, :2]), SimpleNamespace(subspace=np.eye(3)[:, 2:])]
+    part = geometry_module.Part(np.arange(0), tuple(pieces))
+    X = np.array([[0.6, 0.8, 0], [0.6, 0.8, 2e-12], [0.6, -0.8, 0.5e-12], [0, 0, 1], [0, 0, 0]])
+    assert part.membership(np.zeros(3, dtype=int))(X).tolist() == [0, 1, 0, 1, -1]
+    left_out = geometry_module.Part(np.array([1]), tuple(pieces))
+    assert left_out.membership(np.zeros(3, dtype=int))(X).tolist() == [-1, -1, -1, 1, -1]
+
+
+def test_the_rows_of_every_piece_have_equal_leverages(rng):
+    X = np.zeros((1500, 4))
+    X[:1300, :2] = rng.standard_normal((1300, 2)) @ rng.standard_normal((2, 2))  # a heavy plane
+    X[1300:] = rng.standard_normal((200, 4)) @ rng.standard_normal((4, 4))
+    geometry = geometry_of(X)
+    part = geometry.parts[0]
+    assert [piece.subspace.shape[1] for piece in part.pieces] == [2, 2]
+    members = part.membership(geometry.exponents)(X)
+    for j, piece in enumerate(part.pieces):
+        u = piece.position.images(X[members == j])[0]
+        leverages = np.einsum("ij,jk,ik->i", u, np.linalg.inv(u.T @ u), u)
+        assert leverages.max() <= 1.02 * 2 / len(u)
+
+
 @pytest.mark.parametrize("size", [1_000, 5_000, 40_000])
 def test_some_rows_are_about_as_many_as_were_asked_for_and_not_periodic(size):
     index = np.arange(7, 50_007)
@@ -945,3 +1091,119 @@ def test_the_closed_form_is_where_its_tail_is_delta(alpha, leverage):
         assert tail(q, 0.2) == pytest.approx(delta, rel=1e-3)
     else:
         assert tail(1.0, 0.2) > delta
+
+
+@pytest.mark.parametrize("surplus", [0.05, 0.45, 0.9])
+def test_rows_that_may_be_off_by_nothing_or_by_anything_have_their_place(surplus):
+    slack = np.array([0.0, 0.0, 5e-324, 1e-200, 1.0, 1e200, 1e300, np.inf])
+    held = np.full(8, 1 / 8)
+    choices = [slack[:m].sum() / (surplus - held[m:].sum()) for m in range(8) if held[m:].sum() < surplus]
+    radius = Spread.of(1.0, slack, held).radius(surplus)
+    assert radius == pytest.approx(np.sqrt(min(choices, default=np.inf)), rel=1e-12)
+
+
+def brute_force_draws(products, k, n_draws, seed, level):
+    """Return the largest eigenvalue of every draw at the rate level / 2^16."""
+    n, found = len(products), []
+    for start in range(0, n_draws, 256):
+        size = min(256, n_draws - start)
+        numbers = np.frombuffer(np.random.default_rng([seed, start]).bytes(2 * n * size), dtype=np.uint16)
+        for row in numbers.reshape(size, n):
+            F = np.zeros((k, k))
+            F[np.triu_indices(k)] = products[row < level].sum(axis=0)
+            found.append(np.linalg.eigvalsh(F, UPLO="U")[-1])
+    return np.sort(found)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("bound", [0.3, 0.4321])
+def test_simulation_is_the_rank_of_alpha_among_all_draws(rng, k, bound):
+    products, n_draws, delta = upper_triangles(whitened(rng.standard_normal((24, k)) + 1)), 299, 0.02
+    tail = Simulation(products, k, n_draws, 7)
+    quantile = brute_force_draws(products, k, n_draws, 7, np.ceil(bound * 2**16))[-6]  # five of 300 may be above
+    assert tail.eta_max(quantile + 1e-6, delta, bound) == (bound, pytest.approx(quantile, rel=1e-12))
+    assert tail.eta_max(quantile + 0.5e-9, delta, bound)[1] == np.inf  # a tie
+    found = set()
+    for alpha in (quantile - 1e-3, 0.4 * quantile, 0.7 * quantile):
+        eta, q = tail.eta_max(alpha, delta, bound)
+        assert (eta * 1024, q) == (round(eta * 1024), np.inf)
+        found.add(eta)
+        assert eta == 0 or brute_force_draws(products, k, n_draws, 7, 2**16 * eta)[-6] < alpha - 1e-9
+        assert brute_force_draws(products, k, n_draws, 7, 2**16 * min(eta + 1 / 1024, bound))[-6] >= alpha - 1e-9
+    assert len(found) > 1
+    assert Simulation(products, k, n_draws, 7, search=False).eta_max(0.7 * quantile, delta, bound) == (0.0, np.inf)
+    assert Simulation(products, k, 48, 7).eta_max(2.0, delta, bound) == (0.0, np.inf)  # 1 / 49 is more than delta
+    assert Simulation(products, k, 49, 7).eta_max(2.0, delta, bound)[0] == bound
+
+
+@pytest.mark.parametrize(("n", "k", "cost"), [(1000, 3, 1000 * 20 + 20 * 27), (1000, 8, 1000 * 36 + 20 * 512)])
+def test_draws_are_as_many_as_the_budget_allows(n, k, cost):
+    delta = 1 / 512
+    assert number_of_draws(n, k, delta, 0.999 * cost / delta) == 0
+    for allowed in range(1, 8):
+        assert number_of_draws(n, k, delta, allowed * cost / delta) == min(allowed, 5) * 512 - 1
+        assert number_of_draws(n, k, delta, 1.999 * cost / delta) == 511
+
+
+@pytest.mark.parametrize(("n", "bound", "delta"), [(3, 0.5, 0.125), (3, 1e-6, 0.1), (50, 0.3, 0.01), (1, 0.5, 0.4)])
+def test_the_quantile_of_a_binomial_is_the_least_that_is_rare(n, bound, delta):
+    least = min(m for m in range(n + 1) if binom.sf(m, n, bound) <= delta * (1 + 1e-12))
+    assert Binomial(n).eta_max(0.5, delta, bound)[1] == pytest.approx(least / n + 1e-9, abs=1e-12)
+    assert Binomial(n).eta_max(0.0, delta, bound)[0] == 0
+    assert Binomial(n).eta_max(1.0, delta, bound)[0] == pytest.approx(delta ** (1 / n))
+
+
+@pytest.mark.parametrize("late", [0, 999])
+def test_large_tables_are_drawn_late_and_larger_ones_never(rng, monkeypatch, late):
+    X = rng.standard_normal((300, 3))
+    agree = rng.random(300) < 0.7
+    asked, made = [], []
+
+    class Draws:
+        def __init__(self, products, k, n_draws, seed, search):
+            made.append((products, k, n_draws, search))
+
+        def eta_max(self, alpha, delta, bound):
+            return 0.46875, np.inf
+
+    def afforded(n, k, delta, budget):
+        asked.append((n, k, delta, budget))
+        return late if budget == LATE_BUDGET else 0
+
+    monkeypatch.setattr(support_module, "number_of_draws", afforded)
+    monkeypatch.setattr(support_module, "Simulation", Draws)
+    result = measured(X, agree)
+    leverage = result.weakest.leverage
+    assert asked == [
+        (300, 3, pytest.approx(0.5e-3), BUDGET),
+        (300, 3, pytest.approx(0.9 * 0.5e-3), LATE_BUDGET),
+    ]
+    if late:
+        ((products, *others),) = made
+        np.testing.assert_allclose(products, upper_triangles(whitened(X)), atol=1e-12)
+        assert others == [3, late, False]
+        assert result.eta_max == 0.46875
+    else:
+        assert result.eta_max == pytest.approx(closed_form_eta_max(result.alpha, leverage, 3, 0.5e-3))
+    for options in ({"simulate": False}, {"geometry": geometry_of(X, units=np.arange(300))}):
+        result = measured(X, agree, **options)
+        assert result.eta_max == pytest.approx(closed_form_eta_max(result.alpha, leverage, 3, 0.5e-3))
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9])
+def test_chance_leaves_what_wachter_says_and_no_heavy_tails(share):
+    n, k = 4000, 200
+    edge = (np.sqrt(share * 0.95) - np.sqrt((1 - share) * 0.05)) ** 2 * (1 - 2 * 200 ** (-2 / 3))
+    few, more = np.zeros((n, 2)), np.zeros((n, 2))
+    few[: n // 4 - 1], more[: n // 4] = 1.0, 1.0  # the mean of squares is four times the square of the mean, or more
+
+    def by_chance(alpha, evidence):
+        weak = np.zeros((k, 3))
+        geometry = SimpleNamespace(wide=SimpleNamespace(X=np.zeros((n, k)), shares=lambda W: evidence))
+        return is_weak_by_chance(geometry, SimpleNamespace(alpha=alpha, pieces=(SimpleNamespace(weak=weak),)), share)
+
+    assert by_chance(edge + 1e-9, more)
+    assert not by_chance(edge - 1e-9, more)
+    assert not by_chance(edge + 1e-9, few)
+    assert not by_chance(edge + 1e-9, np.column_stack([few[:, 0], more[:, 0]]))
+    assert not is_weak_by_chance(SimpleNamespace(wide=None), SimpleNamespace(pieces=(1,)), share)

@@ -81,7 +81,7 @@ def packing_bound(
     pool, taken, size = order[:0], 0, _POOL * k
     packed = worst = spent = 0.0
     while packed <= needed and spent < budget:
-        fresh = order[taken : taken + size - pool.size] if pool.size < size else order[:0]
+        fresh = order[taken : taken + size - pool.size]
         pool, taken = np.concatenate([pool, fresh]), taken + fresh.size
         if pool.size < k:
             break
@@ -150,15 +150,17 @@ def sampled_bound(
     ceiling = failure_ceiling(failures, n_draws, confidence)
     n, k = rows.shape
     if weights is not None:
-        share = np.exp(np.log(ceiling) / k) * (1 + 1e-9)
-        return HyperplaneBound(float(min(share, 1.0) * weights.sum()), limit) if share < 1 else None
+        return HyperplaneBound(float(ceiling ** (1 / k) * weights.sum()), limit)
     held = largest_share(n, k, ceiling)
     return HyperplaneBound(float(held), limit) if held < n else None
 
 
 def block_cost(k: int, pool: int | None = None) -> float:
-    """Return about how many floating-point operations it takes to choose and to check one block of k rows."""
-    return 4.0 * (_POOL * k if pool is None else pool) * k * k + 20.0 * k**3
+    """Return about how many floating-point operations it takes to choose one block of k rows and to check it: 10 p k^2.
+
+    p is the number of rows that it is chosen from.
+    """
+    return 10.0 * (_POOL * k if pool is None else pool) * k * k
 
 
 def failure_ceiling(failures: int, n_draws: int, confidence: float) -> float:
@@ -169,19 +171,15 @@ def failure_ceiling(failures: int, n_draws: int, confidence: float) -> float:
 def largest_share(n: int, k: int, probability: float) -> int:
     """Return the largest h, at most n, with C(h, k) / C(n, k) at most `probability`."""
     h = np.arange(k, n + 1)
-    logs = _log_binomial(h, k) - _log_binomial(np.array([n]), k)
+    logs = gammaln(h + 1.0) - gammaln(h - k + 1.0)  # of the binomial coefficients, but for a common term
     # A margin for the rounding of the logarithms of large factorials makes h larger, never smaller.
-    return int(k - 1 + (logs <= np.log(probability) + 1e-9 * max(1.0, float(n)) ** 0.5).sum())
+    return int(k - 1 + (logs - logs[-1] <= np.log(probability) + 1e-9 * n**0.5).sum())
 
 
 def check_confidence(confidence: float) -> None:
     """Raise unless `confidence` is a probability below one."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-
-
-def _log_binomial(n: np.ndarray, k: int) -> FloatArray:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
 def _count_failures(
@@ -204,7 +202,7 @@ def _count_failures(
 
 def _subsets(n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return `count` uniform k-subsets of n, a row each: Floyd's algorithm, all subsets at once."""
-    drawn = np.full((count, k), -1)
+    drawn = np.empty((count, k), dtype=np.intp)
     for j in range(k):
         top = n - k + j
         candidate = rng.integers(0, top + 1, size=count)

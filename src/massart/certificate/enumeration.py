@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.certificate.span import SLAB_REACH, HyperplaneBound, IntArray, coordinates, span_of
+from massart.certificate.span import SLAB_REACH, HyperplaneBound, IntArray, coordinates
 from massart.rows import FloatArray, check_matrix, check_weights
 
 _BATCH = 1 << 21
@@ -62,7 +62,7 @@ def slab_count(
     if d > 1 and enumeration_cost(len(distinct_directions(rows[:_GLIMPSE], None)[0]), d) > budget:
         return None
     place = coordinates(rows)
-    if place is None or span_of(rows).rank < d:
+    if place is None:
         return None
     near = d * place.longest / limit + place.error
     lengths = np.linalg.norm(place.Y, axis=1)
@@ -75,11 +75,8 @@ def slab_count(
     Y = place.Y[order][first]
     if enumeration_cost(len(Y), d) > budget:
         return None
-    heaviest = 0.0
-    for normals in hyperplane_normals(Y / np.linalg.norm(Y, axis=1)[:, None]):
-        held = (np.abs(normals @ Y.T) <= near) @ class_weights
-        heaviest = max(heaviest, float(held.max()))
-    return HyperplaneBound(heaviest, limit)
+    held = [float(((np.abs(normals @ Y.T) <= near) @ class_weights).max()) for normals in hyperplane_normals(Y)]
+    return HyperplaneBound(max(held), limit)
 
 
 def enumeration_cost(n_directions: int, d: int) -> float:
@@ -105,11 +102,11 @@ def distinct_directions(X: FloatArray, weights: FloatArray | None) -> tuple[Floa
     return X[first], classes
 
 
-def hyperplane_normals(units: FloatArray) -> Iterator[FloatArray]:
+def hyperplane_normals(rows: FloatArray) -> Iterator[FloatArray]:
     """Yield unit vectors orthogonal to each subset of d - 1 rows, in batches; d is at least 2."""
-    n, d = units.shape
+    n, d = rows.shape
     subsets = combinations(range(n), d - 1)
     batch = max(1, _BATCH // (d * d + n))
     while chunk := list(islice(subsets, batch)):
-        columns = units[np.array(chunk)].transpose(0, 2, 1)
+        columns = rows[np.array(chunk)].transpose(0, 2, 1)
         yield np.linalg.qr(columns, mode="complete")[0][:, :, -1]

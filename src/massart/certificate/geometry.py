@@ -300,7 +300,7 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
         if largest >= least * _WORTH_A_STEP:
             break
         best, least = basis, largest
-        u /= np.where(lengths > 0, lengths, 1.0)[:, None]
+        u /= lengths[:, None]
         basis = basis @ root
     return Piece(piece.subspace, Position(piece.position.exponents, best))
 
@@ -370,11 +370,10 @@ def unit_leverage(y: FloatArray, units: IntArray) -> float:
     order = np.argsort(-traces, kind="stable")
     largest = 0.0
     for unit in order:
-        if traces[unit] <= largest * (1 + 1e-9):
+        if traces[unit] <= largest:
             break
         rows = y[sums.indices[sums.indptr[unit] : sums.indptr[unit + 1]]]
-        gram = rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows
-        largest = max(largest, float(np.linalg.eigvalsh(gram)[-1]))
+        largest = max(largest, float(np.linalg.norm(rows, 2)) ** 2)
     return largest
 
 

@@ -50,7 +50,7 @@ class Spread:
     @classmethod
     def of(cls, leverage: float, slack: FloatArray, leverages: FloatArray) -> Spread:
         """Return the spread of agreeing rows with this c g^2 each, and these leverages."""
-        bins = np.clip(np.frexp(slack)[1] + _BINS // 2, 0, _BINS - 1)
+        bins = np.frexp(slack)[1] + _BINS // 2
         bins[np.isinf(slack)] = _BINS - 1
         bins[slack == 0] = 0
         held = np.bincount(bins, leverages, _BINS).astype(np.float64)

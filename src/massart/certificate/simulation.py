@@ -34,12 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, exp, floor, inf, log, log1p
+from math import ceil, floor, inf, log
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincinv
+from scipy.special import bdtrc, betaincinv, rel_entr
 
 from massart.rows import BoolArray, FloatArray
 
@@ -75,11 +75,7 @@ def closed_form_eta_max(alpha: float, leverage: float, dimension: int, delta: fl
     >>> round(closed_form_eta_max(0.622, 0.01, 10, 1e-3), 2)
     0.41
     """
-    needed = leverage * log(max(dimension, 1) / delta)
-    if not alpha > 0:
-        return 0.0
-    if alpha >= 1:
-        return exp(-needed)  # KL(1 || eta) = -log(eta)
+    needed = leverage * log(dimension / delta)
     low, high = 0.0, alpha
     for _ in range(60):
         middle = (low + high) / 2
@@ -89,8 +85,8 @@ def closed_form_eta_max(alpha: float, leverage: float, dimension: int, delta: fl
 
 def closed_form_quantile(eta: float, leverage: float, dimension: int, delta: float) -> float:
     """Return the smallest q whose tail in closed form is at most delta at `eta`; infinite if not even q = 1 is rare."""
-    needed = leverage * log(max(dimension, 1) / delta)
-    if eta >= 1 or -log(eta) < needed:
+    needed = leverage * log(dimension / delta)
+    if _divergence(1.0, eta) < needed:
         return inf
     low, high = eta, 1.0
     for _ in range(60):
@@ -99,7 +95,7 @@ def closed_form_quantile(eta: float, leverage: float, dimension: int, delta: flo
     return high
 
 
-def counting_eta_max(n: float, n_agree: float, hyperplane_rows: float, delta: float) -> float:
+def counting_eta_max(n: int, n_agree: int, hyperplane_rows: int, delta: float) -> float:
     """Return the largest eta with P(Bin(n, eta) >= n_agree - hyperplane_rows) <= delta; 0 where none is excluded.
 
     Examples
@@ -107,14 +103,8 @@ def counting_eta_max(n: float, n_agree: float, hyperplane_rows: float, delta: fl
     >>> round(counting_eta_max(100, 70, 2, 5e-4), 3)
     0.512
     """
-    needed = ceil(n_agree - hyperplane_rows - 1e-9)
-    if needed <= 0 or n < 1:
-        return 0.0
-    n = floor(n)
-    if needed > n:
-        return 1.0
-    eta = float(betaincinv(needed, n - needed + 1, delta))
-    return max(0.0, eta * (1 - 1e-12))
+    needed = n_agree - hyperplane_rows
+    return float(betaincinv(needed, n - needed + 1, delta)) if needed > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +128,7 @@ class Binomial:
 
     def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
         """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
-        eta = counting_eta_max(self.n, self.n * alpha - 1e-9 * self.n, 0, delta)
+        eta = counting_eta_max(self.n, ceil(self.n * (alpha - _TIE)), 0, delta)
         low, high = -1, self.n  # P(Bin > low) > delta, P(Bin > high) <= delta
         while high - low > 1:
             middle = (low + high) // 2
@@ -226,8 +216,7 @@ class Simulation:
         powers = powers @ powers
         ceilings = level / _LEVELS + np.sqrt(np.sqrt(np.linalg.norm(powers, axis=(1, 2))))
         high = ceilings >= floor - _TIE
-        if high.any():
-            values[high] = np.linalg.eigvalsh(matrices[high])[:, -1]
+        values[high] = np.linalg.eigvalsh(matrices[high])[:, -1]
         return values
 
 
@@ -273,6 +262,5 @@ def upper_triangles(rows: FloatArray) -> FloatArray:
 
 
 def _divergence(q: float, eta: float) -> float:
-    """Return KL(q || eta) for 0 < q <= 1 and 0 < eta < 1."""
-    rest = (1 - q) * (log1p(-q) - log1p(-eta)) if q < 1 else 0.0
-    return q * (log(q) - log(eta)) + rest
+    """Return KL(q || eta)."""
+    return float(rel_entr(q, eta) + rel_entr(1 - q, 1 - eta))

@@ -85,7 +85,7 @@ def span_of(X: FloatArray) -> Span:
     rank = int((sizes > RANK * sizes[0]).sum())
     if rank == d:
         return Span(d, np.arange(d), np.zeros((d, 0)), ())
-    columns = np.sort(sla.qr(axes[:rank], mode="r", pivoting=True, check_finite=False)[1][:rank])
+    columns = np.sort(sla.qr(axes[:rank], mode="r", pivoting=True)[1][:rank])
     # X = lengths * units * scales, so that a null vector v of the units gives v / scales.
     undetermined = np.linalg.qr(axes[rank:].T * (scales.min() / scales)[:, None])[0]
     return Span(rank, columns, undetermined, _groups(axes[rank:].T @ axes[rank:]))
@@ -112,12 +112,8 @@ def unit_rows(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     ``X = lengths * units * scales``; zero rows stay zero.
     """
     units = np.ldexp(X, -_exponents(X, 1)[:, None])
-    exponents = np.zeros(X.shape[1], dtype=int)
-    for _ in range(2):
-        columns = _exponents(units, 0)
-        exponents += columns
-        units = np.ldexp(units, -columns)
-        units = np.ldexp(units, -_exponents(units, 1)[:, None])
+    exponents = _exponents(units, 0)  # none is positive: rows keep an entry of size 1, and none is larger
+    units = np.ldexp(units, -exponents)
     lengths = np.linalg.norm(units, axis=1)
     return units / np.where(lengths > 0, lengths, 1.0)[:, None], np.ldexp(1.0, np.clip(exponents, -900, 900))
 
@@ -189,7 +185,7 @@ def _well_chosen(rows: FloatArray) -> IntArray:
     size = 8 * k + 256
     while True:
         pool = np.unique(np.linspace(0, n - 1, min(size, n)).astype(np.intp))
-        _, R, order = sla.qr(rows[pool].T, mode="economic", pivoting=True, check_finite=False)
+        _, R, order = sla.qr(rows[pool].T, mode="economic", pivoting=True)
         pivots = np.abs(np.diag(R))
         if size >= n or pivots[-1] > _SPANNING * pivots[0]:
             return np.asarray(pool[order[:k]])
@@ -198,4 +194,4 @@ def _well_chosen(rows: FloatArray) -> IntArray:
 
 def independent_rows(rows: FloatArray) -> IntArray:
     """Return the first k rows that pivoted elimination of an (n, k) matrix takes, n at least k."""
-    return np.asarray(sla.qr(rows.T, mode="r", pivoting=True, check_finite=False)[1][: rows.shape[1]])
+    return np.asarray(sla.qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]])

@@ -396,9 +396,8 @@ def _tail(
     if policy.fixed:
         return ClosedForm(leverage, 1), leverage
     # The whole table has one budget, the other parts share another.
-    sharing = len(judged.geometry.parts[place[0]].pieces) * max(1, len(judged.geometry.parts) - 1 if place[0] else 1)
-    budget = BUDGET / sharing
-    n_draws = number_of_draws(n, k, delta, budget) if policy.simulate else 0
+    sharing = len(judged.geometry.parts[place[0]].pieces) * (len(judged.geometry.parts) - 1 if place[0] else 1)
+    n_draws = number_of_draws(n, k, delta, BUDGET / sharing) if policy.simulate else 0
     seed = policy.seed + (place[0] << 20) + place[1]
     if not n_draws:
         late = number_of_draws(n, k, (1 - CLOSED_SHARE) * delta, LATE_BUDGET)

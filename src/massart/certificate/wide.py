@@ -98,7 +98,7 @@ def wide_rows(X: FloatArray, exponents: NDArray[np.intp], there: Any = None) -> 
     if d < COLUMNS or n < ROWS_PER_COLUMN * d:
         return None
     factors = np.ldexp(1.0, -exponents)
-    if not (np.abs(exponents).max() < 64 and max(X.max(), -X.min()) * factors.max() < _LARGEST):
+    if max(X.max(), -X.min()) >= _LARGEST / factors.max():
         return None
     rows = X if there is None else there
     everything = np.arange(n)

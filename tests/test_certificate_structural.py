@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.certificate import structural, structural_margin
+from massart.certificate.enumeration import enumeration_cost
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
 
@@ -132,8 +133,14 @@ def test_good_rows_that_do_not_span_violate_the_condition():
     assert violated.upper == -1
     np.testing.assert_allclose(np.abs(violated.direction), [0, 1], atol=1e-12)
     assert structural_margin(good, [[1.0, 0.0]]).upper == 0  # 0 > 0 fails where no row sees the direction
-    assert structural_margin(np.eye(2), np.zeros((0, 2))).lower == 1
-    assert structural_margin(np.eye(2), np.zeros((3, 2))).lower == 1
+    for nothing in (np.zeros((0, 2)), np.zeros((3, 2))):
+        whole = structural_margin(np.eye(2), nothing)
+        assert (whole.lower, whole.upper, np.linalg.norm(whole.direction)) == (1, 1, 1)
+        open_ = structural_margin(good, nothing)
+        assert (open_.lower, open_.upper) == (-1, 0)
+    assert structural_margin(good, [[1.0, 0.9e-9], [0.0, 0.0]]).upper == 0  # rounding
+    assert structural_margin(good, [[1.0, 1.1e-9], [0.0, 0.0]]).upper == -1
+    assert abs(structural_margin([[1.0, 0, 0]], [[0, 3.0, 4.0]]).direction @ [0, 3.0, 4.0]) >= 3
 
 
 def test_more_starts_never_hurt():
@@ -178,3 +185,40 @@ def test_rows_that_are_nearly_parallel_leave_doubt(distance, doubtful):
     assert structural._has_doubtful_subset(X / np.linalg.norm(X, axis=1)[:, None]) == doubtful
     planes = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 2 * distance, 0.0], [0.0, 0.0, 0.0, 1.0]])
     assert structural._has_doubtful_subset(planes / np.linalg.norm(planes, axis=1)[:, None]) == doubtful
+
+
+def test_steps_without_an_enumeration_find_what_it_finds():
+    """Nearly always: the search is local."""
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        good, bad = rng.standard_normal((14, 3)), rng.standard_normal((5, 3)) * np.exp(rng.standard_normal((5, 1)))
+        direction, ratio = structural._search(good, bad, None)
+        assert margin_at(good, bad, direction[None])[0] == pytest.approx(structural._margin(ratio))
+        found.append(structural._margin(ratio) <= brute_force(good, bad) + 1e-9)
+    assert sum(found) >= 9
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_bound_of_moments_is_met_by_orthogonal_rows(d):
+    good, bad = np.tile(np.eye(d), (20, 1)), np.tile(2 * np.eye(d)[:1], (3, 1))
+    assert structural._ratio_bound(good, bad) == pytest.approx(2 * 3 / 20, rel=1e-9)
+    scales = 2.0 ** np.arange(d)
+    assert structural._ratio_bound(good * scales, bad * scales) == pytest.approx(2 * 3 / 20, rel=1e-9)
+    assert structural._ratio_bound(good[:, :1] * np.ones((1, 2)), np.ones((1, 2))) == np.inf
+
+
+def test_what_rounding_may_change_is_what_is_stated():
+    assert structural._sensitivity(2 * np.eye(2), np.array([[6.0, 8.0]]), 0.5) == pytest.approx(1e-9 * (1 + 1.5 * 7))
+
+
+def test_vertices_are_enumerated_within_the_budget_and_beat_the_search():
+    rng = np.random.default_rng(0)
+    good, bad = rng.standard_normal((20, 3)), rng.standard_normal((5, 3))
+    cost = enumeration_cost(20, 3) * (1 + 25 / 20)
+    assert structural._best_vertex(good, bad, 0.999 * cost) is None
+    best = structural._best_vertex(good, bad, cost)
+    assert margin_at(good, bad, best[None])[0] == pytest.approx(brute_force(good, bad), abs=1e-12)
+    twice = np.vstack([good, -2 * good])  # the same hyperplanes
+    assert structural._best_vertex(twice, bad, enumeration_cost(20, 3) * (1 + 45 / 20)) is not None
+    assert structural._margin(np.inf) == -1

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from massart.agreement import levels, verify
-from massart.certificate import Bound, Decisive, Verdict, bound_sharing, sample_sharing
+from massart.certificate import Bound, Decisive, HyperplaneBound, Verdict, bound_sharing, sample_sharing, sharing
+from massart.certificate.blocks import failure_ceiling, largest_share
 from massart.linear import recover_linear
 from massart.link import IDENTITY, RELU
 from massart.relu import recover_relu
@@ -398,3 +399,61 @@ def test_equal_weights_never_share_less_than_rows_without_weights():
     assert twice is not None
     assert 2 * plain <= twice < 1400  # a row may be drawn twice where rows have weights
     assert sample_sharing(weighted, np.random.default_rng(0), confidence=0.999, wanted=1.8 * plain) is None
+
+
+@pytest.mark.parametrize(
+    ("k", "n_rows", "wrong", "bounds"),
+    [
+        (0, 100, 0, ""),
+        (40, 1001, 25, "packing"),  # 25 blocks of 40 rows, and one more
+        (40, 1000, 25, ""),
+        (40, 10**6, 207, "packing"),  # 208 blocks at 10 * 3 * 40^3 operations are 4e8, about
+        (40, 10**6, 208, ""),
+        (31, 50, 1000, "counting"),  # 31 subsets of 31 directions are 2e7 operations, about
+        (32, 50, 1000, ""),
+        (32, 400, 141, "moments"),  # 34 / 96 of 400
+        (32, 400, 142, ""),
+        (32, 460, 100, "moments"),  # 4 n^3 and some
+        (32, 463, 100, ""),
+    ],
+)
+def test_bounds_are_tried_where_they_may_prove_enough_within_the_budget(monkeypatch, k, n_rows, wrong, bounds):
+    assert sharing.is_affordable(k, n_rows, wrong) == bool(bounds)
+    tried = []
+    for name, known in (("packing", "packing_bound"), ("counting", "slab_count"), ("moments", "fourth_moment_bound")):
+        monkeypatch.setattr(sharing, known, lambda *_, name=name, **given: tried.append((name, given["budget"])))
+    case = Decisive(np.broadcast_to(1.0, (n_rows, k)), None, n_rows, wrong)
+    assert not list(sharing._bounds(case, case.rows))
+    expected = {"packing": 4e8, "counting": 2e7, "moments": 4e8}
+    assert dict(tried) == {name: expected[name] for name, _ in tried}
+    names = [name for name, _ in tried]
+    assert names == sorted(names, key=["packing", "counting", "moments"].index)
+    assert ("packing" in names) == (bounds == "packing")
+    assert ("counting" in names) == (k > 0)
+    assert ("moments" in names) == (k > 0 and wrong < (k + 2) / (3 * k) * n_rows)
+
+
+@pytest.mark.parametrize(("k", "n_draws"), [(1, 20_000), (5, 20_000), (10, 4000), (158, 1), (159, 0)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_many_blocks_are_drawn_as_the_budget_allows_where_so_few_failures_would_do(
+    monkeypatch, k, n_draws, weighted
+):
+    drawn = []
+
+    def bound(rows, rng, *, n_draws, confidence, sample_weight, limit):
+        drawn.append((rows.shape[1], n_draws, confidence, limit))
+        return HyperplaneBound(50.0)
+
+    monkeypatch.setattr(sharing, "sampled_bound", bound)
+    rows = np.random.default_rng(0).standard_normal((200, k + 1))
+    rows[:, k] = rows[:, 0]  # of rank k
+    case = Decisive(rows, np.full(200, 0.5) if weighted else None, 210.0, 0.0)
+    ceiling = failure_ceiling(0, n_draws, 0.99) if n_draws else 1.0
+    least = 100 * ceiling ** (1 / k) + 110 if weighted else largest_share(200, k, ceiling) + 10
+    for wanted, enough in ((least + 1e-9, True), (least - 1e-9, False)):
+        drawn.clear()
+        shared = sample_sharing(case, np.random.default_rng(0), confidence=0.99, wanted=wanted)
+        assert shared == ((50 + (110 if weighted else 10)) if enough and n_draws else None)
+        assert drawn == ([(k, n_draws, 0.99, 1e3)] if enough and n_draws else [])
+    nothing = Decisive(np.zeros((3, 2)), None, 3.0, 0.0)
+    assert sample_sharing(nothing, np.random.default_rng(0), confidence=0.99, wanted=9.0) is None

@@ -415,6 +415,38 @@ def test_parts_confirm_what_the_whole_table_cannot(rng):
     assert result.confirmed.tolist() == [True, True, True, False]
 
 
+def test_a_part_confirms_what_is_left_where_some_is_confirmed_already(rng):
+    X = np.zeros((2000, 3))
+    X[:1200, 0] = 1  # a heavy line, then rows of all columns, of which few have the last
+    X[1200:, :2] = rng.standard_normal((800, 2))
+    X[1200:1320, 2] = rng.choice([-1, 1], 120)
+    agree = rng.random(2000) > 0.1
+    agree[1200:1320] = np.arange(120) % 3 == 0
+    result = measured(X, agree)
+    assert len(result.pieces) == 2
+    assert result.pieces[0].eta_max >= 0.5 > result.pieces[1].eta_max
+    assert result.confirmed.tolist() == [True, True, False]
+
+
+def test_rows_that_do_not_span_what_a_geometry_does_confirm_no_more_than_they_see(rng):
+    X = rng.standard_normal((1500, 3))
+    X[:1300, 2] = 0  # a heavy plane
+    geometry = geometry_of(X)
+    assert [piece.subspace.shape[1] for piece in geometry.parts[0].pieces] == [2, 1]
+    everything = np.ones(1500, dtype=bool)
+    assert measured(X, everything, geometry=geometry).confirmed.all()
+    line = X.copy()
+    line[:1300, 1] = 0  # of which a line is left: what is beyond the plane is then not tested by itself
+    result = measured(line, everything, geometry=geometry)
+    assert [piece.dimension for piece in result.pieces] == [1, 1]
+    assert result.pieces[1].eta_max == 0
+    assert result.confirmed.tolist() == [True, False, False]
+    assert np.isinf(result.on_rows[1:]).all()
+    result = measured(line[:1300], everything[:1300], geometry=geometry)  # there is nothing else
+    assert result.confirmed.tolist() == [True, False, False]
+    assert np.isfinite(result.on_rows).all()
+
+
 def test_parts_ask_only_rows_that_are_zero_in_what_they_leave_out(rng):
     X = np.column_stack([one_hot(np.minimum(rng.geometric(0.4, 800) - 1, 5), 6), rng.standard_normal((800, 2))])
     geometry = geometry_of(X)
@@ -770,6 +802,18 @@ def test_hostile_input_is_confirmed_where_it_should_be(rng, name, confirmed):
     assert result.confirmed.astype(int).tolist() == confirmed
 
 
+def test_without_tails_there_is_alpha_and_nothing_is_claimed(rng):
+    X, agree = rng.standard_normal((200, 2)), rng.random(200) < 0.9
+    known, plain = measured(X, agree), measured(X, agree, tails=False)
+    assert known.confirmed.all()
+    assert not plain.confirmed.any()
+    assert np.isinf(plain.on_rows).all()
+    assert plain.alpha == known.alpha
+    (piece,) = plain.pieces
+    assert (piece.eta_max, piece.dimension, piece.n_rows, piece.leverage) == (0, 2, 200, 1)
+    np.testing.assert_array_equal(piece.direction, known.weakest.direction)
+
+
 def test_all_rows_agreeing_is_full_support(rng):
     X = ortho_group.rvs(4, random_state=0)[rng.integers(0, 4, 400)]
     result = measured(X, np.ones(400, dtype=bool))
@@ -789,7 +833,7 @@ def test_misuse_is_named(rng):
     with pytest.raises(ValueError, match="20 rows but the geometry has units for 10"):
         measured(X, agree, geometry=geometry_of(X[:10], units=np.arange(10)))
     with pytest.raises(ValueError, match="half_widths"):
-        measured(X, agree, np.full(20, -1.0))
+        measured(X, agree, np.r_[np.zeros(19), -1.0])
     with pytest.raises(ValueError, match="agree"):
         measured(X, agree.astype(int))
     for number in (0.0, 1.0, -0.2, np.nan):
@@ -942,7 +986,7 @@ def test_there_are_at_most_six_parts_and_columns_grow_rare_by_a_common_factor(co
 def test_rows_of_weight_zero_are_not_there(rng):
     X = np.column_stack([rng.standard_normal((600, 2)), np.arange(600) < 400])
     X[:, 1] *= np.where(np.arange(600) < 300, 2.0**9, 1.0)
-    weights = np.where(np.arange(600) < 300, 0.0, rng.uniform(1, 2, 600))  # of the others a third has the last column
+    weights = np.where(np.arange(600) < 300, 0.0, rng.uniform(0.5, 1, 600))  # of the others a third has the last column
     one, other = geometry_of(X, sample_weight=weights), geometry_of(X[300:], sample_weight=weights[300:])
     np.testing.assert_array_equal(one.exponents, other.exponents)
     np.testing.assert_array_equal(one.sizes, other.sizes)
@@ -1031,9 +1075,20 @@ def test_the_inverse_root_is_one_on_the_range():
 def test_the_leverage_of_units_is_that_of_the_largest(rng, k):
     y, units = rng.standard_normal((60, k)), rng.integers(0, 15, 60) * 3
     y[units == 6] *= 5
+    y[units == 12] = 0
     y[units == 9] = 2.9 * np.eye(k)[0]  # a large trace in one direction
     expected = max(np.linalg.eigvalsh(y[units == unit].T @ y[units == unit])[-1] for unit in set(units.tolist()))
     assert geometry_module.unit_leverage(y, units) == pytest.approx(expected, rel=1e-12)
+    X = np.zeros((400, 4))
+    X[:300, 0] = 1  # a heavy line, and a larger piece
+    X[300:] = rng.standard_normal((100, 4))
+    of_four = np.arange(400) // 4
+    geometry = geometry_of(X, units=of_four)
+    assert [piece.subspace.shape[1] for piece in geometry.parts[0].pieces] == [1, 3]
+    z = geometry.parts[0].pieces[1].position.images(X[300:])[0]
+    z = z @ np.linalg.inv(np.linalg.cholesky(z.T @ z)).T
+    largest = max(np.linalg.norm(z[of_four[300:] == unit], 2) ** 2 for unit in range(75, 100))
+    assert geometry_module._largest_unit(geometry, X, of_four) == pytest.approx(largest, rel=1e-9)
     sums = geometry_module.sum_by_unit(units) @ y
     np.testing.assert_allclose(sums, [y[units == unit].sum(axis=0) for unit in np.unique(units)])
 

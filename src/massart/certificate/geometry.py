@@ -212,7 +212,7 @@ def geometry_of(
         return plain
     shares = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
     balanced = _geometry(rows, shares, numbers)
-    return min(plain, balanced, key=lambda geometry: _largest_unit(geometry, rows))
+    return min(plain, balanced, key=lambda geometry: _largest_unit(geometry, rows, numbers))
 
 
 def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None, there: Any = None) -> Geometry:
@@ -255,18 +255,20 @@ def _part(X: FloatArray, exponents: IntArray, left_out: IntArray, rows: IntArray
     ambient = np.delete(np.eye(X.shape[1]), left_out, axis=1)
     pieces: list[Piece] = []
     left = rows
-    while left.size and ambient.shape[1]:
+    while left.size:
         sample = _spread_out(left, _SAMPLE)
         scaled = scaled_rows(X[sample], exponents)[0]
         projected = scaled @ ambient
         projected[np.abs(projected) <= INSIDE * np.linalg.norm(scaled, axis=1)[:, None]] = 0
-        found = decompose(projected, sample_weight=some_of(weights, sample)) if projected.any() else []
+        if not projected.any():
+            break
+        found = decompose(projected, sample_weight=some_of(weights, sample))
         for piece in found:
             V = ambient @ piece.subspace
             pieces.append(Piece(V, Position(exponents, V @ piece.matrix.T)))
-        V = np.hstack([piece.subspace for piece in found]) if found else np.zeros((ambient.shape[1], 0))
+        V = np.hstack([piece.subspace for piece in found])
         ambient = ambient @ np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
-        if not ambient.shape[1] or not found:
+        if not ambient.shape[1]:
             break
         complement = Part(left_out, (*pieces, Piece(ambient, Position(exponents, ambient))))
         left = left[apply_to(complement.membership(exponents), X, left) == len(pieces)]
@@ -295,12 +297,12 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
         if root.shape[1] < k:
             break
         u = u @ root
-        lengths = np.sqrt(squared_lengths(u))
-        largest = float((shares * lengths**2).max())  # L in units of k / n, but for a factor
+        squares = squared_lengths(u)
+        largest = float((shares * squares).max())  # L in units of k / n, but for a factor
         if largest >= least * _WORTH_A_STEP:
             break
         best, least = basis, largest
-        u /= lengths[:, None]
+        u /= np.sqrt(squares)[:, None]
         basis = basis @ root
     return Piece(piece.subspace, Position(piece.position.exponents, best))
 
@@ -321,7 +323,7 @@ def _column_sizes(X: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
         return exponents, sizes
     entries = np.abs(sample[:, filled])
     entries = np.where(entries > 0, entries, np.inf)
-    logs = np.where(entries < np.inf, np.frexp(np.where(entries < np.inf, entries, 1.0))[1], np.inf)
+    logs = np.where(entries < np.inf, np.frexp(entries)[1], np.inf)
     middle = (np.isfinite(logs).sum(axis=0) - 1) // 2, np.arange(filled.size)
     sizes[filled] = np.sort(entries, axis=0)[middle]
     columns = np.zeros(filled.size)
@@ -346,7 +348,7 @@ def scaled_rows(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, IntA
     fractions, logs = np.frexp(rows[odd])
     logs = np.where(fractions != 0, logs - exponents, -(1 << 20))
     powers[odd] = logs.max(axis=1)
-    scaled[odd] = np.ldexp(fractions, np.maximum(logs - powers[odd, None], -1200))
+    scaled[odd] = np.ldexp(fractions, logs - powers[odd, None])
     return scaled, powers
 
 
@@ -377,17 +379,17 @@ def unit_leverage(y: FloatArray, units: IntArray) -> float:
     return largest
 
 
-def _largest_unit(geometry: Geometry, X: FloatArray) -> float:
+def _largest_unit(geometry: Geometry, X: FloatArray, units: IntArray) -> float:
     """Return L of the largest piece of the whole table."""
     part = geometry.parts[0]
     number = int(np.argmax([piece.subspace.shape[1] for piece in part.pieces]))
     members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
     index = np.flatnonzero(counted(geometry, members == number))
-    if not index.size or geometry.units is None:
+    if not index.size:
         return 1.0
     position, weights = part.pieces[number].position, some_of(geometry.sample_weight, index)
     root = inverse_root(total_over(Moments(position), X, index, weights))
-    return unit_leverage(apply_to(Whitened(position, root), X, index, weights), geometry.units[index])
+    return unit_leverage(apply_to(Whitened(position, root), X, index, weights), units[index])
 
 
 def counted(geometry: Geometry, members: BoolArray) -> BoolArray:

@@ -63,12 +63,10 @@ class Spread:
         """Return the smallest R with u'Mu <= R^2 over all sets T of the rows that say least; surplus is alpha - q."""
         if not surplus > 0:
             return np.inf
-        slack = np.cumsum(self.slack)
-        held = np.append(np.cumsum(self.held[::-1])[::-1][1:], 0.0)
-        possible = (held < surplus) & np.isfinite(slack)
-        if not possible.any():
-            return np.inf
-        return float(np.sqrt((slack[possible] / (surplus - held[possible])).min()))
+        slack = np.cumsum(self.slack)[:-1]  # the last rows may be off by anything
+        held = np.cumsum(self.held[::-1])[-2::-1]
+        possible = held < surplus
+        return float(np.sqrt((slack[possible] / (surplus - held[possible])).min(initial=np.inf)))
 
 
 @dataclass(frozen=True, slots=True)

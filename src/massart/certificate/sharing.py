@@ -130,9 +130,14 @@ def is_affordable(k: int, n_rows: int, wrong: float) -> bool:
     """Tell whether some bound of so many rows that span k columns may be within the budget."""
     if k == 0:
         return False
-    packing = n_rows > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET
     counting = enumeration_cost(k, k) <= _ENUMERATION_SHARE * BUDGET  # rows that span have k directions at least
-    return packing or counting or (wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= BUDGET)
+    moments = wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= BUDGET
+    return counting or moments or _may_pack(k, n_rows, wrong)
+
+
+def _may_pack(k: int, n_rows: float, wrong: float) -> bool:
+    """Tell whether so many rows may hold more blocks than rows are wrong, within the budget."""
+    return n_rows > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET
 
 
 def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, HyperplaneBound]]:
@@ -142,7 +147,7 @@ def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, Hyperplan
         return
     weights, at_hand, wrong = case.weights, case.at_hand, case.wrong
     found: HyperplaneBound | None
-    if at_hand > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET:
+    if _may_pack(k, at_hand, wrong):
         found = packing_bound(rows, wrong + case.slack, sample_weight=weights, limit=case.limit, budget=BUDGET)
         if found is not None:
             yield Bound.PACKING, found
@@ -170,8 +175,8 @@ def sample_sharing(case: Decisive, rng: np.random.Generator, *, confidence: floa
     span = span_of(case.rows)
     rows = case.rows[:, span.columns]
     k = rows.shape[1]
-    n_draws = int(min(_MOST_DRAWS, BUDGET / (_OPERATIONS_PER_DRAW * max(k, 1) ** 3)))
-    if k == 0 or n_draws < 1:
+    n_draws = int(min(_MOST_DRAWS, BUDGET / (_OPERATIONS_PER_DRAW * k**3))) if k else 0
+    if not n_draws:
         return None
     ceiling = failure_ceiling(0, n_draws, confidence)
     weighted = case.weights is not None

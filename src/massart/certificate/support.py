@@ -48,7 +48,7 @@ open, too: :math:`2 h_i + \sum_l R_l |x_i|_{M_l^{-1}}` takes the place of :math:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -196,9 +196,8 @@ def measure_support(
     reserved : float
         Share of delta that the caller reserves for counting; must not depend on labels.
     """
-    policy = _Policy.checked(confidence, bound, rng, simulate)
-    policy = replace(policy, tails=tails, delta=(1 - reserved) * (1 - confidence))
-    return _measure(_Judged.checked(geometry, X, agree, half_widths), policy)
+    policy = _Policy((1 - reserved) * (1 - confidence), bound, _seed(rng), simulate, tails)
+    return _measure(_Judged.checked(geometry, X, agree, half_widths, confidence, bound), policy)
 
 
 def held_out_support(
@@ -215,8 +214,8 @@ def held_out_support(
     Its rival u is then fixed, and k drops from the tail. This serves limits and links: pass the held-out rows strictly
     inside the limits (by the frozen formula), and a geometry of just them; the conclusion is about their span.
     """
-    policy = _Policy.checked(confidence, bound)
-    return _measure(_Judged.checked(geometry, X, agree, half_widths), policy)
+    judged = _Judged.checked(geometry, X, agree, half_widths, confidence, bound)
+    return _measure(judged, _Policy(1 - confidence, bound, fixed=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +228,19 @@ class _Judged:
     half_widths: FloatArray
 
     @classmethod
-    def checked(cls, geometry: Geometry, X: ArrayLike, agree: ArrayLike, half_widths: ArrayLike) -> _Judged:
+    def checked(
+        cls,
+        geometry: Geometry,
+        X: ArrayLike,
+        agree: ArrayLike,
+        half_widths: ArrayLike,
+        confidence: float,
+        bound: float,
+    ) -> _Judged:
+        """Return the rows, or raise if they, or what is asked of them, make no sense."""
+        check_confidence(confidence)
+        if not 0 < bound < 1:
+            raise ValueError(f"bound must be between 0 and 1, got {bound}")
         wide = geometry.wide
         rows = wide.X if wide is not None and wide.X is X else check_matrix(X)  # or checked before
         if rows.shape[1] != geometry.exponents.size:
@@ -250,22 +261,10 @@ class _Policy:
 
     delta: float
     bound: float
-    fixed: bool  # u was fixed before the labels were read
-    seed: int
-    simulate: bool
+    seed: int = 0
+    simulate: bool = False
     tails: bool = True
-
-    @classmethod
-    def checked(
-        cls, confidence: float, bound: float, rng: np.random.Generator | None = None, simulate: bool = False
-    ) -> _Policy:
-        """Return the policy of labels that all may have seen, or without `rng` that of held-out ones."""
-        check_confidence(confidence)
-        if not 0 < bound < 1:
-            raise ValueError(f"bound must be between 0 and 1, got {bound}")
-        if rng is None:
-            return cls(1 - confidence, bound, True, 0, False)
-        return cls(1 - confidence, bound, False, _seed(rng), simulate)
+    fixed: bool = False  # u was fixed before the labels were read
 
     def share(self, part: int, n_parts: int) -> float:
         """Return the delta of a part."""
@@ -425,5 +424,4 @@ def _direction(scaled: FloatArray, geometry: Geometry) -> tuple[FloatArray, Floa
     """Return a direction in coefficient space whose largest entry times the size of its column is 1, and all these."""
     weighed = scaled * np.ldexp(geometry.sizes, -geometry.exponents)
     largest = weighed[np.argmax(np.abs(weighed))]
-    factor = largest if largest else 1.0
-    return np.asarray(np.ldexp(scaled / factor, -geometry.exponents)), np.abs(weighed / factor)
+    return np.asarray(np.ldexp(scaled / largest, -geometry.exponents)), np.abs(weighed / largest)

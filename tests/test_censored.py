@@ -119,6 +119,8 @@ def test_the_estimate_of_noisy_rows_counts_those_at_the_limit():
     coef, scale = tobit(X, y, RELU)
     assert np.all(np.abs(found.coef - coef) <= 0.25 * found.standard_errors)
     assert found.scale == pytest.approx(scale, rel=0.05)
+    assert found.reach == 3 * found.scale
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(found.covariance.diagonal()))
 
 
 @pytest.mark.slow

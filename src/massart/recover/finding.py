@@ -173,9 +173,9 @@ class Finder:
     def _is_settled(self, found: Found) -> bool:
         """Tell whether more than half of the evidence agrees in every direction, or as much as chance leaves."""
         total = float(self.rows.counts.sum())
-        if 2 * found.weight <= total:
-            return False
-        return found.support.alpha > 0.5 or is_weak_by_chance(self.scouts.geometry, found.support, found.weight / total)
+        return 2 * found.weight > total and (
+            found.support.alpha > 0.5 or is_weak_by_chance(self.scouts.geometry, found.support, found.weight / total)
+        )
 
     def _is_barren(self, found: Found) -> bool:
         """Tell whether hardly more rows agree than any formula fits: fewer than a plurality takes."""
@@ -225,7 +225,8 @@ class Finder:
             if not level.rounded:  # known within rounding only, and so is a constant
                 shifts = (-start.half_width, 0.0, start.half_width) if (rows.X[:, -1] == 1).all() else (0.0,)
                 for shift in shifts:
-                    shifted = np.append(w[:-1], w[-1] + shift)
+                    shifted = w.copy()
+                    shifted[-1] += shift
                     v, seen = polish(rows.X, rows.y, rows.counts, shifted, level.uncapped, self.link)
                     tries.append(Proposal(v, level, seen, float(rows.counts[seen.agree].sum())))
             found.append(max(tries, key=lambda proposal: proposal.weight))
@@ -233,8 +234,8 @@ class Finder:
         for proposal in looser:
             # Rows a unit off an exact formula of a majority are wrong: the other formula lies between two.
             gained = proposal.rows.agree & ~exact.rows.agree
-            off = np.abs(exact.rows.residuals) / np.maximum(proposal.rows.half_widths, 1e-300)
-            wrong = gained & (off > ROUNDED) & (off <= 2 * ROUNDED)
+            off, near = np.abs(exact.rows.residuals), ROUNDED * proposal.rows.half_widths
+            wrong = gained & (off > near) & (off <= 2 * near)
             majority = 2 * exact.weight > rows.counts.sum()
             if exact.weight < KEPT * proposal.weight and not (majority and 2 * wrong.sum() > gained.sum()):
                 return self._counted(finding, proposal)

@@ -97,7 +97,7 @@ def find_noisy(
         if not _looks_noisy(part, exact, fit, agreement, options):
             return None
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max()) * (1 + _EDGE)
-    span = span_of(part.X[fit.inliers & part.X.any(axis=1)])
+    span = span_of(part.X[fit.inliers])
     answer = NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
     if link.invertible:
         return answer
@@ -238,7 +238,11 @@ def _best_start(
     for direction in directions:
         *_, answer = alternate(problem, _TINY * direction, _ALTERNATIONS)
         candidates.append(basis @ answer)
-    starts = np.stack(candidates)
+    return candidates[_closest(np.stack(candidates), X, y, counts, link)]
+
+
+def _closest(starts: FloatArray, X: FloatArray, y: FloatArray, counts: FloatArray, link: Link) -> int:
+    """Return which coefficients explain a majority most closely."""
     products = starts @ X.T
     residuals = np.abs(y - link(products))
     active, decisive = link.decisive(products), link.decisive(y)
@@ -249,8 +253,7 @@ def _best_start(
     explained = residuals <= CUTOFF * np.array(spreads)[:, None]
     # An adversary's rule may be exact where the right one is noisy: it takes a majority, and then the smallest spread.
     minority = 2 * (explained @ counts) <= counts.sum()
-    best = int(np.lexsort((spreads, minority))[0])
-    return candidates[best]
+    return int(np.lexsort((spreads, minority))[0])
 
 
 def _spread(residuals: FloatArray, counts: FloatArray, majority: float) -> float:

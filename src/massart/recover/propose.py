@@ -263,8 +263,9 @@ class _Task:
 
     def solve(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
         """Return the polished formula that fits the most weight of rows at this level."""
-        known = self.first is not None and (self.columns_too or not agreement.inputs)
-        w = self.first if known and self.first is not None else self._by_pieces(agreement, start)
+        w = self.first
+        if w is None or (agreement.inputs and not self.columns_too):
+            w = self._by_pieces(agreement, start)
         w, found = polish(self.X, self.y, self.counts, w, agreement, self.link)
         if start is not None and agreement.level is not Level.EXACT:  # the tighter answer may lie in every interval
             other, its = polish(self.X, self.y, self.counts, start, agreement, self.link)

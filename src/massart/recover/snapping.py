@@ -94,7 +94,7 @@ def _snap(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> 
 def _has_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> bool:
     """Tell whether squares of the numbers neither overflow nor vanish."""
     sizes = np.abs([X.max(), X.min(), y.max(), y.min(), *w])
-    return bool(1 / SQUARE_IS_FINITE < sizes[sizes > 0].min(initial=1.0) and sizes.max() <= SQUARE_IS_FINITE)
+    return bool(((sizes == 0) | ((sizes > 1 / SQUARE_IS_FINITE) & (sizes <= SQUARE_IS_FINITE))).all())
 
 
 def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> tuple[FloatArray, Fractions]:
@@ -128,17 +128,16 @@ def _snap_rounded(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
             best, most = (coef, fractions), n_exact
         if most == len(w):
             break
-    if most < len(w):
-        # A coefficient of many digits takes in a row or so that a plain one next to it does not.
-        matters = np.abs(best[0]) * np.abs(X).max(axis=0) > _MATTERS * float(np.median(found.half_widths))
-        plain = tuple(
-            value if value is not None else _short_neighbour(c) if m else None
-            for c, value, m in zip(best[0], best[1], matters, strict=True)
-        )
-        numbers = np.array([np.nan if value is None else float(value) for value in plain])
-        enough = min(_NEARLY * n_agree, n_agree - len(w) - 1)
-        if np.isfinite(numbers).all() and agreement.agree(X, y, numbers).sum() >= max(enough, len(w) + 1):
-            return numbers, plain
+    # A coefficient of many digits takes in a row or so that a plain one next to it does not.
+    matters = np.abs(best[0]) * np.abs(X).max(axis=0) > _MATTERS * float(np.median(found.half_widths))
+    plain = tuple(
+        value if value is not None else _short_neighbour(c) if m else None
+        for c, value, m in zip(best[0], best[1], matters, strict=True)
+    )
+    numbers = np.array([np.nan if value is None else float(value) for value in plain])
+    enough = min(_NEARLY * n_agree, n_agree - len(w) - 1)
+    if np.isfinite(numbers).all() and agreement.agree(X, y, numbers).sum() >= max(enough, len(w) + 1):
+        return numbers, plain
     return _without_strays(X, y, best[0], best[1], agreement), best[1]
 
 

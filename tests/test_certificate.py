@@ -91,7 +91,8 @@ def test_a_dummy_trap_is_one_group():
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
 def test_units_do_not_decide_ranks(scale):
     X = np.random.default_rng(9).standard_normal((100, 3)) * [1, 1e-9, scale]
-    assert span_of(X).rank == 3
+    span = span_of(X)
+    assert (span.rank, span.columns.tolist(), span.undetermined.shape, span.groups) == (3, [0, 1, 2], (3, 0), ())
     assert span_of(np.column_stack([X, X[:, 0] + 1e9 * X[:, 1]])).groups == ((0, 1, 3),)
 
 
@@ -107,7 +108,7 @@ def test_nearly_dependent_columns_are_open():
 @pytest.mark.parametrize("rows", [0, 4])
 def test_no_rows_span_nothing(rows):
     span = span_of(np.zeros((rows, 3)))
-    assert (span.rank, span.groups) == (0, ((0,), (1,), (2,)))
+    assert (span.rank, span.columns.size, span.groups) == (0, 0, ((0,), (1,), (2,)))
     np.testing.assert_array_equal(span.undetermined, np.eye(3))
 
 

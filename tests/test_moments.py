@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from massart.isotropy.curvature import pinched_hessian
 from massart.isotropy.descent import _two_loop, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import frame_of_rows
-from massart.isotropy.heavy import HeavySearch, Spectrum
+from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
 from massart.isotropy.moments import (
     distances,
     exponents,
@@ -290,3 +290,67 @@ def test_a_diverging_map_gives_a_heavy_subspace_away(d, k):
             break
     assert found is not None
     np.testing.assert_array_equal(found.inside, inside)
+
+
+def test_sizes_are_the_geometric_means_of_entries_that_are_not_rounding():
+    rng = np.random.default_rng(3)
+    X = np.ldexp(rng.uniform(0.5, 1, (60, 4)), rng.integers(-9, 10, (60, 4))) * rng.choice([-1, 1], (60, 4))
+    X[rng.random((60, 4)) < 0.3] = 0
+    X[:20, 1] *= 2.0**-45  # beside the others of their column these are nothing
+    X[:, 3] = 0
+    X = X[X.any(axis=1)]
+    entries = [[] for _ in range(4)]
+    for row in X:
+        largest = max(int(np.frexp(value)[1]) for value in row if value)
+        for j, value in enumerate(row):
+            entries[j] += [int(np.frexp(value)[1]) - largest] if value else []
+    kept = [[value for value in column if value > max(column) - 40] for column in entries]
+    assert sum(map(len, kept)) < sum(map(len, entries))
+    means = [round(sum(column) / len(column)) if column else 0 for column in kept]
+    np.testing.assert_array_equal(typical_sizes(X), np.exp2(means))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_share_of_rows_is_counted_exactly(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4))
+    weights = rng.integers(1, 4, 80) / 10 if weighted else None
+    frame = frame_of_rows(X, weights)
+    c = np.full(80, 1 / 80) if weights is None else weights / weights.sum()
+    np.testing.assert_allclose(frame.shares, c, rtol=1e-12)
+    search = HeavySearch(frame, np.eye(4), 1e-13, gamma=0.5)
+    distance = rng.random(80)
+    for k in (1, 2, 3):
+        chosen = search._nearest(distance, k)
+        order = np.argsort(distance)
+        assert chosen[order[: chosen.sum()]].all()
+        assert c[chosen].sum() >= k / 4 - 1e-9
+        assert c[chosen].sum() - c[order[chosen.sum() - 1]] < k / 4 - 1e-9
+        assert is_heavy(frame, chosen, k)
+        fewer = chosen.copy()
+        fewer[order[chosen.sum() - 1]] = False
+        assert not is_heavy(frame, fewer, k)
+        outside = ~chosen
+        assert search._rules_out(outside, 3) == (4 * c[outside].sum() < 0.5 * 3)
+    assert search._nearest(distance, 4).all()
+    few = frame_of_rows(np.where(np.arange(80)[:, None] < [80, 10, 9, 80], 1.0, 0.0) * X, None)
+    assert light_coordinates(few, 0.5).tolist() == [False, False, True, False]  # below 80 / 4 / 2
+    counted = np.where(np.arange(80) < 10, 0.5, 1.0)
+    few = frame_of_rows(X * np.where(np.arange(80)[:, None] < [80, 10, 15, 14], 1.0, 0.0), counted)
+    assert light_coordinates(few, 0.5).tolist() == [False, True, False, True]  # below 75 / 4 / 2
+
+
+def test_the_condition_of_a_spectrum_is_a_number():
+    assert Spectrum(np.array([8.0, 4.0, 2.0]), np.eye(3)).condition == 4
+    assert Spectrum(np.array([1e-20, 0.0]), np.eye(2)).condition > 1e200
+
+
+def test_scales_do_not_count_in_the_condition_of_a_map():
+    X = np.random.default_rng(0).standard_normal((50, 3)) * [1.0, 2.0**30, 2.0**-30]
+    frame = frame_of_rows(X, None)
+    T = np.diag([1.0, 2.0**-30, 2.0**30]) @ np.diag([1.0, 4.0, 1.0])
+    assert frame.condition(T) == pytest.approx(4, rel=0.9)
+    assert frame.magnification(T) == pytest.approx(4, rel=0.9)
+    turned, axes = frame.rotate(np.diag([3.0, 2.0, 1.0]))
+    np.testing.assert_allclose(np.abs(axes), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(turned.C, X @ turned.basis)

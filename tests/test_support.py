@@ -16,7 +16,7 @@ from scipy.stats import binom, ortho_group
 from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor
-from massart.certificate import Verdict
+from massart.certificate import Verdict, wide
 from massart.certificate import geometry as geometry_module
 from massart.certificate import support as support_module
 from massart.certificate.geometry import Moments, Whitened, geometry_of
@@ -966,6 +966,51 @@ def test_weak_rows_count_by_their_weights(rng):
     np.testing.assert_allclose(weak_row_weights(twice, X, measured(X, agree, geometry=twice)), found, rtol=1e-9)
 
 
+def test_weak_rows_weigh_what_they_say_about_the_weak_directions(rng):
+    X = rng.standard_normal((400, 3)) * [1e-3, 1.0, 1e4]
+    agree = np.abs(X[:, 0]) < 5e-4
+    for weights in (None, rng.uniform(1, 2, 400)):
+        geometry = geometry_of(X, sample_weight=weights)
+        result = measured(X, agree, geometry=geometry)
+        (piece,) = result.pieces
+        assert 0 < piece.weak.shape[1] < 3
+        lengths = geometry.parts[0].pieces[0].position.images(X)[1]
+        expected = ((X @ piece.weak) ** 2).sum(axis=1) / lengths**2 * (1 if weights is None else weights)
+        np.testing.assert_allclose(weak_row_weights(geometry, X, result), expected, rtol=1e-9)
+        some = weak_row_weights(geometry, np.vstack([X[:7], np.zeros((1, 3))]), result)
+        plain = expected[:7] / (1 if weights is None else weights[:7])
+        np.testing.assert_allclose(some, [*plain, 0], rtol=1e-9)
+
+
+def test_many_columns_with_rows_enough_are_summed_once(rng):
+    X, flat = rng.standard_normal((1024, 128)) * 2.0**7, np.full(128, 7)
+    assert wide.wide_rows(X[:-1], flat) is None
+    assert wide.wide_rows(X[:, :-1], flat[:-1]) is None
+    found = wide.wide_rows(X, flat)
+    assert found is not None
+    scaled = X / 2.0**7
+    np.testing.assert_allclose(found.lengths, np.linalg.norm(scaled @ found.basis, axis=1), rtol=1e-5)
+    z = scaled / found.lengths[:, None]
+    np.testing.assert_allclose(found.M, z.T @ z, atol=1e-10 * np.linalg.norm(found.M))
+    frame = found.basis @ found.root
+    np.testing.assert_allclose(frame.T @ found.M @ frame, np.eye(128), atol=1e-10)
+    leverages = np.einsum("ij,ij->i", z @ frame, z @ frame)
+    least = np.linalg.eigvalsh(found.basis.T @ found.M @ found.basis)[0]
+    assert leverages.max() <= found.leverage == pytest.approx(1.001 / least, rel=1e-9)
+    assert found.leverage <= 1.1 * 128 / 1024
+    agree = rng.random(1024) < 0.9
+    shares, axes = found.spectrum(agree)
+    assert found.spectrum(agree.copy())[1] is axes  # it is kept
+    np.testing.assert_allclose(shares, np.linalg.eigvalsh((z[agree] @ frame).T @ (z[agree] @ frame)), atol=1e-9)
+    assert found.spectrum(~agree)[1] is not axes
+    v = rng.standard_normal((128, 2))
+    np.testing.assert_allclose(found.shares(v), (X @ v / found.lengths[:, None]) ** 2)
+    for size in (5e-17, 1e15, -1e15):
+        other = X.copy()
+        other[5] = size * 2.0**7
+        assert wide.wide_rows(other, flat) is None
+
+
 def test_every_part_has_rows(rng):
     level = np.repeat([0, 1, 2], [20, 30, 50])
     X = np.column_stack([rng.standard_normal(100), np.eye(3)[level]])
@@ -973,7 +1018,7 @@ def test_every_part_has_rows(rng):
 
 
 @pytest.mark.parametrize(
-    ("counts", "sizes"), [([2, 4, 8, 16, 32], [1, 2, 3, 4, 5]), (2 ** np.arange(1, 10), [1, 3, 5, 7, 9])]
+    ("counts", "sizes"), [([1, 4, 16, 64, 256], [1, 2, 3, 4, 5]), (2 ** np.arange(1, 10), [1, 3, 5, 7, 9])]
 )
 def test_there_are_at_most_six_parts_and_columns_grow_rare_by_a_common_factor(counts, sizes):
     X = np.column_stack([np.ones(2000), *(np.arange(2000) < count for count in counts), np.arange(2000) < 1001])

@@ -150,7 +150,7 @@ class Coordinates:
         sizes = np.linalg.svd(blocks, compute_uv=False)
         certain = sizes[..., -1] - np.sqrt(k) * self.error - 16 * k * _EPS * sizes[..., 0]
         with np.errstate(divide="ignore"):
-            return np.where(certain > 0, np.sqrt(k) * self.longest / np.maximum(certain, 0.0), np.inf)
+            return np.asarray(np.sqrt(k) * self.longest / np.maximum(certain, 0.0))
 
 
 def coordinates(X: FloatArray) -> Coordinates | None:

@@ -114,11 +114,10 @@ def structural_margin(
 
 def _unspanned(bad: FloatArray, undetermined: FloatArray) -> StructuralMargin:
     """Return the margin where some r is orthogonal to every good row: then the condition fails."""
-    seen = np.abs(bad @ undetermined).sum(axis=0) if len(bad) else np.zeros(undetermined.shape[1])
+    seen = np.abs(bad @ undetermined).sum(axis=0)
     worst = int(np.argmax(seen))
-    size = np.abs(bad).sum() if len(bad) else 1.0
     # Neither side sees r where the bad rows do not span either: 0 > 0 fails.
-    value = -1.0 if seen[worst] > 1e-9 * size else 0.0
+    value = -1.0 if seen[worst] > 1e-9 * np.abs(bad).sum() else 0.0
     return StructuralMargin(-1.0, value, undetermined[:, worst])
 
 

@@ -132,7 +132,7 @@ def _lengths(X: Any, factors: FloatArray, basis: FloatArray | None) -> FloatArra
     rough = None if basis is None else like(basis.astype(np.float32), X)
 
     def lengths_of(block: slice) -> FloatArray:
-        rows = xp.astype(X[block, :] * scales, xp.float32, copy=False)
+        rows = xp.astype(X[block, :] * scales, xp.float32)
         images = rows if rough is None else rows @ rough
         return to_numpy(xp.sqrt(xp.vecdot(images, images))).astype(np.float64)
 
@@ -145,7 +145,7 @@ def _rough_gram(X: Any, factors: FloatArray, lengths: FloatArray) -> FloatArray:
     scales, sizes = like(factors, X), like(lengths, X)
 
     def gram_of(block: slice) -> FloatArray:
-        rows = xp.astype(X[block, :] * (scales / sizes[block, None]), xp.float32, copy=False)
+        rows = xp.astype(X[block, :] * (scales / sizes[block, None]), xp.float32)
         return to_numpy(rows.T @ rows).astype(np.float64)
 
     return np.asarray(sum(_in_blocks(lambda blocks: sum(map(gram_of, blocks)), X, len(X))))

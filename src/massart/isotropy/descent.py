@@ -142,7 +142,7 @@ def _line_search(
     """Backtrack along ``M exp(-t D / 2)`` until f falls by Armijo's rule, or the gradient shrinks where f is noise."""
     k = len(M)
     rates, axes = np.linalg.eigh(direction)
-    length = min(1.0, _LONGEST_STEP / max(float(np.abs(rates).max()), 1e-300))
+    length = _LONGEST_STEP / max(float(np.abs(rates).max()), _LONGEST_STEP)
     for sweeps in range(1, 31):
         trial = M @ ((axes * np.exp(-0.5 * length * rates)) @ axes.T)
         reached = radial_moments(X, T0 @ trial, weights)
@@ -206,21 +206,17 @@ def dual_newton(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> 
         M = linalg.solve_triangular(R, np.eye(k))
         yield Iterate(T0 @ M, M, eigenvalues, eigenvectors, sweeps)
         gradient = leverage - target
-        hessian = Q @ Q.T
-        np.square(hessian, out=hessian)
-        np.subtract(k / n**2, hessian, out=hessian)  # f is constant along t + const; k / n^2 pins that direction
-        hessian.flat[:: n + 1] += leverage + 1e-13 * target
+        # f is constant along t + const; k / n^2 pins that direction.
+        hessian = np.diag(leverage) - (Q @ Q.T) ** 2 + k / n**2
         try:
-            factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-            step = -linalg.cho_solve(factor, gradient, check_finite=False)
+            step = -linalg.cho_solve(linalg.cho_factor(hessian), gradient)
         except linalg.LinAlgError:
-            step = np.log(target / leverage)
-        step -= step.mean()
+            step = np.zeros(n)
         slope = float(gradient @ step)
         if not slope < 0:
             step = np.log(target / leverage)
             slope = float(gradient @ step)
-        length = min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+        length = _LONGEST_STEP / max(float(np.abs(step).max()), _LONGEST_STEP)
         for sweeps in range(1, 31):  # noqa: B007 - read after the yield
             Q_new, R_new, value_new = _weighted_factor(Z, t + length * step, target)
             if value_new - value <= _ARMIJO * length * slope or abs(length * slope) < _ROUNDING:

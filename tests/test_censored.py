@@ -74,6 +74,16 @@ def test_without_wrong_rows_it_is_nearly_the_tobit_estimate(link):
     errors = np.sqrt(found.covariance.diagonal())
     assert np.all(np.abs(found.coef - coef) <= 0.25 * errors)
     assert found.scale == pytest.approx(scale, rel=0.03)
+    low, high = (link.lower - X @ coef) / scale, (X @ coef - link.upper) / scale
+    beyond = np.where(y == link.lower, low, np.where(y == link.upper, high, 0.0))
+    ratio = norm.pdf(beyond) / norm.cdf(beyond)
+    told = np.where((y == link.lower) | (y == link.upper), ratio * (ratio + beyond), 1.0)  # of Fisher's information
+    known = np.sqrt(np.linalg.inv((X * told[:, None]).T @ X).diagonal()) * scale
+    np.testing.assert_allclose(errors, known, rtol=0.15)
+    other = refine_censored(X, 8 * y, np.ones(len(y)), 8 * w, 8 * ONES, 8.0, Link(8 * link.lower, 8 * link.upper))
+    np.testing.assert_allclose(other.coef, 8 * found.coef, rtol=1e-6)
+    np.testing.assert_allclose(other.covariance, 64 * found.covariance, rtol=1e-6)
+    assert other.scale == pytest.approx(8 * found.scale)
 
 
 def test_wrong_rows_hardly_move_it():

@@ -25,16 +25,18 @@ from massart.agreement import (
     verify,
 )
 from massart.certificate import Reason, Verdict, geometry_of, span_of
+from massart.l1 import l1_regression
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Options, recover
+from massart.recover import driver as driver_module
 from massart.recover import finding as finding_module
 from massart.recover import noisy as noisy_module
 from massart.recover import snapping as snapping_module
-from massart.recover.driver import Recovery, _check_size, _Driver, _is_whole, _judging_rows, _some_units
+from massart.recover.driver import Recovery, _check_size, _Driver, _is_whole, _judging_rows, _some_units, _telling_rows
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
-from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _strangers, judge
+from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _span, _strangers, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
 from massart.recover.noisy import (
     _barely_noisy,
@@ -47,7 +49,7 @@ from massart.recover.noisy import (
     find_noisy,
     noise_of_units,
 )
-from massart.recover.polish import ROUNDING, _into_intervals, least_squares, without_dust
+from massart.recover.polish import ROUNDING, _beneath, _into_intervals, _solve, least_squares, without_dust
 from massart.recover.propose import (
     Proposal,
     _crowded,
@@ -60,6 +62,7 @@ from massart.recover.propose import (
     has_more_digits,
     search_rows,
 )
+from massart.recover.shorten import Shortened
 from massart.recover.snapping import (
     _has_squares,
     _inside,
@@ -1110,7 +1113,57 @@ def test_plain_numbers_are_held_to_exact_arithmetic_where_terms_are_large(right,
     assert loose == (computed, fractions, known)
 
 
+def test_a_number_that_is_too_large_is_named_with_its_place():
+    rows = sample_of([[1.0, 2.0], [3.0, -1e160], [5.0, 6.0]], np.zeros(3))
+    with pytest.raises(ValueError, match=r"got -1e\+160 at row 1, column 1: choose another unit"):
+        _check_size(rows)
+    rows = replace(sample_of(np.ones((3, 2)), np.zeros(3)), y=np.array([[0.0, 1.0], [2.0, 1e250], [1.0, -1.1e250]]))
+    with pytest.raises(ValueError, match=r"y must have numbers up to 1e\+250, got -1.1e\+250 at row 2: choose"):
+        _check_size(rows)
+    _check_size(replace(rows, y=rows.y[:2]))
+
+
 # Least squares and intervals
+
+
+def test_a_polish_solves_in_units_of_half_widths():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    widths = np.r_[0.0, 10.0 ** rng.integers(-6, 6, 29)]
+    units = 1.0 / np.r_[1.0, 2.0 ** np.ceil(np.log2(widths[1:]))]
+    expected = np.linalg.lstsq(X * units[:, None], y * units, rcond=None)[0]
+    np.testing.assert_allclose(_solve(X, y, widths), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("least", [1e-3, 8.0])
+def test_what_lies_beneath_is_an_l1_fit_in_units_of_half_widths(least):
+    """Rows without one have the smallest of the others, or one."""
+    rng = np.random.default_rng(0)
+    X, y, w = rng.standard_normal((40, 2)), rng.standard_normal(40), np.array([1.0, -2.0])
+    widths = np.where(np.arange(40) < 15, 0.0, least * rng.uniform(1, 3, 40))
+    widths[20] = least
+    units = 1.0 / np.where(widths > 0, np.maximum(widths, min(least, 1.0)), min(least, 1.0))
+    expected = l1_regression(X * units[:, None], (y - X @ w) * units).coef
+    np.testing.assert_allclose(_beneath(X, y, w, widths), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize(("number", "crowded"), [(10, False), (11, True)])
+def test_small_terms_are_looked_for_where_rows_crowd_that_nearly_agree(monkeypatch, number, crowded):
+    asked = []
+
+    def beneath(X, y, w, half_widths):
+        asked.append(len(X))
+        return np.zeros(2)
+
+    polish_module = sys.modules["massart.recover.polish"]  # the package has a function of this name
+    monkeypatch.setattr(polish_module, "_beneath", beneath)
+    X, w = np.random.default_rng(0).uniform(1, 9, (120, 2)), np.array([1.5, 2.5])
+    y = X @ w
+    y[:number] += 1e-9
+    y[number:20] += 5.0
+    rows = polish_module.polish(X, y, np.ones(120), w, Agreement(Level.EXACT, relative=1e-13), IDENTITY)[1]
+    assert rows.agree.sum() == 100
+    assert asked == [100 + number] * crowded
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -1392,8 +1445,11 @@ def test_a_rule_that_most_rows_of_a_part_break_is_a_plurality():
     y = X @ [3.0, -2.0]
     y[:30] += 5.0
     for codes, stands in [((np.arange(300) < 30).astype(int), False), (np.arange(300) % 5, True)]:
-        certificate = recover(ArrayRows(X, y), rng=np.random.default_rng(0), parts=[codes]).certificates[0]
+        recovery = recover(ArrayRows(X, y), rng=np.random.default_rng(0), parts=[codes])
+        certificate, errors = recovery.certificates[0], recovery.standard_errors
         assert certificate.verdict.stands == stands
+        assert (np.isnan(errors) == (not stands)).all()  # of what stands nothing is estimated
+        assert stands == (errors == 0).all()
         if not stands:
             assert (certificate.verdict, certificate.reason) == (Verdict.PLURALITY, Reason.PART)
 
@@ -1404,6 +1460,19 @@ def test_parts_of_a_row_in_open_directions_are_seen():
     assert not _seen(X, span)
     assert _seen(np.vstack([X, [[1.0, 1e-6]]]), span)
     assert not _seen(np.vstack([X, [[1.0, 1e-12]]]), span)
+
+
+def test_rows_that_clearly_agree_in_part_span_what_all_rows_do():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    told = np.arange(20) < 9
+    expected = span_of(X[told])
+    pieces = (SimpleNamespace(dimension=2), SimpleNamespace(dimension=1))
+    for alpha, rows in [(0.0011, told), (0.0011, told & False), (0.0009, told)]:
+        span = _span(X, rows, SimpleNamespace(alpha=alpha, pieces=pieces))
+        assert (span.rank, span.groups, span.undetermined.shape) == (3, (), (3, 0))
+        np.testing.assert_array_equal(span.columns, expected.columns)
+    for alpha, known in [(0.001, pieces), (0.5, pieces[:1])]:
+        assert _span(X, told & False, SimpleNamespace(alpha=alpha, pieces=known)).rank == 0
 
 
 def test_rows_are_counted_by_their_marks():
@@ -1539,6 +1608,123 @@ def test_the_number_of_rows_that_judge_is_fixed_by_the_number_of_columns(d, rows
     assert _judging_rows(d) == rows
 
 
+def test_the_number_of_rows_that_tell_exact_numbers_is_fixed_by_the_number_of_columns():
+    assert [_telling_rows(d, EXACT) for d in (1, 200, 250, 400, 500, 1200)] == [5000, 5000, 4000, 2500, 2500, 5000]
+    assert _telling_rows(1000, CENTS) == 20_000
+
+
+@pytest.mark.parametrize(("n", "decided", "asked"), [(100, 3, False), (100, 4, True), (40, 2, False), (40, 3, True)])
+def test_a_formula_is_shortened_that_more_rows_follow_than_any(monkeypatch, n, decided, asked):
+    """One more than the columns, or a plurality of the rows."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((n, 2)), np.array([3.0, 4.0])
+    rows = ArrayRows(X, X @ w)
+    one = _Driver(rows, IDENTITY, "auto", PLAIN, None, Options(rng))
+    calls = []
+
+    def shortened(X, y, counts, coef, agreement, link):
+        calls.append(coef.tolist())
+        return Shortened(coef)
+
+    monkeypatch.setattr(driver_module, "shorten", shortened)
+    agreement = Agreement(Level.EXACT, relative=1e-13)
+    known = Found(Formula(w, agreement, IDENTITY), agreement, float(n), 0.0, float(decided), None)
+    answer = one._final(0, known)
+    assert calls == [[3.0, 4.0]] * asked
+    assert answer.fractions == (3, 4)
+
+
+class Outcomes:
+    """A driver whose steps are noted; what they find is given."""
+
+    _is_exact = _Driver._is_exact
+
+    def __init__(self, monkeypatch, link, verdict, units, noisy):
+        self.steps = steps = []
+        rows = SimpleNamespace(column=lambda j: f"column {j}")
+        self.finder = SimpleNamespace(start=None, rows=rows, some=lambda rows, most: (rows, most), find=self._find)
+        self.link, self.options, self.verdict = link, Options(None, 5), verdict
+
+        def of_units(*given):
+            steps.append("units")
+            return units
+
+        def find(sample, coef, agreement, link, options, forced):
+            assert sample == ("column 2", 20_000)
+            steps.append(("noisy", coef, forced))
+            return noisy
+
+        monkeypatch.setattr(driver_module, "noise_of_units", of_units)
+        monkeypatch.setattr(driver_module, "find_noisy", find)
+
+    def _find(self, j, patient, rounds):
+        self.steps.append(("find", patient, rounds))
+
+    def _final(self, j, found):
+        certificate = SimpleNamespace(verdict=self.verdict, n_agree=1, n_rows=4, agreement=EXACT)
+        return SimpleNamespace(coef="w", certificate=certificate)
+
+    def _noisy(self, j, found):
+        return found
+
+
+@pytest.mark.parametrize(
+    ("inliers", "link", "verdict", "units", "noisy", "steps", "expected"),
+    [
+        ("exact", IDENTITY, Verdict.NONE, None, None, [("find", True, 5)], "w"),
+        ("auto", IDENTITY, Verdict.PROVEN, None, "noise", [("find", False, 5), "units"], "w"),
+        ("auto", IDENTITY, Verdict.PROVEN, "of units", None, [("find", False, 5), "units"], "of units"),
+        ("auto", IDENTITY, Verdict.NONE, "of units", "noise", [("find", False, 5), "units"], "of units"),
+        ("auto", IDENTITY, Verdict.NONE, None, "noise", [("find", False, 5), "units", ("noisy", "w", False)], "noise"),
+        ("auto", IDENTITY, Verdict.NONE, None, None, [("find", False, 5), "units", ("noisy", "w", False)], "w"),
+        ("noisy", IDENTITY, Verdict.NONE, None, "noise", [("noisy", None, True)], "noise"),
+        (
+            "noisy",
+            IDENTITY,
+            Verdict.PROVEN,
+            None,
+            None,
+            [("noisy", None, True), ("find", False, 1), ("noisy", "w", True)],
+            "w",
+        ),
+        ("noisy", RELU, Verdict.PROVEN, "of units", "noise", [("find", False, 1), ("noisy", "w", True)], "noise"),
+    ],
+)
+def test_noise_is_looked_for_where_it_was_asked_for_or_nothing_is_exact(
+    monkeypatch, inliers, link, verdict, units, noisy, steps, expected
+):
+    one = Outcomes(monkeypatch, link, verdict, units, noisy)
+    answer = _Driver.outcome(one, 2, inliers)
+    assert one.steps == steps
+    assert getattr(answer, "coef", answer) == expected
+
+
+@pytest.mark.parametrize(("search", "rounds"), [(True, None), (False, 0), (3, 3)])
+def test_a_search_has_all_its_rounds_or_so_many(monkeypatch, search, rounds):
+    asked = []
+
+    def made(*given):
+        asked.append(given[-1])
+        raise StopIteration
+
+    monkeypatch.setattr(driver_module, "_Driver", made)
+    with pytest.raises(StopIteration):
+        recover(None, rng=np.random.default_rng(0), search=search)
+    assert [options.rounds for options in asked] == [rounds]
+
+
+@pytest.mark.parametrize(("agreement", "fractions"), [(EXACT, (1,)), (EXACT, None), (None, (1,)), (None, None)])
+def test_a_start_is_final_if_its_numbers_and_its_level_are(monkeypatch, agreement, fractions):
+    one = Outcomes(monkeypatch, IDENTITY, Verdict.PROVEN, None, None)
+    one.finder.start = start = Start(np.ones(1), 0.0, fractions, agreement)
+    one._judged = lambda *given: given
+    answer = _Driver.outcome(one, 2, "exact")
+    if agreement is None or fractions is None:
+        assert answer.coef == "w"
+    else:
+        assert answer == (2, Formula(start.coef, EXACT, IDENTITY), (1,))
+
+
 def driver(X, link=IDENTITY, weights=None, units=None):
     rows = ArrayRows(X, np.arange(len(X), dtype=float) + 1, sample_weight=weights)
     return _Driver(rows, link, "auto", PLAIN, units, Options(np.random.default_rng(0)))
@@ -1664,6 +1850,22 @@ def test_a_plurality_has_some_rows_more_than_any_formula_fits(n, agree, verdict,
     certificate = judged(circle(n), np.isin(np.arange(n), np.linspace(0, n - 1, agree).astype(int)))
     assert certificate.n_agree == agree
     assert (certificate.verdict, certificate.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize("counted", [0.6, 0.2])
+@pytest.mark.parametrize(("before", "widths", "asked"), [(0.3, 1.0, True), (0.5, np.inf, True), (0.5, 1.0, False)])
+def test_counting_is_asked_where_support_does_not_exclude_enough_or_has_no_resolution(
+    monkeypatch, before, widths, asked, counted
+):
+    calls = []
+    judge_module = sys.modules["massart.recover.judge"]
+    monkeypatch.setattr(judge_module, "excluded", lambda *_: (before, np.full(2, widths)))
+    monkeypatch.setattr(judge_module, "excluded_by_counting", lambda *_: calls.append(1) or counted)
+    X, agree = np.tile(circle(3), (15, 1)), np.repeat([True, False, True, False, True] * 3, 3)
+    certificate = judged(X, agree, 0.0)
+    assert len(calls) == asked
+    assert certificate.eta_max == (counted if asked and counted >= before else before)
+    assert (certificate.verdict is Verdict.CONFIRMED) == (counted == 0.6 or not asked)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import expit, log_ndtr
 
 from massart.link import Link
 from massart.rows import BoolArray, FloatArray
@@ -69,8 +69,7 @@ def refine_censored(
         mean = X @ w
         log_right, expected, spare = _told(mean, y, scale, link, at_lower, at_upper)
         log_wrong = np.where(inside, np.log(wrong_inside / width), np.log((1 - wrong_inside) / 2))
-        odds = np.clip(np.log(right / (1 - right)) + log_right - log_wrong, -700, 700)
-        trust = 1 / (1 + np.exp(-odds))
+        trust = expit(np.log(right / (1 - right)) + log_right - log_wrong)
         a = counts * trust
         gram = (X * a[:, None]).T @ X
         following = np.linalg.lstsq(gram, (a * expected) @ X, rcond=None)[0]

@@ -281,8 +281,7 @@ class _Driver:
         """Return the formula in its shortest form and in exact numbers, with all rows marked, and judged."""
         finding = self.finder.rows.column(j)
         formula = found.formula
-        most = max(MOST_EXACT_NUMBERS // self.rows.n_columns, EXACT_ROWS_PER_COLUMN * self.rows.n_columns)
-        rows = self.finder.some(finding, MOST_ROUNDED_ROWS if formula.agreement.rounded else min(MOST_EXACT_ROWS, most))
+        rows = self.finder.some(finding, _telling_rows(self.rows.n_columns, formula.agreement))
         coef = formula.coef
         if formula.agreement.rounded and formula.agreement.level is not Level.NOISE:
             # Intervals of rounded labels pin a coefficient the better the more rows there are.
@@ -349,6 +348,13 @@ class _Driver:
 def _judging_rows(d: int) -> int:
     """Return how many rows judge a formula of d columns, if there are so many."""
     return min(max(JUDGING_ROWS, JUDGING_ROWS_PER_COLUMN * d), max(JUDGING_NUMBERS // d, 2 * ROWS_PER_COLUMN * d))
+
+
+def _telling_rows(d: int, agreement: Agreement) -> int:
+    """Return how many rows tell exact numbers and the shortest form of d columns."""
+    if agreement.rounded:
+        return MOST_ROUNDED_ROWS
+    return min(MOST_EXACT_ROWS, max(MOST_EXACT_NUMBERS // d, EXACT_ROWS_PER_COLUMN * d))
 
 
 def _with_rare_rows(rows: Rows, judging: Sample, rng: np.random.Generator) -> tuple[Sample, NDArray[np.intp]]:

@@ -24,7 +24,8 @@ from massart.agreement import (
     tally_of,
     verify,
 )
-from massart.certificate import Reason, Verdict, geometry_of, span_of
+from massart.certificate import Bound, Reason, Verdict, geometry_of, span_of
+from massart.certificate.sharing import Sharing
 from massart.l1 import l1_regression
 from massart.link import IDENTITY, RELU, Link
 from massart.recover import Options, recover
@@ -1404,6 +1405,48 @@ def test_the_closest_explains_a_majority_and_has_the_smallest_spread(link):
     assert len(chosen) > 1
 
 
+@pytest.mark.parametrize(
+    ("start", "scales", "asked", "left"),
+    [
+        (1.0, [1.0, 2.0, 2.0], [20, 18, 15], 15),  # until these rows come again
+        (1.0, [1.0, 2.0, 1.0], [20, 18, 15], 15),
+        (1.0, [6.8, 6.8], [20, 3], 3),
+        (1.0, [7.2], [20], 20),  # two rows a column are too few
+        (1.0, [0.4 * i + 0.5 for i in range(20)], [20 - i for i in range(10)], 11),  # ten times at most
+        (-1.0, [1.0, 1.0], [20, 18], 18),
+        (0.12, [0.0, 0.0], [20], 20),
+    ],
+)
+def test_rows_far_from_the_limits_are_fitted_until_they_stay(monkeypatch, start, scales, asked, left):
+    fits = []
+
+    def regression(X, y, sample_weight, starts, rng, callback):
+        np.testing.assert_array_equal(y, X[:, 0])
+        assert sample_weight is None
+        fits.append((len(X), float(starts[0][0])))
+        return SimpleNamespace(coef=np.ones(1), scale=scales[len(fits) - 1])
+
+    monkeypatch.setattr(noisy_module, "robust_regression", regression)
+    monkeypatch.setattr(noisy_module, "_best_start", lambda *_: np.array([start]))
+    x = np.r_[np.arange(-5.0, 21), 0.0]
+    sample = sample_of(x[:, None], RELU(x))
+    fit, rows = noisy_module._robust_fit(sample, np.zeros(1), RELU, Options(None))
+    assert [number for number, _ in fits] == asked
+    assert [first for _, first in fits] == [start, *[1.0] * (len(fits) - 1)]
+    assert rows.sum() == left
+    assert fit.scale == scales[len(fits) - 1]
+    few = sample.take(x <= 2)  # two labels tell a product
+    assert noisy_module._robust_fit(few, np.zeros(1), RELU, Options(None)) is None
+
+
+def test_rows_of_a_noisy_link_may_have_columns_of_zeros():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(5, 9, 60), np.where(np.arange(60) < 50, 0.0, 1.0)])
+    y = X @ [2.0, 1.0] + 0.1 * rng.standard_normal(60)
+    _, rows = noisy_module._robust_fit(sample_of(X, y), np.array([2.0, 1.0]), RELU, Options(rng))
+    assert rows.all()
+
+
 def test_far_rows_are_inside_by_more_than_a_distance():
     products, decisive = np.array([-1.0, 0.5, 0.51, 9.0, 9.49, 9.5, 20.0]), np.ones(7, dtype=bool)
     link = Link(0.0, 10.0)
@@ -1783,6 +1826,21 @@ def test_rows_of_whole_weights_are_repeated_and_wrong_together():
     np.testing.assert_array_equal(given_units.units, units[given_units.rows.index])
 
 
+@pytest.mark.parametrize(("mean", "unit"), [(0.25, 0.25), (7.3, 1.0)])
+def test_shares_count_as_rows_and_a_weight_is_never_less_than_one_on_average(mean, unit):
+    rng = np.random.default_rng(0)
+    X, weights = rng.standard_normal((50, 2)), rng.uniform(0.5, 1.5, 50)
+    weights *= mean / weights.mean()
+    one = driver(X, weights=weights)
+    assert one.unit == pytest.approx(unit)
+    np.testing.assert_allclose(one.judges.rows.weights, weights[one.judges.rows.index] / unit)
+    y = X @ [1.0, 2.0]
+    y[:10] = 9.0
+    found_one = recover(ArrayRows(X, y, weights), rng=np.random.default_rng(0)).certificates[0]
+    assert found_one.n_rows == pytest.approx(50 * mean / unit)
+    assert found_one.n_agree == pytest.approx(weights[10:].sum() / unit)
+
+
 @pytest.mark.parametrize("constant", [False, True])
 def test_rows_that_a_rare_column_rests_on_are_looked_for(constant):
     rng = np.random.default_rng(0)
@@ -1900,6 +1958,15 @@ def test_counting_takes_over_where_it_excludes_more(monkeypatch, counted, verdic
 def test_noise_is_not_considered_where_a_majority_agrees(verdict, agree, exact):
     certificate = SimpleNamespace(verdict=verdict, n_agree=agree, n_rows=100)
     assert _Driver._is_exact(None, certificate) == exact
+
+
+def test_a_proof_tells_formulas_apart_by_twice_its_reach(monkeypatch):
+    """Two formulas that some row lies within reach of differ there by no more than that."""
+    known = Sharing(1.0, Bound.PACKING, True, 3.5)
+    monkeypatch.setattr(sys.modules["massart.recover.judge"], "bound_sharing", lambda *_, **__: known)
+    certificate = judged(circle(30), np.arange(30) % 3 > 0)
+    assert (certificate.verdict, certificate.resolution) == (Verdict.PROVEN, 7.0)
+    assert (certificate.hyperplane_rows, certificate.bound) == (1, Bound.PACKING)
 
 
 @pytest.mark.parametrize(("wrong", "proven"), [(14, True), (15, False)])

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from massart.isotropy import descent
 from massart.isotropy.curvature import pinched_hessian
-from massart.isotropy.descent import _two_loop, dual_newton, fixed_point, geodesic_descent
+from massart.isotropy.descent import (
+    _line_search,
+    _two_loop,
+    _weighted_factor,
+    dual_newton,
+    fixed_point,
+    geodesic_descent,
+)
 from massart.isotropy.frame import frame_of_rows
 from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
 from massart.isotropy.moments import (
@@ -254,6 +262,61 @@ def test_the_last_step_satisfies_the_secant_equation():
     np.testing.assert_allclose(_two_loop(other, first, None), other * curvature / np.vdot(change, change), atol=1e-12)
 
 
+@pytest.mark.parametrize("times", [0.3, 3.0, 40.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_step_is_the_longest_of_halves_that_decreases_f_enough(times, weighted):
+    rng = np.random.default_rng(2)
+    X = rng.standard_t(2, (80, 4))
+    c = rng.random(80) + 0.2 if weighted else np.ones(80)
+    weights = c if weighted else None
+    *_, near = islice(fixed_point(X, np.eye(4), weights), 20)
+    T0, M = near.T, expm(0.3 * symmetric(4, 0))
+    moments = radial_moments(X, T0 @ M, weights)
+    gradient = np.eye(4) - moments.psi
+    direction = -times * gradient
+    slope = float(np.vdot(gradient, direction))
+    length = min(1.0, 5 / np.abs(np.linalg.eigvalsh(direction)).max())
+    expected = []
+    for j in range(10):
+        trial = M @ expm(-length * 0.5**j * direction / 2)
+        fall = f(X, T0 @ trial, c) - f(X, T0 @ M, c)
+        expected.append((fall <= 1e-4 * length * 0.5**j * slope, j, trial))
+    _, halved, trial = next(found for found in expected if found[0])
+    assert (halved > 0) == (times > 3)
+    step = _line_search(X, T0, M, moments, direction, slope, weights)
+    assert (step.length, step.sweeps) == (pytest.approx(length * 0.5**halved), halved + 1)
+    np.testing.assert_allclose(step.M, trial, rtol=1e-9)
+    np.testing.assert_allclose(step.moments.psi, radial_moments(X, T0 @ trial, weights).psi, atol=1e-12)
+    uphill = _line_search(X, T0, M, moments, -direction, slope, weights)
+    assert (uphill.moments, uphill.sweeps) == (None, 30)
+    np.testing.assert_array_equal(uphill.M, M)
+
+
+@pytest.mark.parametrize("method", [fixed_point, geodesic_descent, dual_newton])
+def test_passes_over_the_rows_are_counted(method, monkeypatch):
+    X = np.random.default_rng(0).standard_t(2, (150, 4))
+    read = []
+    for name in ("radial_moments", "pinched_hessian", "_weighted_factor"):
+        plain = getattr(descent, name)
+        monkeypatch.setattr(descent, name, lambda *given, plain=plain: read.append(1) or plain(*given))
+    sweeps = [iterate.sweeps for iterate in islice(method(X, np.eye(4)), 6)]
+    assert sum(sweeps) == len(read) + (method is dual_newton)  # which maps the rows once
+    assert min(sweeps) >= 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_dual_is_its_formula(weighted):
+    rng = np.random.default_rng(4)
+    Z, t = rng.standard_normal((30, 3)), 3 * rng.standard_normal(30)
+    share = rng.random(30) if weighted else np.ones(30)
+    target = 3 * share / share.sum()
+    Q, R, value = _weighted_factor(Z, t, target)
+    S = (Z * np.exp(t)[:, None]).T @ Z
+    assert value == pytest.approx(np.linalg.slogdet(S)[1] - target @ t)
+    np.testing.assert_allclose(R.T @ R * np.exp(t.max()), S, rtol=1e-9)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
+
+
 # --- what the iterations give away ---
 
 
@@ -285,7 +348,7 @@ def test_a_diverging_map_gives_a_heavy_subspace_away(d, k):
     whitening = np.linalg.inv(np.linalg.cholesky(X.T @ X)).T
     search = HeavySearch(frame_of_rows(X, None), whitening, 1e-13, gamma=1e-3)
     for iterate in islice(geodesic_descent(X, whitening, None), 12):
-        found = search.diverging(iterate, Spectrum(*np.linalg.svd(iterate.relative)[1:]), trusted=True)
+        found = search.diverging(iterate, Spectrum(*np.linalg.svd(iterate.relative)[1:]))
         if found is not None:
             break
     assert found is not None

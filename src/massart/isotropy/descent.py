@@ -110,14 +110,11 @@ def geodesic_descent(X: Cloud, T0: FloatArray, weights: FloatArray | None = None
         accepted = _line_search(X, T0, M, moments, direction, slope, weights)
         sweeps = accepted.sweeps + (step_number == _MODEL_STEP)
         if accepted.moments is None:
-            if not pairs:
-                return
-            pairs.clear()
-            continue
+            return
         step = accepted.length * direction
         change = moments.psi - accepted.moments.psi
         curvature = float(np.vdot(step, change))
-        if curvature > 1e-14 * np.linalg.norm(step) * np.linalg.norm(change):
+        if curvature > 0:
             pairs.append((step, change, curvature))
         M, moments = accepted.M, accepted.moments
 

@@ -6,8 +6,7 @@ below is heuristic; the answer is not: a subspace is returned only after its row
 Where candidates come from. If V is heavy, the minimizing map T diverges: it blows up the directions outside V, and the
 images of the rows outside V turn into the m = d - k directions W that grow, while rows in V stay orthogonal to W. So W
 is seen as a gap in the singular values of T, or as small eigenvalues of Psi that the iteration cannot raise, and the
-rows of V are those with the least leverage :math:`|W^\top u_i|^2`. For any map the m smallest eigenvalues of Psi sum
-to at most d times the share of the rows outside V (Ky Fan), which rules most m out without a pass.
+rows of V are those with the least leverage :math:`|W^\top u_i|^2`.
 """
 
 from __future__ import annotations
@@ -96,25 +95,16 @@ class HeavySearch:
                 return found
         return None
 
-    def diverging(self, iterate: Iterate, spectrum: Spectrum, trusted: bool) -> HeavySubspace | None:
-        """Return a heavy subspace that a gap in the singular values of the map gives away, or None.
-
-        A map that is not `trusted` magnifies rounding, so its Psi rules nothing out.
-        """
-        n, d = self.frame.shape
-        codimensions = np.arange(1, d)
-        outside = codimensions / d
-        if self.frame.weights is None:
-            outside = np.floor(codimensions * n / d + 1e-9) / n
-        possible = (np.cumsum(iterate.eigenvalues)[:-1] <= d * outside + 1e-9) | (not trusted)
+    def diverging(self, iterate: Iterate, spectrum: Spectrum) -> HeavySubspace | None:
+        """Return a heavy subspace that a gap in the singular values of the map gives away, or None."""
         logs = np.log(np.maximum(spectrum.sizes, np.finfo(float).tiny))
         gaps = logs[:-1] - logs[1:]
         for j in np.argsort(-gaps)[:_CANDIDATES]:
             m = int(j) + 1
-            if gaps[j] < max(_GAP, self._seen.get(m, 0.0) + _GAP) or not possible[j]:
+            if gaps[j] < self._seen.get(m, 0.0) + _GAP:
                 continue
             self._seen[m] = float(gaps[j])
-            found = self._concentrate(self._leverages(iterate, spectrum.axes[:m].T), d - m)
+            found = self._concentrate(self._leverages(iterate, spectrum.axes[:m].T), len(logs) - m)
             if found is not None:
                 return found
         return None

@@ -57,14 +57,14 @@ class RadialMoments:
     """Sums over rows; see the module's formulas. Moments of disjoint sets of rows add."""
 
     second: FloatArray  # M, (k, k)
-    log_norm: float  # l
     weight: float  # c
+    log_norm: float = 0.0  # l, where it is of use
     lost: FloatArray | float = 0.0  # what rounding took from M: sums of many small blocks are as good as those of few
 
     def __add__(self, other: RadialMoments) -> RadialMoments:
         second, lost = two_sum(self.second, other.second)
         lost += self.lost + other.lost
-        return RadialMoments(second, self.log_norm + other.log_norm, self.weight + other.weight, lost)
+        return RadialMoments(second, self.weight + other.weight, self.log_norm + other.log_norm, lost)
 
     @property
     def psi(self) -> FloatArray:
@@ -122,7 +122,7 @@ class _Radial:
         else:
             total, factors, logs = float(xp.sum(weights)), weights / squared, weights * logs
         Y *= xp.sqrt(factors)[:, None]
-        return RadialMoments(to_numpy(Y.T @ Y), float(xp.sum(logs)), total)
+        return RadialMoments(to_numpy(Y.T @ Y), total, float(xp.sum(logs)))
 
 
 def whitened_moments(X: Cloud, T: FloatArray, W: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -146,7 +146,7 @@ class _Whitened:
         squared = _row_sums_of_squares(X @ like(self.T, X))
         Y = X @ like(self.whitening, X)
         Y *= xp.sqrt((1.0 if weights is None else weights) / squared)[:, None]
-        return RadialMoments(to_numpy(Y.T @ Y), 0.0, float(X.shape[0]) if weights is None else float(xp.sum(weights)))
+        return RadialMoments(to_numpy(Y.T @ Y), float(X.shape[0]) if weights is None else float(xp.sum(weights)))
 
 
 def fourth_moments(X: Cloud, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -169,7 +169,7 @@ class _Fourth:
         if weights is not None:
             Y *= xp.sqrt(weights)[:, None]
         total = float(X.shape[0]) if weights is None else float(xp.sum(weights))
-        return RadialMoments(to_numpy(Y.T @ Y), 0.0, total)
+        return RadialMoments(to_numpy(Y.T @ Y), total)
 
 
 def squared_lengths(X: Cloud, T: FloatArray) -> FloatArray:

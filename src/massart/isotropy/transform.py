@@ -364,7 +364,7 @@ class _Solver:
                 trusted = first_magnification * spectrum.condition < 1 / self.tol or (
                     frame.magnification(iterate.T) < 1 / self.tol
                 )
-                heavy = None if measure <= self.gamma and trusted else search.diverging(iterate, spectrum, trusted)
+                heavy = None if measure <= self.gamma and trusted else search.diverging(iterate, spectrum)
             if heavy is not None:
                 return frame.restrict(heavy.basis, heavy.inside)
             if best is None or (measure < best_measure and trusted):

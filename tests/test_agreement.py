@@ -29,7 +29,7 @@ from massart.agreement import (
     tally_of,
     verify,
 )
-from massart.agreement.agreement import compensated_products
+from massart.agreement.agreement import compensated_products, doubt_of
 from massart.agreement.decimals import LONG, count_decimals, read_decimals
 from massart.link import IDENTITY, RELU, Link
 from massart.rows import ArrayRows, Block
@@ -59,8 +59,12 @@ def at_every_edge(n, d, seed, agreement):
     return X, products + rng.choice([-1, 1], n) * share * edge, w
 
 
+def exact_product(x, w):
+    return sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True))
+
+
 def exact_residual(x, y, w):
-    return abs(Fraction(float(y)) - sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)))
+    return abs(Fraction(float(y)) - exact_product(x, w))
 
 
 @pytest.mark.slow
@@ -427,7 +431,44 @@ def test_compensated_products_survive_cancellation(numbers, seed):
     assert high[0] + low[0] == sum(numbers)
 
 
+@pytest.mark.parametrize("slope", [4.0, 64.0])
+def test_beyond_a_limit_of_a_steep_link_agreement_is_that_of_exact_arithmetic(slope):
+    """There what rounding leaves of a product is so many times larger, and rows near the edge are computed again."""
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(-2, -1, (300, 3)), np.array([1.1, 2.3, 0.7])
+    agreement = Agreement(Level.EXACT, relative=8 * EPS)
+    products = X @ w
+    edge = slope * agreement.half_widths(np.abs(products) * (1 + slope))
+    y = slope * products + edge * rng.uniform(0.98, 1.02, 300)
+    found = verify(X, y, w, agreement, Link(slope=slope))
+    exact = [abs(Fraction(float(v)) - Fraction(slope) * exact_product(x, w)) for x, v in zip(X, y, strict=True)]
+    right = [r <= Fraction(float(t)) for r, t in zip(exact, found.half_widths, strict=True)]
+    np.testing.assert_array_equal(found.agree, right)
+    assert 0.2 < np.mean(right) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("level", "unit", "places"),
+    [(Level.LABEL, 0.01, 2), (Level.INPUTS, 1e3, -3), (Level.LABEL, None, None), (Level.EXACT, 0.01, None)],
+)
+def test_labels_are_rounded_to_places_at_levels_that_say_so(level, unit, places):
+    assert Agreement(level, 0.5, unit=unit).places == places
+
+
+def test_columns_that_are_not_all_decimals_leave_room_for_what_their_products_lose():
+    X, w = table()
+    X[:, :2] = np.round(X[:, :2])
+    for decimals, tight in [(None, (1 + 3 / 2) * EPS), (1, EPS)]:
+        rows = X if decimals is None else np.round(X, decimals)
+        assert levels("auto", rows, np.round(rows @ w, 2))[0].tight == tight
+
+
 # Marks
+
+
+def test_marks_are_the_bits_of_a_number():
+    bits = [AGREES, ACTIVE, DECISIVE, IMPOSSIBLE, LAST_PLACE]
+    assert sum(bits) + 1 == KINDS == 2 ** len(bits) == len(tally_of(np.zeros(1, dtype=np.uint8)))
 
 
 @pytest.mark.parametrize("kind", range(KINDS))
@@ -481,6 +522,8 @@ def test_terms_that_cancel_are_marked_by_what_they_are(agreement, size):
     assert 0.2 < found.agree.mean() < 0.8
     marks = Mark(w, agreement, IDENTITY)(Block(X, y[:, None], None, False))
     np.testing.assert_array_equal(marks & AGREES > 0, found.agree)
+    apart = Columnwise([X[:, j].copy() for j in range(3)])
+    np.testing.assert_array_equal(Mark(w, agreement, IDENTITY).of_columns(apart, y, intercept=False), marks)
     if agreement.unit is not None:
         y = exact + rng.choice([-1, 1], 500) * (agreement.unit + rng.uniform(-2, 2, 500) * widths)
         found = verify(X, y, w, agreement)
@@ -488,6 +531,37 @@ def test_terms_that_cancel_are_marked_by_what_they_are(agreement, size):
         off = ~found.agree & (np.abs(found.residuals) <= agreement.unit + found.half_widths)
         np.testing.assert_array_equal(marks & LAST_PLACE > 0, off)
         assert off.any()
+
+
+class Shaken(Columnwise):
+    """Columns whose products are off by as much as the order of a sum may make them."""
+
+    off = 0.0
+
+    def products(self, w):
+        products, sizes = super().products(w)
+        return products + self.off, sizes
+
+
+@pytest.mark.parametrize("size", [1e3, 1e11, 1e12, 3e12])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("constant", [0.0, -3.0, 3.0])
+@pytest.mark.parametrize("agreement", AGREEMENTS, ids=str)
+def test_marks_of_columns_do_not_depend_on_how_products_were_rounded(agreement, constant, sign, size):
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(1, 2, (200, 2)) * size, sign * np.array([1.0, 0.25])
+    coef = np.append(w, constant * size) if constant else w
+    exact = X @ w + constant * size
+    sizes = X @ np.abs(w) + abs(constant) * size + np.abs(exact)
+    side = rng.choice([-1.0, 1.0], 200)
+    y = exact + side * rng.uniform(0.5, 1.5, 200) * agreement.half_widths(sizes, coef)
+    whole = ArrayRows(X, y, intercept=bool(constant)).map(Mark(coef, agreement, IDENTITY)).to_numpy()
+    assert 0.2 < (whole & AGREES > 0).mean() < 0.8
+    columns = Shaken([X[:, j].copy() for j in range(2)])
+    for towards in (-1, 1):
+        columns.off = towards * side * doubt_of(coef) * sizes
+        marks = Mark(coef, agreement, IDENTITY).of_columns(columns, y, intercept=bool(constant))
+        np.testing.assert_array_equal(marks, whole)
 
 
 @pytest.mark.parametrize("limit", ["lower", "upper"])

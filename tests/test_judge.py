@@ -548,6 +548,18 @@ def test_what_is_excluded_is_what_rows_say_whose_labels_were_not_seen(link):
     assert np.isinf(widths).tolist() == [True, True]
 
 
+def test_the_support_of_a_link_excludes_nothing_whatever_rows_speak():
+    """Which they are depends on the formula: see what is excluded by rows that are held out."""
+    X, y = clipped(300)
+    judges = Judges(Sample(X, y, None, np.arange(300)), None, None, None, Assumption(), np.random.default_rng(0))
+    for labels, w, share in ((y, [1.0, 2.0, 3.0], 0.5), (np.zeros(300), [0.0, 0.0, 0.0], 0.0)):
+        rows = replace(judges.rows, y=labels)
+        formula = Formula(np.array(w), levels("auto", X, y)[0], RELU)
+        support = measure_support_of(formula, replace(judges, rows=rows), *formula.marks(rows))
+        assert support.eta_max == 0.0
+        assert (support.alpha > share) == (share > 0)
+
+
 @pytest.mark.parametrize(("fresh", "enough"), [(3, True), (2, False)])
 def test_rows_that_were_not_seen_judge_if_they_are_more_than_the_columns(fresh, enough):
     X = np.random.default_rng(0).standard_normal((10, 2))

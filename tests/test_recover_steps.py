@@ -207,8 +207,8 @@ def test_a_looser_level_explains_nearly_all_that_is_little_off_a_majority(gained
 
 
 def test_no_rounding_makes_digits_beyond_its_unit():
-    y = np.array([0.0, 0.3, 1e6 + 0.1, -2.0, 0.25, 0.30001, 1e6 + 0.15])
-    assert has_more_digits(y, Agreement(Level.LABEL, 0.05, unit=0.1)).tolist() == [False] * 4 + [True] * 3
+    y = np.array([0.0, 1e-12, 0.3, 1e6 + 0.1, -2.0, 0.25, 0.30001, 1e6 + 0.15])
+    assert has_more_digits(y, Agreement(Level.LABEL, 0.05, unit=0.1)).tolist() == [False] * 5 + [True] * 3
     assert not has_more_digits(y, Agreement(Level.EXACT, unit=0.1)).any()
     assert not has_more_digits(y, Agreement(Level.GIVEN, 0.05)).any()
     tight, loose = residuals_of((20, 0.0), (20, 0.5)), residuals_of((40, 0.5))
@@ -228,7 +228,7 @@ def test_rows_that_rounded_columns_gain_are_near_the_tighter_formula():
 @pytest.mark.parametrize(
     ("gained", "farther", "size", "expected"),
     [
-        (405, 40, 0.5, True),  # one in ten
+        (400, 40, 0.5, True),  # one in ten
         (405, 41, 0.5, False),
         (405, 41, 0.375, True),  # farther than one and a half units
         (406, 41, 0.5, True),  # 60 % would be the nearest by chance, and half of the others
@@ -721,6 +721,8 @@ def test_what_is_found_is_counted_on_all_rows_that_may_propose():
     assert answer.decided == weights[right & (y > 0.01)].sum() < answer.weight
     assert answer.chance == weights[~right & (sizes <= 0.03)].sum() / 2 > 0
     assert (answer.if_exact, answer.formula.agreement) == (level, level.uncapped)
+    plain = replace(f, link=IDENTITY)._counted(rows, Proposal(np.array([1.0, 2.0]), level, None, 0.0))
+    assert plain.support.eta_max == answer.support.eta_max == 0.0  # nothing is excluded on the way
 
 
 def test_some_rows_are_so_many_and_the_rare_ones():

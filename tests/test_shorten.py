@@ -524,6 +524,28 @@ def test_where_labels_are_rounded_a_term_is_thin_that_others_see_by_two_half_wid
     assert [*directions._thin(*directions._factors())] == []
 
 
+@pytest.mark.parametrize("values", [(9.0, 1.0), (1.0, 9.0), (1.0, 1.0), (-1.0, 2.0)])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_one_row_or_two_alone_determine_a_direction_where_no_other_has_a_part(values, heavy):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 9, (40, 2)), np.zeros((40, 3))])
+    X[[3, 11], 2], X[20, 3], X[5:8, 4] = values, 4.0, 1.0
+    w, counts = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.where(heavy & (np.arange(40) == 11), 1.5, 1.0)
+    table = _Table(X, X @ w, counts, exactly(X, X @ w), IDENTITY, np.arange(5))
+    directions = _Directions(table, table.count(w))
+    A, Q, inverse = directions._factors()
+    found = {frozenset(step.rows): (step.columns, step.weight) for step in directions._thin(A, Q, inverse)}
+    H = Q @ Q.T
+    alone = {frozenset([i]) for i in range(40) if H[i, i] > 1 - 1e-9}
+    pairs = {
+        frozenset(pair)
+        for pair in combinations(range(40), 2)
+        if not any(frozenset([i]) in alone for i in pair) and np.linalg.eigvalsh(H[np.ix_(pair, pair)])[-1] > 1 - 1e-9
+    }
+    assert (alone, pairs) == ({frozenset([20])}, {frozenset([3, 11])})
+    assert found == {frozenset([20]): ((3,), 1.0)} | ({} if heavy else {frozenset([3, 11]): ((2,), 2.0)})
+
+
 def test_rows_of_all_sizes_have_a_say_in_a_shorter_form():
     """In other units than their half-widths, the rounding of large rows would drown the small ones."""
     rng = np.random.default_rng(0)

@@ -105,8 +105,9 @@ class Agreement:
     @property
     def places(self) -> int | None:
         """Decimals to which labels are rounded, negative for tens and hundreds; None where nothing is."""
-        rounded = self.level in (Level.LABEL, Level.INPUTS) and self.unit is not None
-        return -round(np.log10(self.unit)) if rounded and self.unit else None
+        if self.unit is None or self.level not in (Level.LABEL, Level.INPUTS):
+            return None
+        return -round(float(np.log10(self.unit)))
 
     @property
     def rounded(self) -> bool:

@@ -141,11 +141,7 @@ def _grids(y: FloatArray, precision: float) -> list[float]:
         return []
     count = np.sort(_places(labels, precision))
     # More than half of the labels have at most as many places as the one in the middle.
-    return [
-        10.0 ** -int(p) if p <= 0 else float(f"1e-{p}")
-        for p in sorted({int(count[-1]), int(count[len(count) // 2])})[::-1]
-        if p != LONG
-    ]
+    return [float(f"1e{-p}") for p in sorted({int(count[-1]), int(count[len(count) // 2])})[::-1] if p != LONG]
 
 
 def _places(values: FloatArray, precision: float) -> IntArray:

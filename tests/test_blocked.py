@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from functools import cache
 
 import numpy as np
@@ -228,6 +229,20 @@ def test_a_heavy_subspace_is_found(kind, case, gamma, weighted):
     maps = [answer.subspace @ answer.matrix.T @ answer.matrix @ answer.subspace.T for answer in (found, known)]
     close(*maps)
     assert 1 - np.linalg.eigvalsh(psi(X, found, weights))[0] <= gamma
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", ["skew", "coordinates", "whole"])
+def test_a_block_may_be_looked_at_in_pieces(case, weighted, monkeypatch):
+    monkeypatch.setattr(sys.modules["massart.isotropy.blocked"], "BLOCK_BYTES", 64 * 6 * 8)
+    X = cloud(d=6) if case == "whole" else heavy(case)[0]
+    X[5] = 0
+    weights = weights_of(len(X)) if weighted else None
+    known = radial_isotropy(X, 1e-6, sample_weight=weights)
+    found = radial_isotropy_of(in_memory(X, X[:, 0], weights), 1e-6)
+    assert found.status is known.status
+    assert_array_equal(found.members, known.members)
+    close(*(one.subspace @ one.matrix.T @ one.matrix @ one.subspace.T for one in (found, known)))
 
 
 def test_the_transform_of_a_sample_is_a_good_start(kind):

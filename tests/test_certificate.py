@@ -122,6 +122,7 @@ def test_noisy_certificates_prove_nothing():
     )
     assert (certificate.verdict, certificate.bound) == (Verdict.NOISY, Bound.NONE)
     assert (certificate.scale, certificate.hyperplane_rows, certificate.eta_max) == (0.25, None, 0)
+    assert (certificate.confidence, certificate.wrong_at_most, certificate.resolution) == (0.999, 0.5, 0)
     assert (certificate.agreement.level, certificate.agreement.label) == (Level.NOISE, 0.8)
     assert "up to noise of scale 0.25" in certificate.explain()
     assert "nothing is proven" in certificate.explain()

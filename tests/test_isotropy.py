@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
-from massart.isotropy import RadialIsotropy, Status, radial_isotropy
+from massart.isotropy import RadialIsotropy, Status, radial_isotropy, transform
+from massart.isotropy.descent import Iterate
+from massart.isotropy.frame import frame_of_rows
 from massart.noise import paper_mixture
-from massart.progress import Progress
+from massart.progress import Progress, silent
 from row_families import cauchy, dummy_table, ill_conditioned
 
 TIGHT = {"gamma": 1e-9, "two_sided": True}
@@ -330,6 +332,31 @@ def test_warm_start_that_does_not_fit_is_dropped(gaussian):
     assert iso.residual <= 1e-6
     flat = np.hstack([gaussian[:, :3], np.zeros((90, 3))])
     assert radial_isotropy(flat, 1e-6, start=first).subspace.shape == (6, 3)
+
+
+def test_the_best_of_the_iterates_is_kept_and_work_is_counted(gaussian):
+    seen = []
+
+    def method(X, T, weights):
+        for smallest in [0.1, 0.7, 0.4, *np.full(100, 0.2)]:
+            spectrum = np.full(6, (6 - smallest) / 5)
+            spectrum[0] = smallest
+            seen.append(Iterate(T, np.eye(6), spectrum, np.eye(6), 2))
+            yield seen[-1]
+
+    frame = frame_of_rows(gaussian, None)
+    solver = transform._Solver(1e-3, False, 1e-13, 5, silent)
+    best = solver._run(method, transform._Start(frame, np.eye(6), np.eye(6)))
+    assert best.eigenvalues[0] == 0.7
+    assert (solver.n_iter, solver.rows_read, len(seen)) == (6, 2 * 6 * 90, 6)
+    # An earlier result is dropped at once where its map is worse than whitening ever is: that has k / n at least.
+    for smallest, dropped in ((0.49 * 6 / 90, True), (0.51 * 6 / 90, False)):
+        spectrum = np.array([smallest, *np.ones(5)])
+        given = [Iterate(np.eye(6), np.eye(6), spectrum, np.eye(6), 1)] * 2
+        for warm in (True, False):
+            start = transform._Start(frame, np.eye(6), np.eye(6), warm=warm)
+            found = solver._run(lambda *_, given=given: iter(given), start)
+            assert (found is frame) == (dropped and warm)
 
 
 def test_callback_sees_the_residual_fall_to_the_goal(gaussian):

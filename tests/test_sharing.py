@@ -388,6 +388,23 @@ def test_sums_of_weights_are_not_trusted_to_the_last_digit(unit):
     assert bound_sharing(Decisive(rows, weights, 101 * unit, edge, 1e6)).proven is (unit == 1.0)
 
 
+@pytest.mark.parametrize(
+    ("weights", "total", "wrong", "slack"),
+    [
+        (None, 10.0, 2.0, 0),
+        ([4.0, 6.0], 10.0, 2.0, 0),
+        ([4.5, 5.5], 10.0, 2.0, 12e-9),
+        (None, 10.5, 2.0, 12.5e-9),
+        (None, 10.0, 2.5, 12.5e-9),
+        (None, 2.0**53 - 2, 2.0, 0),
+        (None, 2.0**53, 2.0, 1e-9 * 2.0**53),
+    ],
+)
+def test_sums_of_whole_numbers_are_exact_and_others_have_some_slack(weights, total, wrong, slack):
+    case = Decisive(np.ones((2, 1)), None if weights is None else np.array(weights), total, wrong)
+    assert case.slack == pytest.approx(slack, rel=1e-12)
+
+
 def test_equal_weights_never_share_less_than_rows_without_weights():
     case = gaussian_case(700, 1000, 8)
     weighted = Decisive(case.rows, np.full(len(case.rows), 2.0), 2 * case.total, 2 * case.wrong, case.limit)
@@ -457,3 +474,21 @@ def test_as_many_blocks_are_drawn_as_the_budget_allows_where_so_few_failures_wou
         assert drawn == ([(k, n_draws, 0.99, 1e3)] if enough and n_draws else [])
     nothing = Decisive(np.zeros((3, 2)), None, 3.0, 0.0)
     assert sample_sharing(nothing, np.random.default_rng(0), confidence=0.99, wanted=9.0) is None
+
+
+@pytest.mark.parametrize("held", [(95.0, 80.0), (80.0, 95.0), (80.0, 80.0)])
+def test_the_least_of_the_bounds_is_told_where_none_proves(monkeypatch, held):
+    names = [Bound.PACKING, Bound.FOURTH_MOMENT]
+    found = [(name, HyperplaneBound(rows, 7.0)) for name, rows in zip(names, held, strict=True)]
+    monkeypatch.setattr(sharing, "_bounds", lambda case, rows: iter(found))
+    case = Decisive(np.random.default_rng(0).standard_normal((100, 2)), None, 110.0, 20.0)
+    least = bound_sharing(case)
+    assert (least.rows, least.bound, least.proven, least.reach) == (90, names[int(np.argmin(held))], False, np.inf)
+    proven = bound_sharing(Decisive(case.rows, None, 110.0, 19.0))
+    first = int(held[0] > 80)  # of those that prove the first is told
+    assert (proven.rows, proven.bound, proven.proven, proven.reach) == (90, names[first], True, 7)
+    monkeypatch.setattr(sharing, "_bounds", lambda case, rows: iter(()))
+    nothing = bound_sharing(case)
+    assert (nothing.rows, nothing.bound, nothing.proven) == (None, Bound.NONE, False)
+    monkeypatch.setattr(sharing, "_bounds", lambda case, rows: pytest.fail("more rows are wrong than are at hand"))
+    assert not bound_sharing(Decisive(case.rows, None, 110.0, 100.0)).proven

@@ -1009,6 +1009,10 @@ def test_many_columns_with_rows_enough_are_summed_once(rng):
         other = X.copy()
         other[5] = size * 2.0**7
         assert wide.wide_rows(other, flat) is None
+    for apart, known in ((0.05, True), (2e-3, False)):  # a condition of 1e5 at most
+        other = X.copy()
+        other[:, 1] = X[:, 0] + apart * X[:, 1]
+        assert (wide.wide_rows(other, flat) is not None) == known
 
 
 def test_every_part_has_rows(rng):
@@ -1243,6 +1247,8 @@ def test_draws_are_as_many_as_the_budget_allows(n, k, cost):
     for allowed in range(1, 8):
         assert number_of_draws(n, k, delta, allowed * cost / delta) == min(allowed, 5) * 512 - 1
         assert number_of_draws(n, k, delta, 1.999 * cost / delta) == 511
+    assert number_of_draws(39_035, 3, delta) == 511  # 4e8 multiplications
+    assert number_of_draws(39_036, 3, delta) == 0
 
 
 @pytest.mark.parametrize(("n", "bound", "delta"), [(3, 0.5, 0.125), (3, 1e-6, 0.1), (50, 0.3, 0.01), (1, 0.5, 0.4)])
@@ -1298,8 +1304,9 @@ def test_chance_leaves_what_wachter_says_and_no_heavy_tails(share):
     few[: n // 4 - 1], more[: n // 4] = 1.0, 1.0  # the mean of squares is four times the square of the mean, or more
 
     def by_chance(alpha, evidence):
-        weak = np.zeros((k, 3))
-        geometry = SimpleNamespace(wide=SimpleNamespace(X=np.zeros((n, k)), shares=lambda W: evidence))
+        weak = np.arange(12) * np.ones((k, 1))
+        seen = np.column_stack([evidence, *np.tile(more[:, 0], (6, 1)), *np.tile(few[:, 0], (4, 1))])
+        geometry = SimpleNamespace(wide=SimpleNamespace(X=np.zeros((n, k)), shares=lambda W: seen[:, W[0].astype(int)]))
         return is_weak_by_chance(geometry, SimpleNamespace(alpha=alpha, pieces=(SimpleNamespace(weak=weak),)), share)
 
     assert by_chance(edge + 1e-9, more)

@@ -608,6 +608,8 @@ def test_a_plurality_says_all_that_speaks_against_it() -> None:
     assert "In the weakest direction (b), 75.0 % of the evidence disagrees." in explain(alone, NAMES)
     dust = replace(certificate, support=supported(piece(0.25, [1e-12, 1.0, 0.0, 0.0]), confirmed=[True] * 4))
     assert explain(dust, NAMES) == explain(alone, NAMES)
+    more = replace(certificate, support=supported(piece(0.25, [1.5e-9, 1.0, 0.0, 0.0]), confirmed=[True] * 4))
+    assert "In the weakest direction (mostly b), 75.0 %" in explain(more, NAMES)
 
 
 def test_a_majority_says_what_is_excluded_and_what_would_settle_it() -> None:

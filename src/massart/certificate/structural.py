@@ -100,7 +100,7 @@ def structural_margin(
     scales = np.ldexp(1.0, np.frexp(np.abs(np.vstack([good, bad])).max(axis=0))[1])
     good, bad = good / scales, bad / scales
     direction, ratio = _search(good, bad, rng)
-    lower = -1.0
+    lower = -np.inf
     vertex = _best_vertex(good, bad, _EXACT_BUDGET)
     if vertex is not None:
         if _ratio(good, bad, vertex) > ratio:

@@ -387,8 +387,9 @@ def _tail(
     weights = some_of(judged.geometry.sample_weight, index)
     k = whitened.root.shape[1]
     n = index.size if units is None else np.unique(units[index]).size
-    y = None if units is None else apply_to(whitened, judged.X, index, weights)
-    if units is not None and y is not None:
+    y = None
+    if units is not None:
+        y = apply_to(whitened, judged.X, index, weights)
         leverage = unit_leverage(y, units[index])
     if k == 1 and leverage * n <= 1 + 1e-9:
         return Binomial(n), leverage

@@ -207,6 +207,15 @@ def test_a_zero_weight_removes_a_row_and_still_judges_it(estimator: Any, link: L
     assert_array_equal(weighted.inlier_mask_, right)
 
 
+@pytest.mark.parametrize(("columns", "factor"), [((1.0, 1.0), 1.0), ((1e-140, 1e26), 1e199), ((1e-140, 1e26), 1e-199)])
+def test_weights_and_columns_may_have_any_unit(columns: tuple[float, float], factor: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 2)) * columns
+    fitted = MassartRegressor(random_state=0).fit(X, -X[:, 1], sample_weight=factor * rng.integers(0, 3, 12))
+    assert fitted.certificate_.verdict is Verdict.PROVEN
+    assert_allclose(fitted.coef_ * columns, [0, -columns[1]])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "link"), LINEAR_AND_RELU)
 def test_whole_weights_repeat_rows(estimator: Any, link: Link) -> None:

@@ -123,6 +123,7 @@ def frame_of_rows(X: FloatArray, weights: FloatArray | None) -> Frame:
     """Return the frame of all rows that are not zero and have a positive weight, in R^d."""
     members = np.asarray(X.any(axis=1))
     if weights is not None:
+        weights = np.ldexp(weights, -exponents(weights))  # only shares count, and products of weights may overflow
         members &= weights > 0
         weights = weights[members]
     X = with_safe_exponents(X)

@@ -362,7 +362,8 @@ def _with_rare_rows(rows: Rows, judging: Sample, rng: np.random.Generator) -> tu
     none = np.empty(0, dtype=np.intp)
     if len(judging.index) >= rows.n_rows:
         return judging, none
-    thin = np.flatnonzero(nonzero_counts(judging.X) < RARE_ROWS)
+    columns = judging.X[:, :-1] if (judging.X[:, -1] == 1).all() else judging.X
+    thin = np.flatnonzero(nonzero_counts(columns) < RARE_ROWS)
     if not len(thin):
         return judging, none
     uses = rows.map(Uses(tuple(thin.tolist())))

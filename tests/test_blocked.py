@@ -236,7 +236,7 @@ def test_a_heavy_subspace_is_found(kind, case, gamma, weighted):
 def test_a_block_may_be_looked_at_in_pieces(case, weighted, monkeypatch):
     monkeypatch.setattr(sys.modules["massart.isotropy.blocked"], "BLOCK_BYTES", 64 * 6 * 8)
     X = cloud(d=6) if case == "whole" else heavy(case)[0]
-    X[5] = 0
+    X[5] *= weighted  # a row of zeros, or rows without weight: neither is there
     weights = weights_of(len(X)) if weighted else None
     known = radial_isotropy(X, 1e-6, sample_weight=weights)
     found = radial_isotropy_of(in_memory(X, X[:, 0], weights), 1e-6)
@@ -308,6 +308,18 @@ def test_several_labels_are_several_problems(kind):
     known, found = l1_regression(X, Y), l1_regression_of(kind(X, Y))
     close(found.coef, known.coef)
     close(found.coef[:, 1], -2 * found.coef[:, 0])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_of_a_position_are_one_over_lengths_times_those_of_the_rows(weighted):
+    X = cloud()
+    X[50] = 0
+    weights = weights_of(len(X)) if weighted else None
+    position = radial_isotropy(X)
+    found = position_weights(in_memory(X, X[:, 0], weights), position).to_numpy()
+    lengths = np.linalg.norm(X @ position.matrix.T, axis=1)
+    expected = np.divide(1.0, lengths, out=np.zeros(len(X)), where=lengths > 0)
+    assert_allclose(found, expected if weights is None else expected * weights, rtol=1e-12)
 
 
 def test_the_fit_in_position_is_that_of_unit_rows_in_memory(kind):

@@ -304,6 +304,40 @@ def test_passes_over_the_rows_are_counted(method, monkeypatch):
     assert min(sweeps) >= 1
 
 
+@pytest.mark.parametrize("times", [1.0, 3.0])
+def test_a_model_of_the_curvature_is_used_where_it_explains_the_last_step(times, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    *_, near = islice(fixed_point(X, np.eye(4)), 4)
+    asked = []
+
+    class Model:
+        def __init__(self, known):
+            self.known = known
+
+        def apply(self, S):
+            return times * self.known.apply(S)
+
+        def solve(self, G):
+            asked.append(1)
+            return self.known.solve(G) / times
+
+    monkeypatch.setattr(descent, "pinched_hessian", lambda *given: Model(pinched_hessian(*given)))
+    T0 = near.T @ expm(0.02 * symmetric(4, 0))
+    *_, last = islice(geodesic_descent(X, T0), 8)
+    assert bool(asked) == (times == 1)
+    assert last.error < 1e-6
+
+
+def test_without_a_factor_newtons_method_takes_steps_of_the_fixed_point(monkeypatch):
+    def fails(*_):
+        raise descent.linalg.LinAlgError
+
+    X = np.random.default_rng(0).standard_t(2, (60, 4))
+    monkeypatch.setattr(descent.linalg, "cho_factor", fails)
+    *_, last = islice(dual_newton(X, np.eye(4)), 150)
+    assert last.error < 1e-6
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_dual_is_its_formula(weighted):
     rng = np.random.default_rng(4)
@@ -401,6 +435,28 @@ def test_a_share_of_rows_is_counted_exactly(weighted):
     counted = np.where(np.arange(80) < 10, 0.5, 1.0)
     few = frame_of_rows(X * np.where(np.arange(80)[:, None] < [80, 10, 15, 14], 1.0, 0.0), counted)
     assert light_coordinates(few, 0.5).tolist() == [False, True, False, True]  # below 75 / 4 / 2
+
+
+def test_a_share_that_is_just_enough_is_whatever_sums_of_weights_round_to():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 5))
+    for _ in range(20):
+        counts = rng.integers(1, 9, 40).astype(float)
+        inside = np.arange(40) < 16
+        counts[0] += 2 * counts[~inside].sum()  # then the first rows have more than two thirds of the others ...
+        counts[39] += 3 * counts[inside].sum() / 2 - counts[~inside].sum()  # ... and now two fifths of all
+        for unit in (1.0, 0.1, 1 / 3):
+            assert is_heavy(frame_of_rows(X, unit * counts), inside, 2)
+        counts[39] *= 1 + 1e-9
+        assert not is_heavy(frame_of_rows(X, counts), inside, 2)
+
+
+def test_leverages_are_squares_of_projections():
+    X, T, _ = problem(30, 4, 4)
+    iterate = next(fixed_point(X, T))
+    W = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 2)))[0]
+    found = HeavySearch(frame_of_rows(X, None), np.eye(4), 1e-13, 0.5)._leverages(iterate, W)
+    np.testing.assert_allclose(found, ((unit_images(X, iterate.T) @ W) ** 2).sum(axis=1), rtol=1e-10)
 
 
 def test_the_condition_of_a_spectrum_is_a_number():

@@ -77,7 +77,7 @@ class TableRows:
         members = np.ones(rows.n_rows, dtype=bool)
         if seen.n_members < rows.n_rows:
             members = rows.map(_Member()).to_numpy()
-        rescaled = seen.n_members > 0 and max(abs(np.frexp((seen.largest, seen.least))[1])) > SAFE_EXPONENT
+        rescaled = max(abs(np.frexp((seen.largest, seen.least))[1])) > SAFE_EXPONENT
         return cls(rows, members, bool(rescaled))
 
     def within(self, V: FloatArray | None, members: BoolArray) -> FloatArray | Points:

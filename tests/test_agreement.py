@@ -29,7 +29,7 @@ from massart.agreement import (
     tally_of,
     verify,
 )
-from massart.agreement.agreement import compensated_products, doubt_of
+from massart.agreement.agreement import _halves, compensated_products, doubt_of
 from massart.agreement.decimals import LONG, count_decimals, read_decimals
 from massart.link import IDENTITY, RELU, Link
 from massart.rows import ArrayRows, Block
@@ -197,11 +197,12 @@ def test_rounded_columns_are_the_last_level():
         "within rounding to 1 decimal",
         "within rounding to 1 decimal, and that of the columns",
     ]
+    X[:3, 0] = 0.0  # which zeros do not hide
     *_, label, inputs = levels("auto", X, y)
     assert inputs.inputs == (0.05, 0.05, 0.0)  # a constant is not rounded
     w = np.array([1.0, 1.0, 0.0])
     assert 0 < (~label.agree(X, y, w)).sum()
-    assert inputs.agree(X, y, w).all()
+    assert inputs.agree(X[3:], y[3:], w).all()
     assert not inputs.agree(X, y + 0.31, w).any()
 
 
@@ -564,6 +565,32 @@ def test_marks_of_columns_do_not_depend_on_how_products_were_rounded(agreement, 
         np.testing.assert_array_equal(marks, whole)
 
 
+class ShakenBlock(Block):
+    """Rows whose products are off by more than the order of a sum makes them."""
+
+    off = 0.0
+
+    def times(self, W):
+        return super().times(W) + np.reshape(self.off, (-1, 1))
+
+
+@pytest.mark.parametrize("size", [1e3, 1e11, 3e12])
+@pytest.mark.parametrize("slope", [1.0, 5.0])
+@pytest.mark.parametrize("agreement", AGREEMENTS, ids=str)
+def test_which_rows_agree_does_not_depend_on_how_products_were_rounded(agreement, slope, size):
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(1, 2, (200, 2)) * -size, np.array([1.0, 0.25])
+    link = IDENTITY if slope == 1 else Link(slope=slope)
+    exact = link(X @ w)
+    sizes = np.abs(X) @ np.abs(w) + np.abs(exact)
+    y = exact + rng.uniform(-1.5, 1.5, 200) * slope * agreement.half_widths(sizes, w)
+    agree = verify(X, y, w, agreement, link).agree
+    for towards in (-1, 1):
+        block = ShakenBlock(X, y[:, None], None, False)
+        object.__setattr__(block, "off", 0.6 * towards * np.sign(y - exact) * doubt_of(w) * sizes)
+        np.testing.assert_array_equal(Mark(w, agreement, link)(block) & AGREES > 0, agree)
+
+
 @pytest.mark.parametrize("limit", ["lower", "upper"])
 @pytest.mark.parametrize("size", [1e3, 1e9])
 def test_labels_at_a_limit_are_marked_by_what_their_terms_allow(size, limit):
@@ -625,6 +652,23 @@ def test_numbers_of_different_places_have_one_denominator(values):
     assert found is not None
     exact = [Fraction(int(numerator), 10**found.places) for numerator in found.numerators]
     assert exact == [Fraction(Decimal(str(value))) for value in values]
+
+
+@pytest.mark.parametrize(("value", "small"), [(4.5e13, True), (4.7e13, False), (9.1e13, False)])
+def test_numerators_below_2_to_the_62_are_int64(value, small):
+    found = read_decimals(np.array([value, 1e-5]))
+    assert (found.numerators.dtype == np.int64) == small
+    assert found.numerators.tolist() == [round(value) * 10**5, 1]
+
+
+@given(seeds)
+def test_a_float_is_cut_into_halves_whose_products_are_exact(seed):
+    x = np.random.default_rng(seed).standard_normal(100) * 2.0 ** np.random.default_rng(seed).integers(-300, 300, 100)
+    high, low = _halves(x)
+    np.testing.assert_array_equal(high + low, x)
+    for half in (high, low):
+        digits = np.ldexp(np.frexp(half)[0], 26)
+        np.testing.assert_array_equal(digits, np.rint(digits))
 
 
 @pytest.mark.parametrize("size", [1e6, 1e15])
@@ -691,7 +735,7 @@ def test_what_arithmetic_explains_is_what_the_definitions_say(d):
 
 
 def test_on_a_grid_a_quarter_of_a_unit_is_enough_or_an_epsilon_where_that_is_more():
-    size = 2.0 ** np.arange(-30, 60)
+    size = 2.0 ** np.arange(-30, 60, 0.25)
     capped = Agreement(Level.EXACT, relative=9 * EPS, unit=0.5)
     expected = [min(9 * EPS * s, max(EPS * s, 0.125)) for s in size]
     np.testing.assert_array_equal(capped.half_widths(size), expected)

@@ -106,8 +106,8 @@ def _numerators(values: FloatArray, count: IntArray, places: int) -> IntArray:
 
 
 def _exponent(number: Decimal) -> int:
-    exponent = number.normalize().as_tuple().exponent
-    return exponent if isinstance(exponent, int) else 0
+    shortest = number.normalize()
+    return shortest.adjusted() + 1 - len(shortest.as_tuple().digits)
 
 
 def _digits(precision: float) -> int:

@@ -15,13 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from massart import files
 from massart.agreement import Agreement, Level
 from massart.link import Link
 from massart.recover.snapping import SQUARE_IS_FINITE
+from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import Term, column, level, shown
-from massart.table import Encoding
+from massart.table import Category, Date, Encoding
 
 FORMAT = "massart model"
 VERSION = 3
@@ -144,6 +147,8 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
     unread = next(iter(sorted((here | back) - read)), None)
     if unread is not None or any(term.term is None for term in terms):
         raise ValueError(f"the terms of the formula use {shown(unread)}, a column that is not read")
+    for term in used:  # a month of a text has no value in any row, and none without rows
+        term.evaluate(_without_rows(encoding))
     intercept = found["intercept"]
     if not terms and intercept is None:
         raise ValueError("the formula has no terms")
@@ -168,6 +173,16 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
         _of(str, found["verdict"], "verdict"),
         _of(str, found["explanation"], "explanation"),
     )
+
+
+def _without_rows(encoding: Encoding) -> Columns:
+    numbers, levels = {encoding.target.column: np.empty(0)}, {}
+    for entry in encoding.inputs:
+        if isinstance(entry, Category):
+            levels[entry.column] = Levels(np.empty(0, dtype=np.int32), entry.levels)
+        else:
+            numbers[entry.column] = np.empty(0)
+    return Columns(numbers, levels, frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date)))
 
 
 def _agreement(found: Mapping[str, Any]) -> Agreement:

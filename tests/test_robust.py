@@ -291,6 +291,15 @@ def test_extreme_units(columns, labels) -> None:
     np.testing.assert_allclose(answer.coef / (labels / columns), w, atol=0.1)
 
 
+def test_wrong_labels_may_be_as_far_off_as_numbers_go() -> None:
+    X, y, w, _ = noisy_rows(9, eta=0)
+    far = np.where(np.arange(len(y)) % 5, y, -1e250)
+    answer = fit(X, far)
+    np.testing.assert_allclose(answer.coef, w, atol=0.1)
+    assert answer.scale < 1
+    assert not answer.inliers[::5].any()
+
+
 # ---- exact fits
 
 
@@ -316,6 +325,11 @@ def test_exact_fits_never_crash(X, y, coef, agree) -> None:
     np.testing.assert_allclose(answer.coef, coef, atol=1e-12)
     assert (answer.scale, answer.inliers.sum()) == (0, agree)
     assert not answer.standard_errors.any()
+
+
+def test_labels_as_small_as_the_rounding_of_a_term_have_an_estimate() -> None:
+    X = np.random.default_rng(2).standard_normal((10, 3)) * [1e-25, 1e-8, 0] + [0, 0, 1]
+    assert_sane(fit(X, 3 * X[:, 0]), X, 3 * X[:, 0])
 
 
 @pytest.mark.slow

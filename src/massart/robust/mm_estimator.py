@@ -237,6 +237,9 @@ class Problem:
 
     def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> Answer:
         """Answer with an estimate from noisy rows."""
+        if modes is None:  # where errors are those of rounding, half of the rows may lie beyond any scale
+            middle = float(quantile(np.abs(rows.residuals(estimate.coef[None])[0]), rows.shares, 0.5))
+            estimate = replace(estimate, scale=max(estimate.scale, self.precision, middle / TUNING))
         covariance, errors = uncertainty_of(position.back, rows, estimate, modes)
         return Answer(
             coef=position.back @ estimate.coef,

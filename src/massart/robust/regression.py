@@ -24,6 +24,8 @@ from massart.rows.scaling import power_of_two
 CUTOFF = 3.0
 """Rows within so many scales are inliers."""
 
+_FAR_OFF = 1 / np.finfo(float).eps  # typical labels: whatever is further off is as wrong, and they are its rounding
+
 
 @dataclass(frozen=True, slots=True)
 class RobustFit:
@@ -143,7 +145,7 @@ def robust_regression(
     with np.errstate(over="ignore", under="ignore"):
         problem = Problem(
             X=matrix[present] / x_unit,
-            y=labels[present] / y_unit,
+            y=np.clip(labels[present] / y_unit, -_FAR_OFF, _FAR_OFF),
             counts=counts[present],
             precision=precision,
             tol=tol,

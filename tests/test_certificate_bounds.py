@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from massart.certificate import EXACT_REACH, fourth_moment_bound, packing_bound, sampled_bound, slab_count
+from massart.certificate import EXACT_REACH, enumeration, fourth_moment_bound, packing_bound, sampled_bound, slab_count
 from massart.certificate import blocks as blocks_module
 from massart.certificate.blocks import _count_failures, _subsets, block_cost, failure_ceiling, largest_share
 from massart.certificate.enumeration import enumeration_cost, parallel_classes
@@ -310,6 +310,15 @@ def test_parallel_rows_are_one_class_and_others_are_not():
     assert sorted(parallel_classes(X, None)[1].tolist()) == [1, 1, 3]
 
 
+def test_hyperplanes_may_be_counted_in_batches(monkeypatch):
+    X = degenerate_rows(np.random.default_rng(0), 20, 3, "few hyperplanes")
+    whole = slab_count(X)
+    monkeypatch.setattr(enumeration, "_BATCH", 5 * (3 * 3 + 20))
+    assert slab_count(X) == whole
+    assert whole is not None
+    assert whole.rows == fullest_hyperplane(X, np.ones(len(X)))
+
+
 def test_lines_close_at_pi():
     X = np.array([[1.0, 0.0], [-2.0, 0.0], [1.0, 1e-16], [1.0, -1e-16], [0.0, 1.0], [0.0, -1.0]])
     bound = slab_count(X, limit=EXACT_REACH)
@@ -492,9 +501,11 @@ def test_coordinates_in_a_block_of_unit_vectors_are_the_rows(k):
     assert place.error == pytest.approx(max(1, k / 2) * relative / (1 - relative), rel=1e-12)
     assert place.longest == pytest.approx(1 + place.error, rel=1e-15)
     assert coordinates(np.eye(k)[1:]) is None
-    huge = coordinates(np.ldexp(X, 1023))
+    dense = np.random.default_rng(k).uniform(-1, 1, (20, k))
+    plain, huge = (coordinates(np.ldexp(dense, exponent)) for exponent in (0, 1023))
+    assert plain is not None
     assert huge is not None
-    np.testing.assert_array_equal(np.sort(huge.Y, axis=0), np.sort(X, axis=0))
+    np.testing.assert_array_equal(huge.Y, plain.Y)
 
 
 @pytest.mark.parametrize(("gap", "spoilt"), [(1e-10, False), (6e-13, False), (4e-13, True), (0.0, True)])

@@ -399,6 +399,9 @@ def test_a_piece_that_fails_silences_the_later_ones(rng):
     weights = weak_row_weights(geometry, X, result)
     assert (weights[:900] > 0).all()
     assert not weights[900:].any()
+    weights = weak_row_weights(geometry, X, measured(X, np.arange(1000) < 930, geometry=geometry))  # and back
+    assert not weights[:900].any()
+    assert (weights[900:] > 0).all()
 
 
 @pytest.mark.slow
@@ -1238,6 +1241,15 @@ def test_simulation_is_the_rank_of_alpha_among_all_draws(rng, k, bound):
     assert Simulation(products, k, n_draws, 7, search=False).eta_max(0.7 * quantile, delta, bound) == (0.0, np.inf)
     assert Simulation(products, k, 48, 7).eta_max(2.0, delta, bound) == (0.0, np.inf)  # 1 / 49 is more than delta
     assert Simulation(products, k, 49, 7).eta_max(2.0, delta, bound)[0] == bound
+
+
+def test_draws_that_tie_with_alpha_reach_it():
+    products, n_draws, delta = np.full((24, 1), 1 / 24), 299, 0.02
+    for m in range(8, 16):
+        eta = Simulation(products, 1, n_draws, 7).eta_max(m / 24, delta, 0.4)[0]
+        assert eta == 0 or brute_force_draws(products, 1, n_draws, 7, 2**16 * eta)[-6] < m / 24 - 1e-9
+        above = min(eta + 1 / 1024, 0.4)
+        assert eta == 0.4 or brute_force_draws(products, 1, n_draws, 7, 2**16 * above)[-6] >= m / 24 - 1e-9
 
 
 @pytest.mark.parametrize(("n", "k", "cost"), [(1000, 3, 1000 * 20 + 20 * 27), (1000, 8, 1000 * 36 + 20 * 512)])

@@ -430,6 +430,10 @@ def proposed(monkeypatch, levels_of, y, first=None, link=IDENTITY):
         np.testing.assert_array_equal(self.y, y / unit)
         return w / unit
 
+    def decompose(*_, **__):
+        raise AssertionError("the pieces are known")
+
+    monkeypatch.setattr(propose_module, "decompose", decompose)
     monkeypatch.setattr(_Task, "begun", begin)
     monkeypatch.setattr(_Task, "solve", solve)
     answer = propose_module.propose(sample_of(X, y), levels_of, link, Options(np.random.default_rng(0)), (), first)
@@ -755,6 +759,9 @@ def test_a_constant_that_is_known_within_rounding_may_be_off_to_either_side(shif
     answer = f._started(rows, Start(near + [0.0, 0.0, shift], 0.5))
     np.testing.assert_allclose(answer.formula.coef, w, rtol=1e-12)
     assert answer.weight == 300
+    X[:5, 1] = 1.0
+    other, rows = searching(X[:, [0, 2, 1]], X @ w)  # some ones are no constant
+    assert (other._started(rows, Start(near[[0, 2, 1]] + [0.0, 0.0, shift], 0.5)).weight == 300) == (shift == 0.0)
     plain, rows = searching(X[:, ::-1], X @ w)  # without a column of ones in the last place nothing is shifted
     assert (plain._started(rows, Start((near + [0.0, 0.0, shift])[::-1], 0.5)).weight == 300) == (shift == 0.0)
 
@@ -1012,6 +1019,22 @@ def test_witnesses_of_rounded_labels_are_inside_by_a_little_and_then_by_more(mon
             )
             assert asked == [n - 2, inside][:enough]
             assert (fractions == (1, 1)) == (enough < 3)
+
+
+@pytest.mark.parametrize(("agreement", "most"), [(EXACT, 2_000), (Agreement(Level.GIVEN, 1.0), 20_000)])
+def test_so_many_rows_are_asked_for_exact_numbers(monkeypatch, agreement, most):
+    asked = []
+
+    def snapped(rows, labels, w, agreement):
+        asked.append(len(rows))
+        return w, (Fraction(2),)
+
+    monkeypatch.setattr(snapping_module, "_snap", snapped)
+    monkeypatch.setattr(snapping_module, "guess_formula", lambda *_: None)
+    x = np.arange(1.0, 20_501)[:, None]
+    for n in (most + 500, most - 500):
+        snap(x[:n], 2 * x[:n, 0], np.ones(n, dtype=bool), np.array([2.0]), agreement, IDENTITY)
+    assert asked == [most, most - 500]
 
 
 def snapped_rounded(monkeypatch, X, y, w, found=None, guess=None, half_width=1.0):
@@ -1960,6 +1983,23 @@ def test_counting_takes_over_where_it_excludes_more(monkeypatch, counted, verdic
 def test_noise_is_not_considered_where_a_majority_agrees(verdict, agree, exact):
     certificate = SimpleNamespace(verdict=verdict, n_agree=agree, n_rows=100)
     assert _Driver._is_exact(None, certificate) == exact
+
+
+def test_rows_are_copied_for_a_bound_that_can_be_had_of_so_many(monkeypatch):
+    asked, judge_module = [], sys.modules["massart.recover.judge"]
+
+    def affordable(*given):
+        asked.append(given)
+        return False
+
+    def sharing(case, span):
+        assert case.rows.shape == (0, 2)
+        return Sharing(None, Bound.NONE, False, np.inf)
+
+    monkeypatch.setattr(judge_module, "is_affordable", affordable)
+    monkeypatch.setattr(judge_module, "bound_sharing", sharing)
+    judged(circle(30), np.arange(30) % 3 > 0)
+    assert asked == [(2, 20, 10.0)]
 
 
 def test_a_proof_tells_formulas_apart_by_twice_its_reach(monkeypatch):

@@ -300,6 +300,28 @@ def test_wrong_labels_may_be_as_far_off_as_numbers_go() -> None:
     assert not answer.inliers[::5].any()
 
 
+@pytest.mark.parametrize("code", [-1e3, 99999.0, -1e9])
+def test_codes_for_missing_values_hide_no_other_errors(code) -> None:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.standard_normal((200, 2)), np.ones(200)])
+    w = np.array([1.0, -2.0, 0.5])
+    y = X @ w + 0.1 * rng.standard_normal(200)
+    y[:40] += 5
+    plain = fit(X, y)
+    answer = fit(np.vstack([X, X[:35]]), np.append(y, np.full(35, code)))
+    np.testing.assert_allclose(answer.coef, w, atol=0.1)
+    np.testing.assert_array_equal(answer.inliers, np.append(plain.inliers, np.zeros(35, dtype=bool)))
+
+
+def test_a_right_row_of_large_numbers_is_not_left_out() -> None:
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.standard_normal(100), np.ones(100)])
+    X[0, 0] = 1e6
+    answer = fit(X, X @ [2.0, 1.0] + rng.standard_normal(100))
+    assert answer.inliers[0]
+    assert abs(answer.coef[0] - 2) < 1e-5
+
+
 # ---- exact fits
 
 

@@ -9,6 +9,7 @@ good      no label is wrong, but x is ten times as far out: rows of good leverag
 bad       x lies in a cluster 10 away, and its labels 30 sigma off: bad leverage
 shift5    labels 5 sigma too high; shift10: 10 sigma
 plane     labels of another plane, whose slope differs by 10, with the same noise
+codes     labels 10 sigma too high, and as many that are -9999
 spread    none, but the noise of all rows has the standard deviation |x_1| + 1/2; fan: exp(x_1 / 2)
 ========  ==============================================================================================
 
@@ -42,8 +43,10 @@ _SOMEWHERE = {
         "shift10_25",
         "shift10_45",
         "plane_25",
+        "codes_25",
+        "codes_40",
     ),
-    (1000, 10): ("vertical_45", "good_25", "bad_25", "shift5_45", "shift10_40", "plane_25"),
+    (1000, 10): ("vertical_45", "good_25", "bad_25", "shift5_45", "shift10_40", "plane_25", "codes_25", "codes_40"),
     (200, 30): ("shift10_25",),
 }
 
@@ -91,7 +94,7 @@ def _cell(name: str, n: int, d: int, censored: bool = False) -> Cell:
 
 
 SIMULATION = _cells()
-"""The 58 cells, and then those of 5,000 rows."""
+"""The 58 cells with the four of codes for missing values, and then those of 5,000 rows."""
 
 COVERAGE = tuple(
     _cell(name, n, d)
@@ -138,6 +141,7 @@ def make(cell: Cell, seed: int, trial: int) -> Table:
         "shift5": lambda: 5.0,
         "shift10": lambda: 10.0,
         "plane": lambda: 10 * X @ u,
+        "codes": lambda: np.where(np.arange(cell.n) % 2, 10.0, -9999.0 - y),
     }
     wrong = chosen & (cell.kind in off)
     if wrong.any():

@@ -143,12 +143,9 @@ def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: B
         for values in numbers.values():
             above = values[start:row][data[start:row]]
             above, total = above[~np.isnan(above)], values[row]
-            if (
-                len(above) > 2
-                and total
-                and np.isfinite(above).all()
-                and abs(above.sum() - total) <= _ROUNDING * np.abs(above).sum() + 0.005
-            ):
+            with np.errstate(over="ignore"):
+                size = np.abs(above).sum()
+            if len(above) > 2 and total and size < np.inf and abs(above.sum() - total) <= _ROUNDING * size + 0.005:
                 return True
     return False
 

@@ -10,6 +10,7 @@ bad       x lies in a cluster 10 away, and its labels 30 sigma off: bad leverage
 shift5    labels 5 sigma too high; shift10: 10 sigma
 plane     labels of another plane, whose slope differs by 10, with the same noise
 codes     labels 10 sigma too high, and as many that are -9999
+two       labels 10 sigma too low, and as many rows of bad leverage
 spread    none, but the noise of all rows has the standard deviation |x_1| + 1/2; fan: exp(x_1 / 2)
 ========  ==============================================================================================
 
@@ -45,8 +46,19 @@ _SOMEWHERE = {
         "plane_25",
         "codes_25",
         "codes_40",
+        "two_40",
     ),
-    (1000, 10): ("vertical_45", "good_25", "bad_25", "shift5_45", "shift10_40", "plane_25", "codes_25", "codes_40"),
+    (1000, 10): (
+        "vertical_45",
+        "good_25",
+        "bad_25",
+        "shift5_45",
+        "shift10_40",
+        "plane_25",
+        "codes_25",
+        "codes_40",
+        "two_40",
+    ),
     (200, 30): ("shift10_25",),
 }
 
@@ -94,7 +106,7 @@ def _cell(name: str, n: int, d: int, censored: bool = False) -> Cell:
 
 
 SIMULATION = _cells()
-"""The 58 cells with the four of codes for missing values, and then those of 5,000 rows."""
+"""The 58 cells with the six of wrong rows of two kinds, and then those of 5,000 rows."""
 
 COVERAGE = tuple(
     _cell(name, n, d)
@@ -124,12 +136,15 @@ def make(cell: Cell, seed: int, trial: int) -> Table:
     e = rng.standard_normal(cell.n)
     chosen = np.zeros(cell.n, dtype=np.bool_)
     chosen[rng.permutation(cell.n)[: cell.n * cell.percent // 100]] = True
+    even = np.arange(cell.n) % 2 == 0
     u = rng.standard_normal(cell.d)
     u /= np.linalg.norm(u)
     if cell.kind == "good":
         X[chosen] *= 10
     elif cell.kind == "bad":
         X[chosen] = 10 * u + 0.5 * X[chosen]
+    elif cell.kind == "two":
+        X[chosen & even] = 10 * u + 0.5 * X[chosen & even]
     elif cell.kind == "spread":
         e *= np.abs(X[:, 0]) + 0.5
     elif cell.kind == "fan":
@@ -141,7 +156,8 @@ def make(cell: Cell, seed: int, trial: int) -> Table:
         "shift5": lambda: 5.0,
         "shift10": lambda: 10.0,
         "plane": lambda: 10 * X @ u,
-        "codes": lambda: np.where(np.arange(cell.n) % 2, 10.0, -9999.0 - y),
+        "codes": lambda: np.where(even, -9999.0 - y, 10.0),
+        "two": lambda: np.where(even, 30.0, -10.0),
     }
     wrong = chosen & (cell.kind in off)
     if wrong.any():

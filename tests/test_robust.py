@@ -313,6 +313,22 @@ def test_codes_for_missing_values_hide_no_other_errors(code) -> None:
     np.testing.assert_array_equal(answer.inliers, np.append(plain.inliers, np.zeros(35, dtype=bool)))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_wrong_rows_of_two_kinds_are_no_part_of_a_wide_right_mode(seed) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 4))
+    X[:40] = 0.5 * X[:40] + [10, 0, 0, 0]
+    X[:, 3] = 1
+    w = np.array([1.0, -2.0, 0.5, 1.0])
+    y = X @ w + 0.3 * rng.standard_normal(200)
+    y[:40] += 9
+    y[40:80] -= 3
+    answer, right = fit(X, y), np.arange(200) >= 80
+    oracle = np.linalg.lstsq(X[right], y[right])[0]
+    assert np.linalg.norm(answer.coef - w) < 2 * np.linalg.norm(oracle - w)
+    assert not answer.inliers[:80].any()
+
+
 def test_a_right_row_of_large_numbers_is_not_left_out() -> None:
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.standard_normal(100), np.ones(100)])

@@ -340,3 +340,9 @@ def test_predict_rejects_what_it_cannot_use() -> None:
         reg.predict(with_entry(GOOD_X, (1, 1), np.nan))
     with pytest.raises(ValueError, match="expecting 3 features"):
         reg.predict(GOOD_X[:, :2])
+
+
+def test_columns_too_far_apart_to_be_balanced_are_named() -> None:
+    X = [[-7.7e-92, 1.0e72, 9.0e66], [1.2e-91, -7.6e70, 1.4e67], [4.6e-92, -2.6e71, 1.1e67]]
+    with pytest.raises(ValueError, match="other units"):
+        MassartRegressor(inliers="exact", random_state=0).fit(X, np.zeros(3))

@@ -304,6 +304,8 @@ class _Solver:
             self.rows_read += len(frame.C)
             _, sizes, axes = np.linalg.svd(triangular_factor(frame.C, equilibrated))
             rank = int((sizes > self.tol * sizes[0]).sum())
+            if not rank:  # products of numbers more than a hundred orders of magnitude apart are lost
+                raise ValueError("the columns of X are too far apart to be balanced: write them in other units")
             if rank < len(axes):
                 basis = np.linalg.solve(equilibrated.T, axes[:rank].T)
                 return frame.restrict(basis, np.ones(len(frame.C), dtype=bool))

@@ -271,6 +271,8 @@ def test_levels_follow_the_units():
     for level in levels("auto", X, y):
         scaled = level.scaled(1024.0)
         np.testing.assert_array_equal(scaled.agree(X, y / 1024, w / 1024), level.agree(X, y, w))
+        sizes = 10.0 ** np.arange(14)  # of which the larger ones are capped by the unit
+        np.testing.assert_allclose(scaled.half_widths(sizes / 1024, w / 1024), level.half_widths(sizes, w) / 1024)
 
 
 def test_a_looser_level_for_candidates_keeps_its_labels():

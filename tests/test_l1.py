@@ -445,6 +445,10 @@ def test_a_low_limit_is_reported_as_inexact():
     # The gap is honest: it covers the distance to the minimum.
     assert solution.objective - solution.gap <= best.objective * (1 + 1e-12)
     assert solution.gap > 1e-6 * solution.objective
+    heavier = l1_regression(X, 4096 * y, sample_weight=np.full(len(y), 1024.0), max_iter=1)
+    assert (heavier.objective, heavier.gap) == pytest.approx(
+        (4096 * 1024 * solution.objective, 4096 * 1024 * solution.gap)
+    )
 
 
 def test_the_fallback_answers_when_the_vertex_is_not_found(monkeypatch):

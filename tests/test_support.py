@@ -357,6 +357,15 @@ def test_looking_again_meets_the_same_draws(rng):
 # Pieces and parts
 
 
+def test_only_what_most_rows_say_is_confirmed(rng):
+    X = np.repeat(np.eye(3), [400, 30, 30], axis=0)
+    agree = np.arange(460) % 30 < 20
+    agree[:400] = True
+    result = measure_support(geometry_of(X), X, agree, np.full(460, 1e-9), confidence=0.999, bound=0.5, rng=rng)
+    assert result.confirmed.tolist() == [True, False, False]
+    assert np.isfinite(result.resolution).tolist() == [True, False, False]
+
+
 def test_levels_are_pieces_and_rare_ones_are_not_confirmed(rng):
     levels = np.r_[rng.integers(0, 4, 1996), [4, 4, 4, 4]]
     X = np.column_stack([one_hot(levels, 5), rng.standard_normal((2000, 2))])

@@ -232,10 +232,13 @@ def test_a_heavy_subspace_is_found(kind, case, gamma, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("case", ["skew", "coordinates", "whole"])
-def test_a_block_may_be_looked_at_in_pieces(case, weighted, monkeypatch):
-    monkeypatch.setattr(sys.modules["massart.isotropy.blocked"], "BLOCK_BYTES", 64 * 6 * 8)
+@pytest.mark.parametrize(
+    ("case", "halves"), [("skew", False), ("coordinates", False), ("coordinates", True), ("whole", False)]
+)
+def test_a_block_may_be_looked_at_in_pieces(case, halves, weighted, monkeypatch):
     X = cloud(d=6) if case == "whole" else heavy(case)[0]
+    size = len(X) // 2 if halves else 64
+    monkeypatch.setattr(sys.modules["massart.isotropy.blocked"], "BLOCK_BYTES", size * 6 * 8)
     X[5] *= weighted  # a row of zeros, or rows without weight: neither is there
     weights = weights_of(len(X)) if weighted else None
     known = radial_isotropy(X, 1e-6, sample_weight=weights)

@@ -222,3 +222,9 @@ def test_vertices_are_enumerated_within_the_budget_and_beat_the_search():
     twice = np.vstack([good, -2 * good])  # the same hyperplanes
     assert structural._best_vertex(twice, bad, enumeration_cost(20, 3) * (1 + 45 / 20)) is not None
     assert structural._margin(np.inf) == -1
+
+
+def test_without_wrong_rows_the_margin_is_whole():
+    margin = structural_margin(np.eye(3), np.zeros((2, 3)))
+    assert (margin.lower, margin.upper) == (1.0, 1.0)
+    assert np.linalg.norm(margin.direction) == 1

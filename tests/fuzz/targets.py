@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -509,6 +510,12 @@ def make_command(rng: Random) -> Case:
     return Case("command", files, tuple(arguments))
 
 
+def _asks_for_json(arguments: tuple[str, ...]) -> bool:
+    """Tell whether --json is an option and not the value of the one before it."""
+    takes = {option for valued, _, outputs in COMMANDS.values() for option in (*valued, *outputs)}
+    return any(word == "--json" and before not in takes for before, word in pairwise(arguments))
+
+
 def look_command(case: Case, folder: Path) -> str:
     """Any arguments give a result or one line, with the exit status that belongs to it, and files that are whole."""
     before = {path.name for path in folder.iterdir()}
@@ -523,7 +530,7 @@ def look_command(case: Case, folder: Path) -> str:
         complaint = err.getvalue().splitlines()[-1:] or [""]
         of_several = "check" in case.arguments and "not checked" in out.getvalue()
         assert complaint[0].startswith("massart: ") or of_several or "--json" in case.arguments, f"silent: {complaint}"
-    if "--json" in case.arguments and out.getvalue() and status != 2:
+    if _asks_for_json(case.arguments) and out.getvalue() and status != 2:
         json.loads(out.getvalue(), parse_constant=_no_constant)
     for name, content in case.files.items():
         if name not in case.arguments[2:]:

@@ -610,3 +610,14 @@ def test_what_may_fail_adds_up_over_all_columns_that_labels_may_leave_out():
     choices = [list(which) for k in range(1, 6) for which in combinations(range(5), k)]
     spent = sum(1 - _without(judges, which).assumption.each for which in choices)
     assert 0 < spent <= 0.01 * (1 - judges.assumption.confidence)
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["plain", "relu"])
+def test_nothing_is_excluded_by_chance_where_looks_are_too_many_to_count(link):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 2))
+    y = link(X @ [1.0, 2.0])
+    y[:150] = rng.standard_normal(150)
+    found = [certificate_of(X, y, link=link, assumption=Assumption(looks=looks)) for looks in (1.0, 1e20)]
+    assert [certificate.eta_max > 0.2 for certificate in found] == [True, False]
+    assert found[1].eta_max == 0

@@ -49,6 +49,8 @@ def _eta_max_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
 
     By held-out rows between the limits, or by all rows, whatever w is.
     """
+    if not judges.assumption.excludes:
+        return 0.0, np.full(judges.rows.X.shape[1], np.inf)
     confidence, bound = judges.assumption.each, judges.assumption.wrong_at_most
     inside = (marks & AGREES > 0) & _inside(formula, found)
     whole = measure_support(
@@ -87,7 +89,8 @@ def _inside(formula: Formula, rows: Verified) -> BoolArray:
 
 def excluded_by_counting(case: Decisive, sharing: Sharing, n_rows: float, n_agree: float, judges: Judges) -> float:
     """Return the noise rate that is excluded since a wrong formula needs as many wrong rows as it does not share."""
-    if judges.rows.weights is not None or judges.units is not None or not judges.reserved:
+    counts = judges.rows.weights is None and judges.units is None and judges.reserved
+    if not counts or not judges.assumption.excludes:
         return 0.0
     delta = (1 - judges.assumption.each) * judges.reserved
     n = int(n_rows)

@@ -24,6 +24,9 @@ _LOOKED_AT = 5_000  # labels of which the most frequent is looked for
 SECOND_LOOK = 100.0
 """What a first look at the labels did not spend: one part in so many, so that 99.9 % stays true to its last digit."""
 
+LEAST_FAILURE = 1e-12
+"""Confidences nearer to one lose their digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
@@ -46,7 +49,12 @@ class Assumption:
     @property
     def each(self) -> float:
         """The confidence of one look."""
-        return 1 - (1 - self.confidence) / self.looks
+        return 1 - max((1 - self.confidence) / self.looks, LEAST_FAILURE)
+
+    @property
+    def excludes(self) -> bool:
+        """Whether anything can be excluded by chance: not where looks are so many that floats tell no share of one."""
+        return (1 - self.confidence) / self.looks >= LEAST_FAILURE
 
 
 PLAIN = Assumption()
@@ -139,6 +147,7 @@ def measure_support_of(
         "rng": judges.rng,
     }
     if formula.link.invertible:
+        tails = tails and judges.assumption.excludes
         return measure_support(judges.geometry, rows.X, agree, found.half_widths, tails=tails, **given)
     met = speaks(marks)
     if not met.any():  # a zero row says nothing, either

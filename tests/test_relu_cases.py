@@ -27,6 +27,8 @@ from relu_cases import (
     wrong_claims,
 )
 
+pytestmark = pytest.mark.slow  # hundreds of tables of a benchmark
+
 CELLS = [cell for cells in FAMILIES.values() for cell in cells]
 GRID = [ReluCell(6 * d, d, eta, adversary) for d in COLUMNS for eta in ETAS for adversary in ADVERSARIES]
 ACTS_EVERYWHERE = ("flip", "const")  # the answers that differ from every clean label

@@ -14,6 +14,8 @@ import rule_families
 import rules
 from rule_families import NO_RULES, RATES, RULES, WAYS, FloatArray, Ledger, Table
 
+pytestmark = pytest.mark.slow  # hundreds of tables of a benchmark
+
 WRITTEN_OUT = (
     "product",
     "product-vat",

@@ -96,13 +96,7 @@ def losses(rows: Sequence[Row]) -> dict[str, Row]:
         best = max(peers, key=lambda row: row[column] if math.isfinite(row[column]) else -1.0)
         if best[column] > ours[column] * (1 + MARGIN) + 1e-12:
             found[name] = best
-    as_good = [
-        row
-        for row in peers
-        if row["score"] >= ours["score"] * (1 - MARGIN)
-        and row["score"] > 0
-        and not row["f1"] < ours["f1"] * (1 - MARGIN)
-    ]
+    as_good = _as_good(ours, peers)
     for name, column in (("time", "cpu_seconds"), ("memory", "peak_mb")):
         best = min(as_good, key=lambda row: row[column], default=None)
         if best is not None and best[column] < ours[column] * (1 - MARGIN):
@@ -110,10 +104,21 @@ def losses(rows: Sequence[Row]) -> dict[str, Row]:
     return found
 
 
+def _as_good(ours: Any, peers: list[Any]) -> list[Any]:
+    """Return the peers that find as much: their score, and the rows that they call wrong, are as good as ours."""
+    return [
+        row
+        for row in peers
+        if row["score"] >= ours["score"] * (1 - MARGIN)
+        and row["score"] > 0
+        and not row["f1"] < ours["f1"] * (1 - MARGIN)
+    ]
+
+
 def overview(summary: Sequence[Row]) -> list[Row]:
     """Return one row for each cell, in the order of the summary: massart, and the best and the fastest of its peers.
 
-    The fastest is one whose score is at least massart's, and has a score at all.
+    The fastest is one that finds as much as massart.
     """
     return [_at_a_glance(str(name), list(rows)) for name, rows in groupby(summary, lambda row: row["cell"])]
 
@@ -123,8 +128,7 @@ def _at_a_glance(name: str, rows: list[Any]) -> Row:
     ours = next(row for row in rows if row["method"] == OURS)
     peers = [row for row in rows if not str(row["method"]).startswith(OURS)]
     best = max(peers, key=lambda row: (row["score"], -row["cpu_seconds"]), default=None)
-    as_good = [row for row in peers if row["score"] >= ours["score"] * (1 - MARGIN) and row["score"] > 0]
-    fastest = min(as_good, key=lambda row: row["cpu_seconds"], default=None)
+    fastest = min(_as_good(ours, peers), key=lambda row: row["cpu_seconds"], default=None)
     return {
         "cell": name,
         "table": _ABOUT[name],
@@ -209,7 +213,7 @@ read into their answers.</p>
 <main>
 <h2>All cells, where a peer wins first</h2>
 <p>1 is the best score; what it is depends on the kind of table, and is said below. <i>As good</i> is the fastest peer
-whose score is at least massart's.</p>
+that finds as much as massart: its score, and the rows that it calls wrong, are as good.</p>
 {_overview(summary)}
 {_section("A peer finds more", worse, cells, lost)}
 {_section("A peer finds as much in less time or memory", slower, cells, lost)}

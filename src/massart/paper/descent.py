@@ -128,13 +128,10 @@ def descend(
 
     Notes
     -----
-    Paper: Section 4 (descent).
-    Tests: test_paper_descent::test_radial_isotropic_descent_is_the_formula_of_section_4,
-    test_paper_descent::test_a_step_follows_the_finite_differences_of_the_loss,
-    test_paper_descent::test_figure_2a_no_radial_isotropic_descent_diverges.
-
     Where the active rows have a heavy subspace, or do not span, the text is silent; here each piece of their
     decomposition has a map of its own and all pieces take their step together.
+
+    Paper: Section 4 (descent). Tests: test_paper_descent::test_radial_isotropic_descent_is_the_formula_of_section_4, test_paper_descent::test_a_step_follows_the_finite_differences_of_the_loss, test_paper_descent::test_figure_2a_no_radial_isotropic_descent_diverges
 
     Examples
     --------
@@ -143,7 +140,7 @@ def descend(
     >>> result = descend(X, y, Transformation.RADIAL_ISOTROPIC, steps=50, step_size=0.1)
     >>> bool(result.distances([1.0, 2.0])[-1] < 0.1)
     True
-    """
+    """  # noqa: E501 - the line is read by the table of the documentation
     rows = check_matrix(X)
     labels = _check_vector(y, len(rows), "y")
     if steps < 0:

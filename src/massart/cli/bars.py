@@ -8,6 +8,8 @@ from typing import Any
 
 from massart.progress import Callback, Progress, silent
 
+_SPEED_SECONDS = 600.0  # over which the speed is measured that says how much time is left
+
 
 @contextmanager
 def bars(*, in_bytes: bool = False) -> Iterator[Callback]:
@@ -18,13 +20,16 @@ def bars(*, in_bytes: bool = False) -> Iterator[Callback]:
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn())
+    time_left = (TimeRemainingColumn(), TextColumn("left"))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, *time_left)
     with _watched(columns, transient=in_bytes) as shown:
         tasks: dict[str, Any] = {}
 
         def draw(step: Progress) -> None:
             if step.task not in tasks:
-                tasks[step.task] = shown.add_task(step.task, total=step.step + step.residual)
+                # What an earlier run has done counts as done, not as the speed of this one.
+                total = step.step + step.residual
+                tasks[step.task] = shown.add_task(step.task, total=total, completed=step.step)
             shown.update(tasks[step.task], completed=step.step)
 
         yield draw if shown else silent
@@ -61,5 +66,5 @@ def _watched(columns: Sequence[Any], *, transient: bool) -> Iterator[Any]:
     if not console.is_terminal:
         yield None
         return
-    with Bars(*columns, console=console, transient=transient) as shown:
+    with Bars(*columns, console=console, transient=transient, speed_estimate_period=_SPEED_SECONDS) as shown:
         yield shown

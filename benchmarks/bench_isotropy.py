@@ -13,7 +13,7 @@ import numpy as np
 from drug_discovery import drug_discovery
 from heavy_families import FAMILIES, Rows, check_answer
 from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
-from massart.noise import paper_mixture
+from massart.paper.noise import paper_mixture
 from row_families import cauchy, ill_conditioned
 
 ERROR = 1e-10

@@ -35,7 +35,7 @@ from linear_cases import (
     verdicts,
 )
 from massart import MassartRegressor
-from massart.noise import decoy, gaussian, linear
+from massart.paper.noise import decoy, gaussian, linear_labels
 from row_families import dummy_table, one_hot
 
 ETAS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
@@ -189,7 +189,7 @@ def _share_row(name: str, peer: str, ours: Sequence[Answer], theirs: Sequence[An
 def _gaussian(n: int, d: int, eta: float) -> Table:
     rng = np.random.default_rng(0)
     X, truth, other = gaussian(n, d, rng), rng.standard_normal(d), rng.standard_normal(d)
-    return corrupted(X, truth, eta, decoy(other, linear), rng)
+    return corrupted(X, truth, eta, decoy(other, linear_labels), rng)
 
 
 def _categories(kind: str, n: int) -> Table:
@@ -197,7 +197,7 @@ def _categories(kind: str, n: int) -> Table:
     rng = np.random.default_rng(0)
     X = dummy_table(n, (2, 3, 5, 10, 15, 20), rng) if kind == "dummy" else one_hot(n, (2, 3, 5, 8, 12, 20), rng)
     d = X.shape[1]
-    return corrupted(X, rng.standard_normal(d), 0.4, decoy(rng.standard_normal(d), linear), rng)
+    return corrupted(X, rng.standard_normal(d), 0.4, decoy(rng.standard_normal(d), linear_labels), rng)
 
 
 def _fit(table: Table) -> MassartRegressor:

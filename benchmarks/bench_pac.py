@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.linear import recover_linear
-from massart.noise import Adversary, MassartNoise, decoy, far_constant, flip, linear
 from massart.pac import PACFormula, PACStatus, learn_pac, remove_outliers
+from massart.paper.noise import Adversary, MassartNoise, decoy, far_constant, flip, linear_labels
 from massart.recover import ArrayRecovery
 from row_families import dummy_table, one_hot
 
@@ -26,9 +26,9 @@ PROMISE = 0.9
 """Theorem B.1: with probability 9/10."""
 
 ADVERSARIES: dict[str, Callable[[FloatArray, np.random.Generator], Adversary]] = {
-    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), linear),
+    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), linear_labels),
     "far constant": lambda w, rng: far_constant,
-    "flip": lambda w, rng: flip(w, linear),
+    "flip": lambda w, rng: flip(w, linear_labels),
 }
 
 

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 from massart.certificate import Verdict
 from massart.l1 import l1_regression
 from massart.linear import recover_linear
-from massart.noise import (
+from massart.paper.noise import (
     Adversary,
     MassartNoise,
     decoy,
     far_constant,
     gaussian,
-    linear,
+    linear_labels,
     paper_adversary,
     paper_mixture,
     paper_weights,
@@ -87,7 +87,7 @@ class Cell:
             return corrupted(paper_mixture(self.n, self.d, rng), truth, self.eta, paper_adversary(truth), rng)
         truth = rng.standard_normal(self.d)
         answer = {
-            "decoy": decoy(rng.standard_normal(self.d), linear),
+            "decoy": decoy(rng.standard_normal(self.d), linear_labels),
             "constant": far_constant,
             "flip": scale(-1.0),
             "1.1x": scale(1.1),
@@ -104,7 +104,7 @@ class Cell:
 
 def corrupted(X: FloatArray, truth: FloatArray, eta: float, adversary: Adversary, rng: np.random.Generator) -> Table:
     """Return the rows with labels of which the adversary had a share `eta`."""
-    corruption = MassartNoise(eta, adversary).corrupt(X, linear(X, truth), rng)
+    corruption = MassartNoise(eta, adversary).corrupt(X, linear_labels(X, truth), rng)
     return Table(X, corruption.labels, truth, int(corruption.changed.sum()))
 
 

@@ -24,7 +24,7 @@ import massart.relu
 from massart.certificate import Verdict
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
-from massart.noise import (
+from massart.paper.noise import (
     Adversary,
     MassartNoise,
     decoy,
@@ -35,7 +35,7 @@ from massart.noise import (
     negate,
     paper_mixture,
     paper_weights,
-    relu,
+    relu_labels,
     scale,
     where,
     zero,
@@ -78,8 +78,8 @@ class ReluCell:
     n, d : int
     eta : float
     adversary : str
-        "neg", "flip", "const", "zero" and "decoy" as in `massart.noise.adversaries`; "oppose" as in `row_families`;
-        "1.1x"; "near", which is a decoy 5 % away.
+        "neg", "flip", "const", "zero" and "decoy": `negate`, `flip`, `far_constant`, `zero` and `decoy` of
+        `massart.paper`; "oppose" as in `row_families`; "1.1x"; "near", which is a decoy 5 % away.
     rows : str
         "Gaussian"; "mixture" (the paper's, where only rows of high leverage can be wrong) and "mixture, any row";
         "intercept" (active on a fifth of the rows); "integers, 70 %" and "integers, 90 %" (on a subspace of three
@@ -102,7 +102,7 @@ class ReluCell:
         answer, rival = _adversary(self.adversary, truth, other, rng)
         if self.rows == "mixture":
             answer = where(high_leverage, answer)
-        corruption = MassartNoise(self.eta, answer).corrupt(X, relu(X, truth), rng)
+        corruption = MassartNoise(self.eta, answer).corrupt(X, relu_labels(X, truth), rng)
         return ReluTable(X, corruption.labels, truth, int(corruption.changed.sum()), rival)
 
     def possible(self, trial: int) -> bool:
@@ -159,7 +159,7 @@ def _adversary(
     if name == "const":
         return far_constant, None
     if name in ("neg", "flip"):
-        return negate(truth) if name == "neg" else flip(truth, relu), -truth
+        return negate(truth) if name == "neg" else flip(truth, relu_labels), -truth
     if name == "zero":
         return zero, np.zeros_like(truth)
     if name == "1.1x":
@@ -170,7 +170,7 @@ def _adversary(
         other = displaced_weights(truth, 0.05, rng)
     elif name != "decoy":
         raise ValueError(f"adversary must be one of those that ReluCell names, got {name!r}")
-    return decoy(other, relu), other
+    return decoy(other, relu_labels), other
 
 
 ADVERSARIES = ("flip", "const", "decoy", "neg", "zero", "oppose")

@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from massart import l1_regression
-from massart.noise import MassartNoise
+from massart.paper import MassartNoise
 from massart.recover import recover
 from massart.rows import ArrayRows, BoolArray, FloatArray
 

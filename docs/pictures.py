@@ -15,7 +15,7 @@ from massart.agreement import levels, verify
 from massart.certificate import geometry_of, measure_support
 from massart.certificate.simulation import closed_form_eta_max
 from massart.demo import make_ledger
-from massart.noise import MassartNoise
+from massart.paper import MassartNoise
 
 INK, RIGHT, WRONG, OTHER = "#24292f", "#0969da", "#cf5a00", "#8c959f"
 

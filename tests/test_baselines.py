@@ -15,7 +15,7 @@ from massart.experiments.baselines.libraries import choose_penalty
 from massart.experiments.baselines.relu import karmakar_sgd
 from massart.experiments.baselines.sever import sever
 from massart.experiments.baselines.thresholding import torrent
-from massart.noise import MassartNoise, far_constant, gaussian, linear, relu, scale
+from massart.paper.noise import MassartNoise, far_constant, gaussian, linear_labels, relu_labels, scale
 
 FloatArray = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def table(n: int, d: int, share: float, seed: int, size: float = 10.0) -> tuple[
     """Gaussian rows; a share of the labels is off by random amounts, whatever the row is."""
     rng = np.random.default_rng(seed)
     X, w = gaussian(n, d, rng), rng.standard_normal(d)
-    y = linear(X, w)
+    y = linear_labels(X, w)
     wrong = rng.permutation(n)[: round(share * n)]
     y[wrong] += size * rng.standard_normal(len(wrong))
     return X, y, w
@@ -36,7 +36,7 @@ def table(n: int, d: int, share: float, seed: int, size: float = 10.0) -> tuple[
 def relu_table(n: int, d: int, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     rng = np.random.default_rng(seed)
     X, w = gaussian(n, d, rng), rng.standard_normal(d)
-    return X, relu(X, w), w
+    return X, relu_labels(X, w), w
 
 
 def run(method: Baseline, X: FloatArray, y: FloatArray, seed: int = 0) -> FloatArray:
@@ -118,7 +118,7 @@ def test_sever_drops_gross_errors(seed: int) -> None:
 def test_ridge_tuned_on_clean_data_keeps_its_penalty() -> None:
     rng = np.random.default_rng(9)
     X, w = gaussian(60, 20, rng), rng.standard_normal(20)
-    y = linear(X, w) + 3 * rng.standard_normal(60)
+    y = linear_labels(X, w) + 3 * rng.standard_normal(60)
     method = tuned_ridge(X, y)
     penalty = choose_penalty(X, y)
     bad = y.copy()

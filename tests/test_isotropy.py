@@ -15,7 +15,7 @@ from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
 from massart.isotropy import RadialIsotropy, Status, radial_isotropy, transform
 from massart.isotropy.descent import Iterate
 from massart.isotropy.frame import frame_of_rows
-from massart.noise import paper_mixture
+from massart.paper.noise import paper_mixture
 from massart.progress import Progress, silent
 from row_families import cauchy, dummy_table, ill_conditioned
 

@@ -11,14 +11,14 @@ from massart.certificate import Verdict
 from massart.isotropy import decompose, radial_isotropy
 from massart.l1 import l1_regression
 from massart.linear import recover_linear
-from massart.noise import (
+from massart.paper.noise import (
     MassartNoise,
     decoy,
     far_constant,
     flip,
     gaussian,
     gross,
-    linear,
+    linear_labels,
     negate,
     paper_adversary,
     paper_mixture,
@@ -31,12 +31,12 @@ from row_families import cauchy, dummy_table, integers_on_subspace, oppose, scal
 
 ADVERSARIES = {
     "negate": lambda w, rng: negate(w),
-    "flip": lambda w, rng: flip(w, linear),
+    "flip": lambda w, rng: flip(w, linear_labels),
     "constant": lambda w, rng: far_constant,
     "zero": lambda w, rng: zero,
     "gross": lambda w, rng: gross(),
-    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), linear),
-    "oppose": lambda w, rng: oppose(w, linear),
+    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), linear_labels),
+    "oppose": lambda w, rng: oppose(w, linear_labels),
     "1.1": lambda w, rng: scale(1.1),
     "-100": lambda w, rng: scale(-100.0),
 }

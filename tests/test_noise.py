@@ -1,10 +1,8 @@
-"""Laws of Massart noise (Definition 1.1) and of its adversaries."""
+"""Laws of Massart noise (Definition 1.1), of its adversaries and of the paper's data (Section 4)."""
 
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import massart.noise as noise
-from massart.noise import (
+import massart
+from massart.paper import noise
+from massart.paper.noise import (
     Adversary,
     Concept,
     MassartNoise,
@@ -27,12 +26,12 @@ from massart.noise import (
     gross,
     high_leverage,
     idle,
-    linear,
+    linear_labels,
     negate,
     paper_adversary,
     paper_mixture,
     paper_weights,
-    relu,
+    relu_labels,
     scale,
     where,
     zero,
@@ -58,7 +57,7 @@ ADVERSARIES: dict[str, Callable[[np.ndarray, Concept], Adversary]] = {
 CHANCE = 1e-5
 """Level of the statistical tests. Seeds are fixed, and with about fifty tests none fails by bad luck at this level."""
 
-concepts = st.sampled_from([linear, relu])
+concepts = st.sampled_from([linear_labels, relu_labels])
 seeds = st.integers(0, 2**32 - 1)
 every_row = np.ones(40, dtype=bool)
 
@@ -109,7 +108,7 @@ def test_same_seed_allows_the_same_rows_to_every_adversary_and_more_at_a_larger_
 ) -> None:
     low, high = min(low, high), max(low, high)
     X = gaussian(50, 2, rng_of(0))
-    clean = linear(X, [1.0, 2.0])
+    clean = linear_labels(X, [1.0, 2.0])
     few = MassartNoise(low, gross()).corrupt(X, clean, rng_of(seed)).allowed
     many = MassartNoise(high, idle).corrupt(X, clean, rng_of(seed)).allowed
     assert (few <= many).all()
@@ -219,29 +218,29 @@ def answer(adversary: Adversary, X: np.ndarray, clean: np.ndarray, seed: int = 0
 def test_concepts_are_linear_and_relu(instance: tuple[np.ndarray, np.ndarray]) -> None:
     X, w = instance
     expected = np.array([sum(a * b for a, b in zip(x, w, strict=True)) for x in X])
-    np.testing.assert_allclose(linear(X, w), expected, atol=1e-14)
-    np.testing.assert_array_equal(relu(X, w), np.maximum(0.0, linear(X, w)))
+    np.testing.assert_allclose(linear_labels(X, w), expected, atol=1e-14)
+    np.testing.assert_array_equal(relu_labels(X, w), np.maximum(0.0, linear_labels(X, w)))
     with pytest.raises(ValueError, match="w has 2 entries but X has 3 columns"):
-        relu(X, [1.0, 2.0])
+        relu_labels(X, [1.0, 2.0])
 
 
 def test_negate_flip_and_scale_agree_on_linear_functions(instance: tuple[np.ndarray, np.ndarray]) -> None:
     X, w = instance
-    clean = linear(X, w)
-    for adversary in (negate(w), flip(w, linear), scale(-1.0)):
+    clean = linear_labels(X, w)
+    for adversary in (negate(w), flip(w, linear_labels), scale(-1.0)):
         np.testing.assert_array_equal(answer(adversary, X, clean), -clean)
 
 
 def test_negate_is_literal_and_flip_stays_in_the_class_for_a_relu(instance: tuple[np.ndarray, np.ndarray]) -> None:
     X, w = instance
-    clean, z = relu(X, w), linear(X, w)
+    clean, z = relu_labels(X, w), linear_labels(X, w)
     np.testing.assert_array_equal(answer(negate(w), X, clean), -z)
-    np.testing.assert_array_equal(answer(flip(w, relu), X, clean), np.maximum(0.0, -z))
+    np.testing.assert_array_equal(answer(flip(w, relu_labels), X, clean), np.maximum(0.0, -z))
 
 
 def test_constant_adversaries_answer_one_value(instance: tuple[np.ndarray, np.ndarray]) -> None:
     X, w = instance
-    clean = linear(X, w)
+    clean = linear_labels(X, w)
     assert set(answer(constant(-3.5), X, clean)) == {-3.5}
     assert set(answer(zero, X, clean)) == {0.0}
     assert set(answer(far_constant, X, clean)) == {10.0 * np.abs(clean).max()}
@@ -250,7 +249,7 @@ def test_constant_adversaries_answer_one_value(instance: tuple[np.ndarray, np.nd
 
 def test_scale_multiplies_and_leaves_zeros(instance: tuple[np.ndarray, np.ndarray]) -> None:
     X, w = instance
-    clean = relu(X, w)
+    clean = relu_labels(X, w)
     np.testing.assert_array_equal(answer(scale(1.1), X, clean), 1.1 * clean)
     changed = MassartNoise(0.49, scale(-100.0)).corrupt(X, clean, rng_of(0)).changed
     assert not changed[clean == 0.0].any()
@@ -262,7 +261,7 @@ def test_gross_is_uniform_within_its_spread() -> None:
     assert stats.kstest(labels, stats.uniform(-6.0, 12.0).cdf).pvalue > CHANCE
 
 
-@pytest.mark.parametrize("concept", [linear, relu])
+@pytest.mark.parametrize("concept", [linear_labels, relu_labels])
 def test_decoy_and_oppose_answer_with_another_member_of_the_class(
     concept: Concept, instance: tuple[np.ndarray, np.ndarray]
 ) -> None:
@@ -277,9 +276,9 @@ def test_decoy_and_oppose_answer_with_another_member_of_the_class(
 def test_a_decoy_keeps_the_parameter_it_was_made_with(instance: tuple[np.ndarray, np.ndarray]) -> None:
     X, w = instance
     other = w.copy()
-    adversary = decoy(other, linear)
+    adversary = decoy(other, linear_labels)
     other[:] = 0.0
-    np.testing.assert_array_equal(answer(adversary, X, np.zeros(40)), linear(X, w))
+    np.testing.assert_array_equal(answer(adversary, X, np.zeros(40)), linear_labels(X, w))
 
 
 def test_where_changes_exactly_the_allowed_rows_of_its_predicate() -> None:
@@ -298,7 +297,7 @@ def test_high_leverage_means_any_coordinate_above_half_the_dimension() -> None:
 def test_the_papers_adversary_flips_with_probability_eta_the_rows_away_from_e1() -> None:
     d, n, eta, rng = 30, 20_000, 0.25, rng_of(2)
     X, w = paper_mixture(n, d, rng), paper_weights(d)
-    clean = linear(X, w)
+    clean = linear_labels(X, w)
     corruption = MassartNoise(eta, paper_adversary(w)).corrupt(X, clean, rng)
     far = X.max(axis=1) > d / 2
     np.testing.assert_array_equal(corruption.changed, corruption.allowed & far)
@@ -312,11 +311,11 @@ def test_the_papers_adversary_flips_with_probability_eta_the_rows_away_from_e1()
     [
         (lambda: scale(float("nan")), "factor must be a finite number, got nan"),
         (lambda: constant(float("inf")), "value must be a finite number, got inf"),
-        (lambda: gross(0.0), "spread must be positive, got 0"),
-        (lambda: decoy([], linear), "other must be a vector with at least one entry"),
+        (lambda: gross(0.0), "spread must be positive and finite, got 0"),
+        (lambda: decoy([], linear_labels), "other must be a vector with at least one entry"),
         (lambda: negate([[1.0]]), r"w must be a vector with at least one entry, got shape \(1, 1\)"),
-        (lambda: flip([np.nan], relu), "w must be finite"),
-        (lambda: flip(["a"], relu), "w must hold real numbers"),
+        (lambda: flip([np.nan], relu_labels), "w must be finite"),
+        (lambda: flip(["a"], relu_labels), "w must hold real numbers"),
     ],
 )
 def test_bad_arguments_of_adversaries_are_named(make: Callable[[], Adversary], message: str) -> None:
@@ -324,21 +323,101 @@ def test_bad_arguments_of_adversaries_are_named(make: Callable[[], Adversary], m
         make()
 
 
-# The package
+# The paper's data
 
 
-def test_all_is_the_truth() -> None:
-    assert len(set(noise.__all__)) == len(noise.__all__)
-    modules = {name for _, name, _ in pkgutil.iter_modules(noise.__path__)}
-    public = {name for name in vars(noise) if not name.startswith("_")} - modules
-    assert public == set(noise.__all__)
+@pytest.mark.parametrize("sampler", [gaussian, paper_mixture])
+@pytest.mark.parametrize(("n", "d", "name"), [(0, 3, "n"), (-1, 3, "n"), (5, 0, "d"), (5.5, 3, "n"), (5, "3", "d")])
+def test_samplers_name_a_bad_size(sampler: Callable[..., np.ndarray], n: int, d: int, name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be an integer of at least 1, got "):
+        sampler(n, d, rng_of(0))
 
 
-def test_noise_imports_only_itself_and_rows() -> None:
-    for _, name, _ in pkgutil.iter_modules(noise.__path__, "massart.noise."):
-        source = importlib.import_module(name).__file__
-        assert source is not None
-        tree = ast.parse(Path(source).read_text(encoding="utf-8"))
-        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        ours = {module for module in imported if module.startswith("massart")}
-        assert all(module == "massart.rows" or module.startswith("massart.noise.") for module in ours)
+@pytest.mark.parametrize("sampler", [gaussian, paper_mixture])
+def test_samplers_refuse_a_bare_seed(sampler: Callable[..., np.ndarray]) -> None:
+    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator, got 3"):
+        sampler(5, 3, 3)  # type: ignore[arg-type]
+
+
+def test_paper_mixture_has_the_papers_shares_means_and_spread() -> None:
+    n, d = 60_000, 5
+    X = paper_mixture(n, d, rng_of(0))
+    centres = np.vstack([np.eye(d)[0], d * np.eye(d)])
+    part = np.argmin(((X[:, None, :] - centres) ** 2).sum(axis=2), axis=1)
+    shares = np.array([0.5, *[0.5 / d] * d])
+    assert stats.chisquare(np.bincount(part, minlength=d + 1), n * shares).pvalue > CHANCE
+    # Each part is N(centre, I / d^2): parts are 4 units apart, 20 standard deviations.
+    standardized = d * (X - centres[part])
+    assert stats.kstest(standardized.ravel(), "norm").pvalue > CHANCE
+    np.testing.assert_allclose(standardized.T @ standardized / n, np.eye(d), atol=0.03)
+
+
+def test_paper_weights_are_nine_e2_plus_ones() -> None:
+    assert paper_weights(4).tolist() == [1.0, 10.0, 1.0, 1.0]
+    assert np.linalg.norm(paper_weights(30)) == pytest.approx(11.4, abs=0.05)
+
+
+def test_paper_weights_need_two_columns() -> None:
+    with pytest.raises(ValueError, match="d must be an integer of at least 2, got 1"):
+        paper_weights(1)
+
+
+# Who may know the truth
+
+MASSART = Path(massart.__file__).parent
+MAKE_DATA = {"demo.py", "experiments", "noise.py", "paper"}
+"""What may import noise: it makes data, or is where noise is defined, shown and forwarded."""
+
+
+def truths_in(source: str) -> set[str]:
+    """Return what a module takes from massart.paper.noise, by whatever door."""
+    taken = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {alias.name for alias in node.names}
+            if node.module in ("massart.noise", "massart.paper.noise"):
+                taken |= names
+            elif node.module == "massart.paper":
+                taken |= names & {*noise.__all__, "noise", "*"}
+            elif node.module == "massart":
+                taken |= names & {"noise"}
+        elif isinstance(node, ast.Import):
+            taken |= {alias.name for alias in node.names} & {"massart.noise", "massart.paper.noise"}
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("paper", "massart.paper"):
+            taken |= {node.attr} & {*noise.__all__, "noise"}
+    return taken
+
+
+def test_the_truth_cannot_leak_into_recovery() -> None:
+    modules = [path for path in MASSART.rglob("*.py") if path.relative_to(MASSART).parts[0] not in MAKE_DATA]
+    assert {"recover", "search", "certificate", "robust", "estimators", "audit", "rules"} <= {
+        path.relative_to(MASSART).parts[0] for path in modules
+    }
+    leaks = {str(path): truths_in(path.read_text(encoding="utf-8")) for path in modules}
+    assert {path: names for path, names in leaks.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "taken"),
+    [
+        ("from massart.paper.noise import MassartNoise", {"MassartNoise"}),
+        ("from massart.paper import algorithm_2, paper_weights", {"paper_weights"}),
+        ("from massart.paper import *", {"*"}),
+        ("from massart.paper import noise", {"noise"}),
+        ("from massart import noise", {"noise"}),
+        ("def late():\n    from massart.noise import linear", {"linear"}),
+        ("import massart.paper.noise", {"massart.paper.noise"}),
+        ("import massart.paper\nmassart.paper.paper_weights(3)", {"paper_weights"}),
+        ("from massart import paper\npaper.simulate_oblivious", {"simulate_oblivious"}),
+        ("from massart.paper import algorithm_2\nnp.where(a, b, c)", set()),
+    ],
+)
+def test_a_leak_would_be_seen(source: str, taken: set[str]) -> None:
+    assert truths_in(source) == taken
+    assert "MassartNoise" in truths_in((MASSART / "experiments" / "figure_1.py").read_text(encoding="utf-8"))
+
+
+def test_noise_imports_only_rows() -> None:
+    tree = ast.parse((MASSART / "paper" / "noise.py").read_text(encoding="utf-8"))
+    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {module for module in imported if module.startswith("massart")} == {"massart.rows"}

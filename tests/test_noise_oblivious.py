@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from massart.noise import (
+from massart.paper.noise import (
     ErrorVector,
     MassartNoise,
     ObliviousNoise,
@@ -122,18 +123,70 @@ def test_every_outcome_says_what_happened() -> None:
     assert outcomes == {True, False}
 
 
-@pytest.mark.slow
-def test_given_success_the_labels_are_distributed_as_under_oblivious_noise() -> None:
-    # b = (1, 1, 2, 0, ..., 0) placed by a uniform permutation: all C(10, 2) * 8 arrangements are equally likely.
-    m, noise, rng = 10, ObliviousNoise(0.3, fixed(1.0, 1.0, 2.0).errors), rng_of(9)
-    X, clean = rng.standard_normal((m, 2)), np.zeros(m)
-    seen: Counter[tuple[float, ...]] = Counter()
-    while seen.total() < 7200:
-        run = simulate_oblivious(noise, X, clean, 0.6, rng)
+# Lemma C.2 in distribution: given success, a simulated table has the law of one under oblivious noise. Rows carry one
+# bit, drawn independently; the errors are (2, 1, 1, 0, ..., 0), always on the first rows, so that a table as a set of
+# rows is told by the bit under the 2 and by the number of set bits under the ones.
+ERRORS = ObliviousNoise(0.3, fixed(2.0, 1.0, 1.0).errors)
+Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def oblivious(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return ERRORS.corrupt(X, np.zeros(len(X)), rng).labels
+
+
+def simulated(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    while True:
+        run = simulate_oblivious(ERRORS, X, np.zeros(len(X)), 0.6, rng)
         if run.succeeded:
-            seen[tuple(run.corruption.labels)] += 1
-    assert len(seen) == math.comb(10, 2) * 8
-    assert stats.chisquare(list(seen.values())).pvalue > CHANCE
+            return run.corruption.labels
+
+
+def looking_at_rows(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Massart noise that puts the same errors on allowed rows with a set bit first: what Definition C.1 forbids."""
+
+    def adversary(X: np.ndarray, clean: np.ndarray, allowed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        places = np.flatnonzero(allowed)
+        labels = clean.copy()
+        labels[places[np.argsort(-X[places, 0], kind="stable")][:3]] = [2.0, 1.0, 1.0][: places.size]
+        return labels
+
+    while True:
+        labels = MassartNoise(massart_rate(0.3, len(X), 0.6), adversary).corrupt(X, np.zeros(len(X)), rng).labels
+        if np.count_nonzero(labels) == 3:
+            return labels
+
+
+def tables(noise: Noise, seed: int, repeats: int = 2500) -> np.ndarray:
+    rng, counts = rng_of(seed), np.zeros(6)
+    for _ in range(repeats):
+        bits = rng.integers(0, 2, 10)
+        labels = noise(bits[:, None].astype(float), rng)
+        counts[3 * bits[labels == 2.0].sum() + bits[labels == 1.0].sum()] += 1
+    return counts
+
+
+@pytest.mark.slow
+def test_the_simulated_table_has_the_law_of_oblivious_noise() -> None:
+    law = 2500 * np.array([1, 2, 1, 1, 2, 1]) / 8
+    assert stats.chisquare(tables(oblivious, 1), law).pvalue > CHANCE
+    assert stats.chisquare(tables(simulated, 2), law).pvalue > CHANCE
+    assert stats.chi2_contingency([tables(oblivious, 1), tables(simulated, 2)]).pvalue > CHANCE
+    # The test would notice an adversary that looks at the rows.
+    assert stats.chisquare(tables(looking_at_rows, 3), law).pvalue < 1e-20
+
+
+def arrangements(noise: Noise, seed: int) -> list[int]:
+    """Return how often each of the C(10, 2) * 8 arrangements of (2, 1, 1) on 10 rows occurred among 7,200."""
+    rng = rng_of(seed)
+    X = rng.standard_normal((10, 1))
+    seen = Counter(tuple(noise(X, rng)) for _ in range(7200))
+    return [*seen.values(), *[0] * (math.comb(10, 2) * 8 - len(seen))]
+
+
+@pytest.mark.slow
+def test_simulated_errors_are_permuted_uniformly() -> None:
+    assert stats.chisquare(arrangements(simulated, 9)).pvalue > CHANCE
+    assert stats.chisquare(arrangements(looking_at_rows, 9)).pvalue < 1e-20
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bench_pac import learn, subspaces
 from massart.certificate import Verdict
-from massart.noise import MassartNoise, flip, gaussian, linear
 from massart.pac import (
     OutlierStatus,
     PACStatus,
@@ -22,6 +21,7 @@ from massart.pac import (
 )
 from massart.pac.coverage import largest_share_outside, most_wrong
 from massart.pac.outliers import SHARPNESS
+from massart.paper.noise import MassartNoise, flip, gaussian, linear_labels
 from row_families import cauchy, elliptical_cauchy, integers, planted_subspace
 
 SAMPLERS = [gaussian, cauchy, elliptical_cauchy, integers]
@@ -246,7 +246,7 @@ def test_products_are_exact_where_coefficients_are_open():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))
     w = rng.standard_normal(10)
-    y = MassartNoise(0.35, flip(w, linear)).corrupt(X, X @ w, rng).labels
+    y = MassartNoise(0.35, flip(w, linear_labels)).corrupt(X, X @ w, rng).labels
     found = learn_pac(X, y, 0.05, eta=0.35, rng=rng)
     assert found.status is PACStatus.PROVEN
     assert_allclose(X @ found.coef, X @ w, atol=1e-11)
@@ -261,7 +261,7 @@ def test_learning_does_not_depend_on_units(scale):
     rng = np.random.default_rng(0)
     X = subspaces(rng)(600, rng)
     w = rng.standard_normal(8)
-    y = MassartNoise(0.3, flip(w, linear)).corrupt(X, X @ w, rng).labels
+    y = MassartNoise(0.3, flip(w, linear_labels)).corrupt(X, X @ w, rng).labels
     plain = learn_pac(X, y, 0.05, eta=0.3, rng=np.random.default_rng(1))
     for rows, labels in ((X * scale, y), (X, y * scale), (X * [1, 1, 1, scale, 1, 1, 1, 1], y)):
         scaled = learn_pac(rows, labels, 0.05, eta=0.3, rng=np.random.default_rng(1))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.isotropy import decompose, radial_isotropy
-from massart.noise import MassartNoise, gaussian, paper_adversary, paper_mixture, paper_weights, relu
 from massart.paper.descent import ORIGINAL_STEP_SIZE, DescentStatus, Scale, Transformation, descend
+from massart.paper.noise import MassartNoise, gaussian, paper_adversary, paper_mixture, paper_weights, relu_labels
 from massart.progress import Progress
 from row_families import integers_on_subspace
 
@@ -19,14 +19,14 @@ EVERY_TRANSFORMATION = pytest.mark.parametrize("transformation", Transformation,
 def noisy_gaussian(seed, n=120, d=4, eta=0.3):
     rng = np.random.default_rng(seed)
     X, w = gaussian(n, d, rng) * np.geomspace(1, 10, d), rng.standard_normal(d)
-    return X, np.where(rng.random(n) < eta, 10 * rng.standard_normal(n), relu(X, w)), w, rng
+    return X, np.where(rng.random(n) < eta, 10 * rng.standard_normal(n), relu_labels(X, w)), w, rng
 
 
 def table_of_figure_2a(seed):
     """Return the rows, labels and truth of Section 4."""
     rng, w = np.random.default_rng(seed), paper_weights(30)
     X = paper_mixture(240, 30, rng)
-    return X, MassartNoise(0.4, paper_adversary(w)).corrupt(X, relu(X, w), rng).labels, w
+    return X, MassartNoise(0.4, paper_adversary(w)).corrupt(X, relu_labels(X, w), rng).labels, w
 
 
 def radial_isotropic_steps(X, y, w, steps):
@@ -101,7 +101,7 @@ def test_losses_and_distances_are_those_of_the_trajectory(transformation):
     found = descend(X, y, transformation, steps=20, step_size=0.01)
     assert found.trajectory.shape == (21, 4)
     np.testing.assert_array_equal(found.trajectory[0], 0)
-    np.testing.assert_allclose(found.losses, [np.abs(y - relu(X, v)).mean() for v in found.trajectory])
+    np.testing.assert_allclose(found.losses, [np.abs(y - relu_labels(X, v)).mean() for v in found.trajectory])
     np.testing.assert_allclose(found.distances(w), [np.linalg.norm(v - w) for v in found.trajectory])
     np.testing.assert_array_equal(found.w, found.trajectory[-1])
     assert found.status is DescentStatus.COMPLETED
@@ -234,7 +234,7 @@ def test_the_original_position_has_the_step_of_the_paper():
 @EVERY_TRANSFORMATION
 def test_without_an_active_row_the_descent_stays(transformation):
     X = np.random.default_rng(0).random((30, 2)) + 0.1
-    found = descend(X, relu(X, [1.0, 2.0]), transformation, steps=4, start=[-1.0, -1.0])
+    found = descend(X, relu_labels(X, [1.0, 2.0]), transformation, steps=4, start=[-1.0, -1.0])
     assert found.status is DescentStatus.INACTIVE
     np.testing.assert_array_equal(found.trajectory, np.full((5, 2), -1.0))
     assert (found.losses == found.losses[0]).all()
@@ -243,7 +243,7 @@ def test_without_an_active_row_the_descent_stays(transformation):
 @EVERY_TRANSFORMATION
 def test_zero_rows_and_one_column_do_no_harm(transformation):
     X = np.array([[0.0], [1.0], [2.0], [-3.0], [0.0]])
-    found = descend(X, relu(X, [2.0]), transformation, steps=300, step_size=0.05)
+    found = descend(X, relu_labels(X, [2.0]), transformation, steps=300, step_size=0.05)
     assert found.w[0] == pytest.approx(2, abs=0.2)
 
 
@@ -252,7 +252,7 @@ def test_heavy_subspaces_and_missing_directions_do_no_harm(transformation):
     rng = np.random.default_rng(0)
     X = np.column_stack([integers_on_subspace(300, 6, 2, 250, rng).X, np.zeros(300)])
     w = rng.standard_normal(7)
-    found = descend(X, relu(X, w), transformation, steps=300, step_size=0.02)
+    found = descend(X, relu_labels(X, w), transformation, steps=300, step_size=0.02)
     assert np.isfinite(found.trajectory).all()
     assert not found.trajectory[:, 6].any()
     assert found.losses[-1] < 0.8 * found.losses[0]

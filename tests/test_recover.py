@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from massart.agreement import Agreement, Level, levels
 from massart.certificate import Verdict
 from massart.link import IDENTITY, RELU, Link
-from massart.noise import MassartNoise, far_constant, gaussian, gross, scale
+from massart.paper.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.driver import JUDGING_ROWS
 from massart.recover.polish import _beneath, least_squares

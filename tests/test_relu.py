@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from massart.certificate import Verdict
 from massart.cutting_plane import analytic_center, ellipsoid
-from massart.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, negate, relu, scale, zero
+from massart.paper.noise import (
+    MassartNoise,
+    decoy,
+    far_constant,
+    flip,
+    gaussian,
+    gross,
+    negate,
+    relu_labels,
+    scale,
+    zero,
+)
 from massart.progress import Progress
 from massart.relu import RELU, recover_relu
 from relu_cases import FAMILIES, ReluCell, attempt, default, wrong_claims
@@ -19,12 +30,12 @@ from row_families import integers_on_subspace, oppose
 
 ADVERSARIES = {
     "negate": lambda w, rng: negate(w),
-    "flip": lambda w, rng: flip(w, relu),
+    "flip": lambda w, rng: flip(w, relu_labels),
     "constant": lambda w, rng: far_constant,
     "zero": lambda w, rng: zero,
     "gross": lambda w, rng: gross(),
-    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), relu),
-    "oppose": lambda w, rng: oppose(w, relu),
+    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), relu_labels),
+    "oppose": lambda w, rng: oppose(w, relu_labels),
     "1.1": lambda w, rng: scale(1.1),
     "-100": lambda w, rng: scale(-100.0),
 }
@@ -38,7 +49,7 @@ def table(n, d, eta, adversary, seed=0):
     rng = np.random.default_rng(seed)
     X = gaussian(n, d, rng)
     w = rng.standard_normal(d)
-    noise = MassartNoise(eta, ADVERSARIES[adversary](w, rng)).corrupt(X, relu(X, w), rng)
+    noise = MassartNoise(eta, ADVERSARIES[adversary](w, rng)).corrupt(X, relu_labels(X, w), rng)
     return X, noise.labels, w, noise.changed
 
 
@@ -53,7 +64,7 @@ def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     X, y, w, _ = table(60 * d, d, eta, name, seed)
     found = recover_relu(X, y)
     assert relative_error(found.coef, w) <= 1e-12
-    np.testing.assert_array_equal(found.agree, np.abs(y - relu(X, w)) <= 1e-9 * (np.abs(X) @ np.abs(w)))
+    np.testing.assert_array_equal(found.agree, np.abs(y - relu_labels(X, w)) <= 1e-9 * (np.abs(X) @ np.abs(w)))
     assert found.agreement.label == 0
     assert found.n_queries == 0
 
@@ -87,7 +98,7 @@ def test_noiseless_labels_are_proven_at_few_rows():
 def test_float32_tables_are_exact_up_to_their_own_rounding():
     X, y, w, changed = table(600, 6, 0.3, "gross")
     coarse = X.astype(np.float32)
-    labels = np.where(changed, y, relu(coarse, w)).astype(np.float32)
+    labels = np.where(changed, y, relu_labels(coarse, w)).astype(np.float32)
     found = recover_relu(coarse, labels)
     assert relative_error(found.coef, w) <= 1e-6
     np.testing.assert_array_equal(found.agree, ~changed)
@@ -100,7 +111,7 @@ def test_labels_in_cents_need_the_looser_tolerance_and_get_it(tolerance):
     rng = np.random.default_rng(0)
     X = rng.uniform(-100, 100, (400, 3))
     w = np.array([0.421, -1.534, 2.077])
-    y = np.round(relu(X, w), 2)
+    y = np.round(relu_labels(X, w), 2)
     wrong = (rng.random(400) < 0.3) & (y > 0)
     y[wrong] = np.round(1.1 * y[wrong], 2)
     found = recover_relu(X, y, tolerance=tolerance)
@@ -117,7 +128,7 @@ def test_a_false_majority_on_a_subspace_is_not_claimed(seed):
     rng = np.random.default_rng(seed)
     planted = integers_on_subspace(400, 9, 3, 360, rng)
     X, outside = planted.X, ~planted.inside
-    y = relu(X, rng.integers(1, 6, 9).astype(float))
+    y = relu_labels(X, rng.integers(1, 6, 9).astype(float))
     y[outside] = rng.integers(0, 60, outside.sum()) + 0.5
     found = recover_relu(X, y)
     assert 2 * found.agree.sum() > len(y)
@@ -137,7 +148,7 @@ def test_more_than_half_wrong_is_not_claimed():
 @pytest.mark.slow
 def test_labels_without_a_rule_are_not_claimed():
     rng = np.random.default_rng(0)
-    for labels in (rng.standard_normal(200), relu(rng.standard_normal((200, 1)), [1.0]), rng.random(200)):
+    for labels in (rng.standard_normal(200), relu_labels(rng.standard_normal((200, 1)), [1.0]), rng.random(200)):
         assert recover_relu(gaussian(200, 4, rng), labels).certificate.verdict is Verdict.NONE
 
 
@@ -149,7 +160,7 @@ def small_table(seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 13)), int(rng.integers(1, 3))
     X = rng.integers(-3, 4, (n, d)).astype(float)
-    clean = relu(X, rng.integers(-3, 4, d))
+    clean = relu_labels(X, rng.integers(-3, 4, d))
     return X, np.where(rng.random(n) < rng.choice([0.5, 0.7, 0.9]), clean, rng.integers(-2, 9, n)).astype(float)
 
 
@@ -280,7 +291,7 @@ def test_weights_decide_which_formula_has_the_majority():
     rng = np.random.default_rng(0)
     X = gaussian(240, 3, rng)
     first = np.arange(240) < 160
-    y = np.where(first, relu(X, [3.0, -1, 0.5]), relu(X, [1.0, 2, 3]))
+    y = np.where(first, relu_labels(X, [3.0, -1, 0.5]), relu_labels(X, [1.0, 2, 3]))
     np.testing.assert_allclose(recover_relu(X, y).coef, [3, -1, 0.5], rtol=1e-12)
     found = recover_relu(X, y, sample_weight=np.where(first, 1.0, 5.0))
     np.testing.assert_allclose(found.coef, [1, 2, 3], rtol=1e-12)
@@ -429,7 +440,7 @@ def test_a_table_of_one_column_is_proven():
 def test_undetermined_columns_are_named():
     X = gaussian(80, 3, np.random.default_rng(0))
     X = np.column_stack([X, 2 * X[:, 0], np.zeros(80)])
-    found = recover_relu(X, relu(X[:, :3], [1.0, 2.0, 3.0]))
+    found = recover_relu(X, relu_labels(X[:, :3], [1.0, 2.0, 3.0]))
     certificate = found.certificate
     assert certificate.verdict is Verdict.PROVEN
     assert set(certificate.undetermined_columns) == {(0, 3), (4,)}

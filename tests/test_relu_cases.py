@@ -9,7 +9,7 @@ import pytest
 
 from linear_cases import Answer
 from massart.certificate import Verdict
-from massart.noise import high_leverage, relu
+from massart.paper.noise import high_leverage, relu_labels
 from relu_cases import (
     ADVERSARIES,
     COLUMNS,
@@ -42,7 +42,7 @@ def test_a_table_is_known_by_its_cell_and_number(cell: ReluCell) -> None:
     assert np.array_equal(first.y, again.y)
     assert np.array_equal(first.truth, again.truth)
     assert not np.array_equal(first.X, other.X)
-    assert first.n_wrong == np.sum(first.y != relu(first.X, first.truth))
+    assert first.n_wrong == np.sum(first.y != relu_labels(first.X, first.truth))
     assert first.n_wrong == cell.n - fitted(first.X, first.y, first.truth).sum()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from massart.agreement import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, Agreement, Level, Mark, speaks, tally_of, verify
 from massart.certificate import Verdict
 from massart.linear import recover_linear
-from massart.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, scale
+from massart.paper.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, scale
 from massart.relu import RELU, Link, recover_relu
 
 INFINITY = float("inf")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from massart.certificate import Verdict
-from massart.noise import MassartNoise, far_constant, flip, gaussian, gross, relu
+from massart.paper.noise import MassartNoise, far_constant, flip, gaussian, gross, relu_labels
 from massart.recover import Options, Recovery, recover
 from massart.recover.noisy import FAR, _robust_fit
 from massart.relu import RELU, Link
@@ -30,7 +30,7 @@ def noisy_table(seed, kind, adversary="gross", link=RELU, n=500, d=3, eta=0.3):
     w = rng.standard_normal(d)
     noise = SIGMA * rng.standard_normal(n)
     clean = link(X @ w + noise) if kind == "before" else link(X @ w) + noise
-    answer = {"gross": gross(), "flip": flip(w, relu), "constant": far_constant}[adversary]
+    answer = {"gross": gross(), "flip": flip(w, relu_labels), "constant": far_constant}[adversary]
     corruption = MassartNoise(eta, answer).corrupt(X, clean, rng)
     return X, corruption.labels, w, corruption.changed
 
@@ -87,7 +87,7 @@ def test_wrong_rows_are_told_from_noisy_ones():
     assert not found.agree[changed, 0].any()
     assert found.agree[~changed, 0].mean() > 0.97
     assert found.noise_rate[0] == pytest.approx(1 - found.agree.mean())
-    residuals = np.abs(y - relu(X, found.coef[:, 0]))
+    residuals = np.abs(y - relu_labels(X, found.coef[:, 0]))
     np.testing.assert_array_equal(found.agree[:, 0], residuals <= found.certificates[0].agreement.label * (1 + 1e-9))
 
 
@@ -106,8 +106,8 @@ def test_exact_labels_are_never_called_noisy(eta, inliers):
     rng = np.random.default_rng(0)
     X = gaussian(600, 4, rng)
     w = rng.standard_normal(4)
-    for adversary in (gross(), flip(w, relu), far_constant):
-        y = MassartNoise(eta, adversary).corrupt(X, relu(X, w), rng).labels
+    for adversary in (gross(), flip(w, relu_labels), far_constant):
+        y = MassartNoise(eta, adversary).corrupt(X, relu_labels(X, w), rng).labels
         found = fit(X, y, inliers=inliers)
         np.testing.assert_allclose(found.coef[:, 0], w, rtol=1e-9)
         if inliers == "auto":

@@ -10,7 +10,7 @@ import pytest
 from massart.agreement import Agreement, Level
 from massart.cutting_plane import Status, analytic_center
 from massart.isotropy import radial_isotropy
-from massart.noise import (
+from massart.paper.noise import (
     MassartNoise,
     decoy,
     far_constant,
@@ -20,7 +20,7 @@ from massart.noise import (
     paper_adversary,
     paper_mixture,
     paper_weights,
-    relu,
+    relu_labels,
     zero,
 )
 from massart.progress import Progress
@@ -46,11 +46,11 @@ LINKS = {
 }
 ADVERSARIES = {
     "negate": lambda w, rng: negate(w),
-    "flip": lambda w, rng: flip(w, relu),
+    "flip": lambda w, rng: flip(w, relu_labels),
     "constant": lambda w, rng: far_constant,
     "zero": lambda w, rng: zero,
-    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), relu),
-    "oppose": lambda w, rng: oppose(w, relu),
+    "decoy": lambda w, rng: decoy(rng.standard_normal(w.size), relu_labels),
+    "oppose": lambda w, rng: oppose(w, relu_labels),
 }
 TABLES = {
     "gaussian": lambda rng: gaussian(120, 4, rng),
@@ -117,7 +117,7 @@ def test_the_margin_is_the_left_hand_side_of_dagger():
     rng = np.random.default_rng(0)
     X, w = gaussian(200, 5, rng), rng.standard_normal(5)
     w0 = w + 0.3 * rng.standard_normal(5)  # near enough for the active rows to be the only ones that vote
-    noise = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng)
+    noise = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng)
     found = separation_oracle(X, noise.labels).separate(w0)
     active = X @ w0 >= 0
     np.testing.assert_array_equal(found.weights > 0, active)
@@ -130,7 +130,7 @@ def test_the_weights_are_those_of_radial_isotropic_position():
     rng = np.random.default_rng(0)
     X, w = paper_mixture(120, 8, rng), paper_weights(8)
     w0 = w + 0.3 * rng.standard_normal(8)
-    found = separation_oracle(X, relu(X, w), gamma=1e-9).separate(w0)
+    found = separation_oracle(X, relu_labels(X, w), gamma=1e-9).separate(w0)
     S = X @ w0 >= 0
     lengths = np.linalg.norm(X[S] @ radial_isotropy(X[S], 1e-9).matrix.T, axis=1)
     np.testing.assert_allclose(found.weights[S] * S.sum(), 1 / lengths, rtol=1e-6)
@@ -140,7 +140,7 @@ def test_the_normal_is_that_of_the_paper_with_an_explicit_inverse():
     rng = np.random.default_rng(0)
     X, w = gaussian(200, 5, rng), rng.standard_normal(5)
     w0 = w + 0.3 * rng.standard_normal(5)
-    y = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng).labels
     oracle = separation_oracle(X, y, gamma=1e-9)
     S = X @ w0 >= 0
     A = radial_isotropy(X[S], 1e-9).matrix
@@ -157,8 +157,8 @@ def test_at_zero_no_direction_is_wrong():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         X, w = gaussian(480, 10, rng), rng.standard_normal(10)
-        adversary = [zero, far_constant, flip(w, relu), negate(w)][seed % 4]
-        y = MassartNoise(0.4, adversary).corrupt(X, relu(X, w), rng).labels
+        adversary = [zero, far_constant, flip(w, relu_labels), negate(w)][seed % 4]
+        y = MassartNoise(0.4, adversary).corrupt(X, relu_labels(X, w), rng).labels
         found = separation_oracle(X, y).separate(np.zeros(10))
         assert found.answer is Answer.CUT
         assert found.halfspace.normal @ w < 0
@@ -170,7 +170,7 @@ def test_zero_is_never_accepted(eta):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X, w = gaussian(480, 10, rng), rng.standard_normal(10)
-        y = MassartNoise(eta, zero).corrupt(X, relu(X, w), rng).labels
+        y = MassartNoise(eta, zero).corrupt(X, relu_labels(X, w), rng).labels
         found = separation_oracle(X, y).separate(np.zeros(10))
         assert found.answer is Answer.CUT
         assert found.fitted > 0.4
@@ -183,7 +183,7 @@ def test_a_parameter_that_is_right_on_a_heavy_subspace_only_is_not_accepted(shar
         rng = np.random.default_rng(seed)
         planted = integers_on_subspace(720, 9, 3, round(share * 720), rng)
         X, w = planted.X, integer_weights(9, rng)
-        y = MassartNoise(0.25, [far_constant, flip(w, relu)][seed % 2]).corrupt(X, relu(X, w), rng).labels
+        y = MassartNoise(0.25, [far_constant, flip(w, relu_labels)][seed % 2]).corrupt(X, relu_labels(X, w), rng).labels
         V = np.linalg.qr(planted.basis)[0]
         away = rng.standard_normal(9) * 5
         found = separation_oracle(X, y).separate(w + away - V @ (V.T @ away))
@@ -200,7 +200,7 @@ def test_the_normal_lies_in_a_heavy_subspace_on_which_the_query_is_wrong():
         planted = integers_on_subspace(400, 9, 3, 360, rng)
         X, w = planted.X, integer_weights(9, rng)
         V = np.linalg.qr(planted.basis)[0]
-        found = separation_oracle(X, relu(X, w)).separate(w + V @ rng.standard_normal(3))
+        found = separation_oracle(X, relu_labels(X, w)).separate(w + V @ rng.standard_normal(3))
         assert found.subspace.shape[1] == 3
         normal = found.halfspace.normal
         np.testing.assert_allclose(V @ (V.T @ normal), normal, atol=1e-9)
@@ -234,7 +234,7 @@ def test_the_truth_is_accepted_with_noise():
             (integers_on_subspace(720, 9, 3, 504, rng).X, integer_weights(9, rng), far_constant),
         ]
         for X, w, adversary in cases:
-            y = MassartNoise(0.25, adversary).corrupt(X, relu(X, w), rng).labels
+            y = MassartNoise(0.25, adversary).corrupt(X, relu_labels(X, w), rng).labels
             assert separation_oracle(X, y)(w) is None
 
 
@@ -243,7 +243,7 @@ def test_a_majority_of_all_rows_is_needed_too():
     rng = np.random.default_rng(0)
     X = np.abs(gaussian(300, 2, rng)) * np.where(np.arange(300) < 50, -1, 1)[:, None]
     w = np.array([1.0, 2.0])
-    y = np.where(np.arange(300) < 50, X @ -w, relu(X, w))
+    y = np.where(np.arange(300) < 50, X @ -w, relu_labels(X, w))
     found = separation_oracle(X, y).separate(-w)
     assert found.answer is Answer.CUT
     assert found.halfspace.normal @ (-w - w) > 0
@@ -254,7 +254,7 @@ def test_answers_do_not_depend_on_the_scale_of_rows():
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X, w = gaussian(100, 4, rng), rng.standard_normal(4)
-        y = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng).labels
+        y = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng).labels
         c = np.ldexp(1.0, rng.integers(-300, 300, 100))  # other factors change the last digits of X
         ours, scaled = separation_oracle(X, y), separation_oracle(X * c[:, None], y * c)
         for w0 in queries(w, rng):
@@ -269,7 +269,7 @@ def test_answers_do_not_depend_on_the_scale_of_rows():
 def test_weights_are_repetitions():
     rng = np.random.default_rng(0)
     X, w = gaussian(150, 4, rng), rng.standard_normal(4)
-    y = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng).labels
     counts = rng.integers(0, 4, 150)
     weighted = separation_oracle(X, y, sample_weight=counts, gamma=1e-9)
     repeated = separation_oracle(np.repeat(X, counts, axis=0), np.repeat(y, counts), gamma=1e-9)
@@ -285,7 +285,7 @@ def test_a_warm_start_saves_iterations():
     rng = np.random.default_rng(0)
     X, w = paper_mixture(800, 15, rng), rng.standard_normal(15)
     path = np.linspace(w + 0.3 * rng.standard_normal(15), w, 20, endpoint=False)
-    warm = separation_oracle(X, relu(X, w), gamma=0.1)
+    warm = separation_oracle(X, relu_labels(X, w), gamma=0.1)
     cold = 0
     for w0 in path:
         warm(w0)
@@ -305,7 +305,7 @@ def test_a_warm_start_saves_iterations():
 def test_analytic_centres_recover_the_truth(d, adversary):
     rng = np.random.default_rng(d)
     X, w = gaussian(48 * d, d, rng), rng.standard_normal(d)
-    y = MassartNoise(0.25, ADVERSARIES[adversary](w, rng)).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(0.25, ADVERSARIES[adversary](w, rng)).corrupt(X, relu_labels(X, w), rng).labels
     oracle = separation_oracle(X, y, agreement=NEAR)
     found = analytic_center(oracle, d, radius_of(X, y))
     assert found.status is Status.ACCEPTED
@@ -327,7 +327,7 @@ def test_analytic_centres_recover_the_truth_through_other_links(link):
 def test_analytic_centres_resolve_a_heavy_subspace_first():
     rng = np.random.default_rng(0)
     X, w = integers_on_subspace(400, 6, 2, 300, rng).X, integer_weights(6, rng)
-    y = MassartNoise(0.2, flip(w, relu)).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(0.2, flip(w, relu_labels)).corrupt(X, relu_labels(X, w), rng).labels
     found = analytic_center(separation_oracle(X, y, agreement=NEAR), 6, radius_of(X, y))
     assert found.status is Status.ACCEPTED
     assert np.linalg.norm(found.point - w) < 1e-6 * np.linalg.norm(w)
@@ -340,7 +340,7 @@ def test_the_first_ball_holds_the_truth(table):
         rng = np.random.default_rng(seed)
         X = TABLES[table](rng)
         w = rng.standard_normal(X.shape[1]) * 10.0 ** rng.integers(-3, 4)
-        y = MassartNoise(0.4, zero).corrupt(X, relu(X, w), rng).labels
+        y = MassartNoise(0.4, zero).corrupt(X, relu_labels(X, w), rng).labels
         if (y > 0).sum() > 2 * w.size:  # fewer tell nothing of the size
             assert radius_of(X, y) > np.linalg.norm(w)
             told += 1
@@ -350,7 +350,7 @@ def test_the_first_ball_holds_the_truth(table):
 def test_the_first_ball_follows_the_units():
     rng = np.random.default_rng(0)
     X, w = gaussian(100, 3, rng), rng.standard_normal(3)
-    y = relu(X, w)
+    y = relu_labels(X, w)
     assert radius_of(X, 1000 * y) == pytest.approx(1000 * radius_of(X, y))
     assert radius_of(1e200 * X, y) == pytest.approx(1e-200 * radius_of(X, y), rel=1e-12, abs=0)
     assert radius_of(X, 0 * y) == 1.0
@@ -359,7 +359,7 @@ def test_the_first_ball_follows_the_units():
 def test_with_no_active_row_the_cut_makes_positive_labels_active():
     rng = np.random.default_rng(0)
     X, w = gaussian_with_intercept(300, 4, rng), np.array([1.0, 0.5, -1.0, -0.5])
-    y = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng).labels
     w0 = np.array([0.0, 0.0, 0.0, -5.0])
     assert not (X @ w0 >= 0).any()
     found = separation_oracle(X, y).separate(w0)
@@ -384,7 +384,7 @@ def test_rows_that_cancel_tell_no_side():
 def test_impossible_labels_and_zero_rows_are_dropped():
     rng = np.random.default_rng(0)
     X, w, w0 = gaussian(100, 3, rng), rng.standard_normal(3), rng.standard_normal(3)
-    y = relu(X, w)
+    y = relu_labels(X, w)
     more = np.vstack([X, gaussian(300, 3, rng), np.zeros((5, 3))])
     labels = np.concatenate([y, np.full(300, -1.0), np.zeros(5)])
     oracle = separation_oracle(more, labels)
@@ -407,7 +407,7 @@ def test_rows_that_do_not_span_are_served_in_their_span():
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.standard_normal((5, 3)))[0]
     X, w = gaussian(200, 3, rng) @ basis.T, rng.standard_normal(5)
-    oracle = separation_oracle(X, relu(X, w), agreement=NEAR)
+    oracle = separation_oracle(X, relu_labels(X, w), agreement=NEAR)
     assert oracle.rank == 3
     assert oracle(w) is None
     assert oracle(basis @ (basis.T @ w)) is None
@@ -444,7 +444,7 @@ def test_sides_tell_the_right_inequality_for_every_right_label():
 def test_rounded_labels_fit_within_their_tolerance():
     rng = np.random.default_rng(0)
     X, w = gaussian(200, 3, rng) * 10, np.array([1.5, -0.5, 2.0])
-    y = np.round(relu(X, w), 2)
+    y = np.round(relu_labels(X, w), 2)
     assert separation_oracle(X, y)(w) is not None
     assert separation_oracle(X, y, agreement=Agreement(Level.GIVEN, label=0.005, relative=1e-12))(w) is None
 
@@ -452,7 +452,7 @@ def test_rounded_labels_fit_within_their_tolerance():
 def test_the_callback_hears_every_query():
     heard: list[Progress] = []
     X = np.random.default_rng(0).standard_normal((50, 2))
-    oracle = separation_oracle(X, relu(X, [1.0, 2.0]), callback=heard.append)
+    oracle = separation_oracle(X, relu_labels(X, [1.0, 2.0]), callback=heard.append)
     oracle(np.zeros(2))
     oracle(np.array([1.0, 2.0]))
     assert [progress.step for progress in heard] == [1, 2]

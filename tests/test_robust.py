@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from massart.noise import MassartNoise, constant, decoy, far_constant, gross, linear, scale
+from massart.paper.noise import MassartNoise, constant, decoy, far_constant, gross, linear_labels, scale
 from massart.progress import Progress
 from massart.robust import RobustFit, Status, mm_estimator, robust_regression
 from massart.robust.biweight import (
@@ -170,7 +170,7 @@ def test_rows_of_weight_zero_are_judged_and_not_used() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "adversary", [gross(), scale(-100.0), far_constant, constant(1e12), decoy([9.0, -9.0, 9.0, -9.0], linear)]
+    "adversary", [gross(), scale(-100.0), far_constant, constant(1e12), decoy([9.0, -9.0, 9.0, -9.0], linear_labels)]
 )
 @pytest.mark.parametrize("eta", [0.2, 0.45])
 def test_wrong_rows_cost_little_more_than_their_number(adversary, eta) -> None:

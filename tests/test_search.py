@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from linear_cases import Cell, relative_error
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
-from massart.noise import (
+from massart.paper.noise import (
     MassartNoise,
     decoy,
     far_constant,
     gaussian,
-    linear,
+    linear_labels,
     paper_adversary,
     paper_mixture,
     paper_weights,
-    relu,
+    relu_labels,
     scale,
 )
 from massart.progress import Progress
@@ -120,7 +120,7 @@ def test_search_recovers_where_l1_fails(eta, rows, adversary):
         X = paper_mixture(rows, 30, rng) if adversary == "paper" else gaussian(rows, 30, rng)
         chosen = {
             "paper": paper_adversary(w),
-            "decoy": decoy(rng.permutation(w), linear),
+            "decoy": decoy(rng.permutation(w), linear_labels),
             "scale": scale(1.1),
             "constant": far_constant,
         }[adversary]
@@ -256,7 +256,7 @@ def relu_problem(seed, n=200, d=4, eta=0.3, weights=None):
     rng = np.random.default_rng(seed)
     X = gaussian(n, d, rng)
     w = rng.standard_normal(d)
-    y = MassartNoise(eta, decoy(rng.standard_normal(d), relu)).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(eta, decoy(rng.standard_normal(d), relu_labels)).corrupt(X, relu_labels(X, w), rng).labels
     return limited(X, y, weights=weights), w
 
 
@@ -301,7 +301,7 @@ def test_the_truth_settles_a_problem_with_limits_and_its_rival_does_not():
         rng = np.random.default_rng(seed)
         X = gaussian(400, 4, rng)
         w, other = rng.standard_normal((2, 4))
-        y = MassartNoise(0.3, decoy(other, relu)).corrupt(X, relu(X, w), rng).labels
+        y = MassartNoise(0.3, decoy(other, relu_labels)).corrupt(X, relu_labels(X, w), rng).labels
         problem = limited(X, y)
         truth, rival = problem.best(w[None]), problem.best(other[None])
         assert problem.settled(truth, np.inf)
@@ -356,7 +356,7 @@ def test_concentration_with_limits_finds_the_truth_among_gross_errors():
     rng = np.random.default_rng(1)
     X = gaussian(300, 6, rng)
     w = rng.standard_normal(6)
-    y = MassartNoise(0.3, far_constant).corrupt(X, relu(X, w), rng).labels
+    y = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng).labels
     found = concentrate(limited(X, y), w[None] + 0.3 * rng.standard_normal((20, 6)), 0.5, 15, enough=np.inf)
     np.testing.assert_allclose(found.w, w, rtol=1e-8)
 

@@ -15,7 +15,7 @@ import numpy as np
 from massart.experiments import recovery
 from massart.experiments.baselines import LINEAR, Baseline, given_rate
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
-from massart.noise import MassartNoise, linear, paper_adversary, paper_mixture, paper_weights
+from massart.paper.noise import MassartNoise, linear_labels, paper_adversary, paper_mixture, paper_weights
 from massart.rows import FloatArray
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def paper_table(m: int, d: int, eta: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return rows of the paper's mixture, linear labels after the paper's adversary, and the truth."""
     X, w = paper_mixture(m, d, rng), paper_weights(d)
-    return X, MassartNoise(eta, paper_adversary(w)).corrupt(X, linear(X, w), rng).labels, w
+    return X, MassartNoise(eta, paper_adversary(w)).corrupt(X, linear_labels(X, w), rng).labels, w
 
 
 def told(eta: float) -> dict[str, Baseline]:

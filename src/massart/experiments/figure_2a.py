@@ -16,7 +16,7 @@ import numpy as np
 from massart.experiments import drawing, recovery
 from massart.experiments.baselines import RELU
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
-from massart.noise import MassartNoise, paper_adversary, paper_mixture, paper_weights, relu
+from massart.paper.noise import MassartNoise, paper_adversary, paper_mixture, paper_weights, relu_labels
 from massart.relu import Scale, Transformation, descend
 from massart.rows import FloatArray
 
@@ -81,7 +81,7 @@ class Figure2a(Experiment):
     def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
         """Descend, or fit, one table."""
         X, w = paper_mixture(self.m, self.d, data), paper_weights(self.d)
-        y = MassartNoise(self.eta, paper_adversary(w)).corrupt(X, relu(X, w), data).labels
+        y = MassartNoise(self.eta, paper_adversary(w)).corrupt(X, relu_labels(X, w), data).labels
         start = time.perf_counter()
         if task.method not in DESCENTS:
             coef = RELU[task.method].fit(X, y, rng)

@@ -23,7 +23,7 @@ from massart.experiments.baselines.baseline import Fit
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
 from massart.experiments.figure_1 import told
 from massart.linear import recover_linear
-from massart.noise import MassartNoise, scale
+from massart.paper.noise import MassartNoise, scale
 from massart.robust import robust_regression
 from massart.rows import FloatArray
 

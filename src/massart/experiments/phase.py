@@ -15,12 +15,12 @@ import numpy as np
 from massart.experiments import drawing, recovery
 from massart.experiments.baselines import LINEAR, RELU
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
-from massart.noise import MassartNoise, decoy, gaussian, linear, relu
+from massart.paper.noise import MassartNoise, decoy, gaussian, linear_labels, relu_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CONCEPTS = {"linear": linear, "relu": relu}
+_CONCEPTS = {"linear": linear_labels, "relu": relu_labels}
 _DARK = 0.55  # rates below which white text is read better
 
 

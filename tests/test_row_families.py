@@ -1,4 +1,4 @@
-"""The defining property of every sampler of rows and of parameters."""
+"""The defining property of every sampler of rows and parameters that tests and benchmarks share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from massart.noise import gaussian, linear, paper_mixture, paper_weights
+from massart.paper.noise import gaussian, linear_labels, paper_mixture
 from row_families import (
     cauchy,
     column_scales,
@@ -59,32 +59,6 @@ def test_samplers_give_finite_rows_and_the_same_bytes_for_the_same_seed(sampler:
     assert X.tobytes() != sampler(17, 5, rng_of(2)).tobytes()
 
 
-@pytest.mark.parametrize("sampler", [gaussian, paper_mixture])
-@pytest.mark.parametrize(("n", "d", "name"), [(0, 3, "n"), (-1, 3, "n"), (5, 0, "d"), (5.5, 3, "n"), (5, "3", "d")])
-def test_samplers_name_a_bad_size(sampler: Sampler, n: int, d: int, name: str) -> None:
-    with pytest.raises(ValueError, match=f"^{name} must be an integer of at least 1, got "):
-        sampler(n, d, rng_of(0))
-
-
-@pytest.mark.parametrize("sampler", [gaussian, paper_mixture])
-def test_samplers_refuse_a_bare_seed(sampler: Sampler) -> None:
-    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator, got 3"):
-        sampler(5, 3, 3)  # type: ignore[arg-type]
-
-
-def test_paper_mixture_has_the_papers_shares_means_and_spread() -> None:
-    n, d = 60_000, 5
-    X = paper_mixture(n, d, rng_of(0))
-    centres = np.vstack([np.eye(d)[0], d * np.eye(d)])
-    part = np.argmin(((X[:, None, :] - centres) ** 2).sum(axis=2), axis=1)
-    shares = np.array([0.5, *[0.5 / d] * d])
-    assert stats.chisquare(np.bincount(part, minlength=d + 1), n * shares).pvalue > CHANCE
-    # Each part is N(centre, I / d^2): parts are 4 units apart, 20 standard deviations.
-    standardized = d * (X - centres[part])
-    assert stats.kstest(standardized.ravel(), "norm").pvalue > CHANCE
-    np.testing.assert_allclose(standardized.T @ standardized / n, np.eye(d), atol=0.03)
-
-
 def test_gaussian_and_cauchy_coordinates_have_their_laws() -> None:
     for X, law in (
         (gaussian(4000, 3, rng_of(0)), stats.norm()),
@@ -108,7 +82,7 @@ def test_intercept_column_and_parameter_make_a_relu_active_on_a_fifth() -> None:
     assert (X[:, -1] == 1.0).all()
     assert w[-1] == -0.84
     assert np.linalg.norm(w[:-1]) == pytest.approx(1.0)
-    assert stats.kstest(linear(X, w), stats.norm(-0.84).cdf).pvalue > CHANCE
+    assert stats.kstest(linear_labels(X, w), stats.norm(-0.84).cdf).pvalue > CHANCE
     assert stats.norm.cdf(-0.84) == pytest.approx(0.2, abs=1e-3)
     assert intercept_weights(3, rng_of(0), intercept=2.0)[-1] == 2.0
 
@@ -204,11 +178,6 @@ def test_planted_rows_come_in_random_order() -> None:
 # Parameters
 
 
-def test_paper_weights_are_nine_e2_plus_ones() -> None:
-    assert paper_weights(4).tolist() == [1.0, 10.0, 1.0, 1.0]
-    assert np.linalg.norm(paper_weights(30)) == pytest.approx(11.4, abs=0.05)
-
-
 @pytest.mark.parametrize("distance", [0.0, 0.05, 3.0])
 def test_displaced_weights_lie_at_the_asked_relative_distance_in_every_direction(distance: float) -> None:
     w, rng = np.array([1.0, -2.0, 2.0]), rng_of(0)
@@ -233,8 +202,3 @@ def test_integer_weights_are_uniform_and_never_all_zero() -> None:
     values, counts = np.unique(integer_weights(5000, rng_of(0)), return_counts=True)
     assert values.tolist() == list(range(-5, 6))
     assert stats.chisquare(counts).pvalue > CHANCE
-
-
-def test_paper_weights_need_two_columns() -> None:
-    with pytest.raises(ValueError, match="d must be an integer of at least 2, got 1"):
-        paper_weights(1)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from massart.isotropy import radial_isotropy, radial_isotropy_of
 from massart.l1 import l1_regression, l1_regression_of
-from massart.pac.outliers import OutlierRemoval, remove_outliers, remove_outliers_of
 from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
 from massart.robust.concentration import Positioned
@@ -40,8 +39,6 @@ def cases(small: bool) -> Iterator[Case]:
             for noise in (0.0, 1.0):
                 name = f"L1 {'noisy' if noise else 'exact'}, {n} x {d}, {kind.__name__}"
                 yield Case(name, partial(_l1, name, n, d, kind, noise))
-            name = f"outliers, {n} x {d}, {kind.__name__}"
-            yield Case(name, partial(_outliers, name, n, d, kind))
             name = f"noisy steps, {n} x {d}, {kind.__name__}"
             yield Case(name, partial(_noisy, name, n, d, kind))
 
@@ -96,26 +93,6 @@ def _labelled(n: int, d: int, noise: float) -> tuple[FloatArray, FloatArray]:
     wrong = rng.random(n) < 0.4
     y[wrong] += 10 * rng.standard_normal(int(wrong.sum())) + 5
     return X, y
-
-
-def _outliers(name: str, n: int, d: int, kind: Callable[..., Rows]) -> Row:
-    rng = np.random.default_rng(n + d)
-    X = rng.standard_t(3, (n, d))
-    rows = kind(X, X[:, 0])
-
-    def judge(ours: OutlierRemoval, known: OutlierRemoval) -> str:
-        if not np.array_equal(ours.inside, known.inside):
-            raise Incorrect("other rows are outliers")
-        return _same(ours.matrix.T @ ours.matrix, known.matrix.T @ known.matrix)
-
-    return race(
-        name,
-        lambda: remove_outliers_of(rows, alpha=0.01),
-        lambda: remove_outliers(X, alpha=0.01),
-        peer_name="one array",
-        wanted=at_most(SLOWER),
-        judge=judge,
-    )
 
 
 def _noisy(name: str, n: int, d: int, kind: Callable[..., Rows]) -> Row:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.linear import recover_linear
-from massart.pac import PACFormula, PACStatus, learn_pac, remove_outliers
 from massart.paper.noise import Adversary, MassartNoise, decoy, far_constant, flip, linear_labels
+from massart.paper.pac import remove_outliers
 from massart.recover import ArrayRecovery
+from massart.recover.pac import PACFormula, PACStatus, learn_pac
 from row_families import dummy_table, one_hot
 
 FloatArray = NDArray[np.float64]

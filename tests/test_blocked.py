@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from massart.isotropy import Status, position_weights, radial_isotropy, radial_isotropy_of
 from massart.l1 import Status as L1Status
 from massart.l1 import blocked, l1_regression, l1_regression_of, preprocessing
-from massart.pac.outliers import OutlierStatus, remove_outliers, remove_outliers_of
 from massart.progress import silent
 from massart.robust import refine_on_table, robust_regression
 from massart.robust.concentration import Positioned
@@ -403,36 +402,6 @@ def test_an_exact_start_is_refused():
     start = robust_regression(X, y, rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="positive scale"):
         refine_on_table(in_memory(X, y), X, start)
-
-
-# --- outliers ---
-
-
-@pytest.mark.full(every=3)
-@pytest.mark.parametrize("case", ["spread", "flat", "few"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_outliers_are_those_of_the_rows_in_memory(kind, weighted, case):
-    X = cloud(n=400 if case == "few" else 700) * np.geomspace(1, 1e6, 5)
-    X[:20] *= 300
-    X[50] = 0
-    if case == "flat":
-        X[40:, 3:] = 0
-    weights = weights_of(len(X)) if weighted else None
-    known = remove_outliers(X, alpha=0.1, sample_weight=weights)
-    found = remove_outliers_of(kind(X, X[:, 0], weights), alpha=0.1)
-    assert found.status is known.status is OutlierStatus.REMOVED
-    assert_array_equal(found.inside, known.inside)
-    assert found.subspace.shape == known.subspace.shape == (5, 3 if case == "flat" else 5)
-    maps = [answer.matrix @ answer.subspace.T for answer in (found, known)]
-    close(*(T.T @ T * np.outer(*[np.geomspace(1, 1e6, 5)] * 2) for T in maps))
-    assert found.ratio == pytest.approx(known.ratio, rel=EQUAL)
-    assert found.n_iter == known.n_iter
-    # No row inside is an outlier, by definition.
-    rows, c = X[found.inside], np.ones(len(X)) if weights is None else weights
-    M = (rows * c[found.inside, None]).T @ rows / c[found.inside].sum()
-    ratios = np.einsum("ij,ij->i", rows @ np.linalg.pinv(M, rcond=1e-20, hermitian=True), rows)
-    assert ratios.max() <= found.beta * (1 + 1e-6)
-    assert found.share >= 0.9
 
 
 # --- all ---

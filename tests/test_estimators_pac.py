@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from massart.certificate import Certificate
 from massart.estimators.pac import MassartPACRegressor
-from massart.pac import PACStatus
+from massart.recover.pac import PACStatus
 
 Array = np.ndarray[Any, Any]
 

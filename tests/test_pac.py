@@ -1,4 +1,4 @@
-"""Outlier removal, the PAC learner and its bounds, sample sizes."""
+"""Appendix B to the letter, and the certified learner with its bounds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bench_pac import learn, subspaces
 from massart.certificate import Verdict
-from massart.pac import (
-    OutlierStatus,
-    PACStatus,
-    learn_pac,
-    remove_outliers,
-)
-from massart.pac.coverage import largest_share_outside, most_wrong
-from massart.pac.outliers import SHARPNESS
-from massart.paper.noise import MassartNoise, flip, gaussian, linear_labels
+from massart.certificate.coverage import largest_share_outside, most_wrong
+from massart.l1 import l1_regression
+from massart.paper import OutlierStatus, PACLearningStatus, pac_learn, remove_outliers
+from massart.paper.noise import MassartNoise, decoy, flip, gaussian, linear_labels
+from massart.paper.pac import SHARPNESS
+from massart.recover.pac import PACStatus, learn_pac
 from row_families import cauchy, elliptical_cauchy, integers, planted_subspace
 
 SAMPLERS = [gaussian, cauchy, elliptical_cauchy, integers]
@@ -41,29 +38,67 @@ def largest_ratio(X, weights=None):
 
 @given(st.sampled_from(SAMPLERS), st.floats(0.01, 0.4), st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
-def test_no_row_inside_is_an_outlier_in_any_direction(sampler, alpha, seed):
+def test_no_outlier_is_left_inside(sampler, alpha, seed):
     rng = np.random.default_rng(seed)
     X = sampler(int(rng.integers(2, 200)), int(rng.integers(1, 6)), rng)
     removal = remove_outliers(X, alpha=alpha)
     inside = X[removal.inside]
     assert removal.share == removal.inside.mean() >= 1 - alpha - 1e-12
     assert_allclose(removal.ratio, largest_ratio(inside), rtol=1e-6)
+    assert removal.ratio <= removal.share * removal.beta
     directions = rng.standard_normal((200, X.shape[1]))
     squares = (inside @ directions.T) ** 2
-    assert np.all(squares.max(axis=0) <= removal.beta * squares.mean(axis=0) * (1 + 1e-9))
-    assert_array_equal(removal.ratios(X) <= removal.beta, removal.inside)
+    assert np.all(squares.max(axis=0) <= removal.ratio * squares.mean(axis=0) * (1 + 1e-9))
+    assert_array_equal(removal.ratios(X) <= removal.share * removal.beta, removal.inside)
 
 
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20)
-def test_no_set_of_that_share_beats_the_lower_bound(seed):
-    rng = np.random.default_rng(seed)
-    X = cauchy(9, 2, rng)
-    removal = remove_outliers(X, alpha=0.34)
-    best = min(largest_ratio(X[list(kept)]) for size in (6, 7, 8, 9) for kept in combinations(range(9), size))
+@given(st.sampled_from([cauchy, integers]), st.integers(1, 3), st.integers(0, 3), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_no_set_beats_the_lower_bound(sampler, d, may_go, seed):
+    X = sampler(9, d, np.random.default_rng(seed))
+    alpha = (may_go + 0.1) / 9
+    removal = remove_outliers(X, alpha=alpha)
+    sizes = range(9 - may_go, 10)
+    best = min(largest_ratio(X[list(kept)]) for size in sizes for kept in combinations(range(9), size))
     assert removal.lower_bound <= best * (1 + 1e-9)
     assert best <= removal.ratio * (1 + 1e-9)
-    assert removal.ratio <= SHARPNESS * removal.lower_bound / (1 - 0.34) * (1 + 1e-9)
+    assert removal.ratio <= SHARPNESS * removal.lower_bound / (1 - alpha) * (1 + 1e-9)
+
+
+@given(st.sampled_from(SAMPLERS), st.floats(1.05, 3), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_the_order_of_removal_does_not_matter_and_sets_are_nested(sampler, factor, seed):
+    rng = np.random.default_rng(seed)
+    X = sampler(60, 3, rng)
+    beta = 3 * factor
+    keep = np.ones(60, dtype=bool)
+    while keep.any():
+        ratios = np.einsum("ij,jk,ik->i", X, np.linalg.pinv(X[keep].T @ X[keep] / 60, 1e-12, hermitian=True), X)
+        out = np.flatnonzero(keep & (ratios > beta))
+        if not len(out):
+            break
+        keep[rng.choice(out)] = False  # one at a time, any of them
+    assert_array_equal(remove_outliers(X, alpha=0.5, beta=beta).inside, keep)
+    wider = remove_outliers(X, alpha=0.5, beta=1.2 * beta)
+    assert np.all(wider.inside[keep])
+
+
+def test_a_given_beta_is_kept_to_however_many_rows_it_removes():
+    X = cauchy(1000, 6, np.random.default_rng(0))
+    printed = remove_outliers(X, alpha=0.025, beta=6 * 53 / 0.025)  # d b / alpha, with constant one
+    assert printed.status is OutlierStatus.WHOLE
+    assert printed.lower_bound == 0
+    best = remove_outliers(X, alpha=0.025)
+    assert_array_equal(remove_outliers(X, alpha=0.025, beta=best.beta).inside, best.inside)
+    beta = best.beta / 1.2
+    few = remove_outliers(X, alpha=0.025, beta=beta)
+    assert few.status is OutlierStatus.BEYOND_ALPHA
+    assert 0 < few.share < 0.975
+    assert_allclose(few.ratio, largest_ratio(X[few.inside]))
+    assert few.ratio <= beta == few.beta
+    assert few.lower_bound == pytest.approx(0.975 * beta)
+    assert few.lower_bound <= best.ratio
+    assert not remove_outliers(X, alpha=0.025, beta=1.0).inside.any()  # the mean ratio is the rank
 
 
 @pytest.mark.slow
@@ -85,7 +120,7 @@ def test_units_do_not_matter(scale):
     for after in (remove_outliers(X * scale, alpha=0.1), remove_outliers(X * [1, scale, 1, 1], alpha=0.1)):
         assert_array_equal(before.inside, after.inside)
         assert_allclose(before.ratio, after.ratio, rtol=1e-9)
-    assert_array_equal(after.ratios(X * [1, scale, 1, 1]) <= after.beta, after.inside)
+    assert_array_equal(after.ratios(X * [1, scale, 1, 1]) <= after.share * after.beta, after.inside)
 
 
 def test_rows_off_a_subspace_that_are_few_are_outliers():
@@ -119,7 +154,8 @@ def test_whole_weights_repeat_rows_and_zero_weights_remove_them():
     repeated = remove_outliers(X.repeat(weights, axis=0), alpha=0.1)
     assert_array_equal(weighted.inside.repeat(weights), repeated.inside)
     assert_allclose([weighted.ratio, weighted.share], [repeated.ratio, repeated.share], rtol=1e-9)
-    assert_array_equal(weighted.ratios(X) <= weighted.beta, weighted.inside)  # rows of weight zero are judged
+    judged = weighted.ratios(X) <= weighted.share * weighted.beta
+    assert_array_equal(judged, weighted.inside)  # rows of weight zero, too
 
 
 def test_rows_of_weight_zero_do_not_span():
@@ -154,6 +190,8 @@ def test_fewer_rows_than_columns_span_what_they_span():
         ({"alpha": 1.0}, "alpha must be between 0 and 1"),
         ({"alpha": np.nan}, "alpha must be between 0 and 1"),
         ({"alpha": 0.1, "tol": 2.0}, "tol must be between 0 and 1"),
+        ({"alpha": 0.1, "beta": 0.0}, "beta must be positive and finite, got 0.0"),
+        ({"alpha": 0.1, "beta": np.nan}, "beta must be positive and finite, got nan"),
         ({"alpha": 0.1, "sample_weight": [1.0]}, "sample_weight must have shape"),
     ],
 )
@@ -162,6 +200,132 @@ def test_bad_arguments_of_outlier_removal(arguments, message):
         remove_outliers(np.eye(3), **arguments)
     with pytest.raises(ValueError, match="X has 2 columns but the ellipsoid has 3"):
         remove_outliers(np.eye(3), alpha=0.1).ratios(np.eye(2))
+
+
+# Theorem B.1
+
+
+def appendix_b(X, y, beta):
+    """Appendix B, from L1 regression and numpy alone."""
+    inside = np.ones(len(X), dtype=bool)
+    while True:
+        M = X[inside].T @ X[inside] / len(X)
+        ratios = np.einsum("ij,jk,ik->i", X, np.linalg.pinv(M, rcond=1e-12, hermitian=True), X)
+        if not (inside & (ratios > beta)).any():
+            return inside, l1_regression(X[inside], y[inside]).coef
+        inside &= ratios <= beta
+
+
+def smallest_beta(X, alpha):
+    """The smallest beta that removes at most alpha: rows go one at a time, the largest ratio first."""
+    left, smallest = X, np.inf
+    while len(left) >= (1 - alpha) * len(X):
+        M = left.T @ left / len(X)
+        ratios = np.einsum("ij,jk,ik->i", left, np.linalg.pinv(M, rcond=1e-12, hermitian=True), left)
+        smallest = min(smallest, ratios.max())
+        left = np.delete(left, np.argmax(ratios), axis=0)
+    return smallest
+
+
+def rows_of_a_subspace(n, d, rng):
+    return planted_subspace(n, d, 2, n - 5, rng).X
+
+
+@given(st.sampled_from([*SAMPLERS, rows_of_a_subspace]), st.floats(0.02, 0.4), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_appendix_b_in_fifteen_lines(sampler, epsilon, seed):
+    rng = np.random.default_rng(seed)
+    X = sampler(200, 4, rng)
+    w = rng.standard_normal(4)
+    y = MassartNoise(0.3, flip(w, linear_labels)).corrupt(X, X @ w, rng).labels
+    learned = pac_learn(X, y, epsilon)
+    smallest = smallest_beta(X, epsilon / 2)
+    assert smallest * (1 - 1e-6) <= learned.removal.beta <= SHARPNESS * smallest * (1 + 1e-6)
+    inside, v = appendix_b(X, y, learned.removal.beta)
+    assert_array_equal(learned.removal.inside, inside)
+    span = learned.removal.spans(X)
+    assert np.all(span[inside])
+    assert np.all(np.abs(X[span] @ (learned.w - v)) <= 1e-9 * (np.abs(X[span]) @ np.abs(w)))
+
+
+def test_theorem_b1_where_w_is_open():
+    """Three of six columns are used by one row in a hundred, and rows differ in size by many orders."""
+
+    def draw(n, rng):
+        X = rng.standard_normal((n, 6)) * np.exp(3 * rng.standard_normal((n, 1)))
+        X[:, 3:] = 0
+        X[rng.random(n) < 0.01] = rng.integers(-9, 10, 6)
+        return X
+
+    tables = open_tables = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, fresh = draw(800, rng), draw(20_000, rng)
+        w = rng.integers(-5, 6, 6).astype(float)
+        y = MassartNoise(0.35, decoy(rng.standard_normal(6), linear_labels)).corrupt(X, X @ w, rng).labels
+        learned = pac_learn(X, y, 0.05)
+        assert learned.removal.share >= 0.975
+        wrong = np.abs(fresh @ (learned.w - w)) > 1e-9 * (np.abs(fresh) @ np.abs(w))
+        assert wrong.mean() <= 0.05
+        open_tables += np.abs(learned.w - w).max() > 0.1
+        tables += 1
+    assert tables == 20
+    assert open_tables >= 15, "w itself is wrong where hardly any row tells"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "status"),
+    [
+        ([1, 1, 1], {}, PACLearningStatus.UNIQUE),
+        ([1, 1, 0], {}, PACLearningStatus.SUBSPACE),
+        ([1, 1, 1], {"beta": 9.5}, PACLearningStatus.BEYOND_ALPHA),
+    ],
+)
+def test_what_was_reached_is_a_status(columns, options, status):
+    X = gaussian(300, 3, np.random.default_rng(0)) * columns
+    y = X @ [1.0, 2, 3]
+    y[::3] = 7
+    learned = pac_learn(X, y, 0.05, **options)
+    assert learned.status is status
+    assert_allclose(X @ learned.w, X @ [1.0, 2, 3], atol=1e-12)
+
+
+def test_an_l1_problem_that_is_not_solved_is_said_to_be_so():
+    rng = np.random.default_rng(0)
+    assert (
+        pac_learn(gaussian(400, 10, rng), rng.standard_normal(400), 0.05, max_iter=1).status
+        is PACLearningStatus.INEXACT
+    )
+
+
+def test_a_beta_that_leaves_no_row_learns_nothing():
+    X = gaussian(50, 3, np.random.default_rng(0))
+    learned = pac_learn(X, X @ [1.0, 2, 3], 0.1, beta=1.0)
+    assert learned.status is PACLearningStatus.BEYOND_ALPHA
+    assert_array_equal(learned.w, 0)
+
+
+def test_weights_of_the_l1_problem_repeat_rows():
+    rng = np.random.default_rng(0)
+    X, weights = cauchy(150, 3, rng), rng.integers(0, 4, 150)
+    y = X @ [1.0, 2, 3] + rng.standard_normal(150)
+    weighted = pac_learn(X, y, 0.1, sample_weight=weights)
+    assert_allclose(weighted.w, pac_learn(X.repeat(weights, axis=0), y.repeat(weights), 0.1).w, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be between 0 and 1, got 0.0"),
+        ({"epsilon": np.nan}, "epsilon must be between 0 and 1"),
+        ({"y": np.ones(3)}, "y has 3 rows but X has 4"),
+        ({"y": np.ones((4, 2))}, r"y must have shape \(n,\), got \(4, 2\)"),
+        ({"sample_weight": [1.0]}, "sample_weight must have shape"),
+    ],
+)
+def test_bad_arguments_of_theorem_b1(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pac_learn(**({"X": np.ones((4, 2)), "y": np.ones(4), "epsilon": 0.1} | arguments))
 
 
 # The bounds
@@ -187,7 +351,7 @@ def test_the_share_outside_is_the_bound_of_clopper_and_pearson(n, data, delta):
     assert largest_share_outside(n, n, delta) == 1
 
 
-# The learner
+# The certified learner
 
 
 @pytest.mark.full(every=3)

@@ -14,10 +14,10 @@ from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
 from massart.agreement import AGREES, Agreement, Level, Mark, levels
 from massart.linear import recover_linear
 from massart.link import IDENTITY, RELU
-from massart.pac import learn_pac
 from massart.recover import Assumption, Options, recover
 from massart.recover.driver import _Driver
 from massart.recover.finding import EARLY_ROUNDS
+from massart.recover.pac import learn_pac
 from massart.relu import recover_relu
 from massart.rows import ArrayRows
 

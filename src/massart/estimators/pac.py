@@ -16,8 +16,8 @@ from massart.estimators.base import Recoverer
 from massart.estimators.checks import CHECKS_OF_X, CHECKS_OF_Y, generator_of, numbers_of
 from massart.estimators.frames import origin_of, target_names
 from massart.link import IDENTITY
-from massart.pac import PACFormula, PACStatus, learn_pac
 from massart.recover import Recovery
+from massart.recover.pac import PACFormula, PACStatus, learn_pac
 from massart.rows import ArrayRows, FloatArray, Rows
 
 
@@ -68,7 +68,8 @@ class MassartPACRegressor(Recoverer):
     See Also
     --------
     MassartRegressor : All coefficients, where the rows determine them.
-    massart.pac.learn_pac : The same on arrays.
+    massart.recover.pac.learn_pac : The same on arrays.
+    massart.paper.pac_learn : Appendix B to the letter: one L1 regression, without a bound.
 
     Examples
     --------

@@ -30,6 +30,14 @@ from massart.paper.noise import (
     where,
     zero,
 )
+from massart.paper.pac import (
+    OutlierRemoval,
+    OutlierStatus,
+    PACLearning,
+    PACLearningStatus,
+    pac_learn,
+    remove_outliers,
+)
 
 __all__ = [
     "Adversary",
@@ -64,4 +72,10 @@ __all__ = [
     "Scale",
     "Transformation",
     "descend",
+    "OutlierRemoval",
+    "OutlierStatus",
+    "PACLearning",
+    "PACLearningStatus",
+    "pac_learn",
+    "remove_outliers",
 ]

@@ -1,21 +1,25 @@
-r"""PAC learning of linear functions without any assumption on the rows (Appendix B, Theorem B.1).
+r"""The learner behind :class:`massart.MassartPACRegressor`: right on all but a share epsilon, and it says for which.
 
-If rows concentrate on a subspace, :math:`w^*` cannot be identified off it. What can be had is a :math:`\hat w` with
+If rows concentrate on a subspace, :math:`w^*` cannot be identified off it. What can be had (Theorem B.1) is a
+:math:`\hat w` with
 
 .. math::
     \Pr_x [ \hat w \cdot x \ne w^* \cdot x ] \le \epsilon .
 
-**Learning.** Outliers are removed with :math:`\alpha = \epsilon / 2`; the rows inside the ellipsoid span V, and
-Algorithm 2 finds :math:`\hat w` on V. Rows off V follow, projected on its complement, in the same way. The appendix
-solves one L1 problem on the rows inside; its argument needs a number of rows that grows with the cube of the largest
-outlier ratio, Theorem 1.2's does not. So the L1 problems are those of the radial-isotropic pieces of the rows inside.
+Appendix B to the letter is :func:`massart.paper.pac_learn`: one L1 problem on the rows without outliers. Its argument
+needs a number of rows that grows with the cube of the largest outlier ratio; Theorem 1.2's does not. This learner uses
+the same outlier removal, and then all that recovery has.
+
+**Learning.** Outliers are removed with :math:`\alpha = \epsilon / 2`; the rows inside the ellipsoid span V, and are
+decomposed into radial-isotropic pieces. Rows off V follow, projected on its complement, in the same way. The pieces are
+where recovery starts: Algorithm 2, then the search beyond it (:mod:`massart.search`) and the polish.
 
 **What is claimed.** The appendix shows that enough rows suffice, not how many there are. So one half of the rows, by x
 alone, chooses nested subspaces :math:`U_1 \subset U_2 \subset \dots`, the decomposition above. Piece j are the rows
 in :math:`U_j` but not in :math:`U_{j-1}`. If :math:`\hat w` is right on :math:`U_{j-1}` and more rows of piece j agree,
 off any hyperplane, than noise of rate :math:`\eta` can have spoilt, it is right on :math:`U_j`
-(:mod:`massart.pac.coverage`). A piece that does not confirm the formula is joined to the next. The last subspace so
-confirmed misses a share of the distribution, which the other half of the rows bounds.
+(:mod:`massart.certificate.coverage`). A piece that does not confirm the formula is joined to the next. The last
+subspace so confirmed misses a share of the distribution, which the other half of the rows bounds.
 """
 
 from __future__ import annotations
@@ -40,13 +44,15 @@ from massart.certificate import (
     measure_support,
     sample_sharing,
 )
+from massart.certificate.coverage import largest_share_outside, most_wrong
 from massart.isotropy import RadialIsotropy, decompose
 from massart.isotropy.moments import exponents, typical_sizes
 from massart.link import IDENTITY
-from massart.pac.coverage import largest_share_outside, most_wrong
-from massart.pac.outliers import remove_outliers
+from massart.paper.pac import remove_outliers
 from massart.progress import Callback, silent
-from massart.recover import Assumption, Formula, Judges, Options, judge, propose
+from massart.recover.judge import judge
+from massart.recover.judges import Assumption, Formula, Judges
+from massart.recover.propose import Options, propose
 from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
 
 CLAIMS = 3

@@ -1,6 +1,17 @@
 """*ReLU Regression with Massart Noise* in its own words: every algorithm and lemma by its name, and nothing else."""
 
+from massart.cutting_plane import analytic_center, ellipsoid
+from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
+from massart.l1 import L1Solution, l1_regression
 from massart.paper.descent import Descent, DescentStatus, Scale, Transformation, descend
+from massart.paper.linear import (
+    LinearRecovery,
+    LinearStatus,
+    StructuralMargin,
+    algorithm_1,
+    algorithm_2,
+    structural_margin,
+)
 from massart.paper.noise import (
     Adversary,
     Concept,
@@ -38,8 +49,44 @@ from massart.paper.pac import (
     pac_learn,
     remove_outliers,
 )
+from massart.paper.position import EffectivePosition, effective_number, failure_probability, most_effective_position
+from massart.paper.relu import (
+    Answer,
+    ReLURecovery,
+    ReLUStatus,
+    Separation,
+    l1_gradient,
+    recover_relu,
+    separation_margin,
+    separation_oracle,
+)
 
 __all__ = [
+    "RadialIsotropy",
+    "decompose",
+    "radial_isotropy",
+    "L1Solution",
+    "l1_regression",
+    "analytic_center",
+    "ellipsoid",
+    "LinearRecovery",
+    "LinearStatus",
+    "StructuralMargin",
+    "algorithm_1",
+    "algorithm_2",
+    "structural_margin",
+    "EffectivePosition",
+    "effective_number",
+    "failure_probability",
+    "most_effective_position",
+    "Answer",
+    "ReLURecovery",
+    "ReLUStatus",
+    "Separation",
+    "l1_gradient",
+    "recover_relu",
+    "separation_margin",
+    "separation_oracle",
     "Adversary",
     "Concept",
     "Corruption",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import massart
+from massart.l1 import l1_regression
 from massart.paper import noise
 from massart.paper.noise import (
     Adversary,
@@ -304,6 +305,18 @@ def test_the_papers_adversary_flips_with_probability_eta_the_rows_away_from_e1()
     np.testing.assert_array_equal(corruption.labels[corruption.changed], -clean[corruption.changed])
     assert stats.binomtest(int(corruption.changed.sum()), int(far.sum()), eta).pvalue > CHANCE
     assert stats.binomtest(int(far.sum()), n, 0.5).pvalue > CHANCE
+
+
+def test_rows_that_an_adversary_chooses_defeat_l1_on_gaussian_columns_from_a_share_of_239_thousandths_on() -> None:
+    # The largest |r.x| of that share hold half of their sum, for every r: exp(-t^2/2) = 1/2 at the quantile t.
+    assert 2 * stats.norm.sf(np.sqrt(2 * np.log(2))) == pytest.approx(0.239, abs=1e-4)
+    X, w = gaussian(20_000, 2, rng_of(0)), np.array([1.0, -2.0])
+    for share, recovered in ((0.22, True), (0.26, False)):
+        for angle in np.linspace(0.0, np.pi, 7):
+            r = np.array([np.cos(angle), np.sin(angle)])
+            wrong = np.abs(X @ r) > np.quantile(np.abs(X @ r), 1 - share)
+            coef = l1_regression(X, np.where(wrong, X @ (w + r), X @ w)).coef
+            assert np.allclose(coef, w, atol=1e-9) == recovered
 
 
 @pytest.mark.parametrize(

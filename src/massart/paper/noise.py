@@ -355,17 +355,8 @@ def simulate_oblivious(
 
     Rows are drawn independently and b knows nothing of them, so adding b is the same as adding Ub for a uniform random
     permutation matrix U. The Massart adversary does that: it adds the non-zero entries of b to rows drawn uniformly,
-    without replacement, from those it may change. With probability at least :math:`1 - \delta` there are enough, and
-    given that, the labels are distributed exactly as under the oblivious noise.
-
-    Parameters
-    ----------
-    noise : ObliviousNoise
-    X : array_like, shape (m, d)
-    clean : array_like, shape (m,)
-    delta : float
-        Largest probability of failure, in (0, 1).
-    rng : numpy.random.Generator
+    without replacement, from those it may change. Except with probability `delta`, in (0, 1), there are enough, and
+    given that, the labels are distributed exactly as under the oblivious noise. `X` is (m, d), `clean` (m,).
 
     Notes
     -----

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     )
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
+    from massart.link import Link
+    from massart.recover import certify
 
 __version__ = "0.1.0"
 
 # Without Audit, Scan and their functions, which need an extra: a star import must not.
 __all__ = [
     "L1Solution",
+    "Link",
     "MassartPACRegressor",
     "MassartReLURegressor",
     "MassartRegressor",
@@ -37,6 +40,7 @@ __all__ = [
     "TermFeatures",
     "__version__",
     "agreement_scorer",
+    "certify",
     "decompose",
     "l1_regression",
     "radial_isotropy",
@@ -48,6 +52,7 @@ _HOME = {
     "Audit": "massart.audit",
     "Check": "massart.audit",
     "L1Solution": "massart.l1",
+    "Link": "massart.link",
     "MassartPACRegressor": "massart.estimators",
     "MassartReLURegressor": "massart.estimators",
     "MassartRegressor": "massart.estimators",
@@ -56,6 +61,7 @@ _HOME = {
     "TermFeatures": "massart.estimators",
     "agreement_scorer": "massart.estimators",
     "audit_table": "massart.audit",
+    "certify": "massart.recover",
     "check_table": "massart.audit",
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",

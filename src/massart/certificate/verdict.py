@@ -9,7 +9,6 @@ from enum import Enum
 import numpy as np
 
 from massart.agreement import Agreement, Level
-from massart.certificate.structural import StructuralMargin
 from massart.certificate.support import CONFIDENCE, Support
 from massart.rows import FloatArray
 
@@ -111,8 +110,6 @@ class Certificate:
         Whether the label is the same in every row that agrees.
     scale : float or None
         Robust scale of the residuals, for NOISY.
-    margin : StructuralMargin or None
-        Both sides of the margin of Lemma 2.3's condition.
     """
 
     verdict: Verdict
@@ -139,7 +136,6 @@ class Certificate:
     thin: tuple[tuple[int, float], ...] = ()
     constant: bool = False
     scale: float | None = None
-    margin: StructuralMargin | None = None
 
     @property
     def noise_rate(self) -> float:

@@ -49,7 +49,7 @@ class MassartReLURegressor(Recoverer):
     See Also
     --------
     MassartRegressor : Linear formulas.
-    massart.relu.recover_relu : The same on arrays, and the published method by itself.
+    massart.paper.recover_relu : The published method by itself, on arrays.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class MassartReLURegressor(Recoverer):
 
     def _link(self) -> Link:
         if not isinstance(self.link, Link | None):
-            raise ValueError(f"link must be a massart.relu.Link or None, got {self.link!r}")
+            raise ValueError(f"link must be a massart.Link or None, got {self.link!r}")
         return RELU if self.link is None else self.link
 
     def __sklearn_tags__(self) -> Any:

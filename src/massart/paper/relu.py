@@ -231,7 +231,7 @@ class _Oracle:
     def sep(self, w0: FloatArray, *, may_accept: bool = True) -> Separation:
         """Lines 4 to 20; a level is a subspace: R^d, then the complement of V, and so on."""
         X, y, minimizer = self.X, self.y, np.zeros(len(w0))
-        basis, left = np.eye(len(w0)), X.any(axis=1)
+        basis, left = np.eye(len(w0)), np.asarray(X.any(axis=1))
         while True:
             P, q = _project(X, basis), basis.T @ w0
             if self.printed and 2 * self._fits(P[left], y[left], q).sum() >= left.sum():  # 5
@@ -323,7 +323,8 @@ class _Level:
 def _proven_minimizer(U: FloatArray, y: FloatArray, near: BoolArray) -> FloatArray | None:
     """Return the w that fits the rows `near` if a dual of least squares proves it the only L1 minimizer.
 
-    That is: with numbers between -1 and 1 these rows, which span, balance the signs of the others. It saves the linear program of nearly every query that is right on a heavy subspace.
+    That is: with numbers between -1 and 1 these rows, which span, balance the signs of the others. It saves the linear
+    program of nearly every query that is right on a heavy subspace.
     """
     F = U[near]
     w, _, rank, _ = np.linalg.lstsq(F, y[near], rcond=None)

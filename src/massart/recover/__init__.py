@@ -1,6 +1,6 @@
 """From rows to a judged formula: the driver, and the steps it takes."""
 
-from massart.recover.arrays import ArrayRecovery, recover_arrays
+from massart.recover.arrays import ArrayRecovery, certify, judge_matrix, recover_matrix
 from massart.recover.driver import Recovery, recover
 from massart.recover.finding import Start
 from massart.recover.judge import judge
@@ -17,9 +17,11 @@ __all__ = [
     "Proposal",
     "Recovery",
     "Start",
+    "certify",
     "judge",
+    "judge_matrix",
     "polish",
     "propose",
     "recover",
-    "recover_arrays",
+    "recover_matrix",
 ]

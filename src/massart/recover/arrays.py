@@ -1,23 +1,22 @@
-"""Recovery of rows that are all in memory: what the paper's algorithms by name share."""
+"""Recovery of rows that are all in memory, and the certificate of any formula."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.agreement import Agreement, levels, tally_of
+from massart.agreement import Agreement, levels, tally_of, verify
 from massart.certificate import Certificate, geometry_of
-from massart.link import Link
+from massart.link import IDENTITY, Link
+from massart.progress import Callback, silent
 from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
-from massart.recover.propose import Options
+from massart.recover.propose import Options, propose
 from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, check_weights, precision_of
-
-Solve: TypeAlias = Callable[[Sample, Sequence[Agreement], Options], tuple[FloatArray, Agreement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +41,144 @@ class ArrayRecovery:
     certificate: Certificate
 
 
-def recover_arrays(
+def recover_matrix(
     X: ArrayLike,
     y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    tolerance: float | Literal["auto"],
-    link: Link,
-    options: Options,
-    solve: Solve,
+    *,
+    link: Link = IDENTITY,
+    sample_weight: ArrayLike | None = None,
+    tolerance: float | Literal["auto"] = "auto",
+    search: bool = True,
+    rng: np.random.Generator | None = None,
+    callback: Callback = silent,
 ) -> ArrayRecovery:
-    """Check the arguments, solve, and judge the answer by all rows.
+    """Recover w with y = f(w.x) on more than half of the rows, and judge it by all of them.
 
     Parameters
     ----------
-    solve : callable
-        ``solve(sample, levels, options)`` returns the formula and the level that it needs.
+    X : (n, d) array
+    y : (n,) array
+    link : Link
+        f; the identity by default.
+    sample_weight : (n,) array, optional
+        A row of weight c counts c times.
+    tolerance : "auto" or float
+        See :func:`massart.agreement.levels`.
+    search : bool
+        False for L1 regression in radial-isotropic position (Algorithm 2; where a link clips, on the active rows) and a
+        least-squares polish. For the paper's algorithms by themselves see :mod:`massart.paper`.
+    rng : numpy.random.Generator, optional
+        For the search and the certificate; a fixed one by default.
+    callback : callable
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 5))
+    >>> y = X @ [3, 0, -1, 0.5, 2]
+    >>> y[:60] = rng.standard_normal(60)
+    >>> found = recover_matrix(X, y)
+    >>> np.round(found.coef, 12) + 0.0, found.certificate.verdict.name
+    (array([ 3. ,  0. , -1. ,  0.5,  2. ]), 'PROVEN')
     """
+    sample, candidates = _checked(X, y, sample_weight, tolerance)
+    options = Options(np.random.default_rng(0) if rng is None else rng, None if search else 0, callback)
+    found = propose(sample, candidates, link, options)
+    return _judged(sample, Formula(found.coef, found.agreement.uncapped, link), options.rng)
+
+
+def certify(
+    X: ArrayLike,
+    y: ArrayLike,
+    coef: ArrayLike,
+    *,
+    intercept: float | None = None,
+    link: Link = IDENTITY,
+    sample_weight: ArrayLike | None = None,
+    tolerance: float | Literal["auto"] = "auto",
+    random_state: int | np.random.Generator | None = 0,
+) -> Certificate:
+    """Return what the rows say about a formula, whoever found it.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    y : (n,) array
+    coef : (d,) array
+        The formula y = f(coef.x + intercept): of an algorithm of :mod:`massart.paper`, of another library, from a book.
+    intercept : float, optional
+        The constant, if the formula has one: the certificate then counts a constant column, the last.
+    link : Link
+        f; the identity by default, ``massart.Link()`` for a ReLU. Where f clips, a formula that was found with these
+        labels is not confirmed by them.
+    sample_weight : (n,) array, optional
+        A row of weight c counts c times.
+    tolerance : "auto" or float
+        When a row agrees. "auto" takes the tightest level at which most rows do, and the tightest of all where they do
+        at none: a printed number stands for an interval.
+    random_state : int, numpy.random.Generator or None
+        For bounds that are drawn.
+
+    Returns
+    -------
+    Certificate
+        As that of :class:`massart.MassartRegressor`: it holds for any formula, since it does not ask how this one was
+        found.
+
+    Examples
+    --------
+    >>> import massart
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 3))
+    >>> y = X @ [3, 0, -1]
+    >>> y[:90] = 7
+    >>> massart.certify(X, y, [3, 0, -1]).verdict.name, massart.certify(X, y, [3, 0, -1.001]).verdict.name
+    ('PROVEN', 'NONE')
+    """
+    if intercept is not None:
+        if not np.isfinite(intercept):
+            raise ValueError(f"intercept must be a finite number, got {intercept}")
+        X = np.column_stack([X, np.ones(len(check_matrix(X)))])
+        coef = np.append(coef, intercept)
+    rng = np.random.default_rng(random_state)
+    return judge_matrix(X, y, coef, link=link, sample_weight=sample_weight, tolerance=tolerance, rng=rng).certificate
+
+
+def judge_matrix(
+    X: ArrayLike,
+    y: ArrayLike,
+    coef: ArrayLike,
+    *,
+    link: Link = IDENTITY,
+    sample_weight: ArrayLike | None = None,
+    tolerance: float | Literal["auto"] = "auto",
+    rng: np.random.Generator | None = None,
+) -> ArrayRecovery:
+    """Return a formula with what the rows say about it; arguments as for :func:`certify`."""
+    sample, candidates = _checked(X, y, sample_weight, tolerance)
+    w = np.asarray(coef, dtype=np.float64)
+    if w.shape != (sample.X.shape[1],) or not np.isfinite(w).all():
+        raise ValueError(f"coef must be {sample.X.shape[1]} finite numbers, one a column of X, got shape {w.shape}")
+    counted = [(level, verify(sample.X, sample.y, w, level.uncapped, link)) for level in candidates]
+    majority = [level for level, found in counted if 2 * sample.counts[found.agree].sum() > sample.counts.sum()]
+    level = majority[0] if majority else candidates[0]
+    return _judged(sample, Formula(w, level.uncapped, link), np.random.default_rng(0) if rng is None else rng)
+
+
+def _checked(
+    X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, tolerance: float | Literal["auto"]
+) -> tuple[Sample, Sequence[Agreement]]:
+    """Return the rows, and the levels at which they may agree, the tightest first."""
     rows = check_matrix(X)
     labels = check_labels(y, len(rows))
     if labels.ndim != 1:
         raise ValueError(f"y must have shape (n,), got {labels.shape}")
     sample = Sample(rows, labels, check_weights(sample_weight, len(rows)), np.arange(len(rows)))
-    candidates = levels(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
-    coef, agreement = solve(sample, candidates, options)
-    agreement = agreement.uncapped
-    formula = Formula(coef, agreement, link)
-    judges = Judges(sample, geometry_of(rows, sample_weight=sample.weights), None, None, Assumption(), options.rng)
+    return sample, levels(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
+
+
+def _judged(sample: Sample, formula: Formula, rng: np.random.Generator) -> ArrayRecovery:
+    judges = Judges(sample, geometry_of(sample.X, sample_weight=sample.weights), None, None, Assumption(), rng)
     found, marks = formula.marks(sample)
-    return ArrayRecovery(coef, found.agree, agreement, judge(formula, judges, tally_of(marks, sample.weights)))
+    certificate = judge(formula, judges, tally_of(marks, sample.weights))
+    return ArrayRecovery(formula.coef, found.agree, formula.agreement, certificate)

@@ -22,6 +22,7 @@ from scipy.special import erf
 from massart.agreement import Agreement, Level, Verified, verify
 from massart.isotropy import RadialIsotropy, decompose
 from massart.link import Link
+from massart.paper import algorithm_2
 from massart.progress import Callback, silent
 from massart.recover.polish import NEAR, polish
 from massart.rows import BoolArray, FloatArray, Sample
@@ -285,7 +286,7 @@ class _Task:
         agrees exactly is found within rounding, too: one search serves both.
         """
         scaled = [level.uncapped.scaled(unit) for level in levels]
-        w = replace(self, options=replace(self.options, rounds=0))._by_pieces(scaled[0], None)
+        w = algorithm_2(self.X, self.link.inverse(self.y), sample_weight=self.counts, pieces=self.pieces).w
         for level in scaled:
             _, found = polish(self.X, self.y, self.counts, w, level, self.link)
             if 2 * self._weight(found.agree) > self.counts.sum() + len(w):
@@ -302,15 +303,15 @@ class _Task:
     def _by_pieces(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
         slack = agreement.slack(start if start is not None else np.zeros(self.X.shape[1]))
         possible = ~self.link.impossible(self.y, slack)
-        w = np.zeros(self.X.shape[1])
-        for piece in self.pieces:
+
+        def solve(piece: RadialIsotropy, w: FloatArray) -> FloatArray:
             members = piece.members & possible
             if not members.any():
-                continue
-            basis = piece.subspace @ piece.matrix.T
-            problem = self._consensus(members, w, basis, slack, agreement)
-            w = w + basis @ self._solve_piece(problem)
-        return w
+                return np.zeros(len(w))
+            basis = piece.subspace @ piece.matrix
+            return basis @ self._solve_piece(self._consensus(members, w, basis, slack, agreement))
+
+        return algorithm_2(self.X, self.y, pieces=self.pieces, solve=solve).w
 
     def _consensus(
         self, members: BoolArray, w: FloatArray, basis: FloatArray, slack: float, agreement: Agreement

@@ -11,10 +11,9 @@ from harness import Case, Incorrect, Row, at_least, count, race  # isort: skip
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.linear import recover_linear
 from massart.paper.noise import Adversary, MassartNoise, decoy, far_constant, flip, linear_labels
 from massart.paper.pac import remove_outliers
-from massart.recover import ArrayRecovery
+from massart.recover import ArrayRecovery, recover_matrix
 from massart.recover.pac import PACFormula, PACStatus, learn_pac
 from row_families import dummy_table, one_hot
 
@@ -123,7 +122,7 @@ def _outliers(n: int, d: int) -> Row:
     ratio = float(np.einsum("ij,ij->i", kept @ np.linalg.inv(M), kept).max())
     if not (np.isclose(ratio, found.ratio) and found.share >= 0.98):
         raise Incorrect(f"largest ratio {ratio:g}, reported {found.ratio:g}; share {found.share:g}")
-    note = f"ratio {ratio:.1f}, {n - len(kept)} of {n} removed, {found.n_iter} moments"
+    note = f"ratio {ratio:.1f}, {n - len(kept)} of {n} removed, {found.n_iter} values of beta"
     return count(
         f"outliers of {n} x {d} Student rows: bound / ratio",
         found.lower_bound / ratio,
@@ -144,8 +143,8 @@ def _time(n: int) -> Row:
     return race(
         f"{n} x 8: time",
         lambda: learn_pac(X, y, EPSILON, eta=0.4, rng=np.random.default_rng(0)),
-        lambda: recover_linear(X, y, rng=np.random.default_rng(0)),
-        peer_name="recover_linear",
+        lambda: recover_matrix(X, y, rng=np.random.default_rng(0)),
+        peer_name="recover_matrix",
         wanted=at_least(0),
         judge=judge,
     )

@@ -1,12 +1,8 @@
 r"""Appendix B: PAC learning of linear functions without any assumption on the rows, by removing outliers.
 
 If rows concentrate on a subspace, :math:`w^*` cannot be identified off it. What can be had (Theorem B.1) is a w with
-
-.. math::
-    \Pr_x [ w \cdot x \ne w^* \cdot x ] \le \epsilon .
-
-**Algorithm.** Remove outliers with :math:`\alpha = \epsilon / 2`, in place of the radial-isotropic transform, and
-minimise :math:`\sum |y_i - w \cdot x_i|` over the rows that remain.
+:math:`\Pr_x [ w \cdot x \ne w^* \cdot x ] \le \epsilon`: remove outliers with :math:`\alpha = \epsilon / 2`, in place
+of the radial-isotropic transform, and minimise :math:`\sum |y_i - w \cdot x_i|` over the rows that remain.
 
 **Outliers.** A row x is a :math:`\beta`-outlier (Definition B.2) of a set with second moments
 :math:`M = E[x x^\top]` if some direction v has :math:`(v \cdot x)^2 > \beta\, E[(v \cdot x)^2]`. The worst direction is
@@ -40,10 +36,11 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike
 
-from massart.isotropy.moments import exponents, typical_sizes
+from massart.isotropy.moments import typical_sizes
 from massart.l1 import Status, l1_regression
 from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
+from massart.rows.scaling import exponents
 
 SHARPNESS = 1.01
 """Factor up to which the smallest beta is found."""
@@ -84,18 +81,15 @@ class OutlierRemoval:
     inside : (n,) boolean array
         Rows in E; rows of weight zero are judged, too.
     ratio : float
-        Largest :math:`x^\top M^+ x` of a row inside, with M of the rows inside alone: no row inside is an outlier for
-        this number, which is at most :math:`s \beta`.
+        Largest :math:`x^\top M^+ x` of a row inside, with M of the rows inside alone; at most :math:`s \beta`.
     share : float
         s, the weight of the rows inside, of all.
     lower_bound : float
         No set of rows of a share :math:`1 - \alpha` or more has a smaller largest ratio.
-    scales : (d,) array
-        Powers of two that bring the columns to a common size; distances from V are measured after division by them.
-    tol : float
-        Largest distance at which a unit row counts as lying in V.
+    scales, tol : (d,) array, float
+        A row, its columns divided by these powers of two, lies in V if its distance is at most tol of its length.
     n_iter : int
-        Second moments computed.
+        Values of beta that were tried.
     status : OutlierStatus
 
     Notes
@@ -117,10 +111,10 @@ class OutlierRemoval:
 
     def spans(self, X: ArrayLike) -> BoolArray:
         """Return which rows lie in V."""
-        rows = self._checked(X)
+        rows = check_matrix(X)
         d, k = self.subspace.shape
-        if k == d:
-            return np.ones(len(rows), dtype=bool)
+        if rows.shape[1] != d:
+            raise ValueError(f"X has {rows.shape[1]} columns but the ellipsoid has {d}")
         normals = np.linalg.qr(self.subspace / self.scales[:, None], mode="complete")[0][:, k:]
         rows = rows / self.scales
         rows = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
@@ -131,99 +125,10 @@ class OutlierRemoval:
 
         Where one row inside is more than 1e7 times another the product is rounding, and the row counts as outside.
         """
-        images = self._checked(X) @ self.subspace @ self.matrix.T
+        spanned = self.spans(X)
         with np.errstate(over="ignore"):
-            ratios = np.einsum("ij,ij->i", images, images)
-        return np.where(self.spans(X), ratios, np.inf)
-
-    def _checked(self, X: ArrayLike) -> FloatArray:
-        rows = check_matrix(X)
-        if rows.shape[1] != len(self.subspace):
-            raise ValueError(f"X has {rows.shape[1]} columns but the ellipsoid has {len(self.subspace)}")
-        return rows
-
-
-@dataclass(frozen=True, slots=True)
-class PACLearning:
-    """What Theorem B.1's algorithm returns.
-
-    Attributes
-    ----------
-    w : (d,) array
-        The shortest of the L1 minimizers that give the same products on the rows inside.
-    removal : OutlierRemoval
-    status : PACLearningStatus
-    """
-
-    w: FloatArray
-    removal: OutlierRemoval
-    status: PACLearningStatus
-
-
-def pac_learn(
-    X: ArrayLike,
-    y: ArrayLike,
-    epsilon: float,
-    *,
-    beta: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    tol: float | None = None,
-    max_iter: int = 100,
-    callback: Callback = silent,
-) -> PACLearning:
-    """Learn w with w.x right on all but a share epsilon of the distribution, whatever that is: one L1 regression.
-
-    How many rows are enough is known up to a constant only. For a bound that the rows at hand prove, see
-    :class:`massart.MassartPACRegressor`.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    y : (n,) array
-    epsilon : float in (0, 1)
-        Share on which w.x may be wrong; half of it may be removed.
-    beta, sample_weight, tol, callback
-        As for :func:`remove_outliers`.
-    max_iter : int
-        As for :func:`massart.l1_regression`.
-
-    Notes
-    -----
-    Paper: Theorem B.1. Tests: test_pac::test_theorem_b1_where_w_is_open, test_pac::test_appendix_b_in_fifteen_lines
-
-    Examples
-    --------
-    Rows in a plane of R^3, a third of the labels wrong: w is not identifiable, w.x is.
-
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).standard_normal((600, 2)) @ [[1, 0, 1], [0, 1, 1]]
-    >>> y = X @ [1, 2, 3]
-    >>> y[::3] = 7
-    >>> learned = pac_learn(X, y, 0.05)
-    >>> bool(np.allclose(X @ learned.w, X @ [1, 2, 3])), learned.status.name
-    (True, 'SUBSPACE')
-    """
-    if not 0 < epsilon < 1:
-        raise ValueError(f"epsilon must be between 0 and 1, got {epsilon}")
-    rows = check_matrix(X)
-    labels, weights = check_labels(y, len(rows)), check_weights(sample_weight, len(rows))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape (n,), got {labels.shape}")
-    removal = remove_outliers(X, alpha=epsilon / 2, beta=beta, sample_weight=weights, tol=tol, callback=callback)
-    E = removal.inside
-    if removal.share == 0:  # beta is below what any set of these rows can reach
-        return PACLearning(np.zeros(rows.shape[1]), removal, PACLearningStatus.BEYOND_ALPHA)
-    own = None if weights is None else weights[E]
-    solution = l1_regression(rows[E], labels[E], own, max_iter=max_iter, callback=callback)
-    if solution.status is Status.INEXACT:
-        status = PACLearningStatus.INEXACT
-    elif removal.status is OutlierStatus.BEYOND_ALPHA:
-        status = PACLearningStatus.BEYOND_ALPHA
-    elif solution.rank < rows.shape[1]:
-        status = PACLearningStatus.SUBSPACE
-    else:
-        status = PACLearningStatus.UNIQUE
-    return PACLearning(solution.coef, removal, status)
+            ratios = ((check_matrix(X) @ self.subspace @ self.matrix.T) ** 2).sum(axis=1)
+        return np.where(spanned, ratios, np.inf)
 
 
 def remove_outliers(
@@ -243,8 +148,8 @@ def remove_outliers(
     alpha : float in (0, 1)
         Share of the rows that may be left outside.
     beta : float, optional
-        Rows with larger ratios are removed, however many these are. By default the smallest that `alpha` allows, up to
-        a factor ``SHARPNESS``.
+        Rows with larger ratios are removed, however many. By default the smallest that `alpha` allows, up to a factor
+        ``SHARPNESS``.
     sample_weight : (n,) array, optional
         A row of weight c counts c times.
     tol : float, optional
@@ -278,90 +183,142 @@ def remove_outliers(
     table = check_matrix(X)
     weights = check_weights(sample_weight, len(table))
     counts = np.ones(len(table)) if weights is None else weights
-    counted = np.flatnonzero(counts)
     # Columns of a common size and no number above 1, by powers of two. Zero rows stay inside, whatever happens.
+    counted = np.flatnonzero(counts)
     scales = typical_sizes(table[counted])
-    C = table[counted] / scales
-    shift = exponents(C)
-    C = np.ldexp(C, -shift)
-    present = C.any(axis=1)
-    peeling = _Peeling(C[present], counts[counted][present] / counts.sum(), alpha, tol, callback)
-    kept, lower = peeling.smallest() if beta is None else (peeling.largest_set(beta), 0.0)
+    shift = exponents(table[counted] / scales)
+    C = np.ldexp(table[counted] / scales, -shift)
+    counted, C = counted[C.any(axis=1)], C[C.any(axis=1)]
+    shares, limit = counts[counted] / counts.sum(), alpha * (1 + _ROUNDING)
+    kept = _largest_set(C, shares, np.ones(len(C), dtype=bool), math.inf if beta is None else beta, math.inf, tol)
+    # The ratios of k directions have the mean k at least, and more where rows are missing: none is below 1.
+    n_iter, lower = 1, 0.5
+    while beta is None and kept.largest > SHARPNESS * lower:
+        n_iter += 1
+        middle = math.sqrt(lower * kept.largest)
+        fewer = _largest_set(C, shares, kept.rows, middle, limit, tol)
+        lower, kept = (middle, kept) if shares[~fewer.rows].sum() > limit else (lower, fewer)
+        callback(Progress("outlier removal", n_iter, kept.largest / lower, SHARPNESS))
     inside = np.ones(len(table), dtype=bool)
-    inside[counted[present]] = kept.rows
+    inside[counted] = kept.rows
     share = float(counts[inside].sum()) / float(counts.sum())
     status = OutlierStatus.WHOLE if kept.rows.all() else OutlierStatus.REMOVED
-    if beta is not None and 1 - share > alpha * (1 + _ROUNDING):
+    if beta is None:
+        beta, lower = kept.largest * (1 + _ROUNDING), min(lower, kept.largest)
+    elif 1 - share > limit:
         status, lower = OutlierStatus.BEYOND_ALPHA, beta
-    d, k = kept.basis.shape
-    V = np.eye(d) if k == d else np.linalg.qr(kept.basis * (scales / scales.max())[:, None])[0]
+    else:
+        lower = 0.0
     # M is the mean over the rows inside, as in Definition B.2; the map belongs to the sum over them divided by all.
-    T = np.ldexp(kept.map * math.sqrt(share) / scales[:, None], -shift)
-    removal = OutlierRemoval(
-        subspace=V,
-        matrix=np.asarray((V.T @ T).T),
-        beta=kept.largest * (1 + _ROUNDING) if beta is None else float(beta),
-        inside=inside,
-        ratio=share * kept.largest,
-        share=share,
-        lower_bound=(1 - alpha) * lower,
-        scales=scales,
-        tol=tol,
-        n_iter=peeling.n_iter,
-        status=status,
-    )
+    V = np.eye(len(scales))
+    if kept.basis.shape != V.shape:
+        V = np.linalg.qr(kept.basis * (scales / scales.max())[:, None])[0]
+    A = np.asarray((V.T @ np.ldexp(kept.map * math.sqrt(share) / scales[:, None], -shift)).T)
+    ratio, bound = share * kept.largest, (1 - alpha) * lower
+    removal = OutlierRemoval(V, A, beta, inside, ratio, share, bound, scales, tol, n_iter, status)
     absent = counts == 0  # rows of weight zero are judged, but do not count
     if absent.any():
-        inside[absent] = removal.ratios(table[absent]) <= share * removal.beta
+        inside[absent] = removal.ratios(table[absent]) <= share * beta
     return removal
 
 
 @dataclass(frozen=True, slots=True)
+class PACLearning:
+    """What Theorem B.1's algorithm returns.
+
+    Attributes
+    ----------
+    w : (d,) array
+        The shortest of those that give the same products on the rows inside.
+    removal : OutlierRemoval
+    status : PACLearningStatus
+    """
+
+    w: FloatArray
+    removal: OutlierRemoval
+    status: PACLearningStatus
+
+
+def pac_learn(
+    X: ArrayLike,
+    y: ArrayLike,
+    epsilon: float,
+    *,
+    beta: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float | None = None,
+    max_iter: int = 100,
+    callback: Callback = silent,
+) -> PACLearning:
+    """Learn w with w.x right on all but a share epsilon of the distribution, whatever that is: one L1 regression.
+
+    How many rows are enough is known up to a constant only. For a bound that the rows at hand prove, see
+    :class:`massart.MassartPACRegressor`.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    y : (n,) array
+    epsilon : float in (0, 1)
+        Share on which w.x may be wrong; half of it may be removed.
+    beta, sample_weight, tol, max_iter, callback
+        As for :func:`remove_outliers` and :func:`massart.l1_regression`.
+
+    Notes
+    -----
+    Paper: Theorem B.1. Tests: test_pac::test_theorem_b1_where_w_is_open, test_pac::test_appendix_b_in_fifteen_lines
+
+    Examples
+    --------
+    Rows in a plane of R^3, a third of the labels wrong: w is not identifiable, w.x is.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((600, 2)) @ [[1, 0, 1], [0, 1, 1]]
+    >>> y = X @ [1, 2, 3]
+    >>> y[::3] = 7
+    >>> learned = pac_learn(X, y, 0.05)
+    >>> bool(np.allclose(X @ learned.w, X @ [1, 2, 3])), learned.status.name
+    (True, 'SUBSPACE')
+    """
+    if not 0 < epsilon < 1:
+        raise ValueError(f"epsilon must be between 0 and 1, got {epsilon}")
+    rows = check_matrix(X)
+    labels, weights = check_labels(y, len(rows)), check_weights(sample_weight, len(rows))
+    if labels.ndim != 1:
+        raise ValueError(f"y must have shape (n,), got {labels.shape}")
+    removal = remove_outliers(X, alpha=epsilon / 2, beta=beta, sample_weight=weights, tol=tol, callback=callback)
+    E = removal.inside
+    if removal.share == 0:  # beta is below what any set of these rows can reach
+        return PACLearning(np.zeros(rows.shape[1]), removal, PACLearningStatus.BEYOND_ALPHA)
+    own = None if weights is None else weights[E]
+    solution = l1_regression(rows[E], labels[E], own, max_iter=max_iter, callback=callback)
+    status = PACLearningStatus.UNIQUE if solution.rank == rows.shape[1] else PACLearningStatus.SUBSPACE
+    if removal.status is OutlierStatus.BEYOND_ALPHA:
+        status = PACLearningStatus.BEYOND_ALPHA
+    if solution.status is Status.INEXACT:
+        status = PACLearningStatus.INEXACT
+    return PACLearning(solution.coef, removal, status)
+
+
+@dataclass(frozen=True, slots=True)
 class _Kept:
-    """K(beta), and what maps it: ``x' M_S^+ x = |map' x|^2``."""
+    """Rows of K(beta), their span (orthonormal), what maps them, ``x' M_S^+ x = |map' x|^2``, and the largest ratio."""
 
     rows: BoolArray
-    removed: float  # share
-    basis: FloatArray  # (d, k), orthonormal: the span
-    map: FloatArray  # (d, k)
-    largest: float  # ratio, with M_S divided by the number of all rows
+    basis: FloatArray
+    map: FloatArray
+    largest: float
 
 
-@dataclass(slots=True)
-class _Peeling:
-    """Rows from which outliers are removed, none of them zero, and their shares of the weight."""
-
-    rows: FloatArray
-    shares: FloatArray
-    alpha: float
-    tol: float
-    callback: Callback
-    n_iter: int = 0
-
-    def largest_set(self, beta: float, within: BoolArray | None = None, limit: float = math.inf) -> _Kept:
-        """Return K(beta), given a set that holds it, or the set at which more than `limit` is removed."""
-        keep = np.ones(len(self.rows), dtype=bool) if within is None else within
-        while True:
-            self.n_iter += 1
-            basis, T, ratios = _whitening(self.rows[keep], self.shares[keep], self.tol)
-            kept = _Kept(keep, float(self.shares[~keep].sum()), basis, T, float(ratios.max(initial=0.0)))
-            self.callback(Progress("outlier removal", self.n_iter, kept.removed, self.alpha))
-            if kept.largest <= beta or kept.removed > limit:
-                return kept
-            keep = keep.copy()
-            keep[keep] = ratios <= beta
-
-    def smallest(self) -> tuple[_Kept, float]:
-        """Return K of the smallest beta that removes at most alpha, and a beta that removes more."""
-        limit = self.alpha * (1 + _ROUNDING)
-        kept = self.largest_set(math.inf)
-        # The ratios of k directions have the mean k at least, and more where rows are missing: none is below 1.
-        lower = 0.5
-        while kept.largest > SHARPNESS * lower:
-            middle = math.sqrt(lower * kept.largest)
-            fewer = self.largest_set(middle, kept.rows, limit)
-            lower, kept = (middle, kept) if fewer.removed > limit else (lower, fewer)
-        return kept, min(lower, kept.largest)
+def _largest_set(C: FloatArray, shares: FloatArray, keep: BoolArray, beta: float, limit: float, tol: float) -> _Kept:
+    """Return K(beta), which is in `keep`; or where it stands when more than the share `limit` is removed."""
+    while True:
+        basis, T, ratios = _whitening(C[keep], shares[keep], tol)
+        largest = float(ratios.max(initial=0.0))
+        if largest <= beta or shares[~keep].sum() > limit:
+            return _Kept(keep, basis, T, largest)
+        keep = keep.copy()
+        keep[keep] = ratios <= beta
 
 
 def _whitening(rows: FloatArray, shares: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -377,8 +334,7 @@ def _whitening(rows: FloatArray, shares: FloatArray, tol: float) -> tuple[FloatA
             T = axes / np.sqrt(values) / lengths[:, None]
             images = rows @ T
             return np.eye(d), T, np.einsum("ij,ij->i", images, images)
-    # Elsewhere squares would cost digits. Ranks are decided on unit rows, where a row that dwarfs the others hides
-    # none of their directions.
+    # Squares would cost digits. Ranks are decided on unit rows, where a row that dwarfs the others hides none of them.
     units = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
     units /= np.linalg.norm(units, axis=1)[:, None]
     _, sizes, axes = np.linalg.svd(np.linalg.qr(units, mode="r"))

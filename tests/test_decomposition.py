@@ -42,6 +42,17 @@ def check_pieces(X, pieces, gamma=0.5, weights=None):
         assert piece.residual == pytest.approx(1 - smallest, abs=1e-6)
         assert piece.residual <= gamma
         assert piece.status is (Status.WHOLE if piece.subspace.shape[1] == X.shape[1] else Status.SUBSPACE)
+        np.testing.assert_array_equal(piece.matrix, piece.matrix.T)
+    check_shares(pieces, used if weights is None else used * weights)
+
+
+def check_shares(pieces, weights):
+    """Assert Lemma 2.6: each subspace holds at least the share dim(V) / dim(rest) of the rows that are left."""
+    left, dimensions = np.sum(weights), sum(piece.subspace.shape[1] for piece in pieces)
+    for piece in pieces:
+        k, inside = piece.subspace.shape[1], np.sum(weights[piece.members])
+        assert inside * dimensions >= k * left * (1 - 1e-12)
+        left, dimensions = left - inside, dimensions - k
 
 
 @pytest.mark.slow
@@ -60,6 +71,17 @@ def test_planted_families_decompose(name):
 )
 def test_any_small_integer_table_decomposes(X, gamma):
     check_pieces(X, decompose(X, gamma), gamma)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 7), st.sampled_from([0.5, 1e-3]), st.booleans())
+def test_every_piece_holds_its_share_of_the_rows_left(seed, d, gamma, weighted):
+    """A chain of random subspaces, each with many of the rows, and two more dimensions that no row has."""
+    rng = np.random.default_rng(seed)
+    axes = np.linalg.qr(rng.standard_normal((d + 2, d + 2)))[0][:d]
+    dimensions = rng.integers(1, d + 1, 20 * d)
+    X = np.where(np.arange(d) < dimensions[:, None], rng.standard_normal((20 * d, d)), 0) @ axes
+    weights = rng.integers(0, 4, 20 * d).astype(float) if weighted else None
+    check_pieces(X, decompose(X, gamma, sample_weight=weights), gamma, weights)
 
 
 def test_zero_table_has_no_pieces():

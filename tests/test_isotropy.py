@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 import zlib
+from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
-from massart.isotropy import RadialIsotropy, Status, radial_isotropy, transform
+from massart.isotropy import RadialIsotropy, Status, generalized_forster, radial_isotropy, transform
 from massart.isotropy.descent import Iterate
 from massart.isotropy.frame import frame_of_rows
+from massart.l1 import l1_regression
 from massart.paper.noise import paper_mixture
 from massart.progress import Progress, silent
 from row_families import cauchy, dummy_table, ill_conditioned
@@ -57,9 +59,19 @@ def test_residual_and_error_are_those_of_the_rows(gaussian):
         assert np.array_equal(iso.subspace, np.eye(6))
 
 
-def test_two_sided_bounds_the_largest_eigenvalue_too():
-    X = paper_mixture(300, 10, np.random.default_rng(0))
-    assert radial_isotropy(X, 0.1, two_sided=True).error <= 0.1
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.sampled_from([0.5, 1e-2, 1e-6]))
+def test_generalized_forster_bounds_both_sides_on_a_heavy_subspace(seed, k, delta):
+    """Lemma 2.6, on the whole space and on a subspace that holds one row more than its share."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(3, (60, 6)) * np.exp(rng.standard_normal((60, 1)))
+    X[: 10 * k + 1] = rng.standard_normal((10 * k + 1, k)) @ rng.standard_normal((k, 6))
+    found = generalized_forster(X, delta)
+    dimension = found.subspace.shape[1]
+    assert found.members.sum() * 6 >= dimension * 60
+    assert found.error == pytest.approx(np.linalg.norm(psi(X, found) - np.eye(dimension), 2), abs=1e-8)
+    assert found.error <= delta
+    if delta == 1e-6:  # a rough position of all rows may exist, this one does not
+        np.testing.assert_array_equal(found.members, np.arange(60) < 10 * k + 1)
 
 
 def test_isotropy_is_invariant_to_row_scaling(gaussian):
@@ -102,8 +114,90 @@ def test_weights_can_make_a_subspace_heavy(gaussian):
     np.testing.assert_array_equal(np.flatnonzero(iso.members), np.arange(10))
 
 
-def test_determinant_is_one(gaussian):
-    assert abs(np.linalg.det(radial_isotropy(gaussian, 1e-3).matrix)) == pytest.approx(1, rel=1e-9)
+# --- the matrix: symmetric, positive definite, of determinant one (Lemma 2.2) ---
+
+
+def check_matrix_and_residual(X, iso: RadialIsotropy):
+    """Assert what Lemma 2.2 says about A, and that the residual is that of the rows under it."""
+    A = iso.matrix
+    np.testing.assert_array_equal(A, A.T)
+    np.linalg.cholesky(A)  # raises unless A is positive definite, whatever the sizes of its columns
+    assert np.linalg.slogdet(A)[1] == pytest.approx(0, abs=1e-8)
+    spectrum = np.linalg.eigvalsh(psi(X, iso))
+    assert iso.residual == pytest.approx(1 - spectrum[0], abs=1e-6)
+    assert iso.error == pytest.approx(max(1 - spectrum[0], spectrum[-1] - 1), abs=1e-6)
+
+
+@pytest.mark.slow
+@given(
+    st.sampled_from(sorted(FAMILIES)),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.5, 1e-2, 1e-6]),
+    st.lists(st.integers(-30, 30), min_size=16, max_size=16),
+)
+def test_the_matrix_is_symmetric_and_positive_definite(name, seed, gamma, exponents):
+    X, _ = FAMILIES[name](np.random.default_rng(seed))
+    check_matrix_and_residual(X, radial_isotropy(X, gamma))
+    X = X * 10.0 ** np.resize(exponents, X.shape[1])  # columns in other units
+    check_matrix_and_residual(X, radial_isotropy(X, gamma))
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(-200, 200), min_size=6, max_size=6))
+def test_units_of_columns_cost_no_digit_of_the_matrix(seed, exponents):
+    """With columns times the diagonal D, A^2 becomes D^-1 A^2 D^-1, up to a factor."""
+    X = np.random.default_rng(seed).standard_t(2, (40, 6))
+    D = 2.0 ** np.array(exponents)
+    known, found = generalized_forster(X, 1e-12).matrix, generalized_forster(X * D, 1e-12).matrix
+    back = found * D / 2.0 ** np.mean(exponents)  # well-conditioned again, and not rounded but for one factor
+    np.testing.assert_allclose(back.T @ back, known @ known, rtol=0, atol=1e-9 * np.abs(known @ known).max())
+
+
+@pytest.mark.parametrize("condition", [1e6, 1e9, 1e12])
+def test_a_turned_subspace_keeps_the_matrix_positive_definite(condition):
+    for seed in range(5):
+        X = ill_conditioned(200, 8, np.random.default_rng(seed), condition=condition)
+        iso = radial_isotropy(X, 1e-6)
+        assert not np.array_equal(iso.subspace, np.eye(8)), "the axes are turned"
+        check_matrix_and_residual(X, iso)
+
+
+def test_algorithm_1_as_printed_recovers_from_skewed_tables():
+    """Lines 2 to 4 of Algorithm 1, with "return A w", are right only where A is symmetric."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        skew = rng.standard_normal((5, 5)) * [1, 30, 0.1, 1, 10]
+        X = rng.standard_normal((300, 5)) @ skew * np.exp(2 * rng.standard_normal((300, 1)))
+        w = rng.standard_normal(5)
+        y = np.where(rng.random(300) < 0.3, -X @ w, X @ w)
+        A = radial_isotropy(X).matrix
+        lengths = np.linalg.norm(X @ A, axis=1)
+        solution = l1_regression(X @ A / lengths[:, None], y / lengths).coef
+        np.testing.assert_allclose(A @ solution, w, rtol=0, atol=1e-9 * np.linalg.norm(w))
+        other = np.linalg.qr(skew)[0] @ A  # puts the rows in the same position, turned
+        assert not np.allclose(other @ np.linalg.solve(other.T, w), w)
+
+
+def test_the_matrix_is_that_of_appendix_a(gaussian):
+    """A = (sum_i e^(t_i) x_i x_i')^(-1/2) up to a factor, where all leverages of the weighted rows are d/n."""
+    A = radial_isotropy(gaussian, **TIGHT).matrix
+    t = -2 * np.log(np.linalg.norm(gaussian @ A, axis=1))
+    sizes, axes = np.linalg.eigh((gaussian.T * np.exp(t)) @ gaussian)
+    published = (axes / np.sqrt(sizes)) @ axes.T
+    np.testing.assert_allclose(A, published / np.linalg.det(published) ** (1 / 6), rtol=0, atol=1e-7)
+    lengths = np.linalg.norm(gaussian @ published, axis=1)
+    np.testing.assert_allclose(np.exp(t) * lengths**2, 6 / 90, atol=1e-8)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_condition_number_is_below_the_bound_of_appendix_a(seed):
+    """At most (8 n / delta^2)^((d-1)/2), delta being the smallest |det| of d unit rows over 2 d."""
+    X = np.random.default_rng(seed).integers(-20, 20, (7, 3))
+    unit = X / np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
+    smallest = min(abs(np.linalg.det(unit[list(rows)])) for rows in combinations(range(7), 3))
+    assume(smallest > 1e-9)  # in general position
+    iso = radial_isotropy(X, **TIGHT)
+    assert iso.status is Status.WHOLE
+    assert np.linalg.cond(iso.matrix) <= (8 * 7 / (smallest / 6) ** 2) ** ((3 - 1) / 2)
 
 
 def test_transform_gives_unit_rows_and_zero_for_zero(gaussian):
@@ -230,7 +324,9 @@ def test_each_read_of_the_rows_is_a_pass(gaussian):
     assert iso.n_iter > 1
     assert iso.n_passes == 1 + iso.n_iter  # one to whiten them, and one for each step of the fixed point
     iso = radial_isotropy(ill_conditioned(300, 6, np.random.default_rng(0), condition=1e9), 0.1)
-    assert iso.n_passes == 2 + iso.n_iter  # another one where second moments do not tell the rank
+    # Another one where second moments do not tell the rank, and one more where the symmetric map is so ill-conditioned
+    # that its images are not those of the iterates, turned.
+    assert iso.n_passes == 3 + iso.n_iter
 
 
 def test_large_n_uses_few_passes():

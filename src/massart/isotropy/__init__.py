@@ -2,13 +2,21 @@
 
 from massart.isotropy.decomposition import decompose
 from massart.isotropy.moments import RadialMoments, radial_moments
-from massart.isotropy.transform import RadialIsotropy, Status, position_weights, radial_isotropy, radial_isotropy_of
+from massart.isotropy.transform import (
+    RadialIsotropy,
+    Status,
+    generalized_forster,
+    position_weights,
+    radial_isotropy,
+    radial_isotropy_of,
+)
 
 __all__ = [
     "RadialIsotropy",
     "RadialMoments",
     "Status",
     "decompose",
+    "generalized_forster",
     "position_weights",
     "radial_isotropy",
     "radial_isotropy_of",

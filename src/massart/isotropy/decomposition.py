@@ -42,13 +42,20 @@ def decompose(
         In the order of the recursion. ``subspace`` is in the coordinates of X, ``members`` are the rows that
         belong to the piece: later pieces see them projected on their own subspace. Empty when X is zero.
 
+    Notes
+    -----
+    A piece of dimension k holds at least the share k/r of the rows that earlier pieces left, where they left r
+    dimensions: all of these rows, or those in a heavy subspace (Lemma 2.6).
+
+    Paper: Algorithm 2 (the recursion on rows). Tests: test_decomposition::test_every_piece_holds_its_share_of_the_rows_left, test_decomposition::test_pieces_serve_algorithm_2_for_any_labels
+
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [5, 0, 0], [1, 2, 1], [0, 1, 3]])
     >>> [(piece.subspace.shape[1], int(piece.members.sum())) for piece in decompose(X)]
     [(1, 5), (2, 2)]
-    """
+    """  # noqa: E501 - the table of the documentation reads that line
     matrix = with_safe_exponents(check_matrix(X))
     weights = check_weights(sample_weight, len(matrix))
     tol = precision_of(X) ** (5 / 6) if tol is None else tol

@@ -7,8 +7,9 @@ rows, and a map A on V such that :math:`u_i = A V^\top x_i / |A V^\top x_i|` sat
     \Psi = \frac{k}{n_V} \sum_{x_i \in V} u_i u_i^\top \succeq (1 - \gamma) I ,
 
 with V = R^d where that is possible. This is GeneralizedForster of Diakonikolas, Kane and Tzamos (2021), and Tyler's
-M-estimator of scatter with :math:`\Sigma^{-1} = A^\top A`. A itself is returned, never its square: forming
-:math:`\Sigma` would square the condition number.
+M-estimator of scatter with :math:`\Sigma^{-1} = A^2`. A itself is computed, never its square: forming :math:`\Sigma`
+would square the condition number. Any map T with :math:`T^\top T = \Sigma^{-1}` puts the rows in that position; A is
+the symmetric positive definite one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import lapack
 
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import Frame, frame_of_rows, frame_of_table
@@ -44,6 +46,7 @@ _FIXED_POINT_STEPS = 15
 _NEWTON_ROWS = 200  # up to here n^3 for a Newton step is cheaper than the passes it saves (bench_isotropy, 120 x 30)
 _SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
 _SHARP_GRAM = 1e-2  # ratio from which on its inverse root keeps 14 digits (tests/test_blocked.py)
+_GRADED = 1e-4  # ratio of singular values of A down to which squaring it costs no more than a Newton step returns
 _REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
 _MOST_TURNS = 3
 
@@ -68,12 +71,13 @@ class RadialIsotropy:
         V, orthonormal; k = d when the whole set has a transform. It is the identity then, unless A is so
         ill-conditioned that its entries, rounded, would not hold it: then V turns to the axes of A.
     matrix : (k, k) array
-        A, acting on V-coordinates, with determinant 1 up to sign.
+        A, acting on V-coordinates: symmetric, positive definite, with determinant 1. Rows become
+        ``X @ subspace @ matrix``, and a solution w for these is ``subspace @ matrix @ w`` for X.
     members : (n,) boolean array
         The rows in V that are not zero (nor of weight zero).
     residual : float
         1 - lambda_min(Psi), recomputed from X: at most gamma unless the status is STALLED. It is that of the product
-        ``X @ subspace @ matrix.T`` in float64: where A is so ill-conditioned that this product is rounding in some
+        ``X @ subspace @ matrix`` in float64: where A is so ill-conditioned that this product is rounding in some
         directions (from about 1e8 on), another order of summation gives another Psi.
     error : float
         The two-sided error, the spectral norm of Psi - I, recomputed from X.
@@ -81,7 +85,11 @@ class RadialIsotropy:
     n_passes : int
         Rows read by the O(n d^2) sweeps, in units of n, rounded up.
     status : Status
-    """
+
+    Notes
+    -----
+    Paper: Definition 1.4. Tests: test_isotropy::test_residual_and_error_are_those_of_the_rows, test_isotropy::test_transform_gives_unit_rows_and_zero_for_zero
+    """  # noqa: E501 - the table of the documentation reads that line
 
     subspace: FloatArray
     matrix: FloatArray
@@ -98,7 +106,7 @@ class RadialIsotropy:
         if rows.shape[1] != len(self.subspace):
             raise ValueError(f"X has {rows.shape[1]} columns but the transform has {len(self.subspace)}")
         # Powers of two keep squares finite and change no direction.
-        images: FloatArray = scaled(rows, 1)[0] @ self.subspace @ self.matrix.T
+        images: FloatArray = scaled(rows, 1)[0] @ self.subspace @ self.matrix
         lengths = np.linalg.norm(images, axis=1)[:, None]
         np.divide(images, lengths, out=images, where=lengths > 0)
         return images
@@ -147,6 +155,10 @@ def radial_isotropy(
     subspace may still have a transform for a large gamma; then the whole set is returned. At exactly k/d either
     answer is right.
 
+    Paper: Lemma 2.2. Tests: test_isotropy::test_the_matrix_is_symmetric_and_positive_definite, test_isotropy::test_algorithm_1_as_printed_recovers_from_skewed_tables
+    Paper: Appendix A. Tests: test_isotropy::test_the_matrix_is_that_of_appendix_a, test_isotropy::test_the_condition_number_is_below_the_bound_of_appendix_a
+    Paper: Lemma 2.5. Tests: test_isotropy::test_every_flat_in_small_dimension, test_isotropy::test_any_small_integer_table_gets_the_right_answer
+
     Examples
     --------
     >>> import numpy as np
@@ -155,13 +167,65 @@ def radial_isotropy(
     >>> U = iso.transform(X)
     >>> bool(np.allclose(U.T @ U * 3 / 200, np.eye(3), atol=1e-7))
     True
-    """
+    """  # noqa: E501 - the table of the documentation reads these lines
     matrix = check_matrix(X)
     weights = check_weights(sample_weight, len(matrix))
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
     solver = _Solver(gamma, two_sided, tol, max_iter, callback)
     solver.check(matrix.shape[1], start)
     return solver.solve(frame_of_rows(matrix, weights), start)
+
+
+def generalized_forster(
+    X: ArrayLike,
+    delta: float = 1e-6,
+    *,
+    sample_weight: ArrayLike | None = None,
+    tol: float | None = None,
+    max_iter: int = 500,
+    callback: Callback = silent,
+) -> RadialIsotropy:
+    """Put the rows of `X`, or those of a heavy subspace, in radial-isotropic position within `delta` on both sides.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    delta : float in (0, 1)
+        Largest spectral norm of Psi - I on the subspace. The smaller it is, the fewer heavy subspaces are passed over
+        because a rough transform of all rows exists.
+    sample_weight, tol, max_iter, callback
+        As for :func:`radial_isotropy`.
+
+    Returns
+    -------
+    RadialIsotropy
+        With ``error`` at most `delta` unless the status is STALLED.
+
+    Notes
+    -----
+    This is GeneralizedForster of Diakonikolas, Kane and Tzamos (2021, Theorem 1.4). :func:`radial_isotropy` bounds Psi
+    from below only, which is all that Algorithms 1 to 3 need; the trace of Psi is k, so that ``gamma`` there bounds
+    this error by ``(k - 1) gamma``.
+
+    Paper: Lemma 2.6. Tests: test_isotropy::test_generalized_forster_bounds_both_sides_on_a_heavy_subspace, test_isotropy::test_planted_families_get_verified_right_answers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((90, 3))
+    >>> X[:70, 2] = 0
+    >>> found = generalized_forster(X, delta=1e-9)
+    >>> found.subspace.shape, int(found.members.sum()), found.error <= 1e-9
+    ((3, 2), 70, True)
+    """  # noqa: E501 - the table of the documentation reads that line
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be between 0 and 1, got {delta}")
+    matrix = check_matrix(X)
+    weights = check_weights(sample_weight, len(matrix))
+    tol = precision_of(X) ** (5 / 6) if tol is None else tol
+    solver = _Solver(delta, True, tol, max_iter, callback)
+    solver.check(matrix.shape[1], None)
+    return solver.solve(frame_of_rows(matrix, weights), None)
 
 
 def radial_isotropy_of(
@@ -381,12 +445,17 @@ class _Solver:
 
     def _result(self, frame: Frame, iterate: Iterate) -> RadialIsotropy:
         k = iterate.T.shape[1]
+        matrix, graded = _polar_factor(iterate.T.T)
+        if graded:  # the images of the members are no longer those of T, turned: not to 12 digits
+            self.rows_read += len(frame.C)
+            spectrum, axes = np.linalg.eigh(radial_moments(frame.C, matrix, frame.weights).psi)
+            iterate = replace(iterate, eigenvalues=spectrum, eigenvectors=axes)
         status = Status.WHOLE if k == frame.X.shape[1] else Status.SUBSPACE
         if self._measure(iterate) > self.gamma:
             status = Status.STALLED
         return RadialIsotropy(
             subspace=frame.basis,
-            matrix=iterate.T.T / np.exp(np.linalg.slogdet(iterate.T)[1] / k),
+            matrix=matrix,
             members=frame.members,
             residual=iterate.residual,
             error=iterate.error,
@@ -394,3 +463,29 @@ class _Solver:
             n_passes=-(-self.rows_read // len(frame.members)),
             status=status,
         )
+
+
+def _polar_factor(M: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the symmetric positive definite ``(M'M)^(1/2)`` of determinant 1, and whether M is graded.
+
+    Up to one factor it maps a vector to one as long as M does. Columns of X in other units make columns of M of other
+    sizes, by any number of orders of magnitude; then one-sided Jacobi rotations are needed, whose errors are small
+    beside each column (Demmel and Veselic 1992).
+    """
+    sizes = np.abs(M).max(axis=0)
+    M, sizes = M / sizes.max(), sizes / sizes.max()
+    graded = bool(sizes.min() < _GRADED)
+    if not graded:
+        squares, axes = np.linalg.eigh(M.T @ M)
+        graded = bool(squares[0] < _GRADED**2 * squares[-1])
+    if graded:
+        # Columns of any size, all singular values, nothing perturbed.
+        _, U, V, *_ = lapack.dgejsv(M, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)
+        W = U @ V.T
+    else:
+        W = M @ (axes / np.sqrt(squares)) @ axes.T
+        W += W @ (np.eye(len(W)) - W.T @ W) / 2  # a Newton step to orthogonality returns the digits lost by squaring
+    # Each of the two entries is as precise as its column is small.
+    H = W.T @ M * (sizes[:, None] / (sizes[:, None] + sizes))
+    H += H.T
+    return H / np.exp(np.linalg.slogdet(H)[1] / len(H)), graded

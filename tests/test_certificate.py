@@ -9,11 +9,11 @@ import pytest
 
 from massart.agreement import Level
 from massart.certificate import Bound, Certificate, Reason, Verdict, noisy_certificate, span_of
-from massart.linear import recover_linear
+from massart.recover import recover_matrix
 
 
 def certificate_of(X, y, **options) -> Certificate:
-    return recover_linear(X, y, **options).certificate
+    return recover_matrix(X, y, **options).certificate
 
 
 # --- verdicts ---

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from massart import MassartRegressor, MassartReLURegressor
+from massart import Link, MassartRegressor, MassartReLURegressor
 from massart.certificate import Certificate, Verdict
-from massart.recover import recover
-from massart.relu import RELU, Link, recover_relu
+from massart.link import RELU
+from massart.recover import recover, recover_matrix
 from massart.rows import ArrayRows
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +126,7 @@ def test_the_identity_is_the_linear_estimator() -> None:
 
 def test_the_estimator_agrees_with_the_kernel() -> None:
     X, y, _ = contaminated()
-    reg, found = MassartReLURegressor(random_state=0).fit(X, y), recover_relu(X, y)
+    reg, found = MassartReLURegressor(random_state=0).fit(X, y), recover_matrix(X, y, link=RELU)
     assert_allclose(reg.coef_, found.coef, atol=1e-13)
     assert reg.certificate_.n_decisive == found.certificate.n_decisive
     assert reg.certificate_.n_active == found.certificate.n_active
@@ -333,9 +333,9 @@ def test_bad_data_is_named(X: Any, y: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"link": "relu"}, "link must be a massart.relu.Link or None, got 'relu'"),
-        ({"link": np.tanh}, "link must be a massart.relu.Link or None"),
-        ({"link": Link}, "link must be a massart.relu.Link or None"),
+        ({"link": "relu"}, "link must be a massart.Link or None, got 'relu'"),
+        ({"link": np.tanh}, "link must be a massart.Link or None"),
+        ({"link": Link}, "link must be a massart.Link or None"),
         ({"tolerance": -1.0}, "tolerance .*-1"),
         ({"inliers": "most"}, "inliers .*most"),
         ({"random_state": "now"}, "now"),

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from massart.agreement import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, Agreement, Level, Mark, speaks, tally_of, verify
 from massart.certificate import Verdict
-from massart.linear import recover_linear
+from massart.link import IDENTITY, RELU, Link
 from massart.paper.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, scale
-from massart.relu import RELU, Link, recover_relu
+from massart.recover import recover_matrix
 
 INFINITY = float("inf")
-IDENTITY = Link(lower=-INFINITY)
 CLIPPING = {
     "ReLU": RELU,
     "two-sided": Link(lower=-1, upper=1.5),
@@ -159,7 +158,7 @@ def test_recovery_is_exact_through_any_clip(name, adversary, eta, seed):
     link = CLIPPING[name]
     X, y, w, _ = table(link, 400, 3, eta, adversary, seed)
     assume(link.decisive(X @ w).mean() >= 0.2)  # a small w hardly leaves a limit
-    found = recover_relu(X, y, link=link)
+    found = recover_matrix(X, y, link=link)
     assert relative_error(found.coef, w) <= 1e-12
     sizes = np.abs(X) @ np.abs(w) + np.abs(y)
     np.testing.assert_array_equal(found.agree, np.abs(y - link(X @ w)) <= 1e-10 * sizes)
@@ -176,27 +175,19 @@ def test_recovery_is_exact_through_any_clip(name, adversary, eta, seed):
 def test_recovery_is_exact_through_any_invertible_link(name, adversary, eta, seed):
     link = INVERTIBLE[name]
     X, y, w, _ = table(link, 300, 4, eta, adversary, seed)
-    found = recover_relu(X, y, link=link)
+    found = recover_matrix(X, y, link=link)
     assert relative_error(found.coef, w) <= 1e-12
     assert found.certificate.verdict.stands
     assert found.certificate.n_active is None
     assert found.certificate.n_rows == 300
 
 
-@pytest.mark.slow
-def test_the_identity_is_linear_recovery():
-    for adversary in ("constant", "decoy"):
-        X, y, _, _ = table(IDENTITY, 200, 5, 0.3, adversary)
-        ours, theirs = recover_relu(X, y, link=IDENTITY), recover_linear(X, y)
-        assert ours.coef.tobytes() == theirs.coef.tobytes()
-        np.testing.assert_array_equal(ours.agree, theirs.agree)
-        assert ours.certificate.explain() == theirs.certificate.explain()
-
-
 def test_a_leaky_link_is_linear_recovery_of_the_inverse():
     link = Link(slope=0.1)
     X, y, _, _ = table(link, 200, 5, 0.3, "decoy")
-    np.testing.assert_allclose(recover_relu(X, y, link=link).coef, recover_linear(X, link.inverse(y)).coef, rtol=1e-13)
+    np.testing.assert_allclose(
+        recover_matrix(X, y, link=link).coef, recover_matrix(X, link.inverse(y)).coef, rtol=1e-13
+    )
 
 
 @pytest.mark.slow
@@ -204,9 +195,9 @@ def test_a_leaky_link_is_linear_recovery_of_the_inverse():
 def test_turned_around_a_link_recovers_the_negated_formula(name):
     link = CLIPPING[name]
     X, y, w, _ = table(link, 400, 3, 0.3, "gross", seed=1)
-    turned = recover_relu(X, -y, link=Link(-link.upper, -link.lower))
+    turned = recover_matrix(X, -y, link=Link(-link.upper, -link.lower))
     assert relative_error(-turned.coef, w) <= 1e-12
-    assert relative_error(recover_relu(X, y, link=link).coef, w) <= 1e-12
+    assert relative_error(recover_matrix(X, y, link=link).coef, w) <= 1e-12
 
 
 def test_a_shift_of_limits_and_labels_is_a_shift_of_the_intercept():
@@ -217,7 +208,7 @@ def test_a_shift_of_limits_and_labels_is_a_shift_of_the_intercept():
         link = Link(lower=shift, upper=shift + 3)
         moved = w + [0, 0, 0, shift]
         y = np.where(rng.random(500) < 0.3, shift + 2 * rng.random(500), link(X @ moved))
-        found = recover_relu(X, y, link=link)
+        found = recover_matrix(X, y, link=link)
         np.testing.assert_allclose(found.coef, moved, rtol=1e-11, atol=1e-11)
         assert found.certificate.verdict.stands
 
@@ -225,7 +216,7 @@ def test_a_shift_of_limits_and_labels_is_a_shift_of_the_intercept():
 def test_units_of_labels_and_limits_change_together():
     X, y, w, _ = table(CLIPPING["narrow"], 400, 3, 0.3, "decoy")
     for unit in (1e-6, 1.0, 1e9):
-        found = recover_relu(X, unit * y, link=Link(0.5 * unit, 2.5 * unit))
+        found = recover_matrix(X, unit * y, link=Link(0.5 * unit, 2.5 * unit))
         assert relative_error(found.coef / unit, w) <= 1e-11
 
 
@@ -234,7 +225,7 @@ def test_labels_beyond_the_limits_count_for_no_side():
     X, y, w, _ = table(link, 400, 3, 0.0, "gross")
     y[:80] = 1.6
     y[80:160] = -1.1
-    found = recover_relu(X, y, link=link)
+    found = recover_matrix(X, y, link=link)
     assert relative_error(found.coef, w) <= 1e-12
     assert found.certificate.n_rows == found.certificate.n_agree == 240
     assert not found.agree[:160].any()
@@ -249,7 +240,7 @@ def test_cents_at_two_limits():
     y = np.round(link(X @ w), 2)
     wrong = rng.random(500) < 0.3
     y[wrong] = np.round(rng.uniform(5, 95, wrong.sum()), 2)
-    found = recover_relu(X, y, link=link)
+    found = recover_matrix(X, y, link=link)
     assert relative_error(found.coef, w) < 1e-3
     assert found.agreement.label == 0.005
     assert not found.agree[wrong & (np.abs(y - link(X @ w)) > 0.02)].any()
@@ -261,7 +252,7 @@ def test_labels_that_all_saturate_leave_every_coefficient_open():
     link = Link(lower=-1, upper=1)
     X = gaussian(50, 2, np.random.default_rng(0))
     for y in (np.ones(50), -np.ones(50), np.sign(X[:, 0])):
-        found = recover_relu(X, y, link=link)
+        found = recover_matrix(X, y, link=link)
         assert np.isfinite(found.coef).all()
         assert (found.certificate.verdict, found.certificate.rank) == (Verdict.NONE, 0)
         assert found.certificate.n_decisive == 0
@@ -308,7 +299,7 @@ def test_a_majority_of_all_rows_is_none_without_one_of_the_active_rows():
         active = np.arange(600) >= 360
         bad = active & (rng.random(600) < wrong)
         y[bad] = rng.uniform(1, 20, int(bad.sum()))
-        found = recover_relu(X, y)
+        found = recover_matrix(X, y, link=RELU)
         assert 2 * found.certificate.n_agree > found.certificate.n_rows
         assert found.certificate.verdict.stands is expected
         if expected:

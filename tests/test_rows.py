@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,13 +13,11 @@ import scipy.sparse as sp
 import massart.rows.memory
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
 from massart.agreement import AGREES, Agreement, Level, Mark, levels
-from massart.linear import recover_linear
 from massart.link import IDENTITY, RELU
-from massart.recover import Assumption, Options, recover
+from massart.recover import Assumption, Options, recover, recover_matrix
 from massart.recover.driver import _Driver
 from massart.recover.finding import EARLY_ROUNDS
 from massart.recover.pac import learn_pac
-from massart.relu import recover_relu
 from massart.rows import ArrayRows
 
 
@@ -235,8 +234,8 @@ def estimator_door(kind):
 DOORS = {
     "rows": lambda X, y: ArrayRows(X, y),
     "sparse rows": lambda X, y: ArrayRows(sp.csr_array(X), y),
-    "recover_linear": recover_linear,
-    "recover_relu": recover_relu,
+    "recover_matrix": recover_matrix,
+    "recover_matrix, ReLU": partial(recover_matrix, link=RELU),
     "learn_pac": lambda X, y: learn_pac(X, y, 0.1, rng=np.random.default_rng(0)),
     "MassartRegressor": estimator_door(MassartRegressor),
     "MassartReLURegressor": estimator_door(MassartReLURegressor),
@@ -256,7 +255,7 @@ def test_integers_that_float64_cannot_hold_are_refused_at_every_door(door, dtype
         DOORS[door](X, y)
 
 
-@pytest.mark.parametrize("door", ["recover_linear", "recover_relu", "MassartRegressor", "MassartReLURegressor"])
+@pytest.mark.parametrize("door", ["recover_matrix", "recover_matrix, ReLU", "MassartRegressor", "MassartReLURegressor"])
 def test_labels_that_float64_cannot_hold_are_refused(door):
     X = np.arange(40.0).reshape(20, 2)
     y = X.sum(axis=1).astype(np.int64)

@@ -10,9 +10,8 @@ import pytest
 from massart.agreement import levels, verify
 from massart.certificate import Bound, Decisive, HyperplaneBound, Verdict, bound_sharing, sample_sharing, sharing
 from massart.certificate.blocks import failure_ceiling, largest_share
-from massart.linear import recover_linear
 from massart.link import IDENTITY, RELU
-from massart.relu import recover_relu
+from massart.recover import recover_matrix
 
 
 def vertices(X, y):
@@ -176,7 +175,7 @@ def test_a_proven_tolerance_has_no_rival_in_the_plane(weighted):
         wrong = rng.random(n) < 0.15
         y[wrong] += rng.choice([-1, 1], wrong.sum()) * rng.uniform(0.2, 3, wrong.sum())
         weights = rng.integers(1, 4, n).astype(float) if weighted else None
-        found = recover_linear(X, y, tolerance=t, sample_weight=weights)
+        found = recover_matrix(X, y, tolerance=t, sample_weight=weights)
         if found.certificate.verdict is not Verdict.PROVEN:
             continue
         claims += 1
@@ -200,7 +199,7 @@ def test_a_proven_tolerance_has_no_rival_on_the_line():
         x = rng.integers(-4, 5, n).astype(float)
         x[x == 0] = 1
         y = np.where(rng.random(n) < 0.6, x * 1.5, x * rng.integers(-3, 4)) + rng.uniform(-t, t, n)
-        found = recover_linear(x[:, None], y, tolerance=t)
+        found = recover_matrix(x[:, None], y, tolerance=t)
         if found.certificate.verdict is not Verdict.PROVEN:
             continue
         claims += 1
@@ -219,7 +218,7 @@ def test_a_tolerance_turns_hyperplanes_into_slabs():
     X[:10, 1] = rng.uniform(1, 2, 10)
     y = X @ [1.0, 2.0]
     y[100:] += rng.uniform(3, 9, 30)
-    exact, rounded = recover_linear(X, y), recover_linear(X, y, tolerance=0.005)
+    exact, rounded = recover_matrix(X, y), recover_matrix(X, y, tolerance=0.005)
     np.testing.assert_allclose(exact.coef, [1, 2], rtol=1e-9)
     assert exact.certificate.verdict is Verdict.PROVEN
     assert rounded.certificate.verdict is not Verdict.PROVEN
@@ -255,7 +254,7 @@ def test_zeros_with_float_dust_prove_no_wrong_relu(dust):
         bad = (rng.random(n) < share) & (g > 0)
         y[bad] = X[bad] @ rival
         y[y == 0] = dust
-        found = recover_relu(X, y)
+        found = recover_matrix(X, y, link=RELU)
         if found.certificate.verdict is Verdict.PROVEN:
             claims += 1
             assert np.abs(found.coef - truth).max() < 1e-9
@@ -278,7 +277,7 @@ def test_float32_is_a_slab(easy):
             rivals = np.array([[1, 1], [1, 1.01]])
         first = rng.random(len(X)) < (0.9 if easy else 0.6)
         y = np.where(first, X @ rivals[0].astype(np.float32), X @ rivals[1].astype(np.float32)).astype(np.float32)
-        found = recover_linear(X, y)
+        found = recover_matrix(X, y)
         if found.certificate.verdict is Verdict.PROVEN:
             claims += 1
             check_no_rival(found, X, y, rivals)
@@ -294,7 +293,7 @@ def test_a_huge_term_hides_no_rival(size):
         X = rng.uniform(0, 1, (500, 3))
         rivals = np.array([[size, 0.03, 1], [size, 0.01, 1]])
         y = np.where(rng.random(500) < 0.6 + 0.3 * (seed % 2), X @ rivals[0], X @ rivals[1])
-        found = recover_linear(X, y)
+        found = recover_matrix(X, y)
         if found.certificate.verdict is Verdict.PROVEN:
             claims += 1
             check_no_rival(found, X, y, rivals)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.error import URLError
@@ -34,6 +35,7 @@ from massart.experiments.reproduce import FIGURES, choose, reproduce
 PAPER_AND_OURS = (
     Entrant("naive_l1", published=True),
     Entrant("algorithm_1", published=True),
+    Entrant("algorithm_1_effective"),
     Entrant("massart", most_trials=3),
 )
 TINY_1A = Figure1a(d=5, m=30, etas=(0.1, 0.3), entrants=PAPER_AND_OURS)
@@ -106,7 +108,24 @@ def test_more_trials_keep_those_that_are_done(folder: Path, tmp_path: Path) -> N
     steps: list[float] = []
     reproduce(TINY_1A, tmp_path, trials=7, seed=5, callback=lambda progress: steps.append(progress.residual))
     assert steps == [0]
-    assert len(files.read_csv(tmp_path / "fig1a.csv")) == 2 * (7 + 7 + 3)
+    assert len(files.read_csv(tmp_path / "fig1a.csv")) == 2 * (7 + 7 + 7 + 3)
+
+
+@pytest.mark.slow
+def test_methods_advance_together_so_that_trials_tell_the_time(folder: Path) -> None:
+    journal = [json.loads(line) for line in (folder / "fig1a.jsonl").read_text(encoding="utf-8").splitlines()]
+    half = [(record["method"], record["cell"][0]) for record in journal[: len(journal) // 2]]
+    for eta in TINY_1A.etas:
+        for entrant in PAPER_AND_OURS:
+            done = half.count((entrant.method, eta))
+            assert abs(done - entrant.trials(TRIALS) / 2) <= 1
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+def test_the_documentation_says_where_a_figure_differs_from_the_publication(experiment: Experiment) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "experiments.rst").read_text(encoding="utf-8")
+    assert experiment.comparison in text
+    assert "publication" in experiment.comparison
 
 
 def test_a_torn_line_costs_one_trial(tmp_path: Path) -> None:
@@ -145,7 +164,7 @@ def test_methods_see_the_same_table_and_draw_their_own_numbers() -> None:
             return Outcome((), 0.0)
 
     experiment = Looking(entrants=PAPER_AND_OURS)
-    for task in experiment.tasks(2)[: 2 + 2 + 2]:
+    for task in experiment.tasks(2)[: 4 * 2]:
         experiment.attempt(0, task)
     assert seen["naive_l1", 0][0] == seen["massart", 0][0] != seen["massart", 1][0]
     assert len({own for _, own in seen.values()}) == len(seen)
@@ -225,13 +244,14 @@ def test_the_page_links_to_files_that_exist_and_describes_its_pictures(folder: P
     assert (folder / str(picture["src"])).exists()
     assert "massart (default) 1" in str(picture["alt"])
     assert "massart reproduce fig1a" in html
+    assert escape(TINY_1A.comparison) in html
 
 
 @pytest.mark.slow
 def test_the_manifest_says_how_figures_were_made_and_later_runs_add_to_it(folder: Path, tmp_path: Path) -> None:
     facts = provenance.read_manifest(folder)["fig1a"]
     assert facts["seed"] == 5
-    assert facts["trials"] == {"naive_l1": TRIALS, "algorithm_1": TRIALS, "massart": 3}
+    assert facts["trials"] == {"naive_l1": TRIALS, "algorithm_1": TRIALS, "algorithm_1_effective": TRIALS, "massart": 3}
     assert facts["config"]["etas"] == [0.1, 0.3]
     assert set(facts["versions"]) >= {"massart", "numpy", "scipy", "python"}
     provenance.add_to_manifest(tmp_path, "fig1b", {"title": "b"})

@@ -7,6 +7,7 @@ once more, for print in grey.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,15 +27,14 @@ _SETTINGS: Any = {
     "axes.axisbelow": True,
     "legend.frameon": False,
 }
-_WIDE = (11.0, 4.4)
+_PANEL = (5.5, 4.4)
 _DOTS_PER_INCH = 150
 
-_BLACK, _ORANGE, _SKY, _GREEN, _YELLOW, _BLUE, _RED, _PURPLE = (
+_BLACK, _ORANGE, _SKY, _GREEN, _BLUE, _RED, _PURPLE = (
     "#000000",
     "#e69f00",
     "#56b4e9",
     "#009e73",
-    "#b8a900",
     "#0072b2",
     "#d55e00",
     "#cc79a7",
@@ -44,7 +44,9 @@ _GREY = "#777777"
 _STYLES = {
     "naive_l1": ("naive L1", _ORANGE, "s", "--"),
     "normalized_l1": ("normalized L1", _SKY, "^", "-."),
-    "algorithm_1": ("Algorithm 1 (radial-isotropic L1)", _BLUE, "o", "-"),
+    "algorithm_1": ("Algorithm 1 (γ = 1/2, the paper's)", _BLUE, "o", "-"),
+    "algorithm_1_tight": ("Algorithm 1, γ = 0.001", _SKY, "v", "--"),
+    "algorithm_1_effective": ("Algorithm 1, most effective position (ours)", _GREEN, "*", "-."),
     "rescaled_l1": ("rescaled L1 (Algorithm 2)", _BLUE, "o", "-"),
     "massart": ("massart (default)", _RED, "D", "-"),
     "massart_robust": ("massart (noisy inliers)", _RED, "D", "-"),
@@ -52,10 +54,8 @@ _STYLES = {
     "ridge": ("ridge, tuned on clean data", _PURPLE, "v", ":"),
     "huber": ("Huber (scikit-learn)", _PURPLE, "v", ":"),
     "ransac": ("RANSAC, tuned (scikit-learn)", _GREEN, "v", "--"),
-    "rlm": ("Tukey M (statsmodels)", _YELLOW, ">", ":"),
     "torrent": ("TORRENT", _BLACK, "P", ":"),
     "ada_crr": ("AdaCRR", _ORANGE, "X", ":"),
-    "sever": ("Sever", _GREY, "*", ":"),
     "lmrob": ("MM (R robustbase)", _SKY, "p", "--"),
     "lts": ("FAST-LTS (R robustbase)", _PURPLE, "h", "--"),
     "original": ("Original", _GREY, "", ":"),
@@ -67,7 +67,6 @@ _STYLES = {
     "published_relu": ("separation oracle and cuts (Thm 1.3)", _BLUE, "o", "-"),
     "karmakar_sgd": ("stochastic descent (Karmakar et al.)", _GREEN, "v", "--"),
     "clad": ("CLAD, iterated LP", _PURPLE, "s", "--"),
-    "crq": ("crq Powell (R quantreg)", _YELLOW, "p", "--"),
 }
 
 
@@ -90,12 +89,13 @@ def style(method: str) -> dict[str, Any]:
     }
 
 
-def two_panels() -> tuple[Figure, tuple[Axes, Axes]]:
-    """Return a figure with the paper's panel on the left and one beyond it on the right."""
-    figure, ((left, right),) = panels(1, 2, _WIDE)
-    left.set_title("as published", loc="left")
-    right.set_title("beyond the paper", loc="left")
-    return figure, (left, right)
+def titled_panels(titles: Sequence[str]) -> tuple[Figure, tuple[Axes, ...]]:
+    """Return a figure with panels side by side."""
+    width, height = _PANEL
+    figure, (row,) = panels(1, len(titles), (width * len(titles), height))
+    for axes, title in zip(row, titles, strict=True):
+        axes.set_title(title, loc="left")
+    return figure, tuple(row)
 
 
 def panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:

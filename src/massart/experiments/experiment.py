@@ -64,6 +64,7 @@ class Experiment(ABC):
     name: ClassVar[str]  # as on the command line, and of its files
     title: ClassVar[str]
     caption: ClassVar[str]
+    comparison: ClassVar[str]  # what the publication shows, where this agrees and where it differs
     alt: ClassVar[str]  # for readers who do not see the picture; numbers follow
     cell_columns: ClassVar[tuple[str, ...]] = ("eta",)  # names of the entries of a cell
     value_columns: ClassVar[tuple[str, ...]]  # those of an outcome's values

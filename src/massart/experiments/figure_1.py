@@ -15,7 +15,7 @@ import numpy as np
 from massart.experiments import recovery
 from massart.experiments.baselines import LINEAR, Baseline, given_rate
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
-from massart.paper.noise import MassartNoise, linear_labels, paper_adversary, paper_mixture, paper_weights
+from massart.paper import MassartNoise, linear_labels, paper_adversary, paper_mixture, paper_weights
 from massart.rows import FloatArray
 
 if TYPE_CHECKING:
@@ -33,9 +33,16 @@ def told(eta: float) -> dict[str, Baseline]:
     return LINEAR | given_rate(eta)
 
 
+_POSITIONS = (
+    "The positions of Algorithm 1 differ in the effective number of rows, (Σ a)²/Σ a² with a = |r·x|/|A x|, that stand "
+    "up for the truth in the worst direction r: a tight position leaves directions in which four rows decide, the "
+    "paper's γ = 1/2 stops before that, and the most effective position has the most."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Figure1(Experiment):
-    """What both parts share: the paper's three methods, ours, and the peers that do best on this mixture."""
+    """What both parts share: the paper's three methods, Algorithm 1 in two other positions, ours, and peers."""
 
     value_columns = recovery.VALUE_COLUMNS
     methods = LINEAR
@@ -46,12 +53,13 @@ class Figure1(Experiment):
         Entrant("naive_l1", published=True),
         Entrant("normalized_l1", published=True),
         Entrant("algorithm_1", published=True),
+        Entrant("algorithm_1_tight"),
+        Entrant("algorithm_1_effective"),
         Entrant("massart"),
         Entrant("ransac", most_trials=15),
         Entrant("lts", most_trials=15),
         Entrant("lmrob", most_trials=15),
         Entrant("torrent"),
-        Entrant("sever"),
         Entrant("huber", most_trials=50),
     )
 
@@ -67,7 +75,17 @@ class Figure1(Experiment):
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the rate against what the cells differ in."""
         column, up = self.cell_columns[0], "exact recovery rate"
-        return recovery.plot_summary(self.summarize(rows), self.entrants, column, self.axis, up, "algorithm_1")
+        positions = ("algorithm_1_tight", "algorithm_1", "algorithm_1_effective")
+        panels = {
+            "as published": [entrant.method for entrant in self.entrants if entrant.published],
+            "positions of Algorithm 1": [entrant.method for entrant in self.entrants if entrant.method in positions],
+            "massart and others": [
+                entrant.method
+                for entrant in self.entrants
+                if entrant.method == "algorithm_1" or not (entrant.published or entrant.method in positions)
+            ],
+        }
+        return recovery.plot_summary(self.summarize(rows), panels, column, self.axis, up)
 
     def summarize(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rate for each cell and method."""
@@ -83,7 +101,14 @@ class Figure1a(Figure1):
     caption = (
         "How often a method returns the true parameter (relative error below 1e-5) of a linear function in 30 "
         "dimensions from 120 rows of the paper's mixture, of which the labels of long rows are flipped with "
-        "probability η. Bars cover two standard deviations of the rate. TORRENT and Sever are told η."
+        f"probability η. Bars cover two standard deviations of the rate. TORRENT is told η. {_POSITIONS}"
+    )
+    comparison = (
+        "The publication (the text of Section 4): Algorithm 1 withstands more noise than L1 on normalized rows, and "
+        "that more than naive L1. Agrees: so it is here, at every noise rate. Differs: how much more Algorithm 1 "
+        "withstands depends on the position within γ, which the text leaves open. At η = 0.45 the paper's γ = 1/2, by "
+        "our transform, recovers about three tables of four, γ = 0.001 about one of four, and the most effective "
+        "position nearly all."
     )
     alt = "Lines of the exact recovery rate against the noise rate, one for each method."
     axis = "noise rate η"
@@ -109,7 +134,13 @@ class Figure1b(Figure1):
     caption = (
         "How often a method returns the true parameter (relative error below 1e-5) of a linear function in 30 "
         "dimensions from m rows of the paper's mixture, of which the labels of long rows are flipped with probability "
-        "0.25. Bars cover two standard deviations of the rate. TORRENT and Sever are told the rate of noise."
+        f"0.25. Bars cover two standard deviations of the rate. TORRENT is told the rate of noise. {_POSITIONS}"
+    )
+    comparison = (
+        "The publication (the text of Section 4): Algorithm 1 needs fewer rows than L1 on normalized rows, and that "
+        "fewer than naive L1. Agrees: so it is here. Differs: with γ = 1/2, by our transform, Algorithm 1 recovers "
+        "nearly every table from 120 rows on; with γ = 0.001 it still misses some at 200; the most effective position "
+        "needs fewer than either."
     )
     alt = "Lines of the exact recovery rate against the number of rows, one for each method."
     axis = "number of rows m"

@@ -8,7 +8,6 @@ tests of whether the labels are exact.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,10 +19,10 @@ import numpy as np
 from massart.experiments import drug_discovery, recovery
 from massart.experiments.baselines import LINEAR, Baseline, tuned_ridge
 from massart.experiments.baselines.baseline import Fit
+from massart.experiments.baselines.ours import algorithm_1
 from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
 from massart.experiments.figure_1 import told
-from massart.linear import recover_linear
-from massart.paper.noise import MassartNoise, scale
+from massart.paper import MassartNoise, scale
 from massart.robust import robust_regression
 from massart.rows import FloatArray
 
@@ -49,6 +48,12 @@ class Figure2b(Experiment):
         "The paper's 'Rescaled L1' is Algorithm 1; as these rows have heavy subspaces, it is Algorithm 2 here. TORRENT "
         "is told η."
     )
+    comparison = (
+        "The publication (the text of Section 4): rescaled L1 is slightly worse than naive L1 at minimal noise, and "
+        "significantly better than the baselines at moderate to high noise. Agrees: so it is here at both ends. "
+        "Differs: here rescaled L1 stays below naive L1 up to η = 0.3; the curves cross between 0.3 and 0.4. The file "
+        "has 3085 rows for training, the text says 3084."
+    )
     alt = "Lines of the share of test rows within the margin against the noise rate, one for each method."
     value_columns = ("share_within_margin",)
     methods = LINEAR
@@ -62,7 +67,6 @@ class Figure2b(Experiment):
         Entrant("rescaled_l1", published=True, most_trials=MOST_TRIALS),
         Entrant("massart_robust", most_trials=MOST_TRIALS),
         Entrant("ada_crr", most_trials=3),
-        Entrant("rlm", most_trials=1),
         Entrant("torrent", most_trials=MOST_TRIALS),
         Entrant("huber", most_trials=5),
     )
@@ -81,14 +85,16 @@ class Figure2b(Experiment):
         start = time.perf_counter()
         w = fit(table.X, y, rng)
         seconds = time.perf_counter() - start
-        gc.collect()  # statsmodels leaves a gigabyte in cycles
         within = np.abs(table.X_test @ w - table.y_test) <= self.margin  # none where there is no answer
         return Outcome(({"share_within_margin": float(within.mean())},), seconds)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the share within the margin against eta."""
         words = f"share of test rows within {self.margin:g}"
-        return recovery.plot_summary(self.summarize(rows), self.entrants, "eta", "noise rate η", words, "rescaled_l1")
+        published = [entrant.method for entrant in self.entrants if entrant.published]
+        others = [entrant.method for entrant in self.entrants if not entrant.published]
+        panels = {"as published": published, "beyond the paper": ["rescaled_l1", *others]}
+        return recovery.plot_summary(self.summarize(rows), panels, "eta", "noise rate η", words)
 
     def summarize(self, rows: Sequence[Row]) -> list[Row]:
         """Return the mean share for each eta and method; two standard deviations are those of the trials."""
@@ -101,16 +107,11 @@ def _fit(method: str, eta: float, data: str) -> Fit:
     return (_tuned_ridge(data) if method == "ridge" else told(eta)[method]).fit
 
 
-def _rescaled_l1(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    # With the default gamma: a smaller one takes 15 times as long on these rows, and predicts no better.
-    return recover_linear(X, y, search=False, rng=rng).coef
-
-
 def _robust(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     return robust_regression(X, y, rng=rng).coef
 
 
-_OURS: dict[str, Fit] = {"rescaled_l1": _rescaled_l1, "massart_robust": _robust}
+_OURS: dict[str, Fit] = {"rescaled_l1": algorithm_1, "massart_robust": _robust}
 
 
 @cache

@@ -52,8 +52,8 @@ def _document(contents: str, sections: str) -> str:
 <body>
 <header>
 <h1>ReLU Regression with Massart Noise: the experiments</h1>
-<p>The figures of Section 4 of Diakonikolas, Park and Tzamos, made again. Panels on the left have the paper's methods;
-those on the right have this package's default and the strongest other methods.</p>
+<p>The figures of Section 4 of Diakonikolas, Park and Tzamos, made again. Panels "as published" have the
+paper's methods; the others have what goes beyond it: ours, and what a reader would compare with.</p>
 <nav aria-label="Figures"><ul>{contents}</ul></nav>
 </header>
 <main>
@@ -80,6 +80,7 @@ def _section(folder: Path, name: str, facts: Mapping[str, Any], times: Sequence[
 <img src="{name}.svg" alt="{escape(alt)}">
 <figcaption>{escape(facts["caption"])}</figcaption>
 </figure>
+<p>{escape(facts.get("comparison", ""))}</p>
 {left_out}
 <details><summary>Numbers</summary>{_table(_means(summary), "Mean, and two standard deviations.")}</details>
 <details><summary>Time to solution</summary>{_table(_medians(name, times), "Median seconds of one fit.")}</details>

@@ -7,14 +7,14 @@ digits short of rounding error.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from massart.experiments import drawing
 from massart.experiments.baselines import Baseline
-from massart.experiments.experiment import Entrant, Outcome, Row
+from massart.experiments.experiment import Outcome, Row
 from massart.rows import FloatArray
 
 if TYPE_CHECKING:
@@ -66,35 +66,30 @@ def _statistics(values: FloatArray, of_the_mean: bool) -> Row:
 
 
 def plot_summary(
-    summary: Sequence[Row], entrants: tuple[Entrant, ...], column: str, across: str, up: str, best: str
+    summary: Sequence[Row], panels: Mapping[str, Sequence[str]], column: str, across: str, up: str
 ) -> Figure:
-    """Draw means against one column of the cells: the paper's methods on the left, ours and the best peers right.
-
-    The `best` of the paper's methods is drawn on both sides, to compare with.
-    """
-    figure, (published, beyond) = drawing.two_panels()
-    ahead = tuple(entrant for entrant in entrants if not entrant.published or entrant.method == best)
-    _bars(published, summary, tuple(entrant for entrant in entrants if entrant.published), column)
-    _bars(beyond, summary, ahead, column)
-    for axes in (published, beyond):
+    """Draw means against one column of the cells, in one panel for each title, of the methods named there."""
+    figure, row = drawing.titled_panels(tuple(panels))
+    for axes, methods in zip(row, panels.values(), strict=True):
+        _bars(axes, summary, methods, column)
         axes.set(xlabel=across, ylim=(-0.03, 1.03))
-    published.set(ylabel=up)
+    row[0].set(ylabel=up)
     return figure
 
 
-def _bars(axes: Axes, summary: Sequence[Row], entrants: tuple[Entrant, ...], column: str) -> None:
+def _bars(axes: Axes, summary: Sequence[Row], methods: Sequence[str], column: str) -> None:
     """Draw the means of each method against a column, with bars of two standard deviations."""
-    for place, entrant in enumerate(entrants):
-        points: list[Any] = [row for row in summary if row["method"] == entrant.method]
+    for place, method in enumerate(methods):
+        points: list[Any] = [row for row in summary if row["method"] == method]
         if not points:
             continue
         positions = np.array([row[column] for row in points], dtype=float)
-        offset = (place - (len(entrants) - 1) / 2) * 0.004 * np.ptp(positions)  # bars that coincide can be told apart
+        offset = (place - (len(methods) - 1) / 2) * 0.004 * np.ptp(positions)  # bars that coincide can be told apart
         axes.errorbar(
             positions + offset,
             [row["mean"] for row in points],
             yerr=[row["two_standard_deviations"] for row in points],
-            **drawing.style(entrant.method),
+            **drawing.style(method),
         )
     axes.set_xticks(sorted({float(row[column]) for row in summary}))
     drawing.legend(axes)

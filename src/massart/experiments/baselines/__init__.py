@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from massart.experiments.baselines import libraries, ours, r, relu, sever, thresholding
+from massart.experiments.baselines import libraries, ours, r, relu, thresholding
 from massart.experiments.baselines.baseline import Baseline, baseline
 from massart.experiments.baselines.libraries import tuned_ridge
 
@@ -26,15 +26,17 @@ LINEAR: dict[str, Baseline] = {
     "naive_l1": baseline("L1", f"{_PAPER}, Section 4: naive L1 regression", ours.naive_l1),
     "normalized_l1": baseline("Normalized L1", f"{_PAPER}, Section 4: rows scaled to length 1", ours.normalized_l1),
     "algorithm_1": baseline("Algorithm 1", f"{_PAPER}, Algorithms 1 and 2", ours.algorithm_1),
+    "algorithm_1_tight": baseline("Algorithm 1, tight", "the same with gamma = 1e-3", ours.algorithm_1_tight),
+    "algorithm_1_effective": baseline(
+        "Algorithm 1, most effective position", "the same in a position of this package", ours.algorithm_1_effective
+    ),
     "massart": baseline("massart", "this package: Algorithm 2 and a certified search", ours.massart),
     "least_squares": baseline("Least squares", "NumPy", libraries.least_squares),
     "ridge": baseline("Ridge", "scikit-learn RidgeCV and Ridge", libraries.ridge),
     "huber": baseline("Huber", "scikit-learn HuberRegressor", libraries.huber),
     "ransac": baseline("RANSAC", "scikit-learn RANSACRegressor, exact threshold", libraries.ransac),
-    "rlm": baseline("RLM (biweight)", "statsmodels RLM, Tukey's biweight", libraries.rlm, "statsmodels"),
     "torrent": baseline("TORRENT", "Bhatia, Jain and Kar 2015, TORRENT-FC", thresholding.torrent),
     "ada_crr": baseline("AdaCRR", "Suggala, Bhatia, Ravikumar and Jain 2019, AdaCRR-FC", thresholding.ada_crr),
-    "sever": baseline("Sever", "Diakonikolas et al. 2018, least squares", sever.sever),
     "lmrob": baseline("MM (lmrob)", "R robustbase::lmrob", partial(r.coefficients, "lmrob"), "R: robustbase"),
     "lts": baseline("LTS (ltsReg)", "R robustbase::ltsReg", partial(r.coefficients, "ltsReg"), "R: robustbase"),
 }
@@ -45,7 +47,6 @@ RELU: dict[str, Baseline] = {
     "published_relu": baseline("Cutting planes", f"{_PAPER}, Section 3, analytic centres", ours.published_relu),
     "karmakar_sgd": baseline("Karmakar et al.", "Karmakar, Mukherjee and Muthukumar 2020", relu.karmakar_sgd),
     "clad": baseline("CLAD", "Powell 1984, iterated linear programs of Buchinsky 1994", relu.clad),
-    "crq": baseline("CLAD (crq)", 'R quantreg::crq(method = "Powell")', partial(r.coefficients, "crq"), "R: quantreg"),
 }
 """ReLU regression: key to method."""
 
@@ -53,12 +54,9 @@ RELU: dict[str, Baseline] = {
 def given_rate(eta: float) -> dict[str, Baseline]:
     """Return the methods whose papers take the share of wrong labels as known, told that it is `eta`.
 
-    TORRENT and Sever, by their keys in `LINEAR`, where they assume fixed shares.
+    TORRENT, by its key in `LINEAR`, where it assumes a fixed share.
     """
     if not 0 <= eta < 1:
         raise ValueError(f"eta must be in [0, 1), got {eta}")
-    told = {
-        "torrent": partial(thresholding.torrent_at_rate, eta=eta),
-        "sever": partial(sever.sever, epsilon=eta),
-    }
-    return {key: baseline(LINEAR[key].name, LINEAR[key].reference, method) for key, method in told.items()}
+    told = partial(thresholding.torrent_at_rate, eta=eta)
+    return {"torrent": baseline(LINEAR["torrent"].name, LINEAR["torrent"].reference, told)}

@@ -6,12 +6,13 @@ import numpy as np
 
 from massart.cutting_plane import analytic_center
 from massart.l1 import l1_regression
-from massart.linear import recover_linear
-from massart.relu import recover_relu
+from massart.link import RELU
+from massart.paper import algorithm_2, recover_relu
+from massart.recover import recover_matrix
 from massart.rows import FloatArray
 
-ALGORITHM_GAMMA = 1e-3
-"""How closely Algorithm 1 is put in radial-isotropic position; the paper leaves it open."""
+TIGHT_GAMMA = 1e-3
+"""Of the second curve of Algorithm 1, whose line 2 says 1/2."""
 
 
 def naive_l1(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -27,20 +28,30 @@ def normalized_l1(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Flo
 
 
 def algorithm_1(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """L1 regression in radial-isotropic position (Algorithm 1; Algorithm 2 where a subspace is heavy), no search."""
-    return recover_linear(X, y, search=False, gamma=ALGORITHM_GAMMA, rng=rng).coef
+    """L1 regression in 1/2-approximate radial-isotropic position (Algorithm 1; 2 where a subspace is heavy)."""
+    return algorithm_2(X, y).w
+
+
+def algorithm_1_tight(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Do the same in a position that is nearly exact."""
+    return algorithm_2(X, y, TIGHT_GAMMA).w
+
+
+def algorithm_1_effective(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Do the same in the position with the most effective rows, which is ours."""
+    return algorithm_2(X, y, position="most_effective").w
 
 
 def massart(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Recover as users of this package do."""
-    return recover_linear(X, y, rng=rng).coef
+    return recover_matrix(X, y, rng=rng).coef
 
 
 def massart_relu(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Recover a ReLU as users of this package do."""
-    return recover_relu(X, y, rng=rng).coef
+    return recover_matrix(X, y, link=RELU, rng=rng).coef
 
 
 def published_relu(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Recover by the separation oracle of Section 3 and analytic-centre cuts, with no search."""
-    return recover_relu(X, y, cuts=analytic_center, rng=rng).coef
+    """Recover by the separation oracle of Section 3 and analytic-centre cuts: Theorem 1.3, and nothing else."""
+    return recover_relu(X, y, method=analytic_center).w

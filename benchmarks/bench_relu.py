@@ -14,10 +14,9 @@ from harness import Case, Goal, Incorrect, MissingPeer, Row, at_least, at_most, 
 import numpy as np
 
 import massart
-import massart.relu
 from linear_cases import RECOVERED, Answer, answered, median_seconds, relative_error, share, verdicts
-from massart.cutting_plane import Method, analytic_center, ellipsoid
-from massart.relu import Transformation, descend
+from massart.cutting_plane import Method
+from massart.paper import ReLUStatus, Transformation, analytic_center, descend, ellipsoid, recover_relu
 from relu_cases import (
     ADVERSARIES,
     FAMILIES,
@@ -231,16 +230,16 @@ def _many_rows(n: int, d: int, small: bool) -> Iterator[Row]:
 
 
 def _queries(name: str, d: int, wanted: Goal) -> Row:
-    """Compare the queries of analytic centres with those of ellipsoids, to the same accuracy and without a polish."""
+    """Compare the queries of analytic centres with those of ellipsoids, from the same ball to the same accuracy."""
     table = ReluCell(96 * d, d, 0.25, "const").table(0)
+    radius = 10 * float(np.linalg.norm(table.truth))
 
     def n_queries(method: Method) -> int:
-        oracle = massart.relu.separation_oracle(table.X, table.y)
-        near = partial(relative_error, truth=table.truth)
-        cuts = method(lambda w: None if near(w) < NEAR else oracle(w), d, 10 * float(np.linalg.norm(table.truth)))
-        if not near(cuts.point) < NEAR:
-            raise Incorrect(f"{method.__name__} ends {near(cuts.point):.1e} from the truth: {cuts.status.value}")
-        return cuts.n_queries
+        found = recover_relu(table.X, table.y, radius=radius, method=method, tol=NEAR / 10)
+        error = relative_error(found.w, table.truth)
+        if found.status is not ReLUStatus.ACCEPTED or error > RECOVERED:
+            raise Incorrect(f"{method.__name__} ends {error:.1e} from the truth: {found.status.value}")
+        return found.n_queries
 
     ours, theirs = n_queries(analytic_center), n_queries(ellipsoid)
     ratio = theirs / ours

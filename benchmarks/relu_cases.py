@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-import massart.relu
 from massart.certificate import Verdict
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
+from massart.link import RELU
 from massart.paper.noise import (
     Adversary,
     MassartNoise,
@@ -40,6 +40,7 @@ from massart.paper.noise import (
     where,
     zero,
 )
+from massart.recover import recover_matrix
 from row_families import (
     cauchy,
     column_scales,
@@ -210,7 +211,7 @@ FAMILIES = {
 
 def default(table: Table, trial: int) -> tuple[FloatArray, Verdict]:
     """Recover as users do."""
-    found = massart.relu.recover_relu(table.X, table.y, rng=np.random.default_rng(trial))
+    found = recover_matrix(table.X, table.y, link=RELU, rng=np.random.default_rng(trial))
     return found.coef, found.certificate.verdict
 
 

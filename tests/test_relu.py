@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.certificate import Verdict
-from massart.cutting_plane import analytic_center, ellipsoid
+from massart.link import RELU
 from massart.paper.noise import (
     MassartNoise,
     decoy,
@@ -24,7 +24,7 @@ from massart.paper.noise import (
     zero,
 )
 from massart.progress import Progress
-from massart.relu import RELU, recover_relu
+from massart.recover import recover_matrix
 from relu_cases import FAMILIES, ReluCell, attempt, default, wrong_claims
 from row_families import integers_on_subspace, oppose
 
@@ -62,11 +62,10 @@ def table(n, d, eta, adversary, seed=0):
 def test_recovery_is_exact_for_any_adversary(name, eta, seed):
     d = 2 + seed % 5
     X, y, w, _ = table(60 * d, d, eta, name, seed)
-    found = recover_relu(X, y)
+    found = recover_matrix(X, y, link=RELU)
     assert relative_error(found.coef, w) <= 1e-12
     np.testing.assert_array_equal(found.agree, np.abs(y - relu_labels(X, w)) <= 1e-9 * (np.abs(X) @ np.abs(w)))
     assert found.agreement.label == 0
-    assert found.n_queries == 0
 
 
 @pytest.mark.slow
@@ -83,13 +82,13 @@ def test_zero_is_not_the_answer_to_labels_that_were_zeroed(cell):
     for trial in range(4):
         drawn = cell.table(trial)
         assert (drawn.y == 0).mean() > 0.6, "zero fits the larger part"
-        found = recover_relu(drawn.X, drawn.y)
+        found = recover_matrix(drawn.X, drawn.y, link=RELU)
         assert relative_error(found.coef, drawn.truth) <= 1e-12
 
 
 def test_noiseless_labels_are_proven_at_few_rows():
     X, y, w, _ = table(60, 5, 0.0, "zero")
-    found = recover_relu(X, y)
+    found = recover_matrix(X, y, link=RELU)
     assert relative_error(found.coef, w) <= 1e-13
     assert found.certificate.verdict is Verdict.PROVEN
     assert found.agree.all()
@@ -99,7 +98,7 @@ def test_float32_tables_are_exact_up_to_their_own_rounding():
     X, y, w, changed = table(600, 6, 0.3, "gross")
     coarse = X.astype(np.float32)
     labels = np.where(changed, y, relu_labels(coarse, w)).astype(np.float32)
-    found = recover_relu(coarse, labels)
+    found = recover_matrix(coarse, labels, link=RELU)
     assert relative_error(found.coef, w) <= 1e-6
     np.testing.assert_array_equal(found.agree, ~changed)
     assert found.certificate.verdict.stands
@@ -114,7 +113,7 @@ def test_labels_in_cents_need_the_looser_tolerance_and_get_it(tolerance):
     y = np.round(relu_labels(X, w), 2)
     wrong = (rng.random(400) < 0.3) & (y > 0)
     y[wrong] = np.round(1.1 * y[wrong], 2)
-    found = recover_relu(X, y, tolerance=tolerance)
+    found = recover_matrix(X, y, link=RELU, tolerance=tolerance)
     assert found.agreement.label == 0.005
     np.testing.assert_array_equal(found.agree, ~wrong)
     assert relative_error(found.coef, w) < 1e-4
@@ -130,7 +129,7 @@ def test_a_false_majority_on_a_subspace_is_not_claimed(seed):
     X, outside = planted.X, ~planted.inside
     y = relu_labels(X, rng.integers(1, 6, 9).astype(float))
     y[outside] = rng.integers(0, 60, outside.sum()) + 0.5
-    found = recover_relu(X, y)
+    found = recover_matrix(X, y, link=RELU)
     assert 2 * found.agree.sum() > len(y)
     assert not found.certificate.verdict.stands
 
@@ -140,7 +139,7 @@ def test_more_than_half_wrong_is_not_claimed():
     X, y, w, _ = table(600, 5, 0.0, "zero")
     rng = np.random.default_rng(1)
     y[:360] = 10 * rng.random(360)
-    found = recover_relu(X, y)
+    found = recover_matrix(X, y, link=RELU)
     assert relative_error(found.coef, w) <= 1e-12
     assert found.certificate.verdict is Verdict.PLURALITY
 
@@ -149,7 +148,7 @@ def test_more_than_half_wrong_is_not_claimed():
 def test_labels_without_a_rule_are_not_claimed():
     rng = np.random.default_rng(0)
     for labels in (rng.standard_normal(200), relu_labels(rng.standard_normal((200, 1)), [1.0]), rng.random(200)):
-        assert recover_relu(gaussian(200, 4, rng), labels).certificate.verdict is Verdict.NONE
+        assert recover_matrix(gaussian(200, 4, rng), labels, link=RELU).certificate.verdict is Verdict.NONE
 
 
 # --- brute force on small tables ---
@@ -209,7 +208,7 @@ def test_no_parameter_that_rows_confirm_fits_more_rows_of_a_small_table():
     confirmed = quiet = 0
     for seed in range(100):
         X, y = small_table(seed)
-        found = recover_relu(X, y)
+        found = recover_matrix(X, y, link=RELU)
         ours = fitted(X, y, found.coef).sum()
         if (fitted(X, y, found.coef) & (y > 0)).sum() <= X.shape[1] + 1:
             assert ours >= (y == 0).sum(), "where nothing is known, zero fits no more"
@@ -228,7 +227,7 @@ def test_what_is_proven_of_a_small_table_is_true():
     claims = 0
     for seed in range(200):
         X, y = small_table(seed)
-        found = recover_relu(X, y)
+        found = recover_matrix(X, y, link=RELU)
         if found.certificate.verdict is not Verdict.PROVEN:
             continue
         claims += 1
@@ -247,16 +246,16 @@ def test_what_is_proven_of_a_small_table_is_true():
 def test_recovery_follows_the_units_and_the_order_of_the_rows(name, seed):
     X, y, _, _ = table(200, 4, 0.35, name, seed)
     rng = np.random.default_rng(seed)
-    base = recover_relu(X, y)
+    base = recover_matrix(X, y, link=RELU)
     rows, columns = np.exp2(rng.integers(-8, 9, len(y))), np.exp2(rng.integers(-20, 21, 4))
     order = rng.permutation(len(y))
-    permuted = recover_relu(X[order], y[order])
+    permuted = recover_matrix(X[order], y[order], link=RELU)
     np.testing.assert_array_equal(permuted.agree, base.agree[order])
     for other, back in (
         (permuted, 1.0),
-        (recover_relu(X * rows[:, None], y * rows), 1.0),
-        (recover_relu(X * columns, y), columns),
-        (recover_relu(X, 1024 * y), 1 / 1024),
+        (recover_matrix(X * rows[:, None], y * rows, link=RELU), 1.0),
+        (recover_matrix(X * columns, y, link=RELU), columns),
+        (recover_matrix(X, 1024 * y, link=RELU), 1 / 1024),
     ):
         assert relative_error(other.coef * back, base.coef) <= 1e-11
         assert other.agree.sum() == base.agree.sum()
@@ -265,7 +264,7 @@ def test_recovery_follows_the_units_and_the_order_of_the_rows(name, seed):
 def test_recovery_follows_linear_maps_of_the_rows():
     X, y, w, _ = table(300, 4, 0.35, "decoy")
     M = np.random.default_rng(1).standard_normal((4, 4))
-    assert relative_error(M @ recover_relu(X @ M, y).coef, w) <= 1e-12
+    assert relative_error(M @ recover_matrix(X @ M, y, link=RELU).coef, w) <= 1e-12
 
 
 @settings(max_examples=5)
@@ -273,8 +272,8 @@ def test_recovery_follows_linear_maps_of_the_rows():
 def test_weights_repeat_rows(seed):
     X, y, _, _ = table(120, 3, 0.3, "decoy", seed)
     weights = np.random.default_rng(seed).integers(0, 4, len(y))
-    weighted = recover_relu(X, y, sample_weight=weights)
-    repeated = recover_relu(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = recover_matrix(X, y, link=RELU, sample_weight=weights)
+    repeated = recover_matrix(np.repeat(X, weights, axis=0), np.repeat(y, weights), link=RELU)
     assert relative_error(weighted.coef, repeated.coef) <= 1e-12
     np.testing.assert_array_equal(np.repeat(weighted.agree, weights), repeated.agree)
     ours, theirs = weighted.certificate, repeated.certificate
@@ -292,8 +291,8 @@ def test_weights_decide_which_formula_has_the_majority():
     X = gaussian(240, 3, rng)
     first = np.arange(240) < 160
     y = np.where(first, relu_labels(X, [3.0, -1, 0.5]), relu_labels(X, [1.0, 2, 3]))
-    np.testing.assert_allclose(recover_relu(X, y).coef, [3, -1, 0.5], rtol=1e-12)
-    found = recover_relu(X, y, sample_weight=np.where(first, 1.0, 5.0))
+    np.testing.assert_allclose(recover_matrix(X, y, link=RELU).coef, [3, -1, 0.5], rtol=1e-12)
+    found = recover_matrix(X, y, link=RELU, sample_weight=np.where(first, 1.0, 5.0))
     np.testing.assert_allclose(found.coef, [1, 2, 3], rtol=1e-12)
     assert found.certificate.n_rows == 160 + 5 * 80
 
@@ -309,7 +308,7 @@ def test_the_numbers_of_the_certificate_are_those_of_the_answer():
 
 def check_numbers(name, eta, seed):
     X, y, _, _ = table(150, 3, eta, name, seed)
-    found = recover_relu(X, y)
+    found = recover_matrix(X, y, link=RELU)
     agree = found.agreement.agree(X, y, found.coef, RELU)
     np.testing.assert_array_equal(found.agree, agree)
     certificate = found.certificate
@@ -334,28 +333,30 @@ def check_numbers(name, eta, seed):
 @pytest.mark.slow
 def test_the_same_generator_gives_the_same_bytes():
     drawn = ReluCell(480, 10, 0.45, "oppose").table(0)
-    one, other = (recover_relu(drawn.X, drawn.y, rng=np.random.default_rng(7)) for _ in range(2))
+    one, other = (recover_matrix(drawn.X, drawn.y, link=RELU, rng=np.random.default_rng(7)) for _ in range(2))
     assert one.coef.tobytes() == other.coef.tobytes()
     assert one.agree.tobytes() == other.agree.tobytes()
     assert one.certificate.explain() == other.certificate.explain()
-    assert recover_relu(drawn.X, drawn.y).coef.tobytes() == recover_relu(drawn.X, drawn.y).coef.tobytes()
+    assert (
+        recover_matrix(drawn.X, drawn.y, link=RELU).coef.tobytes()
+        == recover_matrix(drawn.X, drawn.y, link=RELU).coef.tobytes()
+    )
 
 
 def test_arguments_are_not_written_to():
     X, y, _, _ = table(200, 4, 0.3, "flip")
     X.flags.writeable = y.flags.writeable = False
-    assert recover_relu(X, y, sample_weight=np.ones(200)).certificate.rank == 4
+    assert recover_matrix(X, y, link=RELU, sample_weight=np.ones(200)).certificate.rank == 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cuts", [None, analytic_center], ids=["portfolio", "published"])
-def test_every_callback_hears_progress(cuts):
-    drawn = ReluCell(480, 10, 0.45, "oppose").table(0) if cuts is None else ReluCell(120, 3, 0.2, "decoy").table(0)
+def test_every_callback_hears_progress():
+    drawn = ReluCell(480, 10, 0.45, "oppose").table(0)
     heard: list[Progress] = []
-    recover_relu(drawn.X, drawn.y, cuts=cuts, callback=heard.append)
+    recover_matrix(drawn.X, drawn.y, link=RELU, callback=heard.append)
     assert heard
     assert all(isinstance(progress, Progress) for progress in heard)
-    assert len({progress.task for progress in heard}) >= 2, "the decomposition, and the search or the cuts"
+    assert len({progress.task for progress in heard}) >= 2, "the decomposition, and the search"
 
 
 def test_a_callback_stops_the_search_by_raising():
@@ -364,30 +365,14 @@ def test_a_callback_stops_the_search_by_raising():
 
     X, y, _, _ = table(200, 4, 0.3, "flip")
     with pytest.raises(KeyboardInterrupt):
-        recover_relu(X, y, callback=stop)
-
-
-# --- the published method ---
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("adversary", ["flip", "constant", "decoy"])
-def test_cutting_planes_recover_by_themselves(adversary):
-    for seed in range(2):
-        X, y, w, _ = table(240, 5, 0.25, adversary, seed)
-        center, oldest = (recover_relu(X, y, cuts=cuts) for cuts in (analytic_center, ellipsoid))
-        for found in (center, oldest):
-            assert relative_error(found.coef, w) <= 1e-12
-            np.testing.assert_array_equal(found.agree, fitted(X, y, w))
-        assert 0 < center.n_queries < oldest.n_queries
-        assert recover_relu(X, y).n_queries == 0
+        recover_matrix(X, y, link=RELU, callback=stop)
 
 
 # --- odd tables ---
 
 
 def test_labels_that_are_all_zero_leave_every_coefficient_open():
-    found = recover_relu(gaussian(60, 3, np.random.default_rng(0)), np.zeros(60))
+    found = recover_matrix(gaussian(60, 3, np.random.default_rng(0)), np.zeros(60), link=RELU)
     np.testing.assert_array_equal(found.coef, 0)
     assert found.agree.all()
     assert found.certificate.verdict is Verdict.NONE
@@ -396,7 +381,7 @@ def test_labels_that_are_all_zero_leave_every_coefficient_open():
 
 def test_labels_that_are_all_negative_agree_with_nothing():
     rng = np.random.default_rng(0)
-    found = recover_relu(gaussian(60, 3, rng), -1 - rng.random(60))
+    found = recover_matrix(gaussian(60, 3, rng), -1 - rng.random(60), link=RELU)
     np.testing.assert_array_equal(found.coef, 0)
     assert not found.agree.any()
     assert found.certificate.verdict is Verdict.NONE
@@ -423,7 +408,7 @@ def test_labels_that_are_all_negative_agree_with_nothing():
 )
 def test_odd_tables_get_an_honest_answer(X, y):
     X, y = np.asarray(X), np.asarray(y)
-    found = recover_relu(X, y)
+    found = recover_matrix(X, y, link=RELU)
     assert np.isfinite(found.coef).all()
     np.testing.assert_array_equal(found.agree, found.agreement.agree(X, y, found.coef, RELU))
     certificate = found.certificate
@@ -432,7 +417,7 @@ def test_odd_tables_get_an_honest_answer(X, y):
 
 
 def test_a_table_of_one_column_is_proven():
-    found = recover_relu(np.arange(-6.0, 7)[:, None], [*np.zeros(7), 2, 4, 6, 8, 10, 3])
+    found = recover_matrix(np.arange(-6.0, 7)[:, None], [*np.zeros(7), 2, 4, 6, 8, 10, 3], link=RELU)
     assert found.coef[0] == pytest.approx(2, rel=1e-15)
     assert found.certificate.verdict is Verdict.PROVEN
 
@@ -440,29 +425,10 @@ def test_a_table_of_one_column_is_proven():
 def test_undetermined_columns_are_named():
     X = gaussian(80, 3, np.random.default_rng(0))
     X = np.column_stack([X, 2 * X[:, 0], np.zeros(80)])
-    found = recover_relu(X, relu_labels(X[:, :3], [1.0, 2.0, 3.0]))
+    found = recover_matrix(X, relu_labels(X[:, :3], [1.0, 2.0, 3.0]), link=RELU)
     certificate = found.certificate
     assert certificate.verdict is Verdict.PROVEN
     assert set(certificate.undetermined_columns) == {(0, 3), (4,)}
     assert certificate.rank == 3
     np.testing.assert_allclose(X[found.agree] @ certificate.undetermined, 0, atol=1e-12)
     assert found.agree.all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y": [1.0, np.nan, 1.0]}, "y must be finite, got NaN at row 1"),
-        ({"X": [[1.0, 2], [3, np.inf], [0, 1]]}, "X must be finite, got inf at row 1, column 1"),
-        ({"y": np.ones((3, 2))}, "y must have shape"),
-        ({"y": [1.0]}, "y has 1 rows but X has 3"),
-        ({"X": np.ones(3)}, "X must be a matrix"),
-        ({"tolerance": -1.0}, "tolerance"),
-        ({"tolerance": "loose"}, "tolerance"),
-        ({"sample_weight": [0.0, 0, 0]}, "sample_weight"),
-        ({"sample_weight": [1.0, 1]}, "sample_weight must have shape"),
-    ],
-)
-def test_bad_input_is_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        recover_relu(**{"X": np.eye(3), "y": np.ones(3), **arguments})

@@ -65,8 +65,8 @@ def _isotropy(name: str, n: int, d: int, kind: Callable[..., Rows], gamma: float
     rows = kind(X, X[:, 0])
     return race(
         name,
-        lambda: radial_isotropy_of(rows, gamma, two_sided=gamma < 0.1),
-        lambda: radial_isotropy(X, gamma, two_sided=gamma < 0.1),
+        lambda: radial_isotropy_of(rows, gamma),
+        lambda: radial_isotropy(X, gamma),
         peer_name="one array",
         wanted=at_most(SLOWER),
         judge=lambda ours, known: _same(ours.matrix, known.matrix),

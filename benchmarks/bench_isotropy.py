@@ -12,7 +12,7 @@ import numpy as np
 
 from drug_discovery import drug_discovery
 from heavy_families import FAMILIES, Rows, check_answer
-from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
+from massart.isotropy import RadialIsotropy, decompose, generalized_forster, radial_isotropy
 from massart.paper.noise import paper_mixture
 from row_families import cauchy, ill_conditioned
 
@@ -43,7 +43,7 @@ def _error(X: Rows, answer: RadialIsotropy) -> float:
 
 
 def _ours(X: Rows) -> Callable[[], RadialIsotropy]:
-    return lambda: radial_isotropy(X, ERROR, two_sided=True)
+    return lambda: generalized_forster(X, ERROR)
 
 
 def _judge(X: Rows, peer_error: Callable[[Rows], float]) -> Callable[[RadialIsotropy, Rows], str]:
@@ -88,7 +88,7 @@ def plain_fixed_point(X: Rows, error: float) -> Rows:
 def _cauchy(n: int, d: int, wanted: Goal) -> Iterator[Row]:
     X = cauchy(n, d, np.random.default_rng(0))
     name = f"Cauchy {n} x {d}, error 1e-10"
-    yield count(f"{name}: passes", radial_isotropy(X, ERROR, two_sided=True).n_passes, wanted=at_most(15, ""))
+    yield count(f"{name}: passes", generalized_forster(X, ERROR).n_passes, wanted=at_most(15, ""))
     yield from (_peer_race(name, X, peer, wanted) for peer in (pyriemann_scatter, statsmodels_scatter))
 
 
@@ -127,7 +127,7 @@ def _peer_race(name: str, X: Rows, peer: Callable[[Rows, float], Rows], wanted: 
 
 def _ill_conditioned(condition: float) -> Iterator[Row]:
     X = ill_conditioned(2000, 50, np.random.default_rng(0), condition=condition)
-    answer = radial_isotropy(X, 1e-9, two_sided=True)
+    answer = generalized_forster(X, 1e-9)
     if answer.matrix.shape != (50, 50):
         raise Incorrect("a subspace was returned")
     yield count(f"condition {condition:.0e}: error from X", _error(X, answer), wanted=at_most(1e-8, ""))
@@ -147,13 +147,13 @@ def _ill_conditioned(condition: float) -> Iterator[Row]:
 
 def _heavy(seeds: int) -> Iterator[Row]:
     """Count verified right answers to `seeds` cases of each family, two-sided 1e-6 and one-sided 1/2."""
-    for gamma, two_sided in ((1e-6, True), (0.5, False)):
+    for solve, gamma in ((generalized_forster, 1e-6), (radial_isotropy, 0.5)):
         right = 0
         for name, family in FAMILIES.items():
             for seed in range(seeds):
                 X, truth = family(np.random.default_rng([seed, zlib.crc32(name.encode())]))
-                answer = radial_isotropy(X, gamma, two_sided=two_sided)
-                fault = check_answer(X, truth, answer, gamma, two_sided=two_sided)
+                answer = solve(X, gamma)
+                fault = check_answer(X, truth, answer, gamma, two_sided=solve is generalized_forster)
                 if fault:
                     raise Incorrect(f"{name}, seed {seed}, gamma {gamma}: {fault}")
                 right += 1

@@ -95,7 +95,7 @@ def agreement() -> Figure:
 def isotropy() -> Figure:
     """Rows as they are, scaled to length one, and in radial-isotropic position."""
     X, y = _leaning_rows()
-    iso = radial_isotropy(X, gamma=1e-9, two_sided=True)
+    iso = radial_isotropy(X, gamma=1e-9)
     moved = X @ iso.subspace @ iso.matrix.T
     shown = [X, X / np.linalg.norm(X, axis=1)[:, None], moved, moved / np.linalg.norm(moved, axis=1)[:, None]]
     titles = ["1. The rows", "2. Scaled to length one", "3. A linear map of the rows", "4. Scaled to length one"]
@@ -136,7 +136,7 @@ def support() -> Figure:
     right = rng.random(n) >= np.where(np.abs(X[:, 1]) > 2 * np.abs(X[:, 0]), 0.5, 0.22)
     found = measure_support(geometry_of(X), X, right, np.zeros(n), rng=np.random.default_rng(0))
     angles = np.linspace(0, np.pi, 361)
-    iso = radial_isotropy(X, gamma=1e-6, two_sided=True)
+    iso = radial_isotropy(X, gamma=1e-6)
     lengths = np.linalg.norm(X @ iso.subspace @ iso.matrix.T, axis=1)
     evidence = (X @ np.stack([np.cos(angles), np.sin(angles)]) / lengths[:, None]) ** 2
     share = evidence[right].sum(axis=0) / evidence.sum(axis=0)

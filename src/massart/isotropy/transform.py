@@ -25,8 +25,8 @@ from scipy.linalg import lapack
 
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.frame import Frame, frame_of_rows, frame_of_table
-from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
-from massart.isotropy.moments import Cloud, distances, radial_moments, triangular_factor, whitened_moments
+from massart.isotropy.heavy import HeavySearch, Spectrum, light_coordinates
+from massart.isotropy.moments import Cloud, radial_moments, triangular_factor, whitened_moments
 from massart.progress import Callback, Progress, silent
 from massart.rows import (
     Block,
@@ -117,10 +117,8 @@ def radial_isotropy(
     gamma: float = 0.5,
     *,
     sample_weight: ArrayLike | None = None,
-    two_sided: bool = False,
     tol: float | None = None,
     max_iter: int = 500,
-    start: RadialIsotropy | None = None,
     callback: Callback = silent,
 ) -> RadialIsotropy:
     """Put the rows of `X`, or those of a heavy subspace, in gamma-approximate radial-isotropic position.
@@ -132,15 +130,11 @@ def radial_isotropy(
         Psi shall be at least 1 - gamma in every direction. The paper's algorithms use 1/2.
     sample_weight : (n,) array, optional
         Weights of the rows in Psi and in the shares that make a subspace heavy.
-    two_sided : bool
-        Ask for ``|Psi - I| <= gamma`` in spectral norm instead.
     tol : float, optional
         Largest distance at which a unit row counts as lying in a subspace: a rank decision. By default the 5/6th
         power of the precision of X: 1e-13 for float64 and integers, 2e-6 for float32.
     max_iter : int
         Steps for each subspace that is tried.
-    start : RadialIsotropy, optional
-        An earlier result for similar rows, to start from.
     callback : callable
         Called with a :class:`~massart.progress.Progress` after each step.
 
@@ -168,12 +162,9 @@ def radial_isotropy(
     >>> bool(np.allclose(U.T @ U * 3 / 200, np.eye(3), atol=1e-7))
     True
     """  # noqa: E501 - the table of the documentation reads these lines
-    matrix = check_matrix(X)
-    weights = check_weights(sample_weight, len(matrix))
+    frame = _checked(X, sample_weight)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    solver = _Solver(gamma, two_sided, tol, max_iter, callback)
-    solver.check(matrix.shape[1], start)
-    return solver.solve(frame_of_rows(matrix, weights), start)
+    return _Solver(gamma, False, tol, max_iter, callback).solve(frame)
 
 
 def generalized_forster(
@@ -218,24 +209,22 @@ def generalized_forster(
     >>> found.subspace.shape, int(found.members.sum()), found.error <= 1e-9
     ((3, 2), 70, True)
     """  # noqa: E501 - the table of the documentation reads that line
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta}")
-    matrix = check_matrix(X)
-    weights = check_weights(sample_weight, len(matrix))
+    frame = _checked(X, sample_weight)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    solver = _Solver(delta, True, tol, max_iter, callback)
-    solver.check(matrix.shape[1], None)
-    return solver.solve(frame_of_rows(matrix, weights), None)
+    return _Solver(delta, True, tol, max_iter, callback).solve(frame)
+
+
+def _checked(X: ArrayLike, sample_weight: ArrayLike | None) -> Frame:
+    matrix = check_matrix(X)
+    return frame_of_rows(matrix, check_weights(sample_weight, len(matrix)))
 
 
 def radial_isotropy_of(
     rows: Rows,
     gamma: float = 0.5,
     *,
-    two_sided: bool = False,
     tol: float | None = None,
     max_iter: int = 500,
-    start: RadialIsotropy | None = None,
     callback: Callback = silent,
 ) -> RadialIsotropy:
     """Do what :func:`radial_isotropy` does for the rows of a table, wherever they are, in blocks.
@@ -247,13 +236,11 @@ def radial_isotropy_of(
     ----------
     rows : Rows
         With their weights, if they have any; labels do not matter.
-    gamma, two_sided, tol, max_iter, start, callback
-        As for :func:`radial_isotropy`. A transform of a sample is a good start.
+    gamma, tol, max_iter, callback
+        As for :func:`radial_isotropy`.
     """
     tol = rows.precision[0] ** (5 / 6) if tol is None else tol
-    solver = _Solver(gamma, two_sided, tol, max_iter, callback)
-    solver.check(rows.n_columns, start)
-    return solver.solve(frame_of_table(rows), start)
+    return _Solver(gamma, False, tol, max_iter, callback).solve(frame_of_table(rows))
 
 
 def position_weights(rows: Rows, position: RadialIsotropy) -> Values:
@@ -284,7 +271,6 @@ class _Start:
     frame: Frame
     whitening: FloatArray
     relative: FloatArray
-    warm: bool = False  # taken from an earlier result
 
     def turned(self, T: FloatArray) -> _Start:
         """Return the same start in the axes of `T`, if rounding costs less there."""
@@ -308,44 +294,25 @@ class _Solver:
     n_iter: int = 0
     rows_read: int = 0
 
-    def check(self, n_columns: int, start: RadialIsotropy | None) -> None:
+    def __post_init__(self) -> None:
         """Raise ValueError for an option that makes no sense, naming it."""
         if not 0 < self.gamma < 1:
-            raise ValueError(f"gamma must be between 0 and 1, got {self.gamma}")
+            raise ValueError(f"{'delta' if self.two_sided else 'gamma'} must be between 0 and 1, got {self.gamma}")
         if self.max_iter < 1:
             raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
         if not 0 < self.tol < 1:
             raise ValueError(f"tol must be between 0 and 1, got {self.tol}")
-        if start is not None and len(start.subspace) != n_columns:
-            raise ValueError(f"start is a transform of {len(start.subspace)} columns but X has {n_columns}")
 
-    def solve(self, frame: Frame, earlier: RadialIsotropy | None) -> RadialIsotropy:
+    def solve(self, frame: Frame) -> RadialIsotropy:
         """Shrink the frame to heavy subspaces until its rows have a map (Lemma 2.6)."""
         if not len(frame.C):
             raise ValueError("X has no non-zero row of positive weight")
-        found: _Start | Frame = frame if earlier is None else self._warm_start(frame, earlier)
         while True:
-            if isinstance(found, Frame):
-                found = self._first_map(found)
-                continue
-            outcome = self._descend(found)
-            if isinstance(outcome, Frame):
-                found = outcome
-                continue
-            return self._result(*outcome)
-
-    def _warm_start(self, frame: Frame, earlier: RadialIsotropy) -> _Start | Frame:
-        """Take the map of an earlier result, and its subspace if that is heavy here too."""
-        T = earlier.subspace @ earlier.matrix.T
-        k = T.shape[1]
-        if k < frame.shape[1]:
-            normals = np.linalg.qr(earlier.subspace / frame.scales[:, None], mode="complete")[0][:, k:]
-            inside = distances(frame.C, frame.equilibrated(), normals) <= self.tol
-            if not is_heavy(frame, inside, k):
-                return frame
-            frame = frame.restrict(earlier.subspace, inside)
-            T = frame.basis.T @ T
-        return _Start(frame, T, np.eye(k), warm=True).turned(T)
+            start = self._first_map(frame)
+            outcome = start if isinstance(start, Frame) else self._descend(start)
+            if not isinstance(outcome, Frame):
+                return self._result(*outcome)
+            frame = outcome
 
     def _first_map(self, frame: Frame) -> _Start | Frame:
         """Whiten the unit rows; return a smaller frame where they do not span this one or a coordinate is light."""
@@ -415,12 +382,6 @@ class _Solver:
             self.rows_read += len(frame.C) * iterate.sweeps
             measure = self._measure(iterate)
             self.callback(Progress("radial isotropy", self.n_iter, measure, self.gamma))
-            if (
-                start.warm
-                and step == 0
-                and iterate.eigenvalues[0] < 0.5 * frame.shares.min() * len(iterate.eigenvalues)
-            ):
-                return frame  # worse than whitening ever is: the earlier result does not fit these rows
             if method is fixed_point:
                 trusted = True
                 heavy = search.stuck(iterate) if measure > self.gamma else None

@@ -10,8 +10,7 @@ standard. NIST certifies the least-squares line: -0.262323 + 1.002117 x.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from massart import MassartReLURegressor
-from massart.relu import Link
+from massart import Link, MassartReLURegressor
 
 # fmt: off
 reading = np.array([

@@ -11,8 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import statsmodels.api as sm
 
-from massart import MassartReLURegressor
-from massart.relu import Link
+from massart import Link, MassartReLURegressor
 
 households = sm.datasets.engel.load_pandas().data
 X, food = households[["income"]].to_numpy(), households["foodexp"].to_numpy()

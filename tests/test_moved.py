@@ -10,7 +10,11 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from massart import Link, paper
+from massart.recover import recover_matrix
 
 # What each package exported in its last release.
 OLD = {
@@ -24,8 +28,8 @@ OLD = {
         *("OutlierRemoval", "OutlierStatus", "PACFormula", "PACPiece", "PACStatus", "learn_pac", "remove_outliers"),
     ],
     "massart.relu": [
-        *("Answer", "Descent", "IDENTITY", "Link", "RELU", "ReLURecovery", "Scale", "Separation", "SeparationOracle"),
-        *("Transformation", "descend", "radius_of", "recover_relu", "separation_margin", "separation_oracle"),
+        *("Answer", "Descent", "IDENTITY", "ReLURecovery", "Scale", "Separation", "Transformation", "descend"),
+        "separation_margin",
     ],
     "massart.linear": ["recover_linear"],
 }
@@ -64,6 +68,70 @@ def test_importing_the_module_is_silent_and_unknown_names_are_attribute_errors(o
     assert (done.returncode, done.stderr) == (0, "")
     with pytest.raises(AttributeError, match=f"module '{old}' has no attribute 'fit_everything'"):
         _ = importlib.import_module(old).fit_everything
+
+
+# Two functions of massart.relu have other arguments now: they are translated.
+
+OLD_RELU = importlib.import_module("massart.relu")
+
+
+def relu_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((200, 3)), np.array([3.0, -1.0, 0.5])
+    y = np.maximum(X @ w, 0)
+    y[:50] = 7
+    return X, y, w
+
+
+def test_recover_relu_does_what_it_did() -> None:
+    X, y, w = relu_table()
+    with pytest.warns(
+        DeprecationWarning, match="massart.relu.recover_relu is now massart.MassartReLURegressor"
+    ) as caught:
+        found = OLD_RELU.recover_relu(X, y, sample_weight=np.ones(200))
+    assert [warning.filename for warning in caught] == [__file__]
+    np.testing.assert_allclose(found.coef, w, rtol=1e-12)
+    assert (
+        found.certificate.explain()
+        == recover_matrix(X, y, link=Link(), sample_weight=np.ones(200)).certificate.explain()
+    )
+    clip = Link(lower=-1, upper=2)
+    with pytest.warns(DeprecationWarning, match="recover_relu"):
+        found = OLD_RELU.recover_relu(X, np.where(y == 7, y, clip(X @ w)), link=clip, tolerance=0.0)
+    np.testing.assert_allclose(found.coef, w, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cuts", [paper.ellipsoid, paper.analytic_center])
+def test_recover_relu_by_cuts_is_the_algorithm_of_the_paper(cuts: object) -> None:
+    X, y, w = relu_table()
+    with pytest.warns(DeprecationWarning, match="massart.paper.recover_relu") as caught:
+        found = OLD_RELU.recover_relu(X, y, cuts=cuts)
+    assert [warning.filename for warning in caught] == [__file__]
+    np.testing.assert_array_equal(found.coef, paper.recover_relu(X, y, method=cuts).w)
+    np.testing.assert_allclose(found.coef, w, rtol=1e-12)
+    np.testing.assert_array_equal(found.agree, np.arange(200) >= 50)
+    assert found.certificate.verdict.stands
+    for others in ({"link": Link(lower=1)}, {"sample_weight": np.ones(200)}):
+        with (
+            pytest.warns(DeprecationWarning, match="recover_relu"),
+            pytest.raises(ValueError, match="cuts are for the ReLU, without weights"),
+        ):
+            OLD_RELU.recover_relu(X, y, cuts=cuts, **others)
+
+
+def test_a_separation_oracle_is_asked_by_calling_it() -> None:
+    X, y, w = relu_table()
+    with pytest.warns(DeprecationWarning, match="massart.relu.separation_oracle is now massart.paper.") as caught:
+        oracle = OLD_RELU.separation_oracle(X, y, gamma=0.1)
+    assert [warning.filename for warning in caught] == [__file__]
+    for query in (np.zeros(3), w + 1, -w):
+        cut = oracle(query)
+        assert cut is not None
+        assert cut.offset == cut.normal @ query
+        assert cut.normal @ w < cut.offset
+    assert oracle(w) is None
+    found = paper.analytic_center(oracle, 3, 10.0)  # it still serves a cutting-plane method
+    np.testing.assert_allclose(found.point, w, rtol=1e-6)
 
 
 def test_nothing_of_ours_uses_an_old_name() -> None:

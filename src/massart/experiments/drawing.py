@@ -62,7 +62,7 @@ _STYLES = {
     "normalized": ("Normalized", _SKY, "", "-."),
     "isotropic": ("Isotropic", _ORANGE, "", "--"),
     "radial_isotropic": ("Radial-isotropic", _BLUE, "", "-"),
-    "radial_isotropic_trace": ("Radial-isotropic, tr Σ = d", _GREEN, "", "-"),
+    "radial_isotropic_trace": ("Radial-isotropic, tr A⁻² = d", _GREEN, "", "-"),
     "massart_relu": ("massart (default)", _RED, "D", "-"),
     "published_relu": ("separation oracle and cuts (Thm 1.3)", _BLUE, "o", "-"),
     "karmakar_sgd": ("stochastic descent (Karmakar et al.)", _GREEN, "v", "--"),

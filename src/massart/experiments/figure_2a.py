@@ -64,8 +64,8 @@ class Figure2a(Experiment):
         "The publication (the text of Section 4): radial isotropy significantly improves the descent. Agrees: only "
         "radial-isotropic descent comes near the truth, in every trial, and it stays there; a constant step ends near "
         "the truth, not at it. Differs: the text leaves the factor of A open, which is a step size. The curve has "
-        "det A = 1; with tr A⁻² = d, on the right, descent is there in a fifth of the steps, and ends about three "
-        "times as far."
+        "det A = 1; with tr A⁻² = d, on the right, descent is there in about a quarter of the steps, and ends three to "
+        "four times as far."
     )
     alt = "Lines of the distance to the truth against iterations, and dots for where methods end."
     value_columns = ("iteration", "distance")

@@ -433,20 +433,22 @@ def _polar_factor(M: FloatArray) -> tuple[FloatArray, bool]:
     sizes, by any number of orders of magnitude; then one-sided Jacobi rotations are needed, whose errors are small
     beside each column (Demmel and Veselic 1992).
     """
-    sizes = np.abs(M).max(axis=0)
-    M, sizes = M / sizes.max(), sizes / sizes.max()
-    graded = bool(sizes.min() < _GRADED)
+    columns = np.abs(M).max(axis=0)
+    M, columns = M / columns.max(), columns / columns.max()
+    graded = bool(columns.min() < _GRADED)
     if not graded:
         squares, axes = np.linalg.eigh(M.T @ M)
         graded = bool(squares[0] < _GRADED**2 * squares[-1])
     if graded:
         # Columns of any size, all singular values, nothing perturbed.
         _, U, V, *_ = lapack.dgejsv(M, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)
-        W = U @ V.T
+        H = V @ (U.T @ M)
     else:
-        W = M @ (axes / np.sqrt(squares)) @ axes.T
-        W += W @ (np.eye(len(W)) - W.T @ W) / 2  # a Newton step to orthogonality returns the digits lost by squaring
-    # Each of the two entries is as precise as its column is small.
-    H = W.T @ M * (sizes[:, None] / (sizes[:, None] + sizes))
+        sizes = np.sqrt(squares)
+        N = M @ axes / sizes
+        lost = N.T @ N - np.eye(len(N))  # by squaring: a Newton step returns it
+        H = axes @ (np.diag(sizes) + lost * sizes / (1 + sizes / sizes[:, None])) @ axes.T
+    # Each of two entries is as precise as its column is small.
+    H *= columns[:, None] / (columns[:, None] + columns)
     H += H.T
     return H / np.exp(np.linalg.slogdet(H)[1] / len(H)), graded

@@ -161,7 +161,8 @@ def descend(
     status = DescentStatus.COMPLETED
     for t in range(steps + 1):
         z = rows @ trajectory[t]
-        losses[t] = np.nan_to_num(np.abs(labels - np.maximum(z, 0)).mean(), nan=np.inf, posinf=np.inf)
+        loss = float(np.abs(labels - np.maximum(z, 0)).mean())
+        losses[t] = loss if np.isfinite(loss) else np.inf
         if losses[t] == np.inf:
             status, t = DescentStatus.DIVERGED, max(t - 1, 0)
             break

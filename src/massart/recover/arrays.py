@@ -13,6 +13,7 @@ from massart.agreement import Agreement, levels, tally_of, verify
 from massart.certificate import Certificate, geometry_of
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
+from massart.recover.driver import check_size, counted_as_rows
 from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.propose import Options, propose
@@ -135,13 +136,11 @@ def certify(
     >>> massart.certify(X, y, [3, 0, -1]).verdict.name, massart.certify(X, y, [3, 0, -1.001]).verdict.name
     ('PROVEN', 'NONE')
     """
-    if intercept is not None:
-        if not np.isfinite(intercept):
-            raise ValueError(f"intercept must be a finite number, got {intercept}")
-        X = np.column_stack([X, np.ones(len(check_matrix(X)))])
-        coef = np.append(coef, intercept)
     rng = np.random.default_rng(random_state)
-    return judge_matrix(X, y, coef, link=link, sample_weight=sample_weight, tolerance=tolerance, rng=rng).certificate
+    found = judge_matrix(
+        X, y, coef, intercept=intercept, link=link, sample_weight=sample_weight, tolerance=tolerance, rng=rng
+    )
+    return found.certificate
 
 
 def judge_matrix(
@@ -149,16 +148,23 @@ def judge_matrix(
     y: ArrayLike,
     coef: ArrayLike,
     *,
+    intercept: float | None = None,
     link: Link = IDENTITY,
     sample_weight: ArrayLike | None = None,
     tolerance: float | Literal["auto"] = "auto",
     rng: np.random.Generator | None = None,
 ) -> ArrayRecovery:
     """Return a formula with what the rows say about it; arguments as for :func:`certify`."""
-    sample, candidates = _checked(X, y, sample_weight, tolerance)
-    w = np.asarray(coef, dtype=np.float64)
-    if w.shape != (sample.X.shape[1],) or not np.isfinite(w).all():
-        raise ValueError(f"coef must be {sample.X.shape[1]} finite numbers, one a column of X, got shape {w.shape}")
+    if not isinstance(link, Link):
+        raise ValueError(f"link must be a massart.Link, got {link!r}")
+    sample, candidates = _checked(X, y, sample_weight, tolerance, constant=intercept is not None)
+    w, n_columns = np.asarray(coef, dtype=np.float64), sample.X.shape[1] - (intercept is not None)
+    if w.shape != (n_columns,) or not np.isfinite(w).all():
+        raise ValueError(f"coef must be {n_columns} finite numbers, one a column of X, got {coef!r}")
+    if intercept is not None:
+        if np.ndim(intercept) != 0 or not np.isfinite(intercept):
+            raise ValueError(f"intercept must be a finite number or None, got {intercept!r}")
+        w = np.append(w, float(intercept))
     counted = [(level, verify(sample.X, sample.y, w, level.uncapped, link)) for level in candidates]
     majority = [level for level, found in counted if 2 * sample.counts[found.agree].sum() > sample.counts.sum()]
     level = majority[0] if majority else candidates[0]
@@ -166,19 +172,31 @@ def judge_matrix(
 
 
 def _checked(
-    X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, tolerance: float | Literal["auto"]
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    tolerance: float | Literal["auto"],
+    *,
+    constant: bool = False,
 ) -> tuple[Sample, Sequence[Agreement]]:
-    """Return the rows, and the levels at which they may agree, the tightest first."""
+    """Return the rows, with a constant column last, and the levels at which they may agree, the tightest first."""
     rows = check_matrix(X)
     labels = check_labels(y, len(rows))
     if labels.ndim != 1:
         raise ValueError(f"y must have shape (n,), got {labels.shape}")
+    if constant:
+        rows = np.column_stack([rows, np.ones(len(rows))])
     sample = Sample(rows, labels, check_weights(sample_weight, len(rows)), np.arange(len(rows)))
+    check_size(sample)
     return sample, levels(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
 
 
 def _judged(sample: Sample, formula: Formula, rng: np.random.Generator) -> ArrayRecovery:
-    judges = Judges(sample, geometry_of(sample.X, sample_weight=sample.weights), None, None, Assumption(), rng)
+    """Judge by all rows, as the driver does, in an order that is their own."""
     found, marks = formula.marks(sample)
-    certificate = judge(formula, judges, tally_of(marks, sample.weights))
+    rows, unit, repeated = counted_as_rows(sample)
+    rows = rows.in_canonical_order()
+    units = rows.index if repeated else None
+    judges = Judges(rows, geometry_of(rows.X, sample_weight=rows.weights, units=units), None, units, Assumption(), rng)
+    certificate = judge(formula, judges, tally_of(marks, sample.weights) / unit)
     return ArrayRecovery(formula.coef, found.agree, formula.agreement, certificate)

@@ -219,17 +219,10 @@ class _Driver:
         d = rows.n_columns
         size = _judging_rows(d)
         judging, rare = _with_rare_rows(rows, rows.sample(size, options.rng), options.rng)
-        self.unit = 1.0
-        if judging.weights is not None:  # shares count as rows: a weight is never less than one on average
-            self.unit = min(1.0, float(judging.weights[judging.weights > 0].mean()))
-            judging = replace(judging, weights=judging.weights / self.unit)
-        repeated = judging.weights is not None and _is_whole(judging.weights)
-        if repeated:  # as if the table had each row so often, but for what is independent
-            times = np.asarray(judging.weights, dtype=np.intp)
-            judging = replace(judging.take(np.repeat(np.arange(len(times)), times)), weights=None)
+        judging, self.unit, repeated = counted_as_rows(judging)
         if size >= rows.n_rows:  # by X alone, where a part of the rows holds its labels back
             judging = judging.in_canonical_order(labels=link.invertible)
-        _check_size(judging)
+        check_size(judging)
         per_column = ROWS_PER_COLUMN if link.invertible else CLIPPED_ROWS_PER_COLUMN
         first_size = max(per_column * d, SMALLEST_SAMPLE)
         own = None if units is None else units[judging.index]
@@ -382,12 +375,28 @@ def _some_units(units: NDArray[np.integer], size: int, rng: np.random.Generator)
     return chosen[codes]
 
 
+def counted_as_rows(sample: Sample) -> tuple[Sample, float, bool]:
+    """Return the rows with weights that count as rows, the unit of these weights, and whether rows were repeated.
+
+    A weight is never less than one on average: shares count as rows. A row of a small whole weight is repeated; its
+    copies are right or wrong together.
+    """
+    if sample.weights is None:
+        return sample, 1.0, False
+    unit = min(1.0, float(sample.weights[sample.weights > 0].mean()))
+    weights = sample.weights / unit
+    if not _is_whole(weights):
+        return replace(sample, weights=weights), unit, False
+    times = weights.astype(np.intp)
+    return replace(sample.take(np.repeat(np.arange(len(times)), times)), weights=None), unit, True
+
+
 def _is_whole(weights: FloatArray) -> bool:
     """Tell whether weights are numbers of repetitions, and not too many."""
     return bool((weights == np.rint(weights)).all() and weights.sum() <= MOST_REPEATED)
 
 
-def _check_size(sample: Sample) -> None:
+def check_size(sample: Sample) -> None:
     """Raise ValueError where squares of the numbers overflow, or all of them vanish."""
     largest = max(float(sample.X.max()), -float(sample.X.min()))
     if largest and not 1 / SQUARE_IS_FINITE <= largest <= SQUARE_IS_FINITE:
@@ -396,9 +405,10 @@ def _check_size(sample: Sample) -> None:
             f"X must have its largest number between {1 / SQUARE_IS_FINITE:g} and {SQUARE_IS_FINITE:g}, got "
             f"{sample.X[i, j]:g} at row {sample.index[i]}, column {j}: choose another unit"
         )
-    if np.abs(sample.y).max() > LARGEST_LABEL:
-        i, j = np.unravel_index(int(np.abs(sample.y).argmax()), sample.y.shape)
+    labels = sample.y.reshape(len(sample.y), -1)
+    if np.abs(labels).max() > LARGEST_LABEL:
+        i, j = np.unravel_index(int(np.abs(labels).argmax()), labels.shape)
         raise ValueError(
-            f"y must have numbers up to {LARGEST_LABEL:g}, got {sample.y[i, j]:g} at row {sample.index[i]}: "
+            f"y must have numbers up to {LARGEST_LABEL:g}, got {labels[i, j]:g} at row {sample.index[i]}: "
             "choose another unit, or leave such rows out"
         )

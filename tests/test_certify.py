@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import massart
 from massart import MassartRegressor, MassartReLURegressor, certify
 from massart.certificate import Certificate, Verdict
 from massart.l1 import l1_regression
-from massart.link import RELU, Link
+from massart.link import IDENTITY, RELU, Link
 from massart.paper import MassartNoise, algorithm_2, far_constant, flip, gross, linear_labels, recover_relu, relu_labels
 
 W = np.array([2.0, -0.5, 0.0, 3.25])
@@ -219,7 +218,7 @@ def test_the_order_of_the_rows_does_not_matter(eta):
     X, y = table(eta=eta)
     weights = np.random.default_rng(1).integers(0, 99, 300) / 8
     order = np.random.default_rng(2).permutation(300)
-    for link in (massart.link.IDENTITY, Link()):
+    for link in (IDENTITY, Link()):
         for given in (None, weights):
             one = certify(X, y, W, intercept=1.5, link=link, sample_weight=given)
             moved = None if given is None else given[order]

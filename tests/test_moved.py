@@ -91,10 +91,8 @@ def test_recover_relu_does_what_it_did() -> None:
         found = OLD_RELU.recover_relu(X, y, sample_weight=np.ones(200))
     assert [warning.filename for warning in caught] == [__file__]
     np.testing.assert_allclose(found.coef, w, rtol=1e-12)
-    assert (
-        found.certificate.explain()
-        == recover_matrix(X, y, link=Link(), sample_weight=np.ones(200)).certificate.explain()
-    )
+    now = recover_matrix(X, y, link=Link(), sample_weight=np.ones(200))
+    assert found.certificate.explain() == now.certificate.explain()
     clip = Link(lower=-1, upper=2)
     with pytest.warns(DeprecationWarning, match="recover_relu"):
         found = OLD_RELU.recover_relu(X, np.where(y == 7, y, clip(X @ w)), link=clip, tolerance=0.0)

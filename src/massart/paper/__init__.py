@@ -1,7 +1,7 @@
 """*ReLU Regression with Massart Noise* in its own words: every algorithm and lemma by its name, and nothing else."""
 
 from massart.cutting_plane import analytic_center, ellipsoid
-from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
+from massart.isotropy import RadialIsotropy, decompose, generalized_forster, radial_isotropy
 from massart.l1 import L1Solution, l1_regression
 from massart.paper.descent import Descent, DescentStatus, Scale, Transformation, descend
 from massart.paper.linear import (
@@ -64,6 +64,7 @@ from massart.paper.relu import (
 __all__ = [
     "RadialIsotropy",
     "decompose",
+    "generalized_forster",
     "radial_isotropy",
     "L1Solution",
     "l1_regression",

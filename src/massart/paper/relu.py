@@ -8,11 +8,12 @@ The active rows change with the query, and so does the transform: each query sta
 
 **When is the answer "Yes"?** Algorithm 3 says Yes where w0 fits half of the rows. No count is sound: w0 = 0 fits every
 label 0, zero rows count, and with most rows in a hyperplane an adversary who abstains there makes a wrong w0 fit most
-rows, and rows that span. The reading that works needs no count: *Yes iff the rows with* :math:`w_0 \cdot x > 0` *span
-and* :math:`w_0` *is their L1 minimizer in their position*, within each piece where V is heavy. From any other query the
-loss on these rows falls towards the truth (dagger), and at the truth the structural condition (Lemma 2.3) holds. As
-floats have no bits to round to, w0 is accepted when that minimizer is within Delta of it, and is one again for its own
-active rows; the minimizer, exact to rounding, is the answer.
+rows, and rows that span. The reading that works: *Yes iff* :math:`w_0` *is the L1 minimizer, in their position, of the
+rows with* :math:`w_0 \cdot x > 0`, *which span, and fits half of them*; within each piece where V is heavy. From any
+other query the loss on these rows falls towards the truth (dagger), and at the truth the structural condition (Lemma
+2.3) holds. The count by itself proves nothing, but where few rows lie off a heavy subspace it exposes minimizers that
+are so by chance. As floats have no bits to round to, w0 is accepted when that minimizer is within Delta of it, and is
+one again for its own active rows; the minimizer, exact to rounding, is the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,11 +113,7 @@ def l1_gradient(
     """
     rows, labels = _checked(X, y)
     z = rows @ np.asarray(w0, dtype=np.float64)
-    return np.asarray((_sign(f(z) - labels) * derivative(z)) @ rows / len(rows))
-
-
-def _sign(gap: FloatArray) -> FloatArray:
-    return np.where(gap >= 0, 1.0, -1.0)
+    return np.asarray((np.where(f(z) >= labels, 1.0, -1.0) * derivative(z)) @ rows / len(rows))
 
 
 # --- Algorithm 3 ---
@@ -125,7 +122,7 @@ def _sign(gap: FloatArray) -> FloatArray:
 class Answer(Enum):
     """What the separation oracle says; the value says it in words."""
 
-    YES = "the query is the L1 minimizer of its active rows, in their position"
+    YES = "the query is the L1 minimizer of its active rows, in their position, and fits half of them"
     CUT = "the truth lies on the other side of a hyperplane through the query"
     SILENT = "no row tells on which side the truth lies"
 
@@ -202,7 +199,7 @@ def separation_oracle(
     query = np.asarray(w0, dtype=np.float64)
     if query.shape != (rows.shape[1],) or not np.isfinite(query).all():
         raise ValueError(f"w0 must be {rows.shape[1]} finite numbers, got {w0!r}")
-    if reading not in ("sound", "printed"):
+    if reading not in get_args(Reading):
         raise ValueError(f'reading must be "sound" or "printed", got {reading!r}')
     delta = 1e-9 * float(np.linalg.norm(query)) if delta is None else delta
     return _Oracle(rows, labels, gamma, delta, reading == "printed").ask(query)
@@ -231,7 +228,7 @@ class _Oracle:
     def sep(self, w0: FloatArray, *, may_accept: bool = True) -> Separation:
         """Lines 4 to 20; a level is a subspace: R^d, then the complement of V, and so on."""
         X, y, minimizer = self.X, self.y, np.zeros(len(w0))
-        basis, left = np.eye(len(w0)), np.asarray(X.any(axis=1))
+        basis, left = np.eye(len(w0)), np.asarray(self.printed | X.any(axis=1))  # printed: line 5 counts zero rows
         while True:
             P, q = _project(X, basis), basis.T @ w0
             if self.printed and 2 * self._fits(P[left], y[left], q).sum() >= left.sum():  # 5
@@ -261,8 +258,8 @@ class _Oracle:
             return q if not whole and 2 * self._fits(Z, y, q).sum() >= len(Z) else None
         Z, y = Z[level.positive], y[level.positive]
         near = np.abs(Z @ q - y) <= self.delta * np.linalg.norm(Z, axis=1)
-        if np.count_nonzero(near) < len(q):
-            return None  # a minimizer fits as many rows as there are columns: it is farther away than Delta
+        if 2 * np.count_nonzero(near) < max(len(Z), 2 * len(q)):
+            return None  # the truth fits half of the rows, and a minimizer as many as there are columns
         U = Z @ level.A
         lengths = np.linalg.norm(U, axis=1)
         U, labels = U / lengths[:, None], y / lengths
@@ -281,7 +278,9 @@ class _Oracle:
         gap = level.Z @ level.q - level.y
         weights = np.zeros(len(self.X))
         weights[members] = 1 / np.linalg.norm(level.Z @ level.A, axis=1)
-        r = (np.sign(gap) if self.printed else _sign(gap)) * weights[members] @ level.Z / len(gap)
+        sizes = np.linalg.norm(level.Z, axis=1) * np.linalg.norm(level.q) + np.abs(level.y)
+        sign = np.sign(gap) if self.printed else np.where(gap >= -_SAME * sizes, 1.0, -1.0)
+        r = (sign * weights[members]) @ level.Z / len(gap)
         return self._answer(Answer.CUT, w0, V @ r, V, weights)
 
     def _without_active_rows(self, left: BoolArray, basis: FloatArray, w0: FloatArray) -> Separation:
@@ -359,9 +358,10 @@ class ReLUStatus(Enum):
     """How recovery of a ReLU ended; the value says it in words."""
 
     ACCEPTED = "the separation oracle said Yes"
+    ROUNDED = "no query got a Yes, but the L1 minimizer on the active rows of one did: that is w"
     EMPTY = (
         "the cuts left nothing: the truth lies outside of the first ball, or a cut was wrong; "
-        "w is the L1 minimizer on the active rows of the query that fitted most of them"
+        "w is the L1 minimizer, on the active rows of a query, that fits most rows"
     )
     QUERY_LIMIT = "max_queries were asked and none got a Yes; w is as for EMPTY"
     SILENT = "no row told on which side the truth lies; w is as for EMPTY"
@@ -422,10 +422,13 @@ def recover_relu(
 
     Notes
     -----
-    In the position of all rows, :math:`\sum_i |	ilde w \cdot u_i| \ge (1 - \gamma) m |	ilde w| / d` for the unit rows
+    In the position of all rows, :math:`\sum_i |\tilde w \cdot u_i| \ge (1 - \gamma) m |\tilde w| / d` for the unit rows
     u. Where right labels above 0 hold a share s of that sum, one of them is at least
-    :math:`s (1 - \gamma) |	ilde w| / d`; so with s = 1/8 the largest label bounds the truth. Labels of a wild size
+    :math:`s (1 - \gamma) |\tilde w| / d`; so with s = 1/8 the largest label bounds the truth. Labels of a wild size
     enlarge the ball, which costs queries in proportion to the logarithm.
+
+    With few rows off a heavy subspace (dagger) may fail in a region, where cuts are wrong and the ball ends empty. Then
+    the queries are rounded, as the paper rounds to b bits: to the L1 minimizer on their active rows, if that gets a Yes.
 
     Paper: Theorem 1.3. Tests: test_paper_relu::test_theorem_1_3_in_general_position, test_paper_relu::test_theorem_1_3_with_heavy_subspaces
 
@@ -446,26 +449,45 @@ def recover_relu(
         basis = np.eye(rows.shape[1])
     Z = rows @ basis
     lengths = np.linalg.norm(Z, axis=1) + ~Z.any(axis=1)
+    if reading not in get_args(Reading):
+        raise ValueError(f'reading must be "sound" or "printed", got {reading!r}')
     oracle = _Oracle(Z / lengths[:, None], labels / lengths, gamma, tol * radius, reading == "printed")
-    best, answers = (-1, np.zeros(Z.shape[1])), []
+    queries: list[FloatArray] = []
+    found = Separation(Answer.SILENT, np.zeros(0), np.zeros(Z.shape[1]), np.zeros((0, 0)), np.zeros(len(Z)))
 
     def ask(z: FloatArray) -> Halfspace | None:
-        nonlocal best
-        product = oracle.X @ z
-        fitted = int(((product > 0) & (np.abs(product - oracle.y) <= oracle.delta)).sum())
-        best = max(best, (fitted, z), key=lambda query: query[0])
-        answers.append(oracle.ask(z))
-        callback(Progress("separation oracle", len(answers), 1 - fitted / len(Z), 0.5))
-        found = answers[-1]
+        nonlocal found
+        queries.append(z)
+        found = oracle.ask(z)
+        callback(Progress("separation oracle", len(queries), float(found.answer is not Answer.YES), 0.0))
         return Halfspace(found.normal, float(found.normal @ z)) if found.answer is Answer.CUT else None
 
+    if not Z.any():
+        return ReLURecovery(basis @ found.w, 0, radius, ReLUStatus.SILENT)
     cuts = method(ask, Z.shape[1], radius, max_queries=max_queries, tol=1e-3 * tol)
-    if answers[-1].answer is Answer.YES:
-        return ReLURecovery(basis @ answers[-1].w, len(answers), radius, ReLUStatus.ACCEPTED)
-    status = ReLUStatus.SILENT if answers[-1].answer is Answer.SILENT else ReLUStatus[cuts.status.name]
-    active = oracle.X @ best[1] > 0
-    z = algorithm_2(oracle.X[active], oracle.y[active], gamma).w if active.any() else best[1]
-    return ReLURecovery(basis @ z, len(answers), radius, status)
+    if found.answer is Answer.YES:
+        return ReLURecovery(basis @ found.w, len(queries), radius, ReLUStatus.ACCEPTED)
+    status = ReLUStatus.SILENT if found.answer is Answer.SILENT else ReLUStatus[cuts.status.name]
+    z, rounded = (found.w, False) if reading == "printed" else _rounded(oracle, queries)
+    return ReLURecovery(basis @ z, len(queries), radius, ReLUStatus.ROUNDED if rounded else status)
+
+
+def _rounded(oracle: _Oracle, queries: list[FloatArray]) -> tuple[FloatArray, bool]:
+    """Return the first L1 minimizer on the active rows of a query that gets a Yes; else that which fits most rows."""
+    best, most, seen = np.zeros(oracle.X.shape[1]), -1, set()
+    for query in queries:
+        active = oracle.X @ query > 0
+        key = np.packbits(active).tobytes()
+        if key in seen or not active.any():
+            continue
+        seen.add(key)
+        z = algorithm_2(oracle.X[active], oracle.y[active], oracle.gamma).w
+        if oracle.ask(z).answer is Answer.YES:
+            return z, True
+        fitted = int(((oracle.X @ z > 0) & (np.abs(oracle.X @ z - oracle.y) <= oracle.delta)).sum())
+        if fitted > most:
+            best, most = z, fitted
+    return best, False
 
 
 def _first_ball(X: FloatArray, y: FloatArray, gamma: float) -> tuple[FloatArray, float]:

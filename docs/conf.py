@@ -13,9 +13,13 @@ from massart import __version__
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pictures
+import statements
+from docutils import nodes
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.ext.autosummary import autosummary_toc
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
 
 project = "massart"
 author = "massart contributors"
@@ -73,6 +77,8 @@ def setup(app: Sphinx) -> None:
     pictures.draw_all(Path(__file__).parent / "pictures")
     app.connect("autodoc-process-docstring", _own_words, priority=800)  # behind napoleon
     app.connect("autodoc-process-docstring", _keep_names, priority=900)
+    app.connect("autodoc-process-docstring", _name_the_paper, priority=900)
+    app.add_directive("statements", Statements)
     app.connect("missing-reference", _at_the_top)
     app.connect("doctree-read", _leave_names_out, priority=100)  # before toctrees are collected
 
@@ -95,13 +101,36 @@ def _keep_names(app: Sphinx, what: str, name: str, obj: object, options: object,
             lines[k] = f":{found[1]} {names}:{line[found.end() :]}"
 
 
+def _name_the_paper(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """``Paper: Algorithm 1. Tests: ...`` is a paragraph of its own, with a link to the statement."""
+    for k in reversed(range(len(lines))):
+        if claim := statements.read(lines[k]):
+            lines[k : k + 1] = ["", statements.sentence(claim), ""]
+
+
+class Statements(SphinxDirective):
+    """The table of the paper's statements, read from the docstrings."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        table = nodes.container()
+        self.state.nested_parse(StringList(statements.table(), "docstrings"), self.content_offset, table)
+        return table.children
+
+
 def _at_the_top(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
-    """``massart.isotropy.decompose`` has its page as ``massart.decompose``."""
-    name = node.get("reftarget", "").rpartition(".")[2]
-    if node.get("refdomain") != "py" or name not in dir(massart) or node["reftarget"] == f"massart.{name}":
+    """``massart.paper.decompose`` has its page as ``massart.decompose``, and ``ellipsoid`` in its own package."""
+    target = node.get("reftarget", "")
+    module, _, name = target.rpartition(".")
+    if node.get("refdomain") != "py" or not module.startswith("massart"):
         return None
-    target = (env, node["refdoc"], app.builder, node["reftype"], f"massart.{name}", node, content)
-    return env.get_domain("py").resolve_xref(*target)
+    homes = ["massart"] if name in dir(massart) else ["massart.cutting_plane", "massart.isotropy"]
+    for home in homes:
+        if module != home:
+            address = (env, node["refdoc"], app.builder, node["reftype"], f"{home}.{name}", node, content)
+            if found := env.get_domain("py").resolve_xref(*address):
+                return found
+    return None
 
 
 def _leave_names_out(app: Sphinx, doctree: Any) -> None:

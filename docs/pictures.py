@@ -14,8 +14,19 @@ from massart import audit_table, l1_regression, radial_isotropy
 from massart.agreement import levels, verify
 from massart.certificate import geometry_of, measure_support
 from massart.certificate.simulation import closed_form_eta_max
+from massart.cutting_plane.ellipsoid import Ellipsoid
 from massart.demo import make_ledger
-from massart.paper import MassartNoise
+from massart.paper import (
+    Answer,
+    MassartNoise,
+    decoy,
+    linear_labels,
+    negate,
+    relu_labels,
+    remove_outliers,
+    separation_oracle,
+    where,
+)
 
 INK, RIGHT, WRONG, OTHER = "#24292f", "#0969da", "#cf5a00", "#8c959f"
 
@@ -183,6 +194,168 @@ def kinds() -> Figure:
     return figure
 
 
+# The page of the paper
+
+
+def paper_noise() -> Figure:
+    """Definition 1.1 for a linear function and for a ReLU."""
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    for axes, concept, name in zip(panels, (linear_labels, relu_labels), ("w*.x", "max(0, w*.x)"), strict=True):
+        rng = np.random.default_rng(11)
+        x = rng.uniform(-10, 10, 90)
+        X, w = np.column_stack([x, np.ones_like(x)]), np.array([2.0, 3.0])
+        clean = concept(X, w)
+        adversary = where(lambda X: X[:, 0] > -3, decoy([-1.0, 14.0], concept))
+        noise = MassartNoise(0.35, adversary).corrupt(X, clean, rng)
+        left = noise.allowed & ~noise.changed
+        axes.plot(x[~noise.allowed], noise.labels[~noise.allowed], "o", color=RIGHT, ms=3, label="right")
+        axes.plot(
+            x[left], noise.labels[left], "o", mfc="none", color=WRONG, ms=5, label="could be changed, and was not"
+        )
+        axes.plot(x[noise.changed], noise.labels[noise.changed], "x", color=WRONG, ms=5, label="changed")
+        axes.set(xlabel="x", ylabel="y", title=f"y = {name}")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+    return figure
+
+
+def paper_position() -> Figure:
+    """A skewed cloud, its directions, and its directions in radial-isotropic position."""
+    X = _leaning_rows()[0]
+    shown = [X, X / np.linalg.norm(X, axis=1)[:, None], radial_isotropy(X).transform(X)]
+    titles = ["x", "x / |x|", "A x / |A x|"]
+    figure, panels = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
+    for axes, rows, title in zip(panels, shown, titles, strict=True):
+        axes.plot(rows[:, 0], rows[:, 1], "o", color=RIGHT, ms=3, alpha=0.5)
+        limit = np.abs(rows).max() * 1.1
+        axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", title=title)
+        smallest, largest = np.linalg.eigvalsh(2 / len(rows) * rows.T @ rows)
+        axes.set_xlabel(f"(d/n) \u03a3 (x.v)\u00b2: {smallest:.2f} to {largest:.2f}")
+    return figure
+
+
+def paper_l1() -> Figure:
+    """The L1 loss about the truth, of the rows as they are and of the rows in position."""
+    X, y = _leaning_rows()
+    truth = np.array([1.0, 2.0])
+    lengths = np.linalg.norm(X @ radial_isotropy(X).matrix, axis=1)
+    axis = np.linspace(-1.6, 1.6, 201)
+    grid = [1.0, 1.5] + np.stack(np.meshgrid(axis, 1.9 * axis), axis=-1)
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+    for axes, weights, title in zip(
+        panels, (np.ones(len(X)), 1 / lengths), ("rows as they are", "rows divided by |A x|"), strict=True
+    ):
+        loss = np.abs(y[:, None, None] - np.einsum("nd,ijd->nij", X, grid)).transpose(1, 2, 0) @ weights
+        w = l1_regression(X, y, sample_weight=weights).coef
+        depth = np.quantile(loss - loss.min(), np.linspace(0.004, 0.7, 14) ** 1.5)
+        axes.contour(grid[..., 0], grid[..., 1], loss - loss.min(), levels=depth, colors=OTHER, linewidths=0.7)
+        axes.plot(*truth, "o", color=RIGHT, ms=9, mfc="none", mew=1.6, label="w*", ls="none")
+        axes.plot(*w, "x", color=WRONG, ms=7, mew=1.8, label="least L1 loss", ls="none")
+        axes.set(xlabel="first coordinate of w", title=f"{title}: ({w[0]:.2f}, {w[1]:.2f})")
+    panels[0].set_ylabel("second coordinate of w")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+    return figure
+
+
+def _relu_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of the plane, labels of a ReLU of which three of ten are negated, and the truth."""
+    rng = np.random.default_rng(4)
+    X, w = rng.standard_normal((160, 2)), np.array([1.0, 2.0])
+    return X, MassartNoise(0.3, negate(w)).corrupt(X, relu_labels(X, w), rng).labels, w
+
+
+def paper_cut() -> Figure:
+    """One question to the oracle: the rows it looks at, and the half of the plane that it cuts off."""
+    X, y, w = _relu_table()
+    query = np.array([2.2, -0.3])
+    cut = separation_oracle(X, y, query)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    active, good = X @ query >= 0, y == relu_labels(X, w)
+    left.plot(*X[~active].T, ".", color=OTHER, ms=3, label="not active")
+    left.plot(*X[active & good].T, "o", color=RIGHT, ms=3.4, label="active, right")
+    left.plot(*X[active & ~good].T, "x", color=WRONG, ms=4.5, label="active, wrong")
+    along = np.array([-query[1], query[0]]) / np.linalg.norm(query)
+    left.plot(*np.outer(along, [-3.4, 3.4]), color=INK, lw=1)
+    left.set(xlim=(-3.2, 3.2), ylim=(-3.2, 3.2), aspect="equal", xlabel="x\u2081", ylabel="x\u2082")
+    left.set_title("The rows with w\u2080.x \u2265 0 decide")
+    left.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    normal = cut.normal / np.linalg.norm(cut.normal)
+    along = np.array([-normal[1], normal[0]])
+    corners = [query + s * 9 * along - k * 9 * normal for s, k in ((-1, 0), (1, 0), (1, 1), (-1, 1))]
+    right.fill(*np.transpose(corners), color=RIGHT, alpha=0.1, lw=0)
+    right.plot(*np.transpose([query - 9 * along, query + 9 * along]), color=INK, lw=1)
+    right.annotate("", query + 0.9 * normal, query, arrowprops={"arrowstyle": "->", "color": WRONG})
+    right.text(*(query + 1.0 * normal), "normal", color=WRONG, ha="left", va="center")
+    right.plot(*query, "o", color=INK, ms=5)
+    right.text(query[0] - 0.15, query[1], "w\u2080", color=INK, ha="right", va="center")
+    right.plot(*w, "o", color=RIGHT, ms=6)
+    right.text(w[0] + 0.15, w[1], "w*", color=RIGHT, va="center")
+    right.text(-2.3, -0.9, "what is left", color=RIGHT)
+    right.set(xlim=(-2.6, 4.4), ylim=(-2.2, 3.4), aspect="equal", xlabel="w\u2081", ylabel="w\u2082")
+    right.set_title("The answer: w* is on this side")
+    return figure
+
+
+def paper_ellipsoid() -> Figure:
+    """The ellipsoids that are left, and how far the queries are from the truth."""
+    X, y, w = _relu_table()
+    region = Ellipsoid(np.zeros(2), 4 * np.eye(2))
+    circle = np.stack([np.cos(np.linspace(0, 2 * np.pi, 200)), np.sin(np.linspace(0, 2 * np.pi, 200))])
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    distances, sizes, shown = [], [], (0, 1, 2, 3, 5, 7, 10, 14)
+    for query in range(400):
+        found = separation_oracle(X, y, region.center)
+        distances.append(np.linalg.norm(region.center - w))
+        sizes.append(np.exp(region.log_volume() / 2))
+        if query in shown:
+            color = matplotlib.colormaps["viridis"](0.95 - 0.95 * query / shown[-1])
+            left.plot(*(region.center[:, None] + region.B @ circle), color=color, lw=1.2, label=f"{query}")
+            left.plot(*region.center, ".", color=color, ms=5)
+        cut = None if found.answer is Answer.YES else region.cut(found.normal, 0.0)
+        if cut is None:
+            break
+        region = cut
+    left.plot(*w, "x", color=WRONG, ms=7, mew=1.8)
+    left.set(
+        aspect="equal", xlabel="w\u2081", ylabel="w\u2082", title="What is left after so many cuts (w* is the cross)"
+    )
+    left.legend(title="cuts", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    right.semilogy(distances, color=RIGHT, lw=1.2, label="distance of the query from w*")
+    right.semilogy(sizes, color=OTHER, lw=1.2, ls="--", label="mean radius of what is left")
+    right.set(xlabel="queries", title=f"Yes after {len(distances)} queries")
+    right.legend(frameon=False)
+    return figure
+
+
+def paper_outliers() -> Figure:
+    """Rows before and after the removal of outliers, with the ellipse of their second moments."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 2)) @ [[1.0, 0.5], [0.0, 0.6]]
+    X[:9] = rng.standard_normal((9, 2)) * [9, 6]
+    removal = remove_outliers(X, alpha=0.04)
+    circle = np.stack([np.cos(np.linspace(0, 2 * np.pi, 200)), np.sin(np.linspace(0, 2 * np.pi, 200))])
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    inside = removal.inside
+    for axes, rows, title in zip(panels, (X, X[inside]), ("All rows", "The rows inside"), strict=True):
+        M = rows.T @ rows / len(rows)
+        ratios = np.einsum("ij,ij->i", rows @ np.linalg.inv(M), rows)
+        axes.plot(*X[inside].T, "o", color=RIGHT, ms=2.6, label="inside")
+        if rows is X:
+            axes.plot(*X[~inside].T, "x", color=WRONG, ms=6, label="removed")
+        for beta, style in ((1.0, "-"), (ratios.max(), "--")):
+            name = "x'M\u207ax = 1" if beta == 1 else "the largest ratio"
+            axes.plot(*(np.sqrt(beta) * np.linalg.cholesky(M) @ circle), style, color=INK, lw=0.9, label=name)
+        axes.set(
+            aspect="equal",
+            xlabel="x\u2081",
+            ylabel="x\u2082",
+            title=f"{title} ({len(rows)}): ratios up to {ratios.max():.1f}",
+        )
+    panels[0].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     "noise": noise, "agreement": agreement, "isotropy": isotropy, "support": support, "kinds": kinds,
+    "paper-noise": paper_noise, "paper-position": paper_position, "paper-l1": paper_l1, "paper-cut": paper_cut,
+    "paper-ellipsoid": paper_ellipsoid, "paper-outliers": paper_outliers,
 }  # fmt: skip

@@ -193,7 +193,11 @@ def relu_table(seed):
 def test_11_the_radius_of_the_first_ball():
     X, y, w = relu_table(71)
     size = np.linalg.norm(w)
-    assert recover_relu(X, y, radius=size / 2).status is ReLUStatus.EMPTY
+    printed, sound = (recover_relu(X, y, radius=size / 2, reading=reading) for reading in READINGS)
+    assert printed.status is ReLUStatus.EMPTY
+    assert relative_error(printed.w, w) > 0.2
+    assert sound.status is ReLUStatus.ROUNDED
+    assert relative_error(sound.w, w) < 1e-9
     for radius in (2 * size, 1e6 * size, None):
         found = recover_relu(X, y, radius=radius)
         assert found.status is ReLUStatus.ACCEPTED

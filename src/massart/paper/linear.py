@@ -114,7 +114,7 @@ def algorithm_1(
     >>> np.round(found.w, 12) + 0.0, found.status.name
     (array([ 3. ,  0. , -1. ,  0.5,  2. ]), 'DONE')
     """  # noqa: E501 - the line is read by the table of the documentation
-    rows, labels, weights = _checked(X, y, sample_weight)
+    rows, labels, weights = checked(X, y, sample_weight)
     if not rows.any():
         return LinearRecovery(np.zeros(rows.shape[1]), (), LinearStatus.NOT_SPANNING)
     # 2: A such that the A x_i / |A x_i| are in gamma-approximate radial-isotropic position
@@ -169,7 +169,7 @@ def algorithm_2(
     >>> np.round(found.w, 12) + 0.0, [piece.subspace.shape[1] for piece in found.pieces]
     (array([1., 2., 3., 4., 5., 6.]), [2, 4])
     """  # noqa: E501 - the lines are read by the table of the documentation
-    rows, labels, weights = _checked(X, y, sample_weight)
+    rows, labels, weights = checked(X, y, sample_weight)
     w, optimal = np.zeros(rows.shape[1]), True
     if pieces is None:  # 2, and 12 again on the rows that are left
         pieces = decompose(rows, gamma, sample_weight=weights, callback=callback)
@@ -204,9 +204,10 @@ def l1_in_position(
     return np.asarray(V @ (A @ solution.coef)), solution.status is not L1Status.INEXACT
 
 
-def _checked(
-    X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+def checked(
+    X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return rows, one label a row and weights as arrays, or raise a ValueError that names the argument."""
     rows = check_matrix(X)
     labels = check_labels(y, len(rows))
     if labels.ndim != 1:

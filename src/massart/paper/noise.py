@@ -32,13 +32,14 @@ from numpy.typing import ArrayLike
 
 from massart.rows import BoolArray, FloatArray, check_labels, check_mask, check_matrix
 
+# fmt: off
 __all__ = [
-    *("Concept", "linear_labels", "relu_labels"),
-    *("Adversary", "Corruption", "MassartNoise"),
-    *("idle", "zero", "far_constant", "constant", "scale", "gross", "decoy", "negate", "flip", "Predicate", "where"),
-    *("paper_mixture", "paper_weights", "high_leverage", "paper_adversary", "gaussian"),
-    *("ErrorVector", "ObliviousNoise", "massart_rate", "Simulation", "simulate_oblivious"),
+    "Concept", "linear_labels", "relu_labels", "Adversary", "Corruption", "MassartNoise",
+    "idle", "zero", "far_constant", "constant", "scale", "gross", "decoy", "negate", "flip", "Predicate", "where",
+    "paper_mixture", "paper_weights", "high_leverage", "paper_adversary", "gaussian",
+    "ErrorVector", "ObliviousNoise", "massart_rate", "Simulation", "simulate_oblivious",
 ]
+# fmt: on
 
 # The two concept classes
 

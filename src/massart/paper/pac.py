@@ -33,20 +33,20 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import ArrayLike
 
 from massart.isotropy.moments import typical_sizes
+from massart.isotropy.whitening import whiten
 from massart.l1 import Status, l1_regression
+from massart.paper.linear import checked
 from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
+from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
 from massart.rows.scaling import exponents
 
 SHARPNESS = 1.01
 """Factor up to which the smallest beta is found."""
 
 _ROUNDING = 1e-9  # relative; another order of summation must not put a kept row outside
-_SAFE_MOMENTS = 1e-6  # smallest ratio of eigenvalues at which second moments are as good as the rows
 
 
 class OutlierStatus(Enum):
@@ -282,10 +282,7 @@ def pac_learn(
     """
     if not 0 < epsilon < 1:
         raise ValueError(f"epsilon must be between 0 and 1, got {epsilon}")
-    rows = check_matrix(X)
-    labels, weights = check_labels(y, len(rows)), check_weights(sample_weight, len(rows))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape (n,), got {labels.shape}")
+    rows, labels, weights = checked(X, y, sample_weight)
     removal = remove_outliers(X, alpha=epsilon / 2, beta=beta, sample_weight=weights, tol=tol, callback=callback)
     E = removal.inside
     if removal.share == 0:  # beta is below what any set of these rows can reach
@@ -313,40 +310,9 @@ class _Kept:
 def _largest_set(C: FloatArray, shares: FloatArray, keep: BoolArray, beta: float, limit: float, tol: float) -> _Kept:
     """Return K(beta), which is in `keep`; or where it stands when more than the share `limit` is removed."""
     while True:
-        basis, T, ratios = _whitening(C[keep], shares[keep], tol)
+        basis, T, ratios = whiten(C[keep], shares[keep], tol)
         largest = float(ratios.max(initial=0.0))
         if largest <= beta or shares[~keep].sum() > limit:
             return _Kept(keep, basis, T, largest)
         keep = keep.copy()
         keep[keep] = ratios <= beta
-
-
-def _whitening(rows: FloatArray, shares: FloatArray, tol: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the span of the rows, the map that whitens them, and their ratios."""
-    n, d = rows.shape
-    if n == 0:
-        return np.zeros((d, 0)), np.zeros((d, 0)), np.zeros(0)
-    M = (rows * shares[:, None]).T @ rows
-    lengths = np.sqrt(np.diag(M))
-    if lengths.all():
-        values, axes = np.linalg.eigh(M / lengths / lengths[:, None])
-        if values[0] > _SAFE_MOMENTS * values[-1]:
-            T = axes / np.sqrt(values) / lengths[:, None]
-            images = rows @ T
-            return np.eye(d), T, np.einsum("ij,ij->i", images, images)
-    # Squares would cost digits. Ranks are decided on unit rows, where a row that dwarfs the others hides none of them.
-    units = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
-    units /= np.linalg.norm(units, axis=1)[:, None]
-    _, sizes, axes = np.linalg.svd(np.linalg.qr(units, mode="r"))
-    rank = int((sizes > tol * sizes[0]).sum())
-    basis = np.eye(d) if rank == d else axes[:rank].T
-    # Large rows first and pivoted columns: elimination that is stable row by row (Cox and Higham, 1998).
-    order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
-    weighted = (rows[order] @ basis) * np.sqrt(shares[order])[:, None]
-    Q, R, pivots = sla.qr(weighted, mode="economic", pivoting=True, check_finite=False)
-    inverse = np.zeros((rank, rank))
-    inverse[pivots] = sla.solve_triangular(R[:rank], np.eye(rank), check_finite=False)
-    ratios = np.empty(n)
-    # From Q, not from rows times the inverse: for a row that dwarfs the others that product is rounding.
-    ratios[order] = np.einsum("ij,ij->i", Q, Q) / shares[order]
-    return basis, basis @ inverse, ratios

@@ -29,9 +29,9 @@ from numpy.typing import ArrayLike
 from massart.cutting_plane import Halfspace, Method, ellipsoid
 from massart.isotropy import decompose, radial_isotropy
 from massart.l1 import l1_regression
-from massart.paper.linear import algorithm_2
+from massart.paper.linear import algorithm_2, checked
 from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_labels, check_matrix
+from massart.rows import BoolArray, FloatArray
 
 Reading: TypeAlias = Literal["sound", "printed"]
 
@@ -88,7 +88,7 @@ def separation_margin(
 
     Paper: Lemma 3.1. Tests: test_paper_relu::test_every_cut_keeps_the_ball_of_lemma_3_1, test_paper_relu::test_lemma_3_1_needs_short_rows
     """  # noqa: E501 - the line is read by the table of the documentation
-    rows, labels = _checked(X, y)
+    rows, labels = checked(X, y)[:2]
     query, truth = np.asarray(w0, dtype=np.float64), np.asarray(w_true, dtype=np.float64)
     sizes = np.abs(rows) @ np.abs(truth) + np.abs(labels)
     right = np.abs(labels - f(rows @ truth)) <= 1e-12 * sizes
@@ -111,7 +111,7 @@ def l1_gradient(
     A right row with :math:`f(w_0 \cdot x) = y` is on neither side, but where :math:`w_0 \cdot x = 0 = y` the truth has
     :math:`w^* \cdot x \le 0`, and the lemma's third equality needs +1.
     """
-    rows, labels = _checked(X, y)
+    rows, labels = checked(X, y)[:2]
     z = rows @ np.asarray(w0, dtype=np.float64)
     return np.asarray((np.where(f(z) >= labels, 1.0, -1.0) * derivative(z)) @ rows / len(rows))
 
@@ -195,7 +195,7 @@ def separation_oracle(
     >>> separation_oracle(X, y, [3.0, -1.0]).answer.name
     'YES'
     """  # noqa: E501 - the line is read by the table of the documentation
-    rows, labels = _checked(X, y)
+    rows, labels = checked(X, y)[:2]
     query = np.asarray(w0, dtype=np.float64)
     if query.shape != (rows.shape[1],) or not np.isfinite(query).all():
         raise ValueError(f"w0 must be {rows.shape[1]} finite numbers, got {w0!r}")
@@ -232,7 +232,7 @@ class _Oracle:
         while True:
             P, q = _project(X, basis), basis.T @ w0
             if self.printed and 2 * self._fits(P[left], y[left], q).sum() >= left.sum():  # 5
-                return self._answer(Answer.YES, w0)  # 6
+                return _yes(w0, len(X))  # 6
             linear = not self.printed and len(q) < len(w0)  # on the complement of V labels are residuals: no ReLU
             S = np.asarray(left & P.any(axis=1) & (linear | (P @ q >= 0)))  # 7
             if not S.any():
@@ -243,10 +243,10 @@ class _Oracle:
             level = _Level(P[members] @ V, y[members], V.T @ q, A, X[members] @ w0 > 0)
             found = self._minimizer(level, whole=len(A) == len(q)) if may_accept else None
             if found is None:
-                return self._cut(level, basis @ V, members, w0)  # 9 to 11; 12 to 14 and 17 to 19 where dim V < d
+                return self._level_cut(level, basis @ V, members, w0)  # 9 to 11; 12 to 14 and 17 to 19 where dim V < d
             minimizer = minimizer + basis @ V @ found
             if len(A) == len(q):
-                return self._answer(Answer.YES, minimizer)  # 20
+                return _yes(minimizer, len(X))  # 20
             y = y - P @ V @ found  # 16
             left = S & ~members
             basis = basis @ np.linalg.qr(V, mode="complete")[0][:, len(A) :]  # 15
@@ -273,7 +273,7 @@ class _Oracle:
     def _fits(self, X: FloatArray, y: FloatArray, w: FloatArray) -> BoolArray:
         return np.asarray(np.abs(relu(X @ w) - y) <= self.delta * np.linalg.norm(X, axis=1))
 
-    def _cut(self, level: _Level, V: FloatArray, members: BoolArray, w0: FloatArray) -> Separation:
+    def _level_cut(self, level: _Level, V: FloatArray, members: BoolArray, w0: FloatArray) -> Separation:
         """Lines 10 and 11 on a level."""
         gap = level.Z @ level.q - level.y
         weights = np.zeros(len(self.X))
@@ -281,7 +281,7 @@ class _Oracle:
         sizes = np.linalg.norm(level.Z, axis=1) * np.linalg.norm(level.q) + np.abs(level.y)
         sign = np.sign(gap) if self.printed else np.where(gap >= -_SAME * sizes, 1.0, -1.0)
         r = (sign * weights[members]) @ level.Z / len(gap)
-        return self._answer(Answer.CUT, w0, V @ r, V, weights)
+        return _cut(self.X, w0, V @ r, V, weights)
 
     def _without_active_rows(self, left: BoolArray, basis: FloatArray, w0: FloatArray) -> Separation:
         """Cut where no active row is left: a right label above 0 on another row says that w* is nearer to that row."""
@@ -289,23 +289,18 @@ class _Oracle:
         rows &= (self.y > 0) & (self.X @ w0 < 0)
         P = _project(self.X, basis)
         lengths = np.linalg.norm(P, axis=1)
-        rows &= lengths > 0
-        weights = np.divide(1.0, lengths, out=np.zeros(len(P)), where=rows)
-        return self._answer(Answer.CUT, w0, basis @ -(weights @ P), basis, weights)
+        weights = np.divide(1.0, lengths, out=np.zeros(len(P)), where=rows & (lengths > 0))
+        return _cut(self.X, w0, basis @ -(weights @ P) / len(P), basis, weights)
 
-    def _answer(
-        self,
-        answer: Answer,
-        w: FloatArray,
-        normal: FloatArray | None = None,
-        V: FloatArray | None = None,
-        weights: FloatArray | None = None,
-    ) -> Separation:
-        nothing = np.zeros(len(w))
-        if normal is None or V is None or weights is None:
-            return Separation(answer, nothing, w, np.zeros((len(w), 0)), np.zeros(len(self.X)))
-        silent_rows = np.linalg.norm(normal) <= _SAME * (weights @ np.linalg.norm(self.X, axis=1)) / len(weights)
-        return Separation(Answer.SILENT if silent_rows else answer, normal, w, V, weights)
+
+def _yes(w: FloatArray, m: int) -> Separation:
+    return Separation(Answer.YES, np.zeros(len(w)), w, np.zeros((len(w), 0)), np.zeros(m))
+
+
+def _cut(X: FloatArray, w0: FloatArray, normal: FloatArray, V: FloatArray, weights: FloatArray) -> Separation:
+    """Return the cut with this normal, unless it is what rounding left of rows that cancel."""
+    cancelled = np.linalg.norm(normal) <= _SAME * (weights @ np.linalg.norm(X, axis=1)) / len(X)
+    return Separation(Answer.SILENT if cancelled else Answer.CUT, normal, w0, V, weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,14 +336,6 @@ def _project(X: FloatArray, basis: FloatArray) -> FloatArray:
         return X
     P = X @ basis
     return np.where(np.abs(P) > _SAME * np.linalg.norm(X, axis=1)[:, None], P, 0.0)
-
-
-def _checked(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    rows = check_matrix(X)
-    labels = check_labels(y, len(rows))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape ({len(rows)},), got {labels.shape}")
-    return rows, labels
 
 
 # --- Theorem 1.3 ---
@@ -442,7 +429,7 @@ def recover_relu(
     >>> np.round(found.w, 12) + 0.0, found.status.name
     (array([ 3. ,  0. , -1. ,  0.5]), 'ACCEPTED')
     """  # noqa: E501 - the line is read by the table of the documentation
-    rows, labels = _checked(X, y)
+    rows, labels = checked(X, y)[:2]
     if radius is None:
         basis, radius = _first_ball(rows, labels, gamma)
     else:

@@ -10,13 +10,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.sparse import csr_array
+from sklearn.compose import ColumnTransformer
 from sklearn.covariance import MinCovDet
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from massart import (
     MassartPACRegressor,
@@ -436,6 +437,45 @@ def test_agreement_is_the_share_of_rows(exact: MassartRegressor) -> None:
     assert agreement_scorer(model, X, y) == pytest.approx(0.69)
     with pytest.raises(ValueError, match="needs an estimator of massart, got LinearRegression"):
         agreement_scorer(LinearRegression().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("scorer", [agreement_scorer, robust_r2_scorer])
+@pytest.mark.parametrize("kind", ["Series", "frame of one column", "Series of Int64", "two columns"])
+def test_scores_of_frames_are_those_of_their_arrays(scorer: Any, kind: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    index = [f"flat {k}" for k in rng.permutation(120)]
+    X = pandas.DataFrame({"area": rng.integers(20, 200, 120), "rooms": rng.integers(1, 6, 120)}, index=index)
+    y = pandas.Series(12 * X["area"] + 30 * X["rooms"] + 7, name="rent")
+    y.iloc[::5] *= 10
+    targets = {"Series": y, "frame of one column": y.to_frame(), "Series of Int64": y.astype("Int64")}
+    given = targets.get(kind, pandas.DataFrame({"rent": y, "twice": 2 * y}))
+    model = MassartRegressor(random_state=0)
+    scores = cross_val_score(model, X, given, scoring=scorer, cv=3, error_score="raise")
+    plain = np.asarray(given, dtype=float)
+    assert_array_equal(scores, cross_val_score(model, X.to_numpy(), plain, scoring=scorer, cv=3, error_score="raise"))
+    assert scores.min() > 0.7
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_search_over_columns_of_a_frame_finds_those_of_the_rule() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    X = pandas.DataFrame({"area": rng.integers(20, 200, 300), "rooms": rng.integers(1, 6, 300)})
+    X["city"] = rng.choice(["Rome", "Oslo"], 300)
+    y = pandas.Series(12.5 * X["area"] + 30 * X["rooms"] + 90 * (X["city"] == "Oslo"))
+    y.iloc[::4] *= rng.integers(2, 12, 75).astype(float)
+    parts = [
+        ColumnTransformer([("numbers", "passthrough", places[:2]), ("city", OneHotEncoder(drop="first"), places[2:])])
+        for places in ([0], [0, 1], [0, 1, 2])
+    ]
+    pipeline = make_pipeline(parts[0], MassartRegressor(random_state=0))
+    search = GridSearchCV(
+        pipeline, {"columntransformer": parts}, scoring=agreement_scorer, cv=3, refit=False, error_score="raise"
+    )
+    search.fit(X, y)
+    assert search.best_index_ == 2
+    assert search.best_score_ > 0.7
 
 
 # --- pictures ---

@@ -78,7 +78,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
     """Return an array in memory; without a copy if it is there already."""
     if isinstance(array, np.ndarray):
         return array
-    if hasattr(array, "get"):  # CuPy
+    if hasattr(array, "get") and hasattr(array, "__dlpack__"):  # CuPy; pandas has another `get`
         return np.asarray(array.get())
     if hasattr(array, "detach"):  # torch
         return np.asarray(array.detach().cpu().numpy())

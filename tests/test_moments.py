@@ -24,14 +24,13 @@ from massart.isotropy.frame import frame_of_rows
 from massart.isotropy.heavy import HeavySearch, Spectrum, is_heavy, light_coordinates
 from massart.isotropy.moments import (
     distances,
-    exponents,
     fourth_moments,
     radial_moments,
-    squared_lengths,
     triangular_factor,
     typical_sizes,
 )
 from massart.rows import block_rows
+from massart.rows.scaling import exponents
 
 
 def problem(n, d, k, seed=0):
@@ -110,11 +109,6 @@ def test_distances_are_exact_far_below_the_root_of_rounding():
     X = rng.standard_normal((20, 2)) @ axes[:, :2].T + 1e-11 * np.outer(np.ones(20), axes[:, 4])
     found = distances(X, np.eye(5), axes[:, 2:])
     np.testing.assert_allclose(found, 1e-11 / np.linalg.norm(X, axis=1), rtol=1e-3)
-
-
-def test_squared_lengths_by_definition():
-    X, T, _ = problem(30, 4, 2)
-    np.testing.assert_allclose(squared_lengths(X, T), np.sum((X @ T) ** 2, axis=1))
 
 
 def test_sizes_balance_columns_whatever_the_rows():

@@ -201,7 +201,7 @@ def _coordinates(block: Block, V: FloatArray | None, rescaled: bool) -> tuple[An
     if rescaled:
         X = _rescaled(X)
     if V is not None:
-        X = X * like(V, X) if V.ndim == 1 else X @ like(V, X)
+        X = X @ like(V, X)
     return X, block.weights
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray, like, namespace_of, row_blocks, to_numpy
-from massart.rows.scaling import exponents as exponents
 
 _ROUNDING_BITS = 40  # float64 has 53; sums and products of a few numbers cost some
 _NO_EXPONENT = -100_000  # below the exponent of any ratio of two numbers
@@ -172,24 +171,9 @@ class _Fourth:
         return RadialMoments(to_numpy(Y.T @ Y), total)
 
 
-def squared_lengths(X: Cloud, T: FloatArray) -> FloatArray:
-    """Return ``|T' x_i|^2`` for each row."""
-    return _values(_Lengths(T), X)
-
-
 def distances(X: Cloud, T: FloatArray, N: FloatArray) -> FloatArray:
     """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
     return _values(_Distance(T, T @ N), X)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lengths:
-    """The kernel of `squared_lengths`."""
-
-    T: FloatArray
-
-    def __call__(self, X: Any, weights: Any) -> Any:
-        return _row_sums_of_squares(X @ like(self.T, X))
 
 
 @dataclass(frozen=True, slots=True)

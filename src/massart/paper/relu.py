@@ -141,7 +141,7 @@ class Separation:
     subspace : (d, k) array
         V of the level that gave the cut: the normal lies in it.
     weights : (m,) array
-        ``1 / |A V'x|`` of the rows of that level, 0 for others: the normal is their signed sum, divided by |S|.
+        ``1 / |A V'x|`` of the rows of that level, 0 for others: the normal is the mean of these times signed rows.
     """
 
     answer: Answer
@@ -348,7 +348,7 @@ class ReLUStatus(Enum):
     ROUNDED = "no query got a Yes, but the L1 minimizer on the active rows of one did: that is w"
     EMPTY = (
         "the cuts left nothing: the truth lies outside of the first ball, or a cut was wrong; "
-        "w is the L1 minimizer, on the active rows of a query, that fits most rows"
+        "w is the L1 minimizer, on the active rows of a query, that fits most rows (printed: the last query)"
     )
     QUERY_LIMIT = "max_queries were asked and none got a Yes; w is as for EMPTY"
     SILENT = "no row told on which side the truth lies; w is as for EMPTY"

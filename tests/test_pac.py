@@ -474,7 +474,7 @@ def test_the_same_generator_gives_the_same_bytes():
         ({"X": np.zeros((0, 2))}, "X must have at least one row"),
         ({"X": [[np.nan, 1.0]] * 4}, "X must be finite, got NaN at row 0, column 0"),
         ({"y": np.ones(3)}, "y has 3 rows but X has 4"),
-        ({"y": np.ones((4, 2))}, r"y must have shape \(4,\), got \(4, 2\)"),
+        ({"y": np.ones((4, 2))}, r"y must have shape \(n,\), got \(4, 2\)"),
     ],
 )
 def test_bad_arguments_of_the_learner(arguments, message):

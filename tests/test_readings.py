@@ -224,7 +224,7 @@ def test_13_no_row_may_be_active_and_few_have_a_span():
         assert cut.answer is Answer.CUT
         assert cut.normal @ w < cut.normal @ query
         direction = -(X / np.linalg.norm(X, axis=1)[:, None])[y > 0].sum(axis=0)
-        np.testing.assert_allclose(cut.normal, direction)
+        np.testing.assert_allclose(cut.normal, direction / 240)
         assert separation_oracle(X, np.zeros(240), query, reading=reading).answer is not Answer.CUT
     few = separation_oracle([[1.0, 0, 0], [0, 1, 0], [-1, -1, 5]], [2.0, 0, 0], [1.0, 1, 0])  # two of three are active
     assert few.subspace.shape[1] < 3

@@ -76,9 +76,9 @@ def facts(audit: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "status", "words"), [
-    ([], 0, "WRONG: 8 of 400 rows are wrong (2.0 %); no --max-wrong given: nothing fails."),
-    (["--max-wrong", "0.02"], 0, "PASS: 8 of 400 rows are wrong (2.0 %), at most 2 % allowed."),
-    (["--max-wrong", "0.019"], 3, "FAIL: 8 of 400 rows are wrong (2.0 %), more than 1.9 %."),
+    ([], 0, "WRONG: 8 of 400 rows are wrong (2.0 %); no --max-wrong given: nothing fails; 0 not judged."),
+    (["--max-wrong", "0.02"], 0, "PASS: 8 of 400 rows are wrong (2.0 %), at most 2 % allowed; 0 not judged."),
+    (["--max-wrong", "0.019"], 3, "FAIL: 8 of 400 rows are wrong (2.0 %), more than 1.9 %; 0 not judged."),
 ])  # fmt: skip
 def test_the_share_of_wrong_rows_decides(
     options: list[str], status: int, words: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -186,6 +186,96 @@ def test_rows_of_which_the_rule_says_nothing_are_left_out_and_told(
     assert (found["rows"], found["rows_judged"]) == (400, 393)
     assert 'unknown "zone" such as "Q"' in " ".join(found["notices"])
     assert check(model, table, "--strict") == 2
+
+
+def test_a_gate_that_judges_too_few_rows_fails(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = bills(4)
+    empty = write(tmp_path / "empty.csv", columns | {"hours": [*columns["hours"][:10], *[""] * 390]})
+    for options in ([], ["--max-wrong", 0.01], ["--max-wrong", 0.01, "--quiet"]):
+        assert check(model, empty, *options) == 1
+        captured = capsys.readouterr()
+        assert captured.out.startswith(
+            "FAIL: 390 of 400 rows are not judged (97.5 %), more than 5 % (--max-unjudged); "
+            "0 of 10 judged rows are wrong (0 %).\n"
+        )
+        assert "fit without" not in captured.err
+    unknown = write(tmp_path / "unknown.csv", columns | {"zone": [columns["zone"][0], *["Q"] * 399]})
+    assert check(model, unknown, "--json") == 1
+    found = said(capsys)
+    assert found["passed"] is False
+    (table,) = found["tables"]
+    assert table["passed"] is False
+    assert (table["rows"], table["rows_judged"], table["rows_unjudged"], table["rows_wrong"]) == (400, 1, 399, 0)
+    assert (table["share_unjudged"], table["max_unjudged"]) == (0.9975, 0.05)
+    assert check(model, empty, unknown, "--max-wrong", 0) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "2 checks: 0 passed, 2 with too few judged rows. "
+        "0 of 11 judged rows are wrong (0 %); 789 of 800 rows are not judged (98.6 %)."
+    )
+
+
+@pytest.mark.parametrize(("n_gaps", "options", "status"), [
+    (20, [], 0),
+    (21, [], 1),
+    (21, ["--max-unjudged", 0.0525], 0),
+    (21, ["--max-unjudged", 1], 0),
+    (1, ["--max-unjudged", 0], 1),
+    (0, ["--max-unjudged", 0], 0),
+    (21, ["--max-unjudged", 2], 2),
+])  # fmt: skip
+def test_the_share_of_rows_that_are_not_judged_decides(
+    n_gaps: int, options: list[Any], status: int, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = bills(4)
+    table = write(tmp_path / "t.csv", columns | {"km": [*[""] * n_gaps, *columns["km"][n_gaps:]]})
+    assert check(model, table, "--max-wrong", 0, *options) == status
+    out = capsys.readouterr().out
+    if status == 0:
+        limit = 100 * options[1] if options else 5
+        left = f"{n_gaps} of 400 rows are not judged ({n_gaps / 4:.1f} %), at most {limit:.4g} % allowed"
+        assert out.startswith("PASS: 0 of ")
+        assert (left if n_gaps else "0 not judged") in out.splitlines()[0]
+
+
+def test_wrong_rows_weigh_more_than_rows_that_are_not_judged_and_bad_input_most(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = bills(4, wrong=0.3)
+    write(tmp_path / "t.csv", columns | {"km": [*[""] * 200, *columns["km"][200:]]})
+    assert check(model, tmp_path / "t.csv", "--max-wrong", 0.01) == 3
+    assert "more than 1 %; 200 of 400 rows are not judged (50.0 %)." in capsys.readouterr().out
+    write(tmp_path / "none.csv", columns | {"km": [""] * 400})
+    assert check(model, tmp_path / "none.csv", "--max-wrong", 0.01) == 2
+    assert "none.csv: no row is left" in capsys.readouterr().err
+    assert check(model, tmp_path / "none.csv", tmp_path / "t.csv", "--max-wrong", 0.01) == 2
+
+
+def test_a_stream_of_which_too_little_is_judged_fails_as_the_table_does(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = bills(4, 3_000, wrong=0.01)
+    columns["hours"][100:400] = np.nan
+    path = write(tmp_path / "t.parquet", columns)
+    whole = check_table(model, path)
+    assert repr(whole).startswith("<Check failed: 300 of 3,000 rows are not judged (10.0 %), more than 5 %")
+    assert check_table(model, path, max_unjudged=0.1, max_wrong=0.02).passed
+    assert check_table(model, path, max_unjudged=None, max_wrong=0.02).passed
+    monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
+    assert check_table(model, path).outcome == whole.outcome
+    with pytest.raises(ValueError, match="max_unjudged must be a share between 0 and 1, got 5"):
+        check_table(model, path, max_unjudged=5)
+
+
+def test_targets_that_are_not_there_yet_keep_no_prediction_from_passing(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = bills(6)
+    columns["total"][:100] = np.nan
+    table = str(write(tmp_path / "t.parquet", columns))
+    predict = ["predict", str(model), table, "--out", str(tmp_path / "p.csv")]
+    assert run([*predict, "--max-wrong", "0"]) == 0
+    assert "100 of 400 rows are not judged (25.0 %)" in capsys.readouterr().err
+    assert run([*predict, "--max-unjudged", "0.05"]) == 1
 
 
 def test_a_quotient_by_zero_is_a_gap_in_tables_and_in_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +402,10 @@ def test_a_folder_of_tables_gives_one_summary(model: Path, tmp_path: Path, capsy
     out = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0].split("/")[-1] for line in out[:-1]] == [f"day-{k:03}.csv" for k in (7, 14, 20, 33, 36)]
     assert [line.split()[0] for line in out[:-1]] == ["FAIL", "ERROR", "FAIL", "FAIL", "ERROR"]
-    assert out[-1] == "40 checks: 35 passed, 3 with too many wrong rows, 2 not checked."
+    assert out[-1] == (
+        "40 checks: 35 passed, 3 with too many wrong rows, 2 not checked. "
+        "36 of 2,280 rows are wrong (1.6 %); 0 not judged."
+    )
     (folder / "day-014.csv").unlink()
     (folder / "day-036.csv").unlink()
     assert check(model, folder, "--max-wrong", 0, "--json") == 3
@@ -357,7 +450,7 @@ def test_errors_are_one_line_and_json_where_that_is_asked(
     assert check(*arguments, "--json") == 2
     captured = capsys.readouterr()
     found = json.loads(captured.out)
-    assert (found["format"], found["exit_status"], found["passed"]) == (2, 2, False)
+    assert (found["format"], found["exit_status"], found["passed"]) == (3, 2, False)
     assert words in found["error"]
 
 
@@ -406,7 +499,7 @@ def test_frames_are_checked_too(model: Path) -> None:
     pandas = pytest.importorskip("pandas")
     found = check_table(model, pandas.DataFrame(bills(1, wrong=0.02)), max_wrong=0)
     assert not found.passed
-    assert repr(found) == "<Check failed: 8 of 400 rows are wrong (2.0 %), more than 0 %.>"
+    assert repr(found) == "<Check failed: 8 of 400 rows are wrong (2.0 %), more than 0 %; 0 not judged.>"
 
 
 @pytest.mark.slow
@@ -477,4 +570,4 @@ def test_a_sheet_of_a_workbook_is_checked_and_texts_that_mean_nothing_are_gaps(
         ["--config", tmp_path / "massart.toml"],
     ):
         assert check(*given, "--max-wrong", 0.1, "--json") == 0
-        assert "of 399 rows are wrong" in json.loads(capsys.readouterr().out)["reason"]
+        assert "of 399 judged rows are wrong" in json.loads(capsys.readouterr().out)["reason"]

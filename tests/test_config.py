@@ -70,18 +70,36 @@ def test_one_run_checks_all(project: Path, capsys: pytest.CaptureFixture[str], m
     monkeypatch.chdir(project / "data")  # paths are relative to the configuration
     config = ["check", "--config", "../massart.toml"]
     assert run(config) == 0
-    assert capsys.readouterr().out == "7 checks: 7 passed.\n"
+    assert capsys.readouterr().out == "7 checks: 7 passed. 0 of 1,400 rows are wrong (0 %); 0 not judged.\n"
     (project / "data" / "june.csv").write_text(table(9, wrong=3))
     assert run(config) == 3
     out = capsys.readouterr().out.splitlines()
     assert len(out) == 2
     assert "june.csv (total): 3 of 200 rows are wrong" in out[0]
-    assert out[1] == "7 checks: 6 passed, 1 with too many wrong rows."
+    assert out[1] == "7 checks: 6 passed, 1 with too many wrong rows. 3 of 1,400 rows are wrong (0.2 %); 0 not judged."
     assert run([*config, "--max-wrong", "0.5", "--json"]) == 0  # the command line has the last word
     found = json.loads(capsys.readouterr().out)
     assert [one["rows_wrong"] for one in found["tables"]] == [0, 0, 3, 0, 0, 0, 0]
     monkeypatch.chdir(project)
     assert run(["check"]) == 3  # massart.toml is there
+
+
+def test_the_share_of_rows_that_are_not_judged_has_a_limit_of_its_own(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = table(7).splitlines()
+    gaps = [f"{line.split(',')[0]},,{line.split(',', 2)[2]}" for line in lines[1:9]]
+    (project / "data" / "june.csv").write_text("\n".join([lines[0], *gaps, *lines[9:]]) + "\n")
+    config = project / "massart.toml"
+    check = ["check", "--config", str(config)]
+    assert run(check) == 0
+    assert "8 of 1,400 rows are not judged (0.6 %)." in capsys.readouterr().out
+    config.write_text("max_unjudged = 0.01\n" + config.read_text())
+    assert run(check) == 1
+    failed, told = capsys.readouterr().out.splitlines()
+    assert "june.csv (total): 8 of 200 rows are not judged (4.0 %), more than 1 % (--max-unjudged); 0 of 192" in failed
+    assert told.startswith("7 checks: 6 passed, 1 with too few judged rows. ")
+    assert run([*check, "--max-unjudged", "0.04"]) == 0  # the command line has the last word
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -95,6 +113,8 @@ def test_one_run_checks_all(project: Path, capsys: pytest.CaptureFixture[str], m
     ('max_wrong = "1 %"\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a number, got '1 %'"),
     ('max_wrong = true\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a number"),
     ('max_wrong = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
+    ('max_unjudged = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_unjudged has to be a share from 0 to 1, got 5"),
+    ('max_unjuged = 0\n[[check]]\nmodel = "m"\nfiles = "f"', "unknown key 'max_unjuged': did you mean max_unjudged?"),
     ('max_wrong = nan\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
     ('require = "sure"\n[[check]]\nmodel = "m"\nfiles = "f"', "majority, confirmed, proven"),
     ('strict = 1\n[[check]]\nmodel = "m"\nfiles = "f"', "strict has to be true or false"),
@@ -151,5 +171,7 @@ def test_the_example_is_read(tmp_path: Path) -> None:
     (tmp_path / "massart.toml").write_text(example)
     tasks = read_config(tmp_path / "massart.toml")
     model = tmp_path / "rules" / "total.json"
-    assert tasks[0] == Task(str(tmp_path / "exports" / "may.csv"), model=model, max_wrong=0.0, id="invoice")
+    assert tasks[0] == Task(
+        str(tmp_path / "exports" / "may.csv"), model=model, max_wrong=0.0, max_unjudged=0.01, id="invoice"
+    )
     assert tasks[1].target == "balance"

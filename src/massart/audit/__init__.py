@@ -2,7 +2,7 @@
 
 from massart.audit.auditing import audit_table
 from massart.audit.checking import Check, check_table
-from massart.audit.contract import BAD_INPUT, TOO_MANY_WRONG, Contract, Outcome, worst_status
+from massart.audit.contract import BAD_INPUT, MAX_UNJUDGED, TOO_MANY_WRONG, Contract, Outcome, worst_status
 from massart.audit.model_file import ModelError, SavedModel, load_model
 from massart.audit.prediction import Prediction, apply_model
 from massart.audit.scan import Scan, scan_table
@@ -12,6 +12,7 @@ from massart.rules.choice import Kind
 
 __all__ = [
     "BAD_INPUT",
+    "MAX_UNJUDGED",
     "TOO_MANY_WRONG",
     "Audit",
     "Check",

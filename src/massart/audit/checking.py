@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.agreement import AGREES, LAST_PLACE
-from massart.audit.contract import Contract, Outcome
+from massart.audit.contract import MAX_UNJUDGED, Contract, Outcome
 from massart.audit.finding import check_order, rows_with_values, with_target, with_values
 from massart.audit.implied import marks_of, places_of
 from massart.audit.judging import Judge
@@ -88,6 +88,7 @@ def check_table(
     source: object,
     *,
     max_wrong: float | None = None,
+    max_unjudged: float | None = MAX_UNJUDGED,
     require: Verdict = Verdict.MAJORITY,
     id_column: str | None = None,
     group_column: str | None = None,
@@ -107,9 +108,12 @@ def check_table(
     source : str, Path, Stream, Table or data frame
         What :func:`massart.audit_table` reads.
     max_wrong : float, optional
-        The table fails if the share of wrong rows is larger.
+        The table fails if the share of wrong rows, of those that are judged, is larger.
+    max_unjudged : float or None
+        It fails, too, if the share of rows that could not be judged is larger: those that lack a value that the rule
+        reads, or have a category that it does not know. None for any share.
     require : Verdict
-        It fails, too, if less was known of the rule where it was found.
+        It fails if less was known of the rule where it was found.
     id_column, group_column : str, optional
         The column that names the rows, and one for whose values wrong rows are counted.
     strict : bool
@@ -151,7 +155,7 @@ def check_table(
         if predictions is not None:
             for part in predicted(model, rows, id_column, _told(found, told), callback):
                 predictions(part)
-    check = Check(replace(found, frame=frame_in(source)), Contract(max_wrong, require))
+    check = Check(replace(found, frame=frame_in(source)), Contract(max_wrong, require, max_unjudged))
     for notice in found.notices:
         log.info("%s: %s", found.table.name, notice)
     log.info("%s: %s", found.table.name, check.outcome.reason)
@@ -205,7 +209,7 @@ class _Checking:
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
         certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
         plan = Plan(model.encoding, self.id_column, self.group_column, ())
-        notices = (*table.remarks, *design.notices)
+        notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
         return Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
 
     def _judge(self) -> Judge:
@@ -238,7 +242,7 @@ class _Checking:
         kinds = kinds_of(found.X, found.rule, labels)
         n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
         n_wrong, n_listed = n_judged - n_agree - n_last_place, int(np.count_nonzero(found.wrong))
-        notices = left_out(totals.gaps, totals.n_rows)
+        notices = left_out(totals.gaps, totals.n_rows, refit=False)
         if n_wrong > n_listed:
             catalogue = Catalogue.of(kinds, found.X, found.rule, labels)
             numbers = found.numbers_of(found.design.kept)

@@ -13,7 +13,7 @@ from massart.cli.bars import spinner
 from massart.cli.config import Requirement, Task, read_config, tables_of
 from massart.cli.fit import named_after
 from massart.cli.inputs import BlockReading, opened, size_of, with_reading
-from massart.cli.options import AllRows, AsJson, Group, IdColumn, MaxWrong, Report, Strict
+from massart.cli.options import AllRows, AsJson, Group, IdColumn, MaxUnjudged, MaxWrong, Report, Strict
 from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import harmless, json_text, one_line
 
@@ -40,6 +40,7 @@ def check(
         Path | None, typer.Option(help=f"Rules and files to check instead (TOML); {CONFIG} without arguments.")
     ] = None,
     max_wrong: MaxWrong = None,
+    max_unjudged: MaxUnjudged = None,
     require: Annotated[
         Requirement | None, typer.Option(help="Exit with 1 if less was known of the rule; majority by default.")
     ] = None,
@@ -58,13 +59,15 @@ def check(
 
     Several tables give one summary, and what cannot be read does not keep the others from being checked.
 
-    Exit status 0 if every table passes, 1 if a rule is not certain or most rows of a table do not follow it, 2 for bad
-    input, and 3 if more rows are wrong than --max-wrong; 2 goes over 3, and 3 over 1.
+    Exit status 0 if every table passes, 1 if a rule is not certain, most rows of a table do not follow it, or more rows
+    could not be judged than --max-unjudged, 2 for bad input, and 3 if more rows are wrong than --max-wrong; 2 goes over
+    3, and 3 over 1.
     """
     from massart.audit import worst_status
 
     options: dict[str, Any] = {
         "max_wrong": max_wrong,
+        "max_unjudged": max_unjudged,
         "require": require and require.value,
         "id": id_column,
         "group": group,
@@ -136,9 +139,9 @@ def _has_one_rule(tasks: Sequence[Task]) -> bool:
 
 def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
     """Check one table; what is wrong with it is a result like others."""
-    from massart.audit import BAD_INPUT, Contract, Outcome, audit_table, check_table
+    from massart.audit import BAD_INPUT, Outcome, audit_table, check_table
 
-    contract = Contract(task.max_wrong, task.verdict)
+    contract = task.contract
     try:
         with (
             opened(task.file, task, as_stream=task.model is not None) as table,
@@ -202,15 +205,22 @@ def _overview(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _sentence(results: Sequence[Result]) -> str:
-    """Return how many tables pass and fail, and why."""
+    """Return how many tables pass and fail, and why, and how many rows of all of them are wrong and not judged."""
+    from massart.audit.contract import counted
+
     n = {status: sum(result.outcome.status == status for result in results) for status in range(4)}
     n_open = sum(result.outcome.is_open for result in results)
+    n_blind = sum(result.outcome.is_blind for result in results)
     parts = [f"{n[0] - n_open:,} passed"]
     parts += [f"{n_open:,} with wrong rows (no --max-wrong given: nothing fails)"] * (n_open > 0)
     parts += [f"{n[3]:,} with too many wrong rows"] * (n[3] > 0)
-    parts += [f"{n[1]:,} whose rule is not certain"] * (n[1] > 0)
+    parts += [f"{n_blind:,} with too few judged rows"] * (n_blind > 0)
+    parts += [f"{n[1] - n_blind:,} whose rule is not certain"] * (n[1] > n_blind)
     parts += [f"{n[2]:,} not checked"] * (n[2] > 0)
-    return f"{len(results):,} checks: {', '.join(parts)}."
+    audits = [result.audit for result in results if result.audit is not None]
+    n_total, n_judged, n_wrong = (sum(getattr(one, n) for one in audits) for n in ("n_total", "n_judged", "n_wrong"))
+    rows = f" {'; '.join(counted(n_total, n_judged, n_wrong))}." if audits else ""
+    return f"{len(results):,} checks: {', '.join(parts)}.{rows}"
 
 
 def tell_json(results: Sequence[Result], status: int, all_rows: bool = False) -> None:

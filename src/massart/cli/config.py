@@ -3,6 +3,7 @@
 ::
 
     max_wrong = 0.0               # holds for every [[check]] that says nothing else
+    max_unjudged = 0.01
 
     [[check]]
     model = "rules/total.json"    # or a list: one rule for each column that has one
@@ -31,11 +32,12 @@ from typing import TYPE_CHECKING, Any
 from massart.cli.inputs import BlockReading
 
 if TYPE_CHECKING:
-    from massart.certificate import Verdict
+    from massart.audit import Contract
 
 _TABLE = "check"
 _OPTIONS: dict[str, tuple[type, ...]] = {
     "max_wrong": (int, float),
+    "max_unjudged": (int, float),
     "require": (str,),
     "id": (str,),
     "group": (str,),
@@ -72,17 +74,20 @@ class Task(BlockReading):
     model: Path | None = None  # of this and `target` one is there
     target: str | None = None
     max_wrong: float | None = None
+    max_unjudged: float | None = None  # massart.audit.MAX_UNJUDGED
     require: str = "majority"
     id: str | None = None
     group: str | None = None
     strict: bool = False
 
     @property
-    def verdict(self) -> Verdict:
-        """The least that has to be known of the rule."""
+    def contract(self) -> Contract:
+        """What is asked of the table."""
+        from massart.audit import MAX_UNJUDGED, Contract
         from massart.certificate import Verdict
 
-        return Verdict[self.require.upper()]
+        most = MAX_UNJUDGED if self.max_unjudged is None else self.max_unjudged
+        return Contract(self.max_wrong, Verdict[self.require.upper()], most)
 
     @property
     def rule(self) -> str:
@@ -158,5 +163,6 @@ def _check_keys(path: Path, where: str, found: Mapping[str, Any], known: Mapping
         raise ValueError(
             f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {_short(found['require'])}"
         )
-    if "max_wrong" in found and not 0 <= found["max_wrong"] <= 1:
-        raise ValueError(f"{path}: {where}max_wrong has to be a share from 0 to 1, got {found['max_wrong']!r}")
+    for key in ("max_wrong", "max_unjudged"):
+        if key in found and not 0 <= found[key] <= 1:
+            raise ValueError(f"{path}: {where}{key} has to be a share from 0 to 1, got {found[key]!r}")

@@ -20,6 +20,10 @@ Strict: TypeAlias = Annotated[
 MaxWrong: TypeAlias = Annotated[
     float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
 ]
+MaxUnjudged: TypeAlias = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Exit with 1 if the share of rows that are not judged is larger; check: 0.05."),
+]
 Report: TypeAlias = Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllRows: TypeAlias = Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")]

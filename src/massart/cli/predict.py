@@ -14,7 +14,7 @@ from massart.cli.bars import spinner
 from massart.cli.check import Result, tell_json
 from massart.cli.config import Task
 from massart.cli.inputs import BlockReading, opened, with_reading
-from massart.cli.options import AsJson, File, IdColumn, MaxWrong, Report
+from massart.cli.options import AsJson, File, IdColumn, MaxUnjudged, MaxWrong, Report
 from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import harmless
 
@@ -31,6 +31,7 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="Write to this file (CSV, Parquet) instead of stdout.")] = None,
     id_column: IdColumn = None,
     max_wrong: MaxWrong = None,
+    max_unjudged: MaxUnjudged = None,
     report: Report = None,
     as_json: AsJson = False,
     reading: BlockReading,
@@ -39,7 +40,7 @@ def predict(
 
     Where the table has the target, too, each row is compared with it, as massart check does.
 
-    Exit status 0, 2 for bad input, and with --max-wrong that of massart check.
+    Exit status 0, 2 for bad input, and with --max-wrong or --max-unjudged that of massart check.
     """
     from massart.audit import check_table, load_model
     from massart.audit.prediction import held, notices_of, predicted
@@ -64,13 +65,14 @@ def predict(
                 saved,
                 rows,
                 max_wrong=max_wrong,
+                max_unjudged=max_unjudged,  # by default any: targets that are not there yet are no fault here
                 id_column=id_column,
                 in_full=report is not None,
                 max_memory=most,
                 predictions=write,
                 callback=draw,
             )
-        elif max_wrong is not None or report is not None or as_json:
+        elif max_wrong is not None or max_unjudged is not None or report is not None or as_json:
             raise ValueError(f"{file} has no column {target!r} to compare with the rule")
         else:
             for part in predicted(saved, rows, id_column, callback=draw):
@@ -83,7 +85,7 @@ def predict(
         return
     write_outputs(check.audit, typed(context), file, report=report)
     result = Result(Task(file, model=model), check.contract, check.outcome, check.audit)
-    status = 0 if max_wrong is None else check.outcome.status
+    status = 0 if max_wrong is None and max_unjudged is None else check.outcome.status
     if as_json:
         tell_json([result], status)
     else:

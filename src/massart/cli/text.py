@@ -13,7 +13,7 @@ from typing import Any
 
 from massart import __version__
 
-FORMAT = 2
+FORMAT = 3
 """Of JSON. It grows when something is taken away or means something else, not when something is added."""
 
 WIDTH = 100

@@ -220,8 +220,11 @@ class _Gaps:
         return TableError(f"{table.name}: row {table.place(row)} has {reason.lack} {quote(reason.column)}{shown}")
 
 
-def left_out(gaps: Mapping[Gap, int], n_rows: int) -> tuple[str, ...]:
-    """Return the counts as a sentence, with advice where they are large; nothing where no row is left out."""
+def left_out(gaps: Mapping[Gap, int], n_rows: int, *, refit: bool = True) -> tuple[str, ...]:
+    """Return the counts as a sentence, with advice where they are large; nothing where no row is left out.
+
+    To fit without a column is no advice where the formula is known and there is no `refit`.
+    """
     if not gaps:
         return ()
     parts: list[str] = []
@@ -231,20 +234,21 @@ def left_out(gaps: Mapping[Gap, int], n_rows: int) -> tuple[str, ...]:
     total, reasons = sum(gaps.values()), ", ".join(parts)
     if total <= _MANY * n_rows:
         return (f"{counted(total, 'row')} left out: {reasons}.",)
-    return (f"{total:,} of {n_rows:,} rows left out: {reasons}. {_advice(max(gaps, key=gaps.__getitem__))}",)
+    return (f"{total:,} of {n_rows:,} rows left out: {reasons}. {_advice(max(gaps, key=gaps.__getitem__), refit)}",)
 
 
-def _advice(reason: Gap) -> str:
+def _advice(reason: Gap, refit: bool) -> str:
     """Return what can be done about a reason that costs many rows."""
     if reason.lack == "an unreadable":
-        return f"{quote(reason.example)} is none of its values; to keep such rows, fit without {quote(reason.column)}."
+        advice = f"; to keep such rows, fit without {quote(reason.column)}" if refit else ""
+        return f"{quote(reason.example)} is none of its values{advice}."
     if reason.lack != "no":
         return (
             f"Nothing is known of rows with another {quote(reason.column)} than those that the formula was made from."
         )
     if reason.example:
         return f"{quote(reason.example)} was taken as missing; if it means 0, write 0."
-    return f"To keep them, fill in {quote(reason.column)}, or fit without it."
+    return f"To keep them, fill in {quote(reason.column)}{', or fit without it' if refit else ''}."
 
 
 def _compressed(columns: FloatArray, kept: NDArray[np.intp]) -> FloatArray:

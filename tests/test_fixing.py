@@ -192,3 +192,70 @@ def test_a_row_of_which_the_rule_says_nothing_stays_as_it_is(in_blocks: bool, ha
     assert [int(float(row["total"])) for row in rows] == total.tolist()
     assert (rows[alone]["wrong"], rows[alone]["kind"]) == ("", "left open")
     assert [k for k, row in enumerate(rows) if row["wrong"] == "true"] == wrong.tolist()
+
+
+def stock_card(path: Path, order: str = "interleaved") -> tuple[np.ndarray, np.ndarray]:
+    """Write a stock card of 40 articles, and return what is in stock and what is written."""
+    rng = np.random.default_rng(7)
+    n = 1500
+    sku = rng.integers(0, 40, n)
+    sku = np.sort(sku) if order == "sorted" else sku
+    goods_in = np.where(rng.random(n) < 0.4, rng.integers(10, 120, n), 0)
+    goods_out = np.where(goods_in == 0, rng.integers(1, 60, n), 0)
+    stock = rng.integers(300, 900, 40)[sku]
+    for article in range(40):
+        rows = sku == article
+        stock[rows] += np.cumsum(goods_in[rows] - goods_out[rows])
+    given = stock.copy()
+    for row in np.flatnonzero(rng.random(n) < 0.08):
+        given[row] = [10 * stock[row], stock[row] + 100, rng.integers(1, 999), -stock[row]][rng.integers(4)]
+    rows = (f"S{a:02},{b},{c},{d}" for a, b, c, d in zip(sku, goods_in, goods_out, given, strict=True))
+    path.write_text("sku,goods_in,goods_out,stock\n" + "\n".join(rows) + "\n")
+    return stock, given
+
+
+STOCK = ["--category", "sku", "--terms", "lag(stock, by=sku), goods_in, goods_out"]
+
+
+@pytest.mark.parametrize("order", ["interleaved", "sorted"])
+def test_a_right_row_after_a_wrong_one_is_neither_called_wrong_nor_changed(order: str, tmp_path: Path) -> None:
+    path, fixed, audit = tmp_path / "stock.csv", tmp_path / "fixed.csv", tmp_path / "audit.csv"
+    stock, given = stock_card(path, order)
+    outputs = ["--fixed", str(fixed), "--audit", str(audit)]
+    assert run(["fit", str(path), "--target", "stock", *STOCK, *outputs]) == 0
+    rows = list(csv.DictReader(fixed.read_text().splitlines()))
+    after = np.array([int(row["stock"]) for row in rows])
+    wrong = stock != given
+    assert (after[~wrong] == stock[~wrong]).all()
+    assert ((after == stock) | (after == given)).all()  # put right, or left as it is
+    assert (after[wrong] == stock[wrong]).mean() > 0.85
+    following = [k for k, row in enumerate(rows) if row["kind"] == "the row before is wrong"]
+    assert len(following) > 80
+    assert not wrong[following].any()
+    assert {rows[k]["wrong"] for k in following} == {"false"}
+    left = [k for k, row in enumerate(rows) if row["kind"] == "rests on rows that may be wrong"]
+    assert {rows[k]["wrong"] for k in left} == {""}
+    assert {rows[k]["stock"] == rows[k]["stock_given"] for k in left} == {True}
+    for row in csv.DictReader(audit.read_text().splitlines()):
+        if row["kind"] == "the row before is wrong":
+            assert (row["wrong"], float(row["residual"])) == ("false", 0)
+            assert float(row["implied"]) == float(row["given"])
+
+
+def test_a_wrong_movement_moves_no_right_value(tmp_path: Path) -> None:
+    path, fixed = tmp_path / "stock.csv", tmp_path / "fixed.csv"
+    rng = np.random.default_rng(3)
+    goods_in, goods_out = rng.integers(0, 60, (2, 900))
+    stock = 5_000 + np.cumsum(goods_in - goods_out)
+    given, moved = stock.copy(), goods_in.copy()
+    given[40:880:30] += 300
+    moved[[100, 500]] *= 10  # what came in is wrong, and the stock is right
+    table = np.column_stack([moved, goods_out, given])
+    path.write_text("goods_in,goods_out,stock\n" + "".join(",".join(map(str, row)) + "\n" for row in table))
+    changed = 0
+    for terms in ("lag(stock), goods_in, goods_out", "cumsum(goods_in), cumsum(goods_out)"):
+        run(["fit", str(path), "--target", "stock", "--terms", terms, "--fixed", str(fixed), "--force"])
+        after = np.array([int(row["stock"]) for row in csv.DictReader(fixed.read_text().splitlines())])
+        assert (after[stock == given] == stock[stock == given]).all()
+        changed += np.count_nonzero(after != given)
+    assert changed > 20

@@ -210,7 +210,8 @@ class _Checking:
         certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
         plan = Plan(model.encoding, self.id_column, self.group_column, ())
         notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
-        return Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
+        found = Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
+        return found if is_part else found.chained
 
     def _judge(self) -> Judge:
         encoding, formula, agreement = self.model.encoding, self.model.formula, self.model.agreement

@@ -192,7 +192,7 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
             answer.recovery.agree[:, 0],
             answer.recovery.last_place[:, 0],
             (*design.notices, *plan.notices, *answer.notices),
-        )
+        ).chained
 
     def announce(answer: Answer | None) -> None:
         if request.announce is not None:

@@ -25,9 +25,9 @@ from massart.audit.implied import are_open
 from massart.audit.kinds import Kinds
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
-from massart.rows import FloatArray
-from massart.rules.matrix import Matrix
-from massart.table import Date, Table, column_values, free_name, replaced, write_table
+from massart.rows import BoolArray, FloatArray
+from massart.rules.matrix import Matrix, TermMatrix
+from massart.table import Date, Table, column_values, encode, free_name, replaced, write_table
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit
@@ -37,6 +37,9 @@ FILLED = "filled in"
 
 LEFT_OPEN = "left open"
 """What is said of a row that has something which no row that agrees has: it may be right, and stays as it is."""
+
+RESTS_ON_OTHERS = "rests on rows that may be wrong"
+"""What is said of a row for which other rows that may be wrong imply something: it stays as it is, too."""
 
 _TEXTS = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
@@ -61,27 +64,42 @@ class Corrections:
 
     @classmethod
     def of(
-        cls, n_rows: int, kept: NDArray[np.intp], X: Matrix, left_open: FloatArray, labels: Labels, kinds: Kinds
+        cls,
+        n_rows: int,
+        kept: NDArray[np.intp],
+        X: Matrix,
+        left_open: FloatArray,
+        labels: Labels,
+        kinds: Kinds,
+        rests: BoolArray | None = None,
     ) -> Corrections:
-        """Take the wrong rows among those that were `kept` of so many, but for those that are left open."""
+        """Take the wrong rows among those that were `kept` of so many, but for those that are left open.
+
+        What is implied for those that `rests` names rests on other rows, which may be wrong.
+        """
         index = np.flatnonzero(labels.wrong)
         is_open = are_open(X[index], left_open)
-        changed, untold = index[~is_open], kept[index[is_open]]
+        on_others = np.zeros(len(index), dtype=bool) if rests is None else rests[index]
+        changed, untold = index[~is_open & ~on_others], kept[index[is_open]]
         told, wrong, codes = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
         told[kept], wrong[kept], codes[kept] = True, labels.wrong, kinds.codes
         told[untold], codes[untold] = False, len(kinds.words)
-        kind = pa.array([*kinds.words, LEFT_OPEN]).take(pa.array(codes))
+        told[kept[index[on_others]]], codes[kept[index[on_others]]] = False, len(kinds.words) + 1
+        kind = pa.array([*kinds.words, LEFT_OPEN, RESTS_ON_OTHERS]).take(pa.array(codes))
         return cls(kept[changed], labels.implied[changed], pa.array(wrong, mask=~told), kind)
 
     @classmethod
     def of_audit(cls, audit: Audit, fill: bool) -> Corrections:
         """Take those of an audit, and rows without a target if these are to be filled in."""
-        found = cls.of(audit.table.n_rows, audit.design.kept, audit.X, audit.left_open, audit.labels, audit.kinds)
+        rests = None if audit.chains is None else audit.chains.open
+        kept, labels = audit.design.kept, audit.labels
+        found = cls.of(audit.table.n_rows, kept, audit.X, audit.left_open, labels, audit.kinds, rests)
         if not fill:
             return found
         model = audit.model()
         implied = np.ma.MaskedArray(apply_model(model, audit.table).implied)
         blank = np.isnan(column_values(audit.table, model.encoding.target)) & ~np.ma.getmaskarray(implied)
+        blank[blank] &= ~_are_open(audit, np.flatnonzero(blank))
         rows, values = np.flatnonzero(blank), implied.data[blank]
         kind = pc.if_else(pa.array(blank), FILLED, found.kind)
         return cls(np.append(found.rows, rows), np.append(found.values, values), found.wrong, kind)
@@ -94,6 +112,18 @@ class Corrections:
         for name, values in (("wrong", self.wrong), ("kind", self.kind)):
             arrow = arrow.append_column(free_name(name, arrow.column_names), values)
         return replace(found, arrow=arrow)
+
+
+def _are_open(audit: Audit, rows: NDArray[np.intp]) -> BoolArray:
+    """Tell of which rows of the table, judged or not, the rule says nothing."""
+    if not len(rows) or not audit.left_open.size:
+        return np.zeros(len(rows), dtype=bool)
+    some = replace(audit.table, arrow=audit.table.arrow.take(pa.array(rows)))
+    design = encode(some, audit.plan.encoding, with_target=False, is_part=True)
+    terms = [term.term for term in audit.formula.terms if term.term is not None]
+    found = np.ones(len(rows), dtype=bool)
+    found[design.kept] = are_open(TermMatrix(design.columns, terms)[np.arange(len(design.kept))], audit.left_open)
+    return found
 
 
 def fixed_table(audit: Audit, *, fill: bool = False) -> Table:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import AGREES, LAST_PLACE
+from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.explanations import Labels
 from massart.audit.finding import check_order, rows_with_values
 from massart.audit.implied import implied_values, marks_of, places_of, residuals
@@ -22,7 +23,7 @@ from massart.progress import Callback, silent
 from massart.rows import ArrayRows
 from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
-from massart.rules.matrix import TermMatrix
+from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Term
 from massart.table import Design, Stream, Table, TableError, column_values, encode, free_name, left_out
 from massart.table.design import Gap
@@ -139,10 +140,14 @@ def apply_model(
         there = np.where(np.isnan(given), 0.0, given)
         wrong, kind = np.zeros(table.n_rows, dtype=bool), np.full(table.n_rows, "", dtype=object)
         if both.any():
-            there_too = X[both[kept]]
+            there_too: Matrix = X[both[kept]]
             marks = marks_of(table.name, there_too, given[both], formula, agreement)
             last_place = marks & LAST_PLACE > 0
             wrong[both] = (marks & AGREES == 0) & ~last_place
+            chains = None if is_part else _chains(model, table, design, np.flatnonzero(both), there_too)
+            if chains is not None:
+                implied[both], there_too = chains.implied, chains.X
+                wrong[both] &= ~chains.follows
             if told is None:
                 labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=every[both])
                 kind[both] = kinds_of(there_too, Rule(formula, agreement), labels).of(np.arange(len(marks)))
@@ -150,11 +155,23 @@ def apply_model(
                 kind[np.flatnonzero(both)[last_place]] = OFF_BY_A_PLACE
                 start, stop = np.searchsorted(told[0], [every[0], every[-1] + 1])
                 kind[np.searchsorted(every, told[0][start:stop])] = told[1][start:stop]
+            if chains is not None:
+                kind[np.flatnonzero(both)[chains.follows]] = BEFORE_IS_WRONG
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
         judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
         values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
     named = columns | {free_name(name, columns): value for name, value in values.items()}
     return Prediction(named, values["implied"], table.n_rows, design.gaps, n_without, (*table.remarks, *design.remarks))
+
+
+def _chains(model: SavedModel, table: Table, design: Design, judged: NDArray[np.intp], X: Matrix) -> Chains | None:
+    """Return what right rows imply, where the formula looks at other rows."""
+    formula, agreement, target = model.formula, model.agreement, model.encoding.target
+    if not any(term.coef and term.term and term.term.needs_order for term in formula.terms):
+        return None
+    y = column_values(table, target)
+    columns = replace(design.columns, numbers={**design.columns.numbers, target.column: y})
+    return chains_of(table.name, columns, judged, (formula, agreement, places_of(X, formula, agreement)))
 
 
 def _values(model: SavedModel, table: Table, design: Design, terms: Sequence[Term]) -> TermMatrix:

@@ -14,9 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
+from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals, with_constant
-from massart.audit.kinds import UNEXPLAINED, Kinds, Rule, kinds_of
+from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate, Verdict, span_of
 from massart.certificate.words import Judgement, count, judgement, share
@@ -24,7 +25,18 @@ from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, 
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
-from massart.table import Category, Design, Plan, Table, frame_like, free_name, groups_of
+from massart.table import (
+    Category,
+    Design,
+    Plan,
+    Table,
+    TableError,
+    column_values,
+    encode,
+    frame_like,
+    free_name,
+    groups_of,
+)
 
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
@@ -80,6 +92,8 @@ class Audit:
         in.
     frame : data frame or None
         What came in, if it was a data frame: `rows` and `fixed` are such frames, with its index.
+    chains : Chains or None
+        Where the rule looks at other rows: what those that are known to be right imply.
     """
 
     table: Table
@@ -94,6 +108,24 @@ class Audit:
     whole: Whole | None = None
     saved: SavedModel | None = None
     frame: object | None = None
+    chains: Chains | None = None
+
+    @property
+    def chained(self) -> Audit:
+        """The same; where the rule looks at other rows, right ones that stand after a wrong one agree."""
+        if not self.is_rule or self.whole is not None or self.chains is not None:
+            return self
+        if not any(term.coef and term.term and term.term.needs_order for term in self.formula.terms):
+            return self
+        columns = encode(self.table, self.plan.encoding).columns
+        y = column_values(self.table, self.plan.encoding.target)
+        columns = replace(columns, numbers={**columns.numbers, self.formula.target: y})
+        rule = self.formula, self.agreement, places_of(self.X, self.formula, self.agreement)
+        chains = chains_of(self.table.name, columns, self.design.kept, rule, self.certificate.wrong_at_most)
+        if chains is None:
+            return self
+        agree, notices = self.agree | chains.follows, (*self.notices, *chains.notices)
+        return replace(self, agree=agree, chains=chains, notices=notices)
 
     @property
     def n_total(self) -> int:
@@ -148,6 +180,17 @@ class Audit:
         return self.certificate.verdict.certain
 
     @property
+    def unfit_to_fix(self) -> str:
+        """Why nothing is replaced by what the rule implies; "" where that is done, or there is no rule."""
+        if not self.is_rule:
+            return ""
+        if not self.is_certain:
+            return f"The rule is {self.certificate.verdict.name}, not certain: no values are replaced"
+        if self.saved is not None and 2 * self.n_wrong >= self.n_judged:
+            return "Most of these rows do not follow the saved rule: no values are replaced"
+        return ""
+
+    @property
     def agreement(self) -> Agreement:
         """When a row agrees."""
         return self.certificate.agreement
@@ -173,22 +216,31 @@ class Audit:
         Of a row that has a part in one the rule says nothing: a charge that one row has may be right or wrong.
         """
         d = len(self.formula.all_terms)
-        if not self.certificate.thin and not self.certificate.undetermined_columns:
+        if self.saved is None and not self.certificate.thin and not self.certificate.undetermined_columns:
             return np.zeros((d, 0))
         return span_of(with_constant(self.X[np.flatnonzero(self.agree)], d)).undetermined
 
     @cached_property
     def implied(self) -> FloatArray:
-        """What the formula gives for the judged rows."""
+        """What the formula gives for the judged rows; where it looks at other rows, from those put right."""
+        if self.chains is not None:
+            return self.chains.implied
         places = places_of(self.X, self.formula, self.agreement) if self.whole is None else self.whole.places
         return implied_values(self.X, self.formula, places)
 
     @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
-        if self.whole is None:
+        if self.whole is not None:
+            return self.whole.kinds
+        if self.chains is None:
             return kinds_of(self.X, self.rule, self.labels, self._together())
-        return self.whole.kinds
+        found, follows = kinds_of(self.chains.X, self.rule, self.labels, self._together()), self.chains.follows
+        if not follows.any():
+            return found
+        first = tuple(np.flatnonzero(follows)[:MOST_EXAMPLES].tolist())
+        kind = Kind(BEFORE_IS_WRONG, int(follows.sum()), BEFORE_IS_WRONG, examples=first)
+        return Kinds(np.where(follows, len(found.kinds) + 1, found.codes), (*found.kinds, kind))
 
     @property
     def labels(self) -> Labels:
@@ -270,16 +322,24 @@ class Audit:
         """Return the numbers in the file, from 0, of rows of `table`."""
         return rows if self.table.numbers is None else self.table.numbers[rows]
 
-    def fixed(self, *, fill: bool = False) -> Any:
+    def fixed(self, *, fill: bool = False, force: bool = False) -> Any:
         """Return the table, or a frame of the kind that came in, with the wrong targets replaced.
 
         What was given stays in a column beside it.
 
         Behind the other columns stand which rows were wrong and what happened in them. With `fill`, targets that are
-        missing are replaced, too, where the formula gives them.
+        missing are replaced, too, where the formula gives them. Nothing is replaced by a rule that is not certain, or
+        by a saved one that most of these rows do not follow, unless by `force`.
+
+        Raises
+        ------
+        TableError
+            If that is so.
         """
         from massart.audit.fixing import fixed_table
 
+        if (why := self.unfit_to_fix) and not force:
+            raise TableError(f"{why}; fixed(force=True) does it anyway")
         found = fixed_table(self, fill=fill)
         return found if self.frame is None else frame_like(self.frame, found.arrow, np.arange(found.n_rows))
 

@@ -1,0 +1,278 @@
+r"""What a rule that looks at other rows implies, from rows that are known to be right.
+
+A rule with ``lag(stock)`` compares a row with the value of the row before as it was given. Where that is wrong, the row
+after it disagrees though it is right, and what is implied for it is wrong. So the rows of a group are walked through in
+order: a row that agrees with what follows from the last one that does is a *member* of the chain, and where a row does
+not, the walk goes on with what is implied for it. A chain that starts at a wrong value has wrong members only. If
+labels are wrong independently, each with probability at most p, m members or more of n rows are all wrong with
+probability at most
+
+.. math::
+    \Pr[\mathrm{Bin}(n, p) \ge m] ,
+
+and a chain is trusted where that is small. p is an upper limit for the share of rows of the table that do not agree.
+Members of a trusted chain are right: of those that disagree with the row before them as it was given, that one is
+wrong. A row beside the chain is put right if members come after it, and the row after it does not agree with it as it
+was given: else the error may lie in other columns, and go on in all rows after it. Outside a trusted chain no row is
+put right.
+
+A running sum, or the lag of another column, reads other rows, too: a wrong number there makes several rows disagree by
+the same amount. So a row is put right only where rows that agree stand before and after it, and those next to it are
+off by other amounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc
+
+from massart.agreement import AGREES, LAST_PLACE, Agreement
+from massart.audit.implied import implied_values, marks_of
+from massart.certificate.coverage import largest_share_outside
+from massart.link import IDENTITY, Link
+from massart.rows import BoolArray, FloatArray
+from massart.rules.columns import Columns
+from massart.rules.formula import Formula
+from massart.rules.matrix import Matrix, TermMatrix
+from massart.rules.terms import Part, Term
+from massart.table.errors import counted
+
+BEFORE_IS_WRONG = "the row before is wrong"
+"""What is said of a row that agrees once the row before it is put right."""
+
+_DELTA = 1e-3  # as for verdicts: half of it for the share of wrong rows, half for all chains
+_MOST_STARTS = 12  # of which more than half are right
+_MOST_BESIDE = 30  # rows in a row that are not members: then the chain has come to its end
+_AFFINE = 1e-9
+_HALF = 0.5
+_ROW = "\0row"  # no column has this name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chains:
+    """The judged rows of a table, as its right rows tell."""
+
+    X: Matrix  # the values of the terms, the rows before being put right
+    implied: FloatArray  # what the formula gives for these
+    follows: BoolArray  # rows that agree once the row before is put right
+    open: BoolArray  # wrong rows that stay as they are: what is implied for them rests on rows that may be wrong
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """How many rows these are, as sentences."""
+        found = []
+        if n := int(self.follows.sum()):
+            agree = "agrees once the row before it is" if n == 1 else "agree once the rows before them are"
+            found.append(f"{counted(n, 'row')} {agree} put right: right rows after wrong ones, and not called wrong.")
+        if n := int(self.open.sum()):
+            them = "it rests" if n == 1 else "them rests"
+            found.append(
+                f"{counted(n, 'wrong row')} cannot be put right: what is implied for {them} on other rows, "
+                "which may be wrong."
+            )
+        return tuple(found)
+
+
+def chains_of(
+    name: str,
+    columns: Columns,
+    judged: NDArray[np.intp],
+    rule: tuple[Formula, Agreement, int | None],
+    wrong_at_most: float = 0.5,
+) -> Chains | None:
+    """Return what right rows of a table of that name imply, if its rule looks at other rows.
+
+    Parameters
+    ----------
+    name : str
+    columns : Columns
+        All rows of the table, in order, the target among the numbers.
+    judged : (m,) integer array
+        The rows that are judged, in order.
+    rule : Formula, Agreement and int or None
+        The last is to how many places implied values are rounded.
+    wrong_at_most : float
+        The largest probability with which a label is wrong.
+    """
+    formula, agreement, places = rule
+    read = [found for term in formula.terms if term.coef and term.term for found in _ordered(term.term)]
+    if not read:
+        return None
+    terms = [term.term for term in formula.terms if term.term is not None]
+    y = columns.numbers[formula.target]
+
+    def judge(before: FloatArray) -> tuple[TermMatrix, NDArray[np.uint8]]:
+        numbers = {**columns.numbers, formula.target: before}
+        X = TermMatrix(replace(columns, numbers=numbers), terms).take(judged)
+        return X, marks_of(name, X, y[judged], formula, agreement)
+
+    X, marks = judge(y)
+    if formula.noisy:  # then no row tells whether another one is right
+        return Chains(X, implied_values(X, formula, places), np.zeros(len(judged), dtype=bool), ~_agrees(marks))
+    wrong = np.zeros(len(y), dtype=bool)
+    wrong[judged] = ~_agrees(marks)
+    residual = np.zeros(len(y))
+    residual[judged] = y[judged] - implied_values(X, formula, places)
+    follows, kept = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=bool)
+    implied = y - residual
+    specs = {term.parts for term in read if term.op == "lag" and term.parts[0] == formula.target}
+    if specs:
+        share = largest_share_outside(int(wrong.sum()), len(judged), _DELTA / 2) if len(judged) else 1.0
+        line = _line(columns, terms, formula) if len(specs) == 1 else None
+        kept = wrong
+        if line is not None and min(share, wrong_at_most) < _HALF:
+            sizes = np.abs(y)
+            for j in np.flatnonzero(formula.coef[: len(terms)]):
+                sizes[judged] += np.abs(formula.coef[j] * X[:, j])
+            widths = agreement.half_widths(sizes, formula.coef)
+            rows = _Rows(y, wrong, *line, widths, formula.link, places)
+            walk = rows.walk(_groups(columns, next(iter(specs))), min(share, wrong_at_most))
+            X, marks = judge(walk.values)
+            implied[judged] = implied_values(X, formula, places)
+            agrees = np.zeros(len(y), dtype=bool)
+            agrees[judged] = _agrees(marks)  # as tables are judged; the walk compares numbers of this machine
+            follows = wrong & walk.member & (agrees | walk.first)
+            implied[follows & walk.first] = y[follows & walk.first]  # which rests on nothing before it
+            kept = wrong & ~follows & ~walk.mended
+    for term in read:
+        if term.parts[0] != formula.target:
+            kept = kept | (wrong & ~_stands_alone(_groups(columns, term.parts), wrong, residual, agreement, term.op))
+    return Chains(X, implied[judged], follows[judged], (kept & ~follows)[judged])
+
+
+def _ordered(term: Term) -> Iterator[Term]:
+    """Yield the lags and running sums in a term."""
+    if term.op in ("lag", "cumsum"):
+        yield term
+    else:
+        for part in term.parts:
+            if isinstance(part, Term):
+                yield from _ordered(part)
+
+
+def _agrees(marks: NDArray[np.uint8]) -> BoolArray:
+    return marks & (AGREES | LAST_PLACE) > 0
+
+
+def _groups(columns: Columns, parts: tuple[Part, ...]) -> list[NDArray[np.intp]]:
+    """Return the rows of each group in order, given the column, the groups and the order of a term."""
+    numbers = {**columns.numbers, _ROW: np.arange(columns.n_rows, dtype=np.float64)}
+    before = Term("lag", (_ROW, *parts[1:])).evaluate(replace(columns, numbers=numbers))
+    ones = {**columns.numbers, _ROW: np.ones(columns.n_rows)}
+    place = Term("cumsum", (_ROW, *parts[1:])).evaluate(replace(columns, numbers=ones))
+    group = np.arange(columns.n_rows)
+    for row in np.argsort(place, kind="stable").tolist() if len(place) else ():
+        if place[row] > 1:
+            group[row] = group[int(before[row])]
+    order = np.lexsort((place, group))
+    return np.split(order, np.flatnonzero(place[order] == 1)[1:])
+
+
+def _line(columns: Columns, terms: Sequence[Term], formula: Formula) -> tuple[FloatArray, FloatArray] | None:
+    """Return a and c such that the terms of each row add up to a times the value before it, plus c; None if not so."""
+
+    def total(value: float) -> FloatArray:
+        numbers = {**columns.numbers, formula.target: np.full(columns.n_rows, value)}
+        X = TermMatrix(replace(columns, numbers=numbers), terms)
+        return implied_values(X, replace(formula, link=IDENTITY), None)
+
+    at = [total(float(value)) for value in (0.0, 1.0, 2.0, -3.0)]
+    slope, there = at[1] - at[0], np.isfinite(at[0])
+    close = _AFFINE * (1 + np.abs(at[0]) + np.abs(slope))
+    for value, found in ((2.0, at[2]), (-3.0, at[3])):
+        if not (np.abs(found - at[0] - value * slope) <= close)[there].all():
+            return None
+    return slope, at[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Walked:
+    """What came of a walk, for each row."""
+
+    member: BoolArray  # of a trusted chain
+    first: BoolArray  # of its chain
+    mended: BoolArray  # put right by the rows around it
+    values: FloatArray  # what the walk goes on with: the given values of members, implied ones elsewhere in the chain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """All rows of a table, as a walk from row to row needs them."""
+
+    given: FloatArray
+    wrong: BoolArray  # those that do not agree with the row before as it was given
+    slope: FloatArray  # what the terms add up to is the slope times the value before, plus the constant
+    constant: FloatArray
+    half_widths: FloatArray
+    link: Link
+    places: int | None
+
+    def walk(self, groups: Sequence[NDArray[np.intp]], share: float) -> _Walked:
+        """Return the members of trusted chains, and what these say of the rows beside them.
+
+        No row is wrong with a probability above `share`.
+        """
+        member, begins, mended = np.zeros((3, len(self.given)), dtype=bool)
+        values = self.given.copy()
+        for group in (rows.tolist() for rows in groups if self.wrong[rows].any()):
+            # Where a value counts for less from row to row, those after a first one do not tell whether it is right.
+            lasts = self.link == IDENTITY and bool((np.abs(self.slope[group[1:]]) >= 1 - _AFFINE).all())
+            start, delta = 0, _DELTA / 2 / len(groups)
+            for _ in range(_MOST_STARTS):
+                delta /= 2
+                agree, on = self._chain(group, start)
+                n_ends = 1 if start + len(agree) == len(group) else len(group)  # it may end anywhere
+                if n_ends * bdtrc(sum(agree[1:]) - 1, len(agree) - 1, share) <= delta:
+                    last = max(place for place, is_member in enumerate(agree) if is_member)
+                    known = 0 if lasts else next((k for k, is_member in enumerate(agree[1:], 1) if is_member), last)
+                    for place, row in enumerate(group[start : start + len(agree)]):
+                        member[row], values[row] = agree[place], on[place]
+                        if not agree[place] and known < place < last:
+                            mended[row] = self.wrong[row] and self.wrong[group[start + place + 1]]
+                    member[group[start]] = begins[group[start]] = lasts
+                    start += len(agree) - 1
+                start += 1
+                if start >= len(group) - 1:
+                    break
+        return _Walked(member, begins, mended, values)
+
+    def _chain(self, group: list[int], start: int) -> tuple[list[bool], list[float]]:
+        """Follow a group from one of its rows: which rows are members of its chain, and what each goes on with."""
+        value, beside = float(self.given[group[start]]), 0
+        agree, values = [True], [value]
+        for row in group[start + 1 :]:
+            value = float(self.link(self.slope[row] * value + self.constant[row]))
+            if self.places is not None:
+                value = round(value, self.places)
+            is_member = bool(abs(self.given[row] - value) <= self.half_widths[row])
+            value = float(self.given[row]) if is_member else value
+            agree.append(is_member)
+            values.append(value)
+            beside = 0 if is_member else beside + 1
+            if beside > _MOST_BESIDE:
+                return agree[:-beside], values[:-beside]
+        return agree, values
+
+
+def _stands_alone(
+    groups: Sequence[NDArray[np.intp]], wrong: BoolArray, residual: FloatArray, agreement: Agreement, op: str
+) -> BoolArray:
+    """Return the wrong rows that those next to them do not share an error with, as far as their group tells."""
+    found = wrong.copy()
+    for group in groups:
+        off, by = wrong[group], residual[group]
+        if not off.any():
+            continue
+        both = off[1:] & off[:-1]
+        if op == "cumsum":
+            both &= np.abs(np.diff(by)) <= _AFFINE * np.abs(by[1:]) + (agreement.unit or 0.0)
+            right = np.flatnonzero(~off)
+            found[group[right[-1] :] if len(right) else group] = False  # no row after it tells of the sum so far
+            if len(right) and right[0] > 1:
+                found[group[: right[0]]] = False
+        found[group[1:][both]] = found[group[:-1][both]] = False
+    return found

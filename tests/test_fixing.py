@@ -259,3 +259,32 @@ def test_a_wrong_movement_moves_no_right_value(tmp_path: Path) -> None:
         assert (after[stock == given] == stock[stock == given]).all()
         changed += np.count_nonzero(after != given)
     assert changed > 20
+
+
+def test_predictions_and_checks_imply_from_right_rows(tmp_path: Path) -> None:
+    path, model, out, audit = (tmp_path / name for name in ("stock.csv", "model.json", "out.csv", "audit.csv"))
+    stock, given = stock_card(path)
+    assert run(["fit", str(path), "--target", "stock", *STOCK, "--save", str(model)]) == 0
+    run(["predict", str(model), str(path), "--out", str(out)])
+    run(["check", str(model), str(path), "--audit", str(audit)])
+    for name in (out, audit):
+        rows = [row for row in csv.DictReader(name.read_text().splitlines()) if row["wrong"]]
+        numbers = np.array([int(row["row"]) - 1 for row in rows])
+        following = np.array([row["kind"] == "the row before is wrong" for row in rows])
+        implied = np.array([float(row["implied"]) for row in rows])
+        assert following.sum() > 80
+        assert (implied == stock[numbers])[following].all()
+        assert {row["wrong"] for row, is_one in zip(rows, following, strict=True) if is_one} == {"false"}
+        assert (stock == given)[numbers][following].all()
+
+
+def test_a_frame_is_not_put_right_by_a_rule_that_is_not_certain() -> None:
+    rng = np.random.default_rng(0)
+    hours, rush = rng.integers(1, 40, 400) / 4, (np.arange(400) < 9).astype(float)
+    total = 54 * hours + 30 * rush + 7
+    total[50:150] = rng.integers(1, 999, 100)
+    found = audit_table({"hours": hours, "rush": rush, "total": total}, "total", terms="columns")
+    assert not found.is_certain
+    with pytest.raises(ValueError, match=r"not certain: no values are replaced; fixed\(force=True\)"):
+        found.fixed()
+    assert found.fixed(force=True).n_rows == 400

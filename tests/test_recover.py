@@ -251,6 +251,33 @@ def test_an_exact_minority_does_not_hide_a_noisy_majority(wrong):
     assert np.linalg.norm(found.coef[:-1, 0] - w) < 0.03
 
 
+@pytest.mark.parametrize("cents", [False, True])
+@pytest.mark.parametrize("law", ["standard_normal", "standard_cauchy", "standard_exponential"])
+def test_an_exact_rule_is_kept_however_the_other_labels_scatter_about_it(law, cents):
+    """65 % of the labels are wrong by noise: least squares would call the rule noisy."""
+    rng = np.random.default_rng(25)
+    X = np.round(rng.uniform(0, 100, (1000, 4)), 2) if cents else rng.standard_normal((1000, 4))
+    w, wrong = np.array([2.0, -3.5, 0.25, 7.0]), rng.random(1000) < 0.65
+    y = X @ w + 12 + wrong * 20 * getattr(rng, law)(1000)
+    found = fit(
+        np.column_stack([X, X[:, 0]]), np.round(y, 2) if cents else y, intercept=True
+    )  # a column twice is no reason, either
+    assert found.certificates[0].verdict is Verdict.PLURALITY
+    np.testing.assert_allclose(found.coef[[1, 2, 3, 5], 0], [*w[1:], 12.0], atol=1e-3)
+    assert found.coef[0, 0] + found.coef[4, 0] == pytest.approx(2.0, abs=1e-3)
+    assert (found.agree[:, 0] == ~wrong).mean() > 0.999
+    assert "at most half of the rows agree" in found.certificates[0].explain().lower()
+
+
+@pytest.mark.parametrize("sigma", [0.02, 0.1, 1.0])
+def test_noise_that_was_rounded_is_no_exact_rule(sigma):
+    """A tenth of the rows and more are within half a cent of the rule: as many as beside it."""
+    rng = np.random.default_rng(26)
+    X = rng.uniform(0, 100, (1000, 3))
+    y = np.round(X @ [2.0, 3.5, 0.25] + sigma * rng.standard_normal(1000), 2)
+    assert fit(X, y).certificates[0].verdict is Verdict.NOISY
+
+
 @pytest.mark.slow
 def test_wrong_labels_that_scatter_about_the_rule_are_no_noise():
     """A little more than half of the labels may be wrong: those that follow the rule at all follow it exactly."""

@@ -1713,6 +1713,7 @@ class Outcomes:
     """A driver whose steps are noted; what they find is given."""
 
     _is_exact = _Driver._is_exact
+    _is_sharp = _Driver._is_sharp
 
     def __init__(self, monkeypatch, link, verdict, units, noisy):
         self.steps = steps = []
@@ -1724,7 +1725,8 @@ class Outcomes:
             steps.append("units")
             return units
 
-        def find(sample, coef, agreement, link, options, forced):
+        def find(sample, coef, agreement, link, options, forced, sharp=False):
+            assert not sharp
             assert sample == ("column 2", 20_000)
             steps.append(("noisy", coef, forced))
             return noisy

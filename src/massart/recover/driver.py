@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Level, Mark, tally
-from massart.certificate import Certificate, geometry_of, noisy_certificate
+from massart.certificate import Certificate, Verdict, geometry_of, noisy_certificate, span_of
 from massart.link import IDENTITY, Link
 from massart.progress import Callback, silent
 from massart.recover.finding import FINDING_ROWS, MOST_EXACT_ROWS, SMALLEST_SAMPLE, Finder, Found, Start, some_of
@@ -31,6 +31,7 @@ from massart.recover.judges import PLAIN, Assumption, Formula, Judges
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
 from massart.recover.propose import Options
+from massart.recover.sharpness import stands_out
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
 from massart.rows import BoolArray, FloatArray, Rows, Sample, Uses, Values, nonzero_counts, total_of
@@ -262,13 +263,24 @@ class _Driver:
         agreement = answer.certificate.agreement
         noisy = noise_of_units(sample, answer.coef, agreement, self.link) if inliers == "auto" else None
         if noisy is None and (inliers == "noisy" or not self._is_exact(answer.certificate)):
-            noisy = find_noisy(sample, answer.coef, agreement, self.link, self.options, forced=inliers == "noisy")
+            forced = inliers == "noisy"
+            sharp = not forced and self._is_sharp(j, answer)
+            noisy = find_noisy(sample, answer.coef, agreement, self.link, self.options, forced=forced, sharp=sharp)
         return answer if noisy is None else self._noisy(j, noisy)
 
     def _is_exact(self, certificate: Certificate) -> bool:
         """Tell whether noise need not be considered: a majority agrees, and not for want of a rule."""
         verdict = certificate.verdict
         return verdict.stands or (verdict.name == "PLURALITY" and 2 * certificate.n_agree > certificate.n_rows)
+
+    def _is_sharp(self, j: int, answer: _Outcome) -> bool:
+        """Tell whether a minority agrees that no noise explains, and determines all that the columns can determine."""
+        certificate, rows = answer.certificate, self.finder.rows.column(j)
+        if certificate.verdict is not Verdict.PLURALITY:
+            return False
+        if certificate.rank < certificate.n_columns and certificate.rank < span_of(rows.X).rank:
+            return False
+        return stands_out(Formula(answer.coef, certificate.agreement, self.link), rows, certificate.rank)
 
     def _final(self, j: int, found: Found) -> _Outcome:
         """Return the formula in its shortest form and in exact numbers, with all rows marked, and judged."""

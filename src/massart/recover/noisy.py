@@ -73,7 +73,14 @@ class NoisyFit:
 
 
 def find_noisy(
-    sample: Sample, exact: FloatArray | None, agreement: Agreement, link: Link, options: Options, *, forced: bool
+    sample: Sample,
+    exact: FloatArray | None,
+    agreement: Agreement,
+    link: Link,
+    options: Options,
+    *,
+    forced: bool,
+    sharp: bool = False,
 ) -> NoisyFit | None:
     """Return the formula that the rows follow up to noise; None where they follow none, or one exactly.
 
@@ -87,11 +94,18 @@ def find_noisy(
     options : Options
     forced : bool
         Whether the caller has said that labels are noisy.
+    sharp : bool
+        Whether `exact` is an exact rule for sure (:func:`massart.recover.sharpness.stands_out`): then labels are noisy
+        only if a majority clearly follows another formula.
     """
     found = _fit_part(sample, exact, link, options)
     if found is None:
         return None
     fit, part = found
+    if sharp and not forced:
+        assert exact is not None
+        if not _is_another(part, exact, fit):
+            return None
     if not forced and not _barely_noisy(part, fit):
         assert exact is not None, "without a search labels are known to be noisy"
         if not _looks_noisy(part, exact, fit, agreement, options):
@@ -150,6 +164,17 @@ def _fit_part(
         return None
     fit, rows = found
     return fit, replace(sample.take(rows), y=link.inverse(sample.y[rows]))
+
+
+def _is_another(part: Sample, exact: FloatArray, fit: RobustFit) -> bool:
+    """Return whether most rows follow a noisy formula whose slopes their noise tells from those of the exact one.
+
+    Labels that scatter about an exact rule are wrong, wherever they scatter about it: a constant is no difference.
+    """
+    differences = part.X @ (fit.coef - exact)
+    if (part.X[:, -1] == part.X[0, -1]).all():
+        differences = differences - np.median(differences)
+    return bool(2 * np.count_nonzero(fit.inliers & (np.abs(differences) > CUTOFF * fit.scale)) > len(differences))
 
 
 def _barely_noisy(part: Sample, fit: RobustFit) -> bool:

@@ -106,7 +106,7 @@ def test_max_wrong_makes_a_check(ledger: Path, capsys: pytest.CaptureFixture[str
     assert fit(ledger, "--max-wrong", "0.2") == 0
     capsys.readouterr()
     assert fit(ledger, "--max-wrong", "0.1") == 3
-    assert "massart: 60 of 300 rows are wrong (20.0 %), more than 10 %." in capsys.readouterr().err
+    assert "massart: 60 of 300 rows are wrong (20.0 %), more than 10 %; 0 not judged." in capsys.readouterr().err
 
 
 def write(path: Path, columns: dict[str, Any]) -> Path:

@@ -206,7 +206,8 @@ def test_terms_have_the_values_that_massart_gives_them(term, seed):
         database.execute("CREATE TABLE data (row INTEGER, a REAL, b REAL, kind TEXT, y REAL)")
         rows = [tuple(row.values()) for row in table.to_pylist()]
         database.executemany("INSERT INTO data VALUES (?, ?, ?, ?, ?)", rows)
-        listed = dict(database.execute(f"SELECT row, massart_expected FROM ({export(model, 'sql')})").fetchall())
+        text = export(model, "sql", max_unjudged=1)
+        listed = dict(database.execute(f"SELECT row, massart_expected FROM ({text})").fetchall())
     assert [one if one is not None and abs(one) < 1e100 else None for one in map(listed.get, range(n))] == wanted
 
 
@@ -254,7 +255,7 @@ def test_rows_with_gaps_are_not_judged_and_columns_without_weight_cost_none():
     with sqlite3.connect(":memory:") as database:
         database.execute("CREATE TABLE data (row, a, y, b)")
         database.executemany("INSERT INTO data VALUES (?, ?, ?, NULL)", [(k, *cell) for k, cell in enumerate(cells)])
-        assert [row[0] for row in database.execute(export(model, "sql"))] == [1]
+        assert [row[0] for row in database.execute(export(model, "sql", max_unjudged=1))] == [1]
     wrong = module_of(export(model, "python"))["wrong"]
     found = [wrong({"a": a, "y": y}) for a, y in cells]
     assert found == [False, True, None, None, None, None, None, None]
@@ -265,7 +266,76 @@ def test_rows_with_gaps_are_not_judged_and_columns_without_weight_cost_none():
     numbers = pa.table({"row": range(6), "a": [cell[0] or 0.0 for cell in cells[:5]] + [None], "y": [1.0, *[9.0] * 5]})
     with duckdb.connect() as database:
         database.register("data", numbers.set_column(1, "a", pa.array([1.0, 1.0, None, math.nan, math.inf, None])))
-        assert [row[0] for row in database.execute(export(model, "sql")).fetchall()] == [1]
+        assert [row[0] for row in database.execute(export(model, "sql", max_unjudged=1)).fetchall()] == [1]
+
+
+def gappy(n_gaps: int, n_unknown: int) -> tuple[SavedModel, pa.Table]:
+    """Return 400 rows, the first 10 of which are judged and right, or wrong in the second; then gaps and new levels."""
+    model = model_of([t.column("a"), t.level("kind", "x")], [2.0, 3.0], ["a", Category("kind", ("x",), "y")])
+    a, kind = np.arange(400.0), np.array(["x", "y"] * 200, dtype=object)
+    y = 2 * a + 3 * (kind == "x")
+    y[1] += 100
+    kind[400 - n_unknown :] = "new"
+    gone = np.arange(400) >= 400 - n_unknown - n_gaps
+    a = pa.array(a, mask=gone & (np.arange(400) < 400 - n_unknown))
+    return model, pa.table({ROW: np.arange(400), "a": a, "kind": kind.astype(str), "y": y})
+
+
+def listed_by(tool: str, model: SavedModel, table: pa.Table, **options: float) -> dict[int, str]:
+    """Return the rows that the SELECT lists, each with what was found."""
+    query = f'SELECT "{ROW}", massart_finding FROM ({export(model, "sql", "my data", **options)}) AS found'
+    if tool == "DuckDB":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect() as database:
+            database.register("my data", table)
+            return dict(database.execute(query).fetchall())
+    with sqlite3.connect(":memory:") as database:
+        database.execute(f'CREATE TABLE "my data" ("{ROW}" INTEGER, a REAL, kind TEXT, y REAL)')
+        database.executemany(
+            'INSERT INTO "my data" VALUES (?, ?, ?, ?)', map(tuple, map(dict.values, table.to_pylist()))
+        )
+        return dict(database.execute(query).fetchall())
+
+
+@pytest.mark.parametrize("tool", ["DuckDB", "SQLite"])
+def test_sql_lists_rows_that_are_not_judged_where_they_are_too_many(tool):
+    model, table = gappy(20, 0)
+    assert listed_by(tool, model, table) == {1: "wrong"}
+    for n_gaps, n_unknown in ((21, 0), (0, 21), (11, 10), (390, 0), (0, 400), (100, 300)):
+        model, table = gappy(n_gaps, n_unknown)
+        unjudged = dict.fromkeys(range(400 - n_gaps - n_unknown, 400), "not judged")
+        wrong = {1: "wrong"} if n_gaps + n_unknown < 399 else {}
+        assert listed_by(tool, model, table) == {**wrong, **unjudged}
+        assert listed_by(tool, model, table, max_unjudged=1) == wrong
+        check = check_table(model, table) if n_gaps + n_unknown < 400 else None
+        assert check is None or check.outcome.status == 1
+    assert listed_by(tool, *gappy(1, 0), max_unjudged=0) == {1: "wrong", 399: "not judged"}
+
+
+@pytest.mark.slow
+def test_a_schema_fails_where_too_few_rows_are_judged():
+    errors = pytest.importorskip("pandera.errors", reason="pandera is not installed: it runs the schema")
+    for n_gaps, n_unknown, options, failed in (
+        (20, 0, {}, {"y follows its rule"}),
+        (21, 0, {}, {"y follows its rule", "enough rows are judged"}),
+        (0, 400, {}, {"enough rows are judged"}),
+        (21, 0, {"max_unjudged": 0.06}, {"y follows its rule"}),
+    ):
+        model, table = gappy(n_gaps, n_unknown)
+        schema = module_of(export(model, "pandera", **options))["schema"]
+        with pytest.raises(errors.SchemaErrors) as told:
+            schema.validate(table.to_pandas(), lazy=True)
+        assert set(told.value.failure_cases["check"]) <= {"y follows its rule", "enough rows are judged"} | {
+            "y = 2 * a + 3 * (kind = x), within 0.5, as given",
+            "at most 5 % of the rows are not judged",
+        }
+        assert {error.check.name for error in told.value.schema_errors} == failed
+
+
+def test_a_share_that_is_none_is_refused():
+    model, _ = gappy(0, 0)
+    with pytest.raises(ExportError, match="max_unjudged must be a share between 0 and 1, got 5"):
+        export(model, "sql", max_unjudged=5)
 
 
 def test_a_column_that_is_not_there_is_an_error():
@@ -319,7 +389,8 @@ def test_no_name_is_taken_for_a_command(names):
         quoted = [name.replace('"', '""') for name in (a, kind, y)]
         database.execute('CREATE TABLE data ("{}", "{}", "{}")'.format(*quoted))
         database.executemany("INSERT INTO data VALUES (?, ?, ?)", cells)
-        assert [row[:3] for row in database.execute(export(model, "sql"))] == [cells[1], cells[2]]
+        assert [row[:3] for row in database.execute(export(model, "sql", max_unjudged=0.2))] == [cells[1], cells[2]]
+        assert [row[:3] for row in database.execute(export(model, "sql"))] == [cells[1], cells[2], cells[4]]
 
 
 def test_no_name_is_taken_for_the_encoding_of_a_file(tmp_path):
@@ -340,7 +411,8 @@ def test_what_dbt_runs_is_what_sql_runs():
     )
     assert rendered == export(model, "sql", "a.b")
     properties = json.loads(dbt_properties(model, "test").splitlines()[-1].partition(": ")[2])
-    assert made.from_string(properties).render() == export(model, "sql").splitlines()[2].removeprefix("-- ")
+    described = made.from_string(properties).render()
+    assert described == export(model, "sql").splitlines()[2][3:] + "; at most 5 % of the rows are not judged"
 
 
 @pytest.mark.slow
@@ -391,6 +463,9 @@ def test_the_command_names_the_table_and_the_cells(tmp_path, capsys):
     assert run(["export", str(path), "--to", "dbt", "--table", "shop.bills", "--output", str(test)]) == 0
     assert 'FROM {{ ref("shop", "bills") }}' in test.read_text()
     assert 'name: "assert_bills"' in test.with_suffix(".yml").read_text()
+    assert "at most 5 % of the rows are not judged" in test.with_suffix(".yml").read_text()
+    assert run(["export", str(path), "--to", "dbt", "--max-unjudged", "0.01"]) == 0
+    assert "massart_all - massart_judged > 0.01e0 * massart_all" in capsys.readouterr().out
     (tmp_path / "sheet.csv").write_text("id,y,a\n1,2,3\n")
     assert run(["export", str(path), "--to", "excel", "--table", str(tmp_path / "sheet.csv")]) == 0
     assert "D2 (expected):\n=IF(AND(ISNUMBER($C2))" in capsys.readouterr().out

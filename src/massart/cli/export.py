@@ -22,6 +22,12 @@ def export(
             "by default the name of the model's file."
         ),
     ] = None,
+    max_unjudged: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Checks fail if the share of rows that are not judged is larger; SQL lists them, too."
+        ),
+    ] = 0.05,
 ) -> None:
     """Write a saved formula as SQL, a Python function, cell formulas, or a check for pandera, dbt, Great Expectations.
 
@@ -40,12 +46,12 @@ def export(
     if to == "excel" and table is not None:
         with stream_table(table) as stream:
             header = stream.column_names
-    text = exported(saved, to, table or model.stem, header)
+    text = exported(saved, to, table or model.stem, header, max_unjudged=max_unjudged)
     if output is None:
         typer.echo(text, nl=False)
         return
     write(output, text.encode())
     if properties is not None:
-        write(properties, dbt_properties(saved, output.stem).encode())
+        write(properties, dbt_properties(saved, output.stem, max_unjudged=max_unjudged).encode())
     for path in filter(None, (output, properties)):
         typer.echo(f"Wrote {path}.", err=True)

@@ -13,31 +13,49 @@ _TABLE = "\0"
 
 _PANDERA = '''
 
-def _right(frame):
-    """Return which rows of a data frame are not wrong; those that are not judged are right."""
+def _rows(frame):
     some = frame[{columns!r}].astype(object)
-    rows = some.where(some.notna(), None).to_dict("records")
-    return pd.Series([not wrong(row) for row in rows], index=frame.index, dtype=bool)
+    return some.where(some.notna(), None).to_dict("records")
+
+
+def _right(frame):
+    """Return which rows of a data frame are not wrong; those that are not judged are not, and are counted apart."""
+    return pd.Series([not wrong(row) for row in _rows(frame)], index=frame.index, dtype=bool)
+
+
+def _judged(frame):
+    """Return whether {limit}."""
+    return sum(agrees(row) is None for row in _rows(frame)) <= {most!r} * len(frame)
 
 
 schema = pa.DataFrameSchema(
     {{name: pa.Column(nullable=True) for name in {columns!r}}},
-    checks=pa.Check(_right, name={name!r}, error={text!r}),
+    checks=[
+        pa.Check(_right, name={name!r}, error={text!r}),
+        pa.Check(_judged, name="enough rows are judged", error={limit!r}),
+    ],
 )
 '''
 
 
 def pandera(rule: Rule) -> str:
-    """Return a Python module with a schema for data frames of pandas; wrong rows are its failure cases."""
+    """Return a Python module with a schema for data frames of pandas; wrong rows are its failure cases.
+
+    A second check fails for a frame of which too few rows could be judged.
+    """
     text = module(rule)
     imports = "\nimport pandas as pd\nimport pandera.pandas as pa\n"
     place = text.index("from fractions import Fraction\n") + len("from fractions import Fraction\n")
-    check = _PANDERA.format(columns=[*rule.inputs, rule.target.column], name=_title(rule), text=rule.text)
+    columns, most = [*rule.inputs, rule.target.column], float(rule.max_unjudged)
+    check = _PANDERA.format(columns=columns, name=_title(rule), text=rule.text, limit=rule.limit, most=most)
     return text[:place] + imports + text[place:] + check
 
 
 def dbt(rule: Rule, table: str) -> str:
-    """Return a singular test: a SELECT from a model of dbt that returns the wrong rows."""
+    """Return a singular test: a SELECT from a model of dbt that returns the wrong rows.
+
+    It also returns those that are not judged, where they are too many.
+    """
     model = ", ".join(map(_quoted, table.split(".")))
     before, after = (_without_braces(part) for part in select(rule, _TABLE).split(_TABLE, 1))
     return f"{before}{{{{ ref({model}) }}}}{after}"
@@ -46,11 +64,14 @@ def dbt(rule: Rule, table: str) -> str:
 def dbt_properties(rule: Rule, name: str) -> str:
     """Return the entry for the test of this name in a file of properties."""
     lines = ["version: 2", "data_tests:", f"  - name: {_quoted(name)}"]
-    return "\n".join([*lines, f"    description: {_quoted(_without_braces(rule.text))}"]) + "\n"
+    return "\n".join([*lines, f"    description: {_quoted(_without_braces(rule.described))}"]) + "\n"
 
 
 def great_expectations(rule: Rule) -> str:
-    """Return a Python module with a suite that holds one expectation: that a query of a batch returns no rows."""
+    """Return a Python module with a suite that holds one expectation: that a query of a batch returns no rows.
+
+    It returns the wrong rows, and those that are not judged where they are too many.
+    """
     # Braces are fields there, and a colon begins a parameter.
     escaped = query(rule, _TABLE).replace("{", "{{").replace("}", "}}").replace(":", "\\:")
     text = escaped.replace(_TABLE, "{batch}", 1)
@@ -60,7 +81,8 @@ def great_expectations(rule: Rule) -> str:
         f"{heading}\nimport great_expectations as gx\nimport great_expectations.expectations as gxe\n\n"
         f"QUERY = (\n{lines})\n\n"
         f"suite = gx.ExpectationSuite(\n    name={_title(rule)!r},\n    expectations=[\n"
-        f"        gxe.UnexpectedRowsExpectation(unexpected_rows_query=QUERY, description={rule.text!r})\n    ],\n)\n"
+        f"        gxe.UnexpectedRowsExpectation(unexpected_rows_query=QUERY, description={rule.described!r})\n"
+        "    ],\n)\n"
     )
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from massart.agreement import Mark
 from massart.agreement.agreement import doubt_of
+from massart.audit.contract import MAX_UNJUDGED
 from massart.audit.model_file import SavedModel
 from massart.link import Link
 from massart.rules.formula import Summand
@@ -65,6 +66,7 @@ class Rule:
     grid: tuple[float, float] | None  # where labels are on a grid, a(s) is at most max(grid[0], grid[1] s)
     unit: float  # u; 0 where rows are wrong as soon as they do not agree
     doubt: float  # by how much of its size a sum of floats may be off
+    max_unjudged: float  # the largest share of rows that are not judged of a table that passes
 
     @property
     def heading(self) -> tuple[str, ...]:
@@ -76,13 +78,30 @@ class Rule:
         return (f"Written by massart {version('massart')}.", judged, self.text)
 
     @property
+    def is_limited(self) -> bool:
+        """Whether a table of which nothing is judged does not pass."""
+        return self.max_unjudged < 1
+
+    @property
+    def limit(self) -> str:
+        """What is asked of the rows that are not judged."""
+        return f"at most {100 * self.max_unjudged:.4g} % of the rows are not judged"
+
+    @property
+    def described(self) -> str:
+        """The rule, and what is asked of the rows that are not judged, if anything is."""
+        return f"{self.text}; {self.limit}" if self.is_limited else self.text
+
+    @property
     def limited(self) -> bool:
         """Whether the link is another one than the identity."""
         return self.link.lower > float("-inf") or self.link.upper < float("inf")
 
 
-def rule_of(model: SavedModel) -> Rule:
+def rule_of(model: SavedModel, max_unjudged: float = MAX_UNJUDGED) -> Rule:
     """Return what a saved model says."""
+    if not 0 <= max_unjudged <= 1:
+        raise ExportError(f"max_unjudged must be a share between 0 and 1, got {max_unjudged!r}")
     model = model.weighed
     formula, agreement = model.formula, model.agreement
     entries = {entry.column: entry for entry in model.encoding.inputs}
@@ -100,6 +119,7 @@ def rule_of(model: SavedModel) -> Rule:
         None if unit is None or tight >= agreement.relative else (unit / 4 * slope, tight * slope),
         Mark(formula.coef, agreement, formula.link).unit or 0.0,
         doubt_of(formula.coef) * slope,
+        max_unjudged,
     )
 
 

@@ -1,6 +1,7 @@
-r"""Rules as SQL: a SELECT that lists the wrong rows.
+r"""Rules as SQL: a SELECT that lists the wrong rows and, where they are too many, the rows that are not judged.
 
-It is the part of SQL that DuckDB, SQLite and PostgreSQL share. Numbers are double precision, as they are in massart;
+An empty list is a pass in every tool that runs it, so a table of which nothing could be judged must not give one. It is
+the part of SQL that DuckDB, SQLite and PostgreSQL share. Numbers are double precision, as they are in massart;
 sums are not compensated, so that rows are judged alike while their sizes are below :math:`2^{46}` units of the last
 place, where there is one. Columns are named after the rows that they are columns of: a name that is not there is an
 error and not, as in SQLite, a text.
@@ -25,7 +26,10 @@ _TAB = "\t"
 
 def select(rule: Rule, table: str) -> str:
     """Return a SELECT that lists the wrong rows of a table, which is named as SQL does."""
-    return "".join(f"-- {line}\n" for line in rule.heading) + query(rule, table) + "\n"
+    first, judged, *rest = rule.heading
+    if rule.is_limited:
+        judged += f" They are listed, too, where they are more than {100 * rule.max_unjudged:.4g} % of all rows."
+    return "".join(f"-- {line}\n" for line in (first, judged, *rest)) + query(rule, table) + "\n"
 
 
 def name(text: str) -> str:
@@ -48,21 +52,38 @@ def query(rule: Rule, table: str) -> str:
         **dict(sql.texts()),
         **dict(sql.dates()),
         **dict(sql.before()),
+        "massart_known": (
+            f"SELECT r.*,{_INDENT}CASE WHEN {f'{_INDENT}AND '.join(sql.known())}{_INDENT}THEN 1 ELSE 0 END"
+            f" AS massart_is_known\n  FROM {sql.rows} AS r"
+        ),
         "massart_sums": (
-            f"SELECT r.*,{_INDENT}{sql.given} AS massart_given,{_INDENT}{_added(pieces)} AS {total},"
-            f"{_INDENT}{_added(sizes)} AS massart_size"
-            f"\n  FROM {sql.rows} AS r\n  WHERE {f'{_INDENT}AND '.join(sql.known())}"
+            f"SELECT r.*,{_INDENT}{_if_known(sql.given)} AS massart_given,"
+            f"{_INDENT}{_if_known(_added(pieces))} AS {total},"
+            f"{_INDENT}{_if_known(_added(sizes))} AS massart_size\n  FROM massart_known AS r"
         ),
         "massart_compared": (
-            f"SELECT massart_sums.*,{expected}{_INDENT}{_allowed(rule, sql)} AS massart_allowed\n  FROM massart_sums"
+            f"SELECT massart_sums.*,{expected}{_INDENT}{_allowed(rule, sql)} AS massart_allowed,"
+            f"{_INDENT}CASE WHEN massart_size <= {_LARGEST} THEN 1 ELSE 0 END AS massart_is_judged\n  FROM massart_sums"
+        ),
+        "massart_counted": (
+            f"SELECT massart_compared.*,{_INDENT}COUNT(*) OVER () AS massart_all,"
+            f"{_INDENT}SUM(massart_is_judged) OVER () AS massart_judged\n  FROM massart_compared"
         ),
     }
     written = ",\n".join(f"{step} AS (\n  {text}\n)" for step, text in steps.items())
     difference = "massart_given - massart_expected"
     return (
-        f"WITH {written}\nSELECT massart_compared.*, {difference} AS massart_difference\nFROM massart_compared\n"
-        f"WHERE massart_size <= {_LARGEST}\n  AND ABS({difference}) > massart_allowed"
+        f"WITH {written}\nSELECT massart_counted.*, {difference} AS massart_difference,"
+        "\n  CASE WHEN massart_is_judged = 1 THEN 'wrong' ELSE 'not judged' END AS massart_finding"
+        "\nFROM massart_counted\n"
+        f"WHERE massart_is_judged = 1 AND ABS({difference}) > massart_allowed\n"
+        f"  OR massart_is_judged = 0 AND massart_all - massart_judged > {sql.plain(rule.max_unjudged)} * massart_all"
     )
+
+
+def _if_known(value: str) -> str:
+    """Return a value where a row has all that the rule reads: elsewhere it may be an error to compute it."""
+    return f"CASE WHEN massart_is_known = 1 THEN{_INDENT}  {value}{_INDENT}END"
 
 
 def _added(parts: Sequence[str]) -> str:

@@ -699,7 +699,7 @@ def test_long_formulas_and_many_groups_are_cut():
 def test_without_the_extra_there_is_one_clear_line_and_still_a_fragment(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     report = Report(ledger(300))
-    with pytest.raises(ValueError, match=r"^the report needs jinja2: install massart\[report\]$"):
+    with pytest.raises(ValueError, match=r"^the report needs jinja2: pip install 'massart\[report\]'$"):
         report.to_html()
     assert "INV-" in report._repr_html_()
     assert "<script" not in report._repr_html_()

@@ -376,8 +376,12 @@ def test_a_table_is_its_own_table():
 @pytest.mark.parametrize(
     ("missing", "code", "words"),
     [
-        ("pyarrow", "import massart.table", "reading tables needs pyarrow: install massart[io]"),
-        ("narwhals", "from massart.table import table_of; table_of(object())", "needs narwhals: install massart[io]"),
+        ("pyarrow", "import massart.table", "reading tables needs pyarrow: pip install 'massart[io]'"),
+        ("pyarrow", "from massart import audit_table", "needs pyarrow: pip install 'massart[io]'"),
+        ("pyarrow", "from massart import check_table", "needs pyarrow: pip install 'massart[io]'"),
+        ("pyarrow", "import massart; massart.scan_table", "needs pyarrow: pip install 'massart[io]'"),
+        ("pyarrow", "from massart.export import export", "needs pyarrow: pip install 'massart[io]'"),
+        ("narwhals", "from massart.table import table_of; table_of(object())", "narwhals: pip install 'massart[io]'"),
     ],
 )
 def test_a_missing_library_is_named(missing, code, words):

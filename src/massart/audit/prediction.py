@@ -71,7 +71,7 @@ def notices_of(parts: Sequence[Prediction]) -> tuple[str, ...]:
     n, n_rows = sum(part.n_without for part in parts), sum(part.n_rows for part in parts)
     without = f"{n:,} {'row has' if n == 1 else 'rows have'} no implied value: a term has none there."
     remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
-    return (*left_out(gaps, n_rows), *remarks, *([without] if n else []))
+    return (*left_out(gaps, n_rows, refit=False), *remarks, *([without] if n else []))
 
 
 def held(model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent) -> Table | Stream:

@@ -136,7 +136,7 @@ def cluster(address: str | None) -> Iterator[Any]:
     try:
         distributed: Any = import_module("dask.distributed")
     except ImportError:
-        raise ValueError("--dask needs Dask: install massart[dask]") from None
+        raise ValueError("--dask needs Dask: pip install 'massart[dask]'") from None
     if address == LOCAL:
         with (
             distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=50) as workers,

@@ -176,4 +176,4 @@ def _needed(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError:
-        raise ValueError(f"the report needs {name}: install massart[report]") from None
+        raise ValueError(f"the report needs {name}: pip install 'massart[report]'") from None

@@ -14,7 +14,7 @@ from massart.report.page import render
 class Report:
     """What was found, for those who were not there.
 
-    The page needs jinja2 (``pip install massart[report]``); the notebook's view and the text need nothing.
+    The page needs jinja2 (``pip install 'massart[report]'``); the notebook's view and the text need nothing.
 
     Parameters
     ----------

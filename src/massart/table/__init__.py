@@ -5,7 +5,7 @@ from massart.table.errors import MissingLibrary, TableError
 try:
     import pyarrow  # noqa: F401
 except ModuleNotFoundError:
-    raise MissingLibrary("reading tables needs pyarrow: install massart[io]") from None
+    raise MissingLibrary("reading tables needs pyarrow: pip install 'massart[io]'") from None
 
 from massart.table.corrections import replaced
 from massart.table.dates import date_texts

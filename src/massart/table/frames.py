@@ -163,4 +163,4 @@ def _narwhals() -> Any:
     try:
         return import_module("narwhals")
     except ModuleNotFoundError:
-        raise MissingLibrary("reading and returning data frames needs narwhals: install massart[io]") from None
+        raise MissingLibrary("reading and returning data frames needs narwhals: pip install 'massart[io]'") from None

@@ -99,4 +99,4 @@ def _library() -> Any:
     try:
         return import_module("xlsxwriter")
     except ModuleNotFoundError:
-        raise MissingLibrary("writing workbooks needs xlsxwriter: install massart[excel]") from None
+        raise MissingLibrary("writing workbooks needs xlsxwriter: pip install 'massart[excel]'") from None

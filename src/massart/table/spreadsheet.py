@@ -116,7 +116,7 @@ class Spreadsheet:
         try:
             import python_calamine
         except ModuleNotFoundError:
-            raise MissingLibrary("reading workbooks needs python-calamine: install massart[excel]") from None
+            raise MissingLibrary("reading workbooks needs python-calamine: pip install 'massart[excel]'") from None
         try:
             path = self._source.path
             return python_calamine.CalamineWorkbook.from_object(path if path is not None else self._source.open())

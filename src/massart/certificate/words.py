@@ -96,16 +96,20 @@ def _fits(c: Certificate) -> Iterator[str]:
 
 
 def _proven(c: Certificate) -> Iterator[str]:
-    yield from _fits(c)
+    fits, *others = _fits(c)
+    yield (
+        f"Proven by counting rows: {fits[0].lower()}{fits[1:-1]}, and no other formula{_without(c)} fits as many"
+        f"{_apart(c)}."
+    )
+    yield from others
     assert c.hyperplane_rows is not None
     most = c.hyperplane_rows + c.n_rows - c.n_decisive
     yield (
-        f"It is proven that no other formula{_without(c)} fits as many rows{_apart(c)}: another fits at most "
-        f"{count(most, 'rows')}, since at most {number(c.hyperplane_rows)} of those that this one fits can be shared "
-        f"({c.bound.value})."
+        f"Another fits at most {count(most, 'rows')}, since at most {number(c.hyperplane_rows)} of those that this one "
+        f"fits can be shared ({c.bound.value})."
     )
     yield from _same(c)
-    yield "Not claimed: that other data follow it."
+    yield "Not claimed: that the rows it fits are the right ones, or that other data follow it."
 
 
 def _without(c: Certificate) -> str:

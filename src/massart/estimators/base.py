@@ -202,5 +202,7 @@ def _warn_of_doubt(certificates: Sequence[Certificate], names: Sequence[str]) ->
         in_doubt = certificate.verdict in (Verdict.PLURALITY, Verdict.NONE)
         if in_doubt or certificate.undetermined_columns:
             output = f" (output {j})" if len(certificates) > 1 else ""
-            message = f"{certificate.verdict.name}{output}: {certificate.explain(names)}"
+            # A good verdict is no reason for a warning: what the rows leave open is.
+            reason = certificate.verdict.name if in_doubt else "The rows do not determine every coefficient"
+            message = f"{reason}{output}: {certificate.explain(names)}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)

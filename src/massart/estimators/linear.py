@@ -10,8 +10,10 @@ from massart.estimators.base import Recoverer
 
 
 class MassartRegressor(Recoverer):
-    """Linear regression that is exact when fewer than half of the labels are wrong, whatever the errors are.
+    """Linear regression that is exact when, in every direction, fewer than half of the labels are wrong.
 
+    A direction is a column or a combination of columns: of the few rows that have a surcharge, too, most must be right.
+    If 15 of 20 such rows follow another one, that is what is found, though only a few of all rows are wrong.
     The share of wrong labels is estimated, not asked for; rows whose labels are right but not exact are recognized.
 
     Parameters

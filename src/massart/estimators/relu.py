@@ -11,8 +11,9 @@ from massart.link import RELU, Link
 
 
 class MassartReLURegressor(Recoverer):
-    """Regression of y = max(0, w.x) that is exact when fewer than half of the labels are wrong, whatever they are.
+    """Regression of y = max(0, w.x) that is exact when, in every direction, fewer than half of the labels are wrong.
 
+    A direction is a column or a combination of columns, as for :class:`MassartRegressor`.
     Other links than the ReLU: leaky ReLUs, and labels clipped at one limit or two (censored, Tobit-like tables).
 
     Parameters

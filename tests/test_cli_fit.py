@@ -261,3 +261,41 @@ def test_bad_options_are_one_line_and_write_nothing(
     assert len(err.splitlines()) == 1
     assert words in err
     assert {path: path.read_bytes() for path in ledger.parent.iterdir()} == before
+
+
+@pytest.fixture
+def mostly_wrong(tmp_path: Path) -> Path:
+    """A CSV file with 60 % of its totals wrong by noise about the rule."""
+    rng = np.random.default_rng(25)
+    path, n = tmp_path / "mostly_wrong.csv", 600
+    hours, price = rng.integers(1, 400, n) / 4, rng.integers(100, 10_000, n) / 100
+    total = 54 * hours + 12.5 * price + 9 + (rng.random(n) < 0.6) * 30 * rng.standard_normal(n)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["hours", "price", "total"])
+        writer.writerows(zip(hours, price, np.round(total, 3), strict=True))
+    return path
+
+
+@pytest.mark.parametrize("options", [[], ["--tolerance", "0.0001"], ["--inliers", "exact"]], ids=" ".join)
+def test_a_rule_that_four_rows_in_ten_follow_is_the_answer(mostly_wrong, capsys, options) -> None:
+    assert fit(mostly_wrong, "--budget", "1", "--json", *options) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "PLURALITY"
+    assert found["formula"] == "total = 54 * hours + 12.5 * price + 9"
+    assert "at most half of the rows agree" in found["explanation"].lower()
+    assert fit(mostly_wrong, "--inliers", "noisy", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "NOISY"
+
+
+def test_a_tolerance_is_obeyed_to_the_letter(tmp_path: Path, capsys) -> None:
+    rng = np.random.default_rng(3)
+    path, x = tmp_path / "noisy.csv", rng.uniform(0, 100, 400)
+    y = 3 * x + rng.standard_normal(400)
+    path.write_text("x,total\n" + "".join(f"{a},{b}\n" for a, b in zip(x, y, strict=True)))
+    assert fit(path, "--budget", "1", "--json", "--tolerance", "0.0001") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "NONE"
+    assert "0.0001" in found["agreement"]
+    assert fit(path, "--budget", "1", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "NOISY"

@@ -117,6 +117,8 @@ def test_the_share_of_rows_that_are_not_judged_has_a_limit_of_its_own(
     ('max_unjuged = 0\n[[check]]\nmodel = "m"\nfiles = "f"', "unknown key 'max_unjuged': did you mean max_unjudged?"),
     ('max_wrong = nan\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
     ('require = "sure"\n[[check]]\nmodel = "m"\nfiles = "f"', "majority, confirmed, proven"),
+    ('inliers = "some"\n[[check]]\ntarget = "m"\nfiles = "f"', "inliers has to be one of auto, exact, noisy"),
+    ('[[check]]\nmodel = "m"\ntolerance = 1\nfiles = "f"', "tolerance is asked of a target; a model has its own"),
     ('strict = 1\n[[check]]\nmodel = "m"\nfiles = "f"', "strict has to be true or false"),
     ("max_wrong = 0.1", "there is no [[check]]"),
     ("check = 3", "there is no [[check]]"),

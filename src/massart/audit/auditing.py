@@ -16,6 +16,7 @@ from massart.audit.table_audit import Audit
 from massart.audit.workbook import notes_on_rows
 from massart.progress import Callback, silent
 from massart.rules.choice import Kind
+from massart.rules.find import Inliers
 from massart.table import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
 
 
@@ -36,6 +37,7 @@ def audit_table(
     wrong_at_most: float = 0.5,
     looks: float = 1.0,
     tolerance: float | Literal["auto"] = "auto",
+    inliers: Inliers = "auto",
     intercept: bool = True,
     strict: bool = False,
     budget: float = 20.0,
@@ -91,6 +93,9 @@ def audit_table(
         Where the answers of several calls are claimed together, among how many what may fail is shared.
     tolerance : "auto" or float
         Largest residual of a row that follows the rule; see :class:`massart.MassartRegressor`.
+    inliers : {"auto", "exact", "noisy"}
+        Whether right rows follow the rule exactly (up to `tolerance`), carry noise of their own, or what the data say.
+        With a `tolerance` they are exact up to it.
     intercept : bool
         Whether the rule has a constant.
     strict : bool
@@ -151,6 +156,7 @@ def audit_table(
         wrong_at_most,
         looks,
         tolerance,
+        inliers,
         intercept,
         strict,
         budget,

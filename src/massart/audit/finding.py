@@ -19,7 +19,7 @@ from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import BoolArray, FloatArray
 from massart.rules.choice import KINDS, Kind
 from massart.rules.columns import Columns
-from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
+from massart.rules.find import Answer, Inliers, Options, Question, find_rule, fit_terms
 from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
@@ -49,6 +49,7 @@ class Request:
     wrong_at_most: float = 0.5
     looks: float = 1.0
     tolerance: float | Literal["auto"] = "auto"
+    inliers: Inliers = "auto"
     intercept: bool = True
     strict: bool = False
     budget: float = 20.0
@@ -65,6 +66,8 @@ class Request:
             raise ValueError(f"budget must be a number of seconds, got {self.budget}")
         if self.tolerance != "auto" and not 0 <= self.tolerance < float("inf"):
             raise ValueError(f"tolerance must be finite and not negative, got {self.tolerance}")
+        if self.inliers not in ("auto", "exact", "noisy"):
+            raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {self.inliers!r}')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,6 +209,7 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
         request.budget if request.terms == "auto" else 0.0,
         announce,
         request.callback,
+        request.inliers,
     )
     answer = find_rule(question, options) if matrix is None else fit_terms(question, options, matrix)
     return Found(audit_of(answer), answer)

@@ -154,6 +154,8 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
                     id_column=task.id,
                     group_column=task.group,
                     strict=task.strict,
+                    tolerance="auto" if task.tolerance is None else task.tolerance,
+                    inliers=task.inliers,
                     audit=paths["--audit"],
                     callback=draw,
                 )

@@ -12,6 +12,7 @@
 
     [[check]]
     target = "balance"            # no saved rule: it is looked for in each table
+    tolerance = 0.005             # as massart fit has it, and so has inliers
     files = "ledger.parquet"
 
 Paths are relative to the file. A key that is not known is an error, for a misspelt ``max_wrong`` would allow anything.
@@ -27,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from massart.cli.inputs import BlockReading
 
@@ -42,6 +43,8 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "id": (str,),
     "group": (str,),
     "strict": (bool,),
+    "tolerance": (int, float),
+    "inliers": (str,),
     "delimiter": (str,),
     "decimal": (str,),
     "encoding": (str,),
@@ -50,6 +53,8 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "na": (str, list),
     "max_memory": (str,),
 }
+_Inliers = Literal["auto", "exact", "noisy"]
+_OF_A_FIT = ("tolerance", "inliers")  # a saved rule has its own
 _LISTS = ("model", "target", "files")
 _WORDS = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
 
@@ -79,6 +84,8 @@ class Task(BlockReading):
     id: str | None = None
     group: str | None = None
     strict: bool = False
+    tolerance: float | None = None
+    inliers: _Inliers = "auto"
 
     @property
     def contract(self) -> Contract:
@@ -138,6 +145,9 @@ def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[s
         options["na"] = tuple(_texts(path, where, "na", options["na"]))
     files = [table for name in lists["files"] for table in tables_of(str(path.parent / name))]
     if "model" in lists:
+        if of_fit := next((name for name in _OF_A_FIT if name in entry), None):
+            raise ValueError(f"{path}: {where}{of_fit} is asked of a target; a model has its own")
+        options = {name: value for name, value in options.items() if name not in _OF_A_FIT}
         return [Task(file, model=path.parent / rule, **options) for file in files for rule in lists["model"]]
     return [Task(file, target=rule, **options) for file in files for rule in lists["target"]]
 
@@ -163,6 +173,9 @@ def _check_keys(path: Path, where: str, found: Mapping[str, Any], known: Mapping
         raise ValueError(
             f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {_short(found['require'])}"
         )
+    if found.get("inliers", "auto") not in get_args(_Inliers):
+        words = ", ".join(get_args(_Inliers))
+        raise ValueError(f"{path}: {where}inliers has to be one of {words}, got {_short(found['inliers'])}")
     for key in ("max_wrong", "max_unjudged"):
         if key in found and not 0 <= found[key] <= 1:
             raise ValueError(f"{path}: {where}{key} has to be a share from 0 to 1, got {found[key]!r}")

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from massart.table import Stream, Table
 
 
+class Inliers(StrEnum):
+    """What right rows are."""
+
+    auto = "auto"
+    exact = "exact"
+    noisy = "noisy"
+
+
 class Kind(StrEnum):
     """Kinds of formula."""
 
@@ -72,6 +80,9 @@ def fit(
     tolerance: Annotated[
         str, typer.Option(help="Largest residual of a right row, such as 0.005; auto is rounding error.")
     ] = "auto",
+    inliers: Annotated[
+        Inliers, typer.Option(help="Right rows follow the rule exactly, or up to noise; auto asks the rows.")
+    ] = Inliers.auto,
     intercept: Annotated[bool, typer.Option(help="Whether the formula has a constant.")] = True,
     strict: Strict = False,
     max_wrong: MaxWrong = None,
@@ -145,6 +156,7 @@ def fit(
                     wrong_at_most=wrong_at_most,
                     looks=len(targets),
                     tolerance=level,
+                    inliers=inliers.value,
                     intercept=intercept,
                     strict=strict,
                     budget=budget,

@@ -150,7 +150,8 @@ def recover(
         See :func:`massart.agreement.levels`.
     inliers : {"auto", "exact", "noisy"}
         Whether right rows follow the formula exactly, or up to noise. "auto" asks the rows: a majority that agrees is
-        exact, and only without one noise is considered.
+        exact, and so is a minority that stands out; only without one noise is considered. Not so with a tolerance that
+        was given: that is what right rows may be off.
     rng : numpy.random.Generator
     link : Link
         f of y = f(w.x).
@@ -258,7 +259,7 @@ class _Driver:
                 return self._noisy(j, noisy)
         found = self.finder.find(j, patient=inliers == "exact", rounds=1 if inliers == "noisy" else self.options.rounds)
         answer = self._final(j, found)
-        if inliers == "exact":
+        if inliers == "exact" or (inliers == "auto" and self.finder.tolerance != "auto"):
             return answer
         agreement = answer.certificate.agreement
         noisy = noise_of_units(sample, answer.coef, agreement, self.link) if inliers == "auto" else None

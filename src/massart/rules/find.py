@@ -41,6 +41,9 @@ LOST = 0.01
 EVEN = "Rows that do not agree are spread evenly over the columns: nothing was looked for beyond these."
 """What is said where a certain rule of the plain columns is broken all over the table."""
 
+Inliers = Literal["auto", "exact", "noisy"]
+"""What right rows are."""
+
 PLAIN_SHARE = 0.5
 """Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
 
@@ -75,6 +78,7 @@ class Options:
     # told of the answer of the plain columns, or None if a first glance sees none, before the search goes on
     announce: Callable[[Answer | None], None] = lambda answer: None
     callback: Callback = silent
+    inliers: Inliers = "auto"  # "noisy": an estimate of the terms as they stand, no search for exact rules
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +124,7 @@ def find_rule(question: Question, options: Options) -> Answer:
         looks = 1.0 if options.seconds <= 0 or options.model == "relu" else 1 / PLAIN_SHARE
         return _recovered(question, options, question.X, options.model, looks=looks, patience=patience)
 
-    if options.seconds <= 0 or options.model == "relu":
+    if options.seconds <= 0 or options.model == "relu" or options.inliers == "noisy":
         return of_columns(patience=True)
     rng = np.random.default_rng(options.seed)
     sheet = draw_sheet(question.columns, question.plain, question.y, options.tolerance, rng)
@@ -275,7 +279,7 @@ def _recovered(
         return recover(
             rows,
             tolerance=options.tolerance,
-            inliers="exact" if isinstance(X, TermMatrix) else "auto",
+            inliers="exact" if isinstance(X, TermMatrix) and options.inliers == "auto" else options.inliers,
             rng=np.random.default_rng(options.seed),
             link=link,
             search=patience,

@@ -288,3 +288,35 @@ def test_a_frame_is_not_put_right_by_a_rule_that_is_not_certain() -> None:
     with pytest.raises(ValueError, match=r"not certain: no values are replaced; fixed\(force=True\)"):
         found.fixed()
     assert found.fixed(force=True).n_rows == 400
+
+
+@pytest.mark.slow
+def test_no_right_value_is_ever_changed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("python_calamine")
+    pytest.importorskip("xlsxwriter")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import repairs
+
+    assert repairs.main(["--seed", "3", "--small"]) == 0  # every kind of rule once; formats and errors are drawn
+    told = capsys.readouterr().out.splitlines()[-2]
+    counts = {what: int(n.replace(",", "")) for what, n in re.findall(r"([a-z ,]+?) ([\d,]*\d)(?:, |$)", told[5:])}
+    assert counts["put right"] > 500
+    assert counts.get("errors", 0) == counts.get("right changed", 0) == 0
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_halves_are_rounded_as_right_rows_are(even: bool) -> None:
+    rng = np.random.default_rng(0)
+    net = rng.integers(1, 2_000, 600)  # in units of 2 cents: a quarter of the values ends in half a cent
+    fee = 0.25 * net / 100 * 2
+    cents = net / 2
+    rounded = np.round(cents) if even else np.floor(cents + 0.5)
+    truth = rounded / 100
+    given = truth.copy()
+    wrong = np.arange(0, 600, 6)
+    given[wrong] += 3
+    assert np.allclose(fee * 100, cents)
+    found = audit_table({"net": net / 50, "fee": given}, "fee", terms="columns")
+    fixed = np.array(found.fixed(force=True).cells(["fee"], np.arange(600))["fee"])
+    assert (fixed == np.round(truth, 2)).all()

@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from massart.agreement import AGREES, LAST_PLACE, Agreement
+from massart.agreement import AGREES, LAST_PLACE, Agreement, Mark
+from massart.agreement.agreement import EDGE, EPS
 from massart.audit.implied import implied_values, marks_of
 from massart.certificate.coverage import largest_share_outside
 from massart.link import IDENTITY, Link
@@ -129,7 +130,8 @@ def chains_of(
             for j in np.flatnonzero(formula.coef[: len(terms)]):
                 sizes[judged] += np.abs(formula.coef[j] * X[:, j])
             widths = agreement.half_widths(sizes, formula.coef)
-            rows = _Rows(y, wrong, *line, widths, formula.link, places)
+            unit = Mark(formula.coef, agreement, formula.link).unit or 0.0
+            rows = _Rows(y, wrong, *line, widths, formula.link, places, unit)
             walk = rows.walk(_groups(columns, next(iter(specs))), min(share, wrong_at_most))
             X, marks = judge(walk.values)
             implied[judged] = implied_values(X, formula, places)
@@ -210,6 +212,7 @@ class _Rows:
     half_widths: FloatArray
     link: Link
     places: int | None
+    unit: float  # of the last place, by which a row that agrees may be off; 0 where that means nothing
 
     def walk(self, groups: Sequence[NDArray[np.intp]], share: float) -> _Walked:
         """Return the members of trusted chains, and what these say of the rows beside them.
@@ -224,7 +227,7 @@ class _Rows:
             start, delta = 0, _DELTA / 2 / len(groups)
             for _ in range(_MOST_STARTS):
                 delta /= 2
-                agree, on = self._chain(group, start)
+                agree, on, is_known = self._chain(group, start)
                 n_ends = 1 if start + len(agree) == len(group) else len(group)  # it may end anywhere
                 if n_ends * bdtrc(sum(agree[1:]) - 1, len(agree) - 1, share) <= delta:
                     last = max(place for place, is_member in enumerate(agree) if is_member)
@@ -232,7 +235,7 @@ class _Rows:
                     for place, row in enumerate(group[start : start + len(agree)]):
                         member[row], values[row] = agree[place], on[place]
                         if not agree[place] and known < place < last:
-                            mended[row] = self.wrong[row] and self.wrong[group[start + place + 1]]
+                            mended[row] = is_known[place] and self.wrong[row] and self.wrong[group[start + place + 1]]
                     member[group[start]] = begins[group[start]] = lasts
                     start += len(agree) - 1
                 start += 1
@@ -240,22 +243,30 @@ class _Rows:
                     break
         return _Walked(member, begins, mended, values)
 
-    def _chain(self, group: list[int], start: int) -> tuple[list[bool], list[float]]:
-        """Follow a group from one of its rows: which rows are members of its chain, and what each goes on with."""
-        value, beside = float(self.given[group[start]]), 0
-        agree, values = [True], [value]
+    def _chain(self, group: list[int], start: int) -> tuple[list[bool], list[float], list[bool]]:
+        """Follow a group from one of its rows to the last member of its chain.
+
+        Return which rows are members, the value to go on with from each, and whether that of a row beside the chain is
+        known to the last place, as far as the rows before it tell.
+        """
+        value, beside, is_known = float(self.given[group[start]]), 0, True
+        agree, values, known = [True], [value], [True]
         for row in group[start + 1 :]:
-            value = float(self.link(self.slope[row] * value + self.constant[row]))
-            if self.places is not None:
-                value = round(value, self.places)
-            is_member = bool(abs(self.given[row] - value) <= self.half_widths[row])
-            value = float(self.given[row]) if is_member else value
+            exact = float(self.link(self.slope[row] * value + self.constant[row]))
+            value = exact if self.places is None else round(exact, self.places)
+            is_member = bool(abs(self.given[row] - value) <= self.half_widths[row] + self.unit)
+            known.append(is_known)
+            if self.places is not None:  # a half may be rounded both ways
+                half = 0.5 * 10.0**-self.places
+                is_known &= abs(abs(exact - value) - half) > EDGE * half + 2 * EPS * abs(exact)
+            if is_member:
+                value, is_known = float(self.given[row]), True
             agree.append(is_member)
             values.append(value)
             beside = 0 if is_member else beside + 1
             if beside > _MOST_BESIDE:
-                return agree[:-beside], values[:-beside]
-        return agree, values
+                return agree[:-beside], values[:-beside], known[:-beside]
+        return agree, values, known
 
 
 def _stands_alone(
@@ -270,9 +281,8 @@ def _stands_alone(
         both = off[1:] & off[:-1]
         if op == "cumsum":
             both &= np.abs(np.diff(by)) <= _AFFINE * np.abs(by[1:]) + (agreement.unit or 0.0)
-            right = np.flatnonzero(~off)
-            found[group[right[-1] :] if len(right) else group] = False  # no row after it tells of the sum so far
-            if len(right) and right[0] > 1:
-                found[group[: right[0]]] = False
+            # Rows that agree, before and after it, tell of the sum so far.
+            agreed = np.cumsum(~off)
+            found[group[(agreed == 0) | (agreed == agreed[-1])]] = False
         found[group[1:][both]] = found[group[:-1][both]] = False
     return found

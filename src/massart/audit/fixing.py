@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from massart import files
 from massart.audit.explanations import Labels
-from massart.audit.implied import are_open
+from massart.audit.implied import are_open, places_of, settle_ties
 from massart.audit.kinds import Kinds
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
 from massart.rows import BoolArray, FloatArray
+from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.table import Date, Table, column_values, encode, free_name, replaced, write_table
 
@@ -71,14 +72,18 @@ class Corrections:
         left_open: FloatArray,
         labels: Labels,
         kinds: Kinds,
+        rule: tuple[Formula, int | None],
         rests: BoolArray | None = None,
     ) -> Corrections:
         """Take the wrong rows among those that were `kept` of so many, but for those that are left open.
 
-        What is implied for those that `rests` names rests on other rows, which may be wrong.
+        The formula, and to how many places what it gives is rounded, are the `rule`; what is implied for the rows that
+        `rests` names rests on other rows, which may be wrong.
         """
         index = np.flatnonzero(labels.wrong)
-        is_open = are_open(X[index], left_open)
+        right = np.flatnonzero(~labels.wrong & ~labels.last_place)
+        implied, unsettled = settle_ties(X, *rule, index, labels.given, right)
+        is_open = are_open(X[index], left_open) | unsettled
         on_others = np.zeros(len(index), dtype=bool) if rests is None else rests[index]
         changed, untold = index[~is_open & ~on_others], kept[index[is_open]]
         told, wrong, codes = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
@@ -86,14 +91,16 @@ class Corrections:
         told[untold], codes[untold] = False, len(kinds.words)
         told[kept[index[on_others]]], codes[kept[index[on_others]]] = False, len(kinds.words) + 1
         kind = pa.array([*kinds.words, LEFT_OPEN, RESTS_ON_OTHERS]).take(pa.array(codes))
-        return cls(kept[changed], labels.implied[changed], pa.array(wrong, mask=~told), kind)
+        return cls(kept[changed], implied[~is_open & ~on_others], pa.array(wrong, mask=~told), kind)
 
     @classmethod
     def of_audit(cls, audit: Audit, fill: bool) -> Corrections:
         """Take those of an audit, and rows without a target if these are to be filled in."""
         rests = None if audit.chains is None else audit.chains.open
         kept, labels = audit.design.kept, audit.labels
-        found = cls.of(audit.table.n_rows, kept, audit.X, audit.left_open, labels, audit.kinds, rests)
+        X = audit.X if audit.chains is None else audit.chains.X
+        rule = audit.formula, places_of(audit.X, audit.formula, audit.agreement)
+        found = cls.of(audit.table.n_rows, kept, X, audit.left_open, labels, audit.kinds, rule, rests)
         if not fill:
             return found
         model = audit.model()

@@ -7,12 +7,14 @@ rounded; then it is exact. Labels that were rounded, to cents say, imply rounded
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import Agreement, Mark, Marks
+from massart.agreement.agreement import EDGE, EPS
 from massart.agreement.decimals import LONG, count_decimals
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules.formula import Formula
@@ -60,6 +62,48 @@ def implied_values(
         return values
     rounded = np.round(values, places) + 0.0  # no negative zero
     return np.where(np.isfinite(rounded), rounded, values)  # near the end of floats there is nothing to round
+
+
+def settle_ties(
+    X: Matrix, formula: Formula, places: int | None, index: NDArray[np.intp], given: FloatArray, right: NDArray[np.intp]
+) -> tuple[FloatArray, BoolArray]:
+    """Return what is implied for some rows, halves rounded as the `right` ones are, and where that is not told.
+
+    Programs round half a unit up, to the even neighbour, away from 0 or towards it. Those that right labels rule out
+    are not used; a half that is rounded both ways by those that are left is not known to the last digit.
+    """
+    values = implied_values(X, formula, places, index)
+    if places is None or not len(index):
+        return values, np.zeros(len(index), dtype=bool)
+
+    def halves(rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], FloatArray]:
+        scaled = implied_values(X, formula, None, rows) * 10.0**places
+        tie = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) <= EDGE + 2 * EPS * np.abs(scaled))
+        return tie, np.floor(scaled[tie])
+
+    tie, below = halves(index)
+    unsettled = np.zeros(len(index), dtype=bool)
+    if not len(tie):
+        return values, unsettled
+    told, told_below = halves(right)
+    known = np.round(given[right[told]] * 10.0**places)
+    ways = [way(below) for way in _WAYS if (way(told_below) == known).all()] if len(told) else []
+    if not ways:
+        unsettled[tie] = True
+        return values, unsettled
+    unsettled[tie] = np.any([way != ways[0] for way in ways], axis=0)
+    values[tie] = np.round(ways[0] / 10.0**places, places) + 0.0
+    return values, unsettled
+
+
+_WAYS: tuple[Callable[[FloatArray], FloatArray], ...] = (
+    lambda below: below + 1,
+    lambda below: below,
+    lambda below: below + below % 2,
+    lambda below: np.where(below >= 0, below + 1, below),
+    lambda below: np.where(below >= 0, below, below + 1),
+)
+"""Half a unit up, down, to the even neighbour, away from 0, towards it: given the unit below."""
 
 
 def marks_of(name: str, X: Matrix, y: FloatArray, formula: Formula, agreement: Agreement) -> Marks:

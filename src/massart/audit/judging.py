@@ -348,5 +348,6 @@ class _Judged:
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
         judge, kinds = self.judge, Kinds(self.codes, self.judge.catalogue.kinds)
-        changes = Corrections.of(self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds)
+        rule = judge.formula, judge.places
+        changes = Corrections.of(self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds, rule)
         return changes.applied(self.block, judge.encoding.target.column, judge.whole_numbers).arrow

@@ -222,6 +222,14 @@ def test_a_gate_that_judges_too_few_rows_fails(model: Path, tmp_path: Path, caps
     (1, ["--max-unjudged", 0], 1),
     (0, ["--max-unjudged", 0], 0),
     (21, ["--max-unjudged", 2], 2),
+    (21, ["--max-unjudged", "nan"], 2),
+    (21, ["--max-unjudged", "many"], 2),
+    (20, ["--max-unjudged", "5%"], 0),
+    (21, ["--max-unjudged", "5 %"], 1),
+    (21, ["--max-unjudged", "5.25%"], 0),
+    (116, ["--max-unjudged", 0.29], 0),  # as floats, 116 > 0.29 * 400
+    (117, ["--max-unjudged", 0.29], 1),
+    (21, ["--max-unjudged", "101%"], 2),
 ])  # fmt: skip
 def test_the_share_of_rows_that_are_not_judged_decides(
     n_gaps: int, options: list[Any], status: int, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -229,9 +237,11 @@ def test_the_share_of_rows_that_are_not_judged_decides(
     columns = bills(4)
     table = write(tmp_path / "t.csv", columns | {"km": [*[""] * n_gaps, *columns["km"][n_gaps:]]})
     assert check(model, table, "--max-wrong", 0, *options) == status
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    if status == 2:
+        assert f"'--max-unjudged': a share has to be from 0 to 1, or from 0% to 100%, got '{options[1]}'" in err
     if status == 0:
-        limit = 100 * options[1] if options else 5
+        limit = 5 if not options else float(str(options[1])[:-1]) if "%" in str(options[1]) else 100 * options[1]
         left = f"{n_gaps} of 400 rows are not judged ({n_gaps / 4:.1f} %), at most {limit:.4g} % allowed"
         assert out.startswith("PASS: 0 of ")
         assert (left if n_gaps else "0 not judged") in out.splitlines()[0]

@@ -81,13 +81,13 @@ class Contract:
         n, wrong, verdict = audit.n_judged, audit.n_wrong, audit.certificate.verdict
         unjudged = audit.n_total - n
         found, left = counted(audit.n_total, n, wrong)
-        if self.max_wrong is not None and wrong > self.max_wrong * n:
+        if self.max_wrong is not None and wrong / n > self.max_wrong:
             return Outcome(TOO_MANY_WRONG, f"{found}, more than {_percent(self.max_wrong)}; {left}.")
         order = list(Verdict)
         if order.index(verdict) > order.index(self.require):
             when = "" if audit.saved is None else " where it was found"
             return Outcome(NOT_CERTAIN, f"The rule is {verdict.name}{when}, less than {self.require.name}.")
-        if self.max_unjudged is not None and unjudged > self.max_unjudged * audit.n_total:
+        if self.max_unjudged is not None and unjudged / audit.n_total > self.max_unjudged:
             limit = f"more than {_percent(self.max_unjudged)} (--max-unjudged)"
             return Outcome(NOT_CERTAIN, f"{left}, {limit}; {found}.", is_blind=True)
         if audit.saved is not None and 2 * audit.n_agree <= n:

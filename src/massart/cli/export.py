@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from massart.cli.options import share_of
+
 
 def export(
     model: Annotated[Path, typer.Argument(help="Written by massart fit --save.")],
@@ -25,7 +27,9 @@ def export(
     max_unjudged: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="Checks fail if the share of rows that are not judged is larger; SQL lists them, too."
+            parser=share_of,
+            metavar="SHARE",
+            help="Checks fail if the share of rows that are not judged is larger; SQL lists them, too.",
         ),
     ] = 0.05,
 ) -> None:

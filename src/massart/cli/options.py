@@ -5,6 +5,19 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+
+def share_of(text: str | float) -> float:
+    """Return a share that is written as 0.05 or 5%."""
+    cleaned = str(text).strip()
+    try:
+        value = float(cleaned.removesuffix("%")) / (100 if cleaned.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise typer.BadParameter(f"a share has to be from 0 to 1, or from 0% to 100%, got {text!r}")
+    return value
+
+
 File: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -18,11 +31,18 @@ Strict: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
 ]
 MaxWrong: TypeAlias = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Exit with 3 if the share of wrong rows is larger.")
+    float | None,
+    typer.Option(
+        parser=share_of, metavar="SHARE", help="Exit with 3 if the share of wrong rows, 0.05 or 5%, is larger."
+    ),
 ]
 MaxUnjudged: TypeAlias = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Exit with 1 if the share of rows that are not judged is larger; check: 0.05."),
+    typer.Option(
+        parser=share_of,
+        metavar="SHARE",
+        help="Exit with 1 if the share of rows that are not judged is larger; check: 5%.",
+    ),
 ]
 Report: TypeAlias = Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -25,7 +25,7 @@ def _right(frame):
 
 def _judged(frame):
     """Return whether {limit}."""
-    return sum(agrees(row) is None for row in _rows(frame)) <= {most!r} * len(frame)
+    return sum(agrees(row) is None for row in _rows(frame)) / max(len(frame), 1) <= {most!r}
 
 
 schema = pa.DataFrameSchema(

@@ -77,7 +77,8 @@ def query(rule: Rule, table: str) -> str:
         "\n  CASE WHEN massart_is_judged = 1 THEN 'wrong' ELSE 'not judged' END AS massart_finding"
         "\nFROM massart_counted\n"
         f"WHERE massart_is_judged = 1 AND ABS({difference}) > massart_allowed\n"
-        f"  OR massart_is_judged = 0 AND massart_all - massart_judged > {sql.plain(rule.max_unjudged)} * massart_all"
+        "  OR massart_is_judged = 0"
+        f" AND (massart_all - massart_judged) * 1e0 / massart_all > {sql.plain(rule.max_unjudged)}"
     )
 
 

@@ -25,6 +25,12 @@ headers are not sticky, printed rows lack them        test_report_browser::heade
 one substring filter, pictures do not filter          test_report_browser::columns_are_filtered_by..., a_bar_chooses...
 columns cut off on a phone                            test_report_browser::a_phone_does_not_scroll_sideways
 target, date and base level are missing               test_report::the_lead_says_what_was_looked_at
+PASS with nothing judged                              test_cli_check::a_gate_that_judges_too_few_rows_fails
+so do SQL, dbt, Great Expectations, pandera           test_export::sql_lists_rows_that_are_not_judged..., a_schema...
+No module named 'pyarrow', without the extra          test_table::a_missing_library_is_named
+both scorers return NaN for a pandas y                test_inference::scores_of_frames_are_those_of_their_arrays
+15 of 20 surcharges wrong: PROVEN, and another rule   test_words::a_proof_says_first_that_it_counts_rows...
+a warning that begins with "CONFIRMED:"               test_words::no_warning_begins_with_a_good_verdict
 ====================================================  ==========================================================
 """
 

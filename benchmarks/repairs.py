@@ -442,7 +442,7 @@ def read(path: Path) -> dict[str, list[Any]]:
 def number(value: Any) -> float:
     """Return a number as it was written."""
     if isinstance(value, str):
-        text = value.strip(" €$")
+        text = value.replace("$", "").replace("€", "").strip()
         if "," in text:
             text = text.replace(".", "").replace(",", ".")
         return float(text) if text else float("nan")

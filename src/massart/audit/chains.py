@@ -254,13 +254,15 @@ class _Rows:
         for row in group[start + 1 :]:
             exact = float(self.link(self.slope[row] * value + self.constant[row]))
             value = exact if self.places is None else round(exact, self.places)
-            is_member = bool(abs(self.given[row] - value) <= self.half_widths[row] + self.unit)
-            known.append(is_known)
+            off = float(abs(self.given[row] - exact) - self.half_widths[row])
+            is_near = off <= self.unit  # which is never put right: what it goes on from may be off as much
+            is_member = off <= 0 or (is_near and not is_known)
+            known.append(is_known and not is_near)
             if self.places is not None:  # a half may be rounded both ways
                 half = 0.5 * 10.0**-self.places
                 is_known &= abs(abs(exact - value) - half) > EDGE * half + 2 * EPS * abs(exact)
             if is_member:
-                value, is_known = float(self.given[row]), True
+                value, is_known = float(self.given[row]), off <= 0
             agree.append(is_member)
             values.append(value)
             beside = 0 if is_member else beside + 1

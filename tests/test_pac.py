@@ -318,7 +318,7 @@ def test_weights_of_the_l1_problem_repeat_rows():
     [
         ({"epsilon": 0.0}, "epsilon must be between 0 and 1, got 0.0"),
         ({"epsilon": np.nan}, "epsilon must be between 0 and 1"),
-        ({"y": np.ones(3)}, "y has 3 rows but X has 4"),
+        ({"y": np.ones(3)}, r"y must have shape \(4,\), got \(3,\)"),
         ({"y": np.ones((4, 2))}, r"y must have shape \(4,\), got \(4, 2\)"),
         ({"sample_weight": [1.0]}, "sample_weight must have shape"),
     ],

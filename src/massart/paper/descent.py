@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.isotropy import Status, decompose
+from massart.paper.linear import check_vector
 from massart.progress import Callback, Progress, silent
-from massart.rows import FloatArray, check_labels, check_matrix
+from massart.rows import FloatArray, check_matrix
 
 STEP_SIZE = 1.0
 ORIGINAL_STEP_SIZE = 1 / 465
@@ -86,8 +87,7 @@ class Descent:
 
     def distances(self, w: ArrayLike) -> FloatArray:
         """Return the distance of each point from `w`."""
-        target = _check_vector(w, self.trajectory.shape[1], "w")
-        return np.asarray(np.linalg.norm(self.trajectory - target, axis=1))
+        return np.asarray(np.linalg.norm(self.trajectory - check_vector(w, self.trajectory.shape[1], "w"), axis=1))
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -142,7 +142,7 @@ def descend(
     True
     """  # noqa: E501 - the line is read by the table of the documentation
     rows = check_matrix(X)
-    labels = _check_vector(y, len(rows), "y")
+    labels = check_vector(y, len(rows), "y")
     if steps < 0:
         raise ValueError(f"steps must not be negative, got {steps}")
     if step_size is None:
@@ -152,7 +152,7 @@ def descend(
     if reading not in ("sound", "printed"):
         raise ValueError(f'reading must be "sound" or "printed", got {reading!r}')
     trajectory = np.empty((steps + 1, rows.shape[1]))
-    trajectory[0] = 0.0 if start is None else _check_vector(start, rows.shape[1], "start")
+    trajectory[0] = 0.0 if start is None else check_vector(start, rows.shape[1], "start")
     losses = np.empty(steps + 1)
     nonzero = rows.any(axis=1)
     over_all_rows = transformation in (Transformation.ORIGINAL, Transformation.NORMALIZED)
@@ -214,10 +214,3 @@ def _factor(A: FloatArray, scale: Scale) -> float:
         return 1.0
     sizes = np.linalg.svd(A, compute_uv=False)
     return float(np.sqrt(np.mean(sizes**-2.0)))
-
-
-def _check_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
-    """Return `values` as `size` finite numbers."""
-    if np.shape(values) != (size,):
-        raise ValueError(f"{name} must have shape ({size},), got {np.shape(values)}")
-    return check_labels(values, size, name)

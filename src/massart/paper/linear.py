@@ -24,14 +24,13 @@ from enum import Enum
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 
 from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
 from massart.isotropy import Status as IsotropyStatus
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression
+from massart.l1.ratio import largest_ratio
 from massart.paper.position import most_effective_position
 from massart.progress import Callback, silent
 from massart.rows import FloatArray, check_labels, check_matrix, check_weights
@@ -209,10 +208,14 @@ def checked(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return rows, one label a row and weights as arrays, or raise a ValueError that names the argument."""
     rows = check_matrix(X)
-    labels = check_labels(y, len(rows))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape ({len(rows)},), got {labels.shape}")
-    return rows, labels, check_weights(sample_weight, len(rows))
+    return rows, check_vector(y, len(rows), "y"), check_weights(sample_weight, len(rows))
+
+
+def check_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
+    """Return `values` as an array of `size` finite numbers, or raise a ValueError that names them."""
+    if np.shape(values) != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {np.shape(values)}")
+    return check_labels(values, size, name)
 
 
 def _status(pieces: Sequence[RadialIsotropy], d: int, optimal: bool, *, goes_on: bool) -> LinearStatus:
@@ -269,16 +272,9 @@ def structural_margin(X_right: ArrayLike, X_wrong: ArrayLike, *, size_limit: int
 
     Notes
     -----
-    The maximum of a convex function over a polytope is hard in general, so two sides are reported.
-
-    *Upper*: any direction. From a start take :math:`g = \sum_{wrong} \mathrm{sgn}(r \cdot x) x` and the r with
-    :math:`g \cdot r = 1` of the least :math:`\sum_{right} |r \cdot x|`, an L1 regression, until the ratio stops growing.
-
-    *Lower*: write every wrong row as a combination of right ones, :math:`x_j = \sum_i \Lambda_{ji} x_i`. Then
-    :math:`\sum_{wrong} |r \cdot x_j| \le \sum_i |r \cdot x_i| \sum_j |\Lambda_{ji}|`, so that
-    :math:`\rho \le \max_i \sum_j |\Lambda_{ji}|`, and the best :math:`\Lambda` is a linear program. At the paper's size
-    the two sides differ by about .03; in 5 dimensions by less than .01. Beyond `size_limit` :math:`\Lambda` is the one
-    of least squares.
+    The maximum of a convex function over a polytope is hard in general, so two sides are reported
+    (:func:`massart.l1.ratio.largest_ratio`). At the paper's size they differ by about .03, in 5 dimensions by less
+    than .01.
 
     Paper: Lemma 2.3. Tests: test_paper_linear::test_a_positive_lower_side_makes_the_l1_answer_exact, test_paper_linear::test_a_negative_upper_side_lets_an_adversary_defeat_l1
 
@@ -293,68 +289,6 @@ def structural_margin(X_right: ArrayLike, X_wrong: ArrayLike, *, size_limit: int
     wrong = np.zeros((0, d)) if np.shape(X_wrong)[:1] == (0,) else check_matrix(X_wrong, "X_wrong")
     if wrong.shape[1] != d:
         raise ValueError(f"X_wrong has {wrong.shape[1]} columns but X_right has {d}")
-    # Columns of a common size: powers of two, undone for the direction.
-    scales = np.ldexp(1.0, np.frexp(np.abs(np.vstack([right, wrong])).max(axis=0))[1])
-    right, wrong = right / scales, wrong / scales
-    _, sizes, axes = np.linalg.svd(right)
-    rank = int((sizes > 1e-12 * sizes.max(initial=0.0) * max(right.shape)).sum())
-    if rank < d:  # some r is orthogonal to every right row: (star) fails there, by 0 > 0 at best
-        unseen = np.abs(wrong @ axes[rank:].T).sum(axis=0)
-        r = axes[rank + int(np.argmax(unseen))] / scales
-        seen = unseen.max() > 1e-9 * np.abs(wrong).sum()
-        return StructuralMargin(-1.0, -1.0 if seen else 0.0, r / np.linalg.norm(r))
-    if not wrong.any():
-        return StructuralMargin(1.0, 1.0, np.eye(d)[0])
-    r, ratio = max((_climb(right, wrong, start) for start in _starts(right, wrong)), key=lambda found: found[1])
-    bound = max(_ratio_bound(right, wrong, size_limit), ratio)
-    r = r / scales
-    return StructuralMargin((1 - bound) / (1 + bound), (1 - ratio) / (1 + ratio), r / np.linalg.norm(r))
-
-
-def _starts(right: FloatArray, wrong: FloatArray) -> FloatArray:
-    """Return directions in which wrong rows are long beside right ones: by second moments, and by single rows."""
-    root = np.linalg.qr(right)[1]
-    relative = np.linalg.solve(root.T, wrong.T).T
-    longest = relative[np.argsort(-np.linalg.norm(relative, axis=1))[:2]]
-    principal = np.linalg.svd(relative, full_matrices=False)[2][:4]
-    return np.asarray(np.linalg.solve(root, np.vstack([principal, longest]).T).T)
-
-
-def _climb(right: FloatArray, wrong: FloatArray, r: FloatArray) -> tuple[FloatArray, float]:
-    """Raise the ratio from r by convex-concave steps; return where it stops growing, and the ratio there."""
-
-    def ratio(r: FloatArray) -> float:
-        return float(np.abs(wrong @ r).sum() / np.abs(right @ r).sum())
-
-    while True:
-        g = np.where(wrong @ r >= 0, 1.0, -1.0) @ wrong  # the wrong sum is at least g.r, with equality here
-        if g.size == 1 or not g.any():
-            return r, ratio(r)
-        N = np.linalg.qr(g[:, None], mode="complete")[0][:, 1:]
-        new = g / (g @ g)
-        new = new + N @ l1_regression(right @ N, -(right @ new)).coef
-        if ratio(new) <= ratio(r) * (1 + 1e-10):
-            return r, ratio(r)
-        r = new
-
-
-def _ratio_bound(right: FloatArray, wrong: FloatArray, size_limit: int) -> float:
-    """Return a bound of the ratio in all directions: no right row is used more than so often in all wrong ones."""
-    n, m, d = len(right), len(wrong), right.shape[1]
-    inverse = np.linalg.pinv(right)
-    used = np.abs(wrong @ inverse)
-    bound = float(used.sum(axis=0).max())
-    if n * m > size_limit:
-        return bound
-    # min t, Lambda = P - N: sum_i Lambda_ji x_i = x_j for each wrong row, sum_j (P + N)_ji <= t for each right row
-    combine = sp.kron(sp.identity(m), right.T)
-    equal = sp.hstack([combine, -combine, sp.csr_array((m * d, 1))]).tocsr()
-    use = sp.kron(np.ones((1, m)), sp.identity(n))
-    below = sp.hstack([use, use, -np.ones((n, 1))]).tocsr()
-    cost = np.append(np.zeros(2 * m * n), 1.0)
-    answer = linprog(cost, A_ub=below, b_ub=np.zeros(n), A_eq=equal, b_eq=wrong.ravel(), method="highs")
-    if answer.x is None:
-        return bound
-    combination = (answer.x[: m * n] - answer.x[m * n : 2 * m * n]).reshape(m, n)
-    combination += (wrong - combination @ right) @ inverse  # what the solver's tolerance left open
-    return min(bound, float(np.abs(combination).sum(axis=0).max()) * (1 + 1e-9))
+    found = largest_ratio(wrong, right, size_limit=size_limit)
+    lower, upper = ((1 - ratio) / (1 + ratio) if np.isfinite(ratio) else -1.0 for ratio in (found.bound, found.ratio))
+    return StructuralMargin(lower, upper, found.direction)

@@ -12,29 +12,13 @@ fails in a direction r where wrong rows hold half of :math:`\sum_i a_i`, :math:`
 where :math:`h_i` are the leverages of the weighted rows :math:`u_i = \omega_i x_i`. In exact radial-isotropic position
 all leverages are d/n, in 1/2-approximate position they are at most 2 d/n. That is all Theorem 2.1 uses of it:
 
-**Lemma.** If all leverages are at most c d/n, then :math:`\max_i |r \cdot u_i| \le \frac{c\,d}{n} \sum_i |r \cdot u_i|`
-for every r. *Proof.* In coordinates with :math:`\sum u_i u_i^\top = I` the leverages are :math:`|u_i|^2`, and
-:math:`|r|^2 = \sum (r \cdot u_i)^2 \le \max_i |r \cdot u_i| \sum_i |r \cdot u_i|`, so that :math:`\max_i |r \cdot
-u_i|^2 \le |r|^2 c d/n \le (c d/n) \max_i |r \cdot u_i| \sum_i |r \cdot u_i|`.
-
 **Theorem.** Let the rows X be fixed, the weights depend on X only, and all leverages be at most c d/n. Under Massart
 noise of rate :math:`\eta < 1/2` with any adversary, the L1 answer is :math:`w^*` but for a probability of at most
 
 .. math::
     \left( 1 + \frac{8 \sqrt{c d}}{1 - 2\eta} \right)^d \exp\left( - \frac{(1 - 2\eta)^2 n}{8 c d} \right) .
 
-*Proof.* Let :math:`g_i` be 1 on the corrupted rows. For a fixed r, Hoeffding's inequality gives :math:`\sum g_i a_i <
-(\eta + \frac{1 - 2\eta}{4}) \sum a_i` but for a probability of at most :math:`\exp(-(1 - 2\eta)^2 n_{\mathrm{eff}}(r) /
-8)`, and :math:`n_{\mathrm{eff}}(r) \ge n / (c d)`. In the coordinates above, :math:`\sum |v \cdot u_i| \le \sqrt n |v|`
-for any v, and :math:`\sum |r \cdot u_i| \ge \sqrt{n / (c d)}` on the unit sphere; so a net of radius :math:`(1 - 2\eta)
-/ (4 \sqrt{c d})`, of at most :math:`(1 + 8 \sqrt{cd} / (1 - 2\eta))^d` points, extends half of the margin to all r, and
-the structural condition of Lemma 2.3 holds. ∎
-
-So :math:`O(d^2 \log d)` rows are enough, where the paper's argument needs :math:`d^3`: this theorem is ours, and it
-holds for the paper's position, too. The paper's proof transforms the distribution, and takes a maximum over its
-support; weights that are a function of all rows of the sample are covered with X fixed only. It is a proof, not a
-forecast: for d = 2, n = 300, eta = .2, c = 1 it says .46; 0 of 400 tables fail. On the pieces of Algorithm 2 it holds
-within each, with a union over at most d pieces, as pieces depend on X only and later ones have other rows.
+It is ours, and needs :math:`O(d^2 \log d)` rows. The documentation's page of theory has the proof, and its limits.
 
 **The most effective position.** The exact position can meet the bound n/d: a line with n/d rows, the others orthogonal
 to it. In the paper's mixture an axis with four rows is nearly that; the exact position shrinks these rows until every

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from massart.cutting_plane import Halfspace, Method, ellipsoid
 from massart.isotropy import decompose, radial_isotropy
 from massart.l1 import l1_regression
-from massart.paper.linear import algorithm_2, checked
+from massart.paper.linear import algorithm_2, check_vector, checked
 from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray
 
@@ -196,9 +196,7 @@ def separation_oracle(
     'YES'
     """  # noqa: E501 - the line is read by the table of the documentation
     rows, labels = checked(X, y)[:2]
-    query = np.asarray(w0, dtype=np.float64)
-    if query.shape != (rows.shape[1],) or not np.isfinite(query).all():
-        raise ValueError(f"w0 must be {rows.shape[1]} finite numbers, got {w0!r}")
+    query = check_vector(w0, rows.shape[1], "w0")
     if reading not in get_args(Reading):
         raise ValueError(f'reading must be "sound" or "printed", got {reading!r}')
     delta = 1e-9 * float(np.linalg.norm(query)) if delta is None else delta
@@ -262,13 +260,9 @@ class _Oracle:
             return None  # the truth fits half of the rows, and a minimizer as many as there are columns
         U = Z @ level.A
         lengths = np.linalg.norm(U, axis=1)
-        U, labels = U / lengths[:, None], y / lengths
-        found = _proven_minimizer(U, labels, near)
-        if found is None:
-            solution = l1_regression(U, labels)
-            found = solution.coef if solution.rank == len(q) else np.full(len(q), np.inf)
-        w = np.asarray(level.A @ found)
-        return w if np.linalg.norm(w - q) <= self.delta else None
+        found = l1_regression(U / lengths[:, None], y / lengths)
+        w = np.asarray(level.A @ found.coef)
+        return w if found.rank == len(q) and np.linalg.norm(w - q) <= self.delta else None
 
     def _fits(self, X: FloatArray, y: FloatArray, w: FloatArray) -> BoolArray:
         return np.asarray(np.abs(relu(X @ w) - y) <= self.delta * np.linalg.norm(X, axis=1))
@@ -312,22 +306,6 @@ class _Level:
     q: FloatArray  # (k,) the query
     A: FloatArray  # (k, k) the transform
     positive: BoolArray  # (n,) rows with w0.x > 0
-
-
-def _proven_minimizer(U: FloatArray, y: FloatArray, near: BoolArray) -> FloatArray | None:
-    """Return the w that fits the rows `near` if a dual of least squares proves it the only L1 minimizer.
-
-    That is: with numbers between -1 and 1 these rows, which span, balance the signs of the others. It saves the linear
-    program of nearly every query that is right on a heavy subspace.
-    """
-    F = U[near]
-    w, _, rank, _ = np.linalg.lstsq(F, y[near], rcond=None)
-    gap = y - U @ w
-    exact = np.abs(gap[near]).max() <= _SAME * (np.linalg.norm(w) + np.abs(y[near]).max())
-    if rank < len(w) or not exact:
-        return None
-    dual = np.linalg.lstsq(F.T, -(np.sign(gap[~near]) @ U[~near]), rcond=None)[0]
-    return np.asarray(w) if np.abs(dual).max() < 1 - 1e-9 else None
 
 
 def _project(X: FloatArray, basis: FloatArray) -> FloatArray:

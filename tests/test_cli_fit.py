@@ -109,6 +109,23 @@ def test_max_wrong_makes_a_check(ledger: Path, capsys: pytest.CaptureFixture[str
     assert "massart: 60 of 300 rows are wrong (20.0 %), more than 10 %; 0 not judged." in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_limit_for_rows_that_are_not_judged_holds_where_it_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    hours = rng.integers(1, 99, 200)
+    table = write(tmp_path / "t.csv", {"hours": [*[""] * 20, *hours[20:]], "total": 3 * hours + 7})
+    assert fit(table) == 0
+    assert fit(table, "--max-unjudged", "10%") == 0
+    capsys.readouterr()
+    assert fit(table, "--max-unjudged", "5%", "--json") == 1
+    captured = capsys.readouterr()
+    assert "massart: 20 of 200 rows are not judged (10.0 %), more than 5 %" in captured.err
+    found = json.loads(captured.out)
+    assert (found["passed"], found["rows_unjudged"], found["max_unjudged"]) == (False, 20, 0.05)
+
+
 def write(path: Path, columns: dict[str, Any]) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

@@ -13,7 +13,7 @@ import typer
 from massart.cli.bars import spinner
 from massart.cli.config import Requirement
 from massart.cli.inputs import BlockReading, cluster, opened, with_reading
-from massart.cli.options import AllRows, AsJson, File, Group, IdColumn, MaxWrong, Report, Seed, Strict
+from massart.cli.options import AllRows, AsJson, File, Group, IdColumn, MaxUnjudged, MaxWrong, Report, Seed, Strict
 from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import json_text
 
@@ -86,6 +86,7 @@ def fit(
     intercept: Annotated[bool, typer.Option(help="Whether the formula has a constant.")] = True,
     strict: Strict = False,
     max_wrong: MaxWrong = None,
+    max_unjudged: MaxUnjudged = None,
     require: Annotated[Requirement, typer.Option(help="Exit with 1 if the verdict is less.")] = Requirement.majority,
     report: Report = None,
     audit: Annotated[
@@ -115,8 +116,8 @@ def fit(
 
     With several targets each has outputs of its own, named after it, and the worst exit status counts.
 
-    Exit status 0 if the verdict is PROVEN, CONFIRMED or MAJORITY (or what --require asks for), 1 if it is less, 2 for
-    bad input, and 3 if more rows are wrong than --max-wrong.
+    Exit status 0 if the verdict is PROVEN, CONFIRMED or MAJORITY (or what --require asks for), 1 if it is less or
+    more rows are not judged than --max-unjudged, 2 for bad input, and 3 if more rows are wrong than --max-wrong.
     """
     from massart.audit import TOO_MANY_WRONG, Contract, audit_table, worst_status
     from massart.certificate import Verdict
@@ -133,7 +134,7 @@ def fit(
     }
     for paths in named.values():
         check_outputs([file], paths)
-    contract = Contract(max_wrong, Verdict[require.name.upper()])
+    contract = Contract(max_wrong, Verdict[require.name.upper()], max_unjudged)
     statuses, results = [], []
     with opened(file, reading, as_stream=dask is not None) as table, cluster(dask) as client:
         for name in target or []:
@@ -183,7 +184,7 @@ def fit(
                     typer.echo("")
                 tell(found, all_rows=all_rows)
             outcome = contract.outcome(found)
-            if outcome.status == TOO_MANY_WRONG:
+            if outcome.status == TOO_MANY_WRONG or outcome.is_blind:
                 typer.echo(f"massart: {outcome.reason}", err=True)
             statuses.append(outcome.status or int(refused))
     if as_json:

@@ -269,6 +269,18 @@ def test_an_exact_rule_is_kept_however_the_other_labels_scatter_about_it(law, ce
     assert "at most half of the rows agree" in found.certificates[0].explain().lower()
 
 
+def test_columns_are_not_taken_as_rounded_where_a_minority_agrees_without_that():
+    """Errors of a few units are dense: some lie within what rounding of the columns would explain."""
+    rng = np.random.default_rng(27)
+    X = np.round(rng.uniform(0, 100, (1300, 6)), 2)
+    w, wrong = np.array([2.0, -3.5, 0.25, 7.0, 9.5, -8.25]), rng.random(1300) < 0.66
+    y = np.round(X @ w + wrong * rng.uniform(-6, 6, 1300), 2)
+    found = fit(X, y, intercept=True)
+    assert found.certificates[0].agreement.level is Level.LABEL
+    assert found.certificates[0].verdict is Verdict.PLURALITY
+    np.testing.assert_allclose(found.coef[:-1, 0], w, atol=2e-4)
+
+
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 1.0])
 def test_noise_that_was_rounded_is_no_exact_rule(sigma):
     """A tenth of the rows and more are within half a cent of the rule: as many as beside it."""

@@ -583,15 +583,15 @@ def found(weight, agreement=EXACT, chance=0.0, decided=None, alpha=0.4):
 
 def test_a_looser_formula_has_to_fit_more_rows_than_chance_adds():
     f = finder()
-    assert f._is_better(found(41), found(40))
-    assert not f._is_better(found(40), found(40))
+    assert f._is_better(f.rows, found(41), found(40))
+    assert not f._is_better(f.rows, found(40), found(40))
     for weight, expected in [(50.0, False), (50.5, True)]:
-        assert f._is_better(found(weight, CENTS, 4.0), found(40)) == expected
-        assert f._is_better(found(40), found(weight, CENTS, 4.0)) == (not expected)
+        assert f._is_better(f.rows, found(weight, CENTS, 4.0), found(40)) == expected
+        assert f._is_better(f.rows, found(40), found(weight, CENTS, 4.0)) == (not expected)
     for weight, expected in [(92.0, False), (92.5, True)]:  # four in five of what a majority leaves
-        assert f._is_better(found(weight, CENTS, 4.0), found(60)) == expected
-    assert f._is_better(found(60.5, CENTS, 4.0), found(50))  # one half is no majority
-    assert f._is_better(found(41, Agreement(Level.GIVEN, 1.0)), found(40, CENTS))  # as loose
+        assert f._is_better(f.rows, found(weight, CENTS, 4.0), found(60)) == expected
+    assert f._is_better(f.rows, found(60.5, CENTS, 4.0), found(50))  # one half is no majority
+    assert f._is_better(f.rows, found(41, Agreement(Level.GIVEN, 1.0)), found(40, CENTS))  # as loose
 
 
 def test_a_formula_is_barren_that_fits_no_more_than_any_and_a_plurality():
@@ -1718,7 +1718,9 @@ class Outcomes:
     def __init__(self, monkeypatch, link, verdict, units, noisy):
         self.steps = steps = []
         rows = SimpleNamespace(column=lambda j: f"column {j}")
-        self.finder = SimpleNamespace(start=None, rows=rows, some=lambda rows, most: (rows, most), find=self._find)
+        self.finder = SimpleNamespace(
+            start=None, rows=rows, some=lambda rows, most: (rows, most), find=self._find, tolerance="auto"
+        )
         self.link, self.options, self.verdict = link, Options(None, 5), verdict
 
         def of_units(*given):

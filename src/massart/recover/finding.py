@@ -18,6 +18,7 @@ from massart.recover.judge import PLURALITY
 from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
 from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, has_more_digits, propose
+from massart.recover.sharpness import stands_out
 from massart.rows import FloatArray, Sample
 from massart.search import reweighted
 
@@ -164,7 +165,7 @@ class Finder:
             # Where nothing beyond chance was found, the published algorithm has all rows, and that is that.
             found = self._attempt(finding, sample, 0 if hopeless else rounds if is_last else early)
             barren += self._is_barren(found)
-            best = found if self._is_better(found, best) else best
+            best = found if self._is_better(finding, found, best) else best
             is_whole |= is_last
             if hopeless:
                 break
@@ -183,7 +184,7 @@ class Finder:
         few = PLURALITY * total if len(self.rows.index) >= self.first_size * WORTH_SAMPLING else 0.0
         return bool(found.decided <= self.rows.X.shape[1] + 1 + few)
 
-    def _is_better(self, found: Found, best: Found) -> bool:
+    def _is_better(self, finding: Sample, found: Found, best: Found) -> bool:
         """Tell whether a formula fits more rows; a looser one, many more than one that already has a majority."""
         slack = [one.formula.agreement.slack(one.formula.coef) for one in (found, best)]
         if found.formula.agreement.level is best.formula.agreement.level or slack[0] == slack[1]:
@@ -193,6 +194,8 @@ class Finder:
         needed = looser.chance + CLEAR * np.sqrt(looser.chance)
         if 2 * tighter.weight > total:
             needed = max(needed, NEARLY_ALL * (total - tighter.weight))
+        elif looser.formula.agreement.inputs and stands_out(tighter.formula, finding, finding.X.shape[1]):
+            return tighter is found
         return bool(looser.weight > tighter.weight + needed) == (looser is found)
 
     def _drawn(self, finding: Sample, size: int, best: Found | None) -> Sample:

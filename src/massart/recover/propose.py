@@ -25,6 +25,7 @@ from massart.link import Link
 from massart.paper import algorithm_2
 from massart.progress import Callback, silent
 from massart.recover.polish import NEAR, polish
+from massart.recover.sharpness import is_sharp
 from massart.rows import BoolArray, FloatArray, Sample
 from massart.search import Candidate, Consensus, Limits, alternate, improve_coordinates
 from massart.search import search as search_consensus
@@ -145,8 +146,13 @@ def propose(
             w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
         found = verify(X, y, w, loose, link)
         answer = Proposal(w, level, found, float(counts[found.agree].sum()))
-        if best is None or (_gains(answer, best, X, y, counts) and has_edge(answer, y, counts)):
-            best = answer
+        if best is not None:
+            if not (_gains(answer, best, X, y, counts) and has_edge(answer, y, counts)):
+                continue
+            minority = 2 * best.weight <= counts.sum()  # what it gains may be chance among so many that are wrong
+            if level.inputs and minority and is_sharp(sample, best.rows, best.agreement, link, X.shape[1]):
+                continue
+        best = answer
     assert best is not None  # there is at least one level
     return best
 

@@ -21,6 +21,8 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import beta, binom
 
+from massart.agreement import Agreement, Verified
+from massart.link import Link
 from massart.recover.judges import Formula
 from massart.rows import FloatArray, Sample
 
@@ -30,6 +32,10 @@ BESIDE = 3.0
 EDGE = 0.25
 """At most so many rows beside a rule, for each one that follows it. A tangent of a curve has .7 and noise as wide as
 rounding .6 to .9 (benchmarks/independent.py, "curve" and "noise")."""
+
+MIDDLE = 0.6
+"""Where columns are rounded, too, errors add up and lie in the middle half of their interval: more than this share of
+them. A curve fills it evenly (benchmarks/independent.py, "curve")."""
 
 CHANCE = 1e-3
 """The probability with which rows that scatter evenly may be taken for an exact rule."""
@@ -56,17 +62,24 @@ def stands_out(formula: Formula, rows: Sample, rank: int) -> bool:
     False
     """
     found, _ = formula.marks(rows)
+    return is_sharp(rows, found, formula.agreement, formula.link, rank)
+
+
+def is_sharp(rows: Sample, found: Verified, agreement: Agreement, link: Link, rank: int) -> bool:
+    """Return the same, given the rows next to the formula."""
     _, first = np.unique(rows.index, return_index=True)
-    first = first[formula.link.decisive(found.products)[first] & (rows.counts[first] > 0)]
+    first = first[link.decisive(found.products)[first] & (rows.counts[first] > 0)]
     n = len(first)
     if n <= rank:
         return False
-    unit = formula.agreement.unit or 0.0  # labels on a grid lie no closer to a rule than it does
+    unit = agreement.unit or 0.0  # labels on a grid lie no closer to a rule than it does
     widths = np.maximum(found.half_widths[first], unit / 2)
     off, agree = np.abs(found.residuals[first]), found.agree[first]
     beside = int(np.count_nonzero(~agree & (off <= BESIDE * widths)))
     k = int(np.count_nonzero(agree & ~_most_frequent(rows.y[first])))
     if k <= rank or beside > EDGE * k:
+        return False
+    if agreement.inputs and np.count_nonzero(agree & (off <= widths / 2)) <= MIDDLE * np.count_nonzero(agree):
         return False
     q = float(beta.ppf(1 - CHANCE / 2, beside + 1, n - beside)) / 2 if beside < n else 1.0
     formulas = gammaln(n + 1) - gammaln(rank + 1) - gammaln(n - rank + 1) + rank * np.log(2)

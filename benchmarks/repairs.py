@@ -275,7 +275,7 @@ def wrong_column(rng: np.random.Generator, table: Table, rows: NDArray[np.intp])
     values = np.array(table.columns[name])
     values[some] = values[some] * 10 if rng.random() < 0.5 else np.roll(values, 7)[some]
     table.wrong_column[some] = table.columns[name][some] != values[some]
-    table.columns[name] = values
+    table.columns[name] = np.round(values, 2) if values.dtype.kind == "f" else values
 
 
 ERRORS: dict[str, Change] = {
@@ -362,7 +362,8 @@ def write(kind: str, folder: Path, columns: dict[str, list[Any]], places: int) -
         return path
     if kind == "titles":
         path = folder / "table.csv"
-        path.write_text("Report of May\n\n" + text_of(columns, places, ",", ".", "{}"))
+        text = text_of(columns, places, ",", ".", "{}")
+        path.write_text(f"Report of May\n\n{text}Page 1\n")
         return path
     if kind in ("parquet", "parquet, decimals"):
         path = folder / "table.parquet"
@@ -433,9 +434,9 @@ def read(path: Path) -> dict[str, list[Any]]:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = raw.decode("cp1252")
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.split("\n")[0].count)))
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.count)))
         start = next(k for k, line in enumerate(lines) if "y" in line)
-        names, rows = tuple(lines[start]), [tuple(line) for line in lines[start + 1 :] if line]
+        names, rows = tuple(lines[start]), [tuple(line) for line in lines[start + 1 :] if len(line) > 1]
     return {name: [row[k] for row in rows] for k, name in enumerate(names)}
 
 

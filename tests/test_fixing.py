@@ -320,3 +320,33 @@ def test_halves_are_rounded_as_right_rows_are(even: bool) -> None:
     found = audit_table({"net": net / 50, "fee": given}, "fee", terms="columns")
     fixed = np.array(found.fixed(force=True).cells(["fee"], np.arange(600))["fee"])
     assert (fixed == np.round(truth, 2)).all()
+
+
+def test_titles_and_totals_of_an_export_stay(tmp_path: Path) -> None:
+    path, fixed = tmp_path / "export.csv", tmp_path / "fixed.csv"
+    rng = np.random.default_rng(0)
+    net = rng.integers(100, 90_000, 300)
+    gross = np.round(net * 1.19).astype(int)
+    given = np.where(np.arange(300) % 11 == 4, gross * 10, gross)
+
+    def amount(cents: int) -> str:
+        return f"{cents / 100:_.2f}".replace(".", ",").replace("_", ".")
+
+    rows = [f"K{k};{amount(net[k])};{amount(given[k])} €;Straße {k}" for k in range(300)]
+    title = ["Auszug Mai;;;", "Firma;X & Söhne;;", "", "Kunde;Netto;Brutto;Ort"]
+    total = [f"Summe;{amount(net.sum())};{amount(given.sum())} €;", "Seite 1"]
+    path.write_bytes("\r\n".join([*title, *rows, *total, ""]).encode("cp1252"))
+    assert run(["fit", str(path), "--target", "Brutto", "--terms", "Netto", "--fixed", str(fixed)]) == 0
+    lines = fixed.read_bytes().decode("cp1252").split("\r\n")
+    assert lines[:3] == title[:3]
+    assert lines[3] == "Kunde;Netto;Brutto;Brutto_given;Ort;wrong;kind"
+    for k, line in enumerate(lines[4:304]):
+        name, before, after, beside, town, wrong, kind = line.split(";")
+        assert ";".join([name, before, beside, town]) == rows[k]
+        assert after == f"{amount(gross[k])} €"
+        assert (wrong, kind) == (("true", "factor 10") if k % 11 == 4 else ("false", ""))
+    assert lines[304:] == [
+        f"Summe;{amount(net.sum())};{amount(given.sum())} €;{amount(given.sum())} €;;;",
+        "Seite 1",
+        "",
+    ]

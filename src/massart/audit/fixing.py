@@ -28,7 +28,7 @@ from massart.audit.workbook import notes_on_table
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.table import Date, Table, column_values, encode, free_name, replaced, write_table
+from massart.table import Date, Number, Table, column_values, encode, free_name, replaced, write_table
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit
@@ -46,6 +46,7 @@ _TEXTS = (".csv", ".tsv", ".txt")
 _DELIMITERS = (",", ";", "\t", "|")
 _ENCODINGS = ("utf-8-sig", "cp1252", "latin-1")  # the last one reads any bytes
 _MOST_BYTES = 1 << 28
+_MOST_TITLES = 60  # lines above the names
 _ASIDE = "not every line of the file is a row of the table, or it is UTF-16"
 _AMOUNT = re.compile(r"(?P<before>[^\d+-]*)[+-]?\d(?P<number>[\d.,' \u00a0\u202f]*)(?P<after>\D*)")
 
@@ -180,48 +181,79 @@ def _patched(source: Path, path: Path, audit: Audit, fill: bool) -> bytes | str:
         except UnicodeDecodeError:
             continue
         records = _records(text)
-        for delimiter in _DELIMITERS:
-            if [cell.strip() for cell in _cells(records[0], delimiter)] == names:
-                fixed = _with_changes(records, delimiter, audit, fill)
-                mark = raw[:3] if raw.startswith(codecs.BOM_UTF8) else b""
-                return _ASIDE if fixed is None else mark + fixed.encode(encoding.removesuffix("-sig"))
+        mark = raw[:3] if raw.startswith(codecs.BOM_UTF8) else b""
+        for header, record in enumerate(records[:_MOST_TITLES]):
+            for delimiter in _DELIMITERS:
+                if [cell.strip() for cell in _cells(record, delimiter)] == names:
+                    rows = _rows_of(records, header, delimiter, audit.table)
+                    fixed = None if rows is None else _with_changes(records, header, rows, delimiter, audit, fill)
+                    return _ASIDE if fixed is None else mark + fixed.encode(encoding.removesuffix("-sig"))
     return _ASIDE
 
 
-def _with_changes(records: list[str], delimiter: str, audit: Audit, fill: bool) -> str | None:
-    """Return a text, whose first record has the names, with some cells replaced; None if not all others are rows."""
+def _rows_of(records: list[str], header: int, delimiter: str, table: Table) -> dict[int, int] | None:
+    """Return the number of the row in each record that is one: others are titles, totals, notes; None if not told."""
+    lines = [place for place, record in enumerate(records) if place > header and record.strip("\r\n")]
+    if header == 0 and len(lines) == table.n_rows:
+        return dict(zip(lines, range(table.n_rows), strict=True))
+    texts = {
+        place: [None if cell is None else str(cell).strip() for cell in column.to_pylist()]
+        for place, column in enumerate(table.arrow.columns)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    }
+    found: dict[int, int] = {}
+    for line in lines:
+        cells, row = _cells(records[line], delimiter), len(found)
+        if row == table.n_rows:
+            break
+        if len(cells) == len(table.column_names) and all(
+            column[row] in (None, cells[place].strip()) for place, column in texts.items()
+        ):
+            found[line] = row
+    return found if texts and len(found) == table.n_rows else None
+
+
+def _with_changes(
+    records: list[str], header: int, rows: dict[int, int], delimiter: str, audit: Audit, fill: bool
+) -> str | None:
+    """Return a text, one record of which has the names, with some cells replaced; None if cells of a row are lacking.
+
+    Other lines stay as they are: those with as many cells as a row get empty ones for the new columns.
+    """
     names = [*audit.table.column_names]
-    rows = [place for place, record in enumerate(records[1:], 1) if record.strip("\r\n")]
-    if len(rows) != audit.table.n_rows:
-        return None
     changes, place = Corrections.of_audit(audit, fill), names.index(audit.formula.target)
     told, happened = changes.wrong.to_pylist(), changes.kind.to_pylist()
     new = dict(zip(changes.rows.tolist(), changes.values.tolist(), strict=True))
-    mark = audit.table.decimal or "."
+    mark = audit.table.decimal or _mark_of(audit) or "."
     given = free_name(f"{audit.formula.target}_given", names)
     wrong = free_name("wrong", [*names, given])
     kind = free_name("kind", [*names, given, wrong])
-    numbers = dict(zip(rows, range(len(rows)), strict=True))
     for k, record in enumerate(records):
         body = record.rstrip("\r\n")
         end = record[len(body) :]
-        if k == 0:
-            fields = _raw(body, delimiter)
-            beside, flags = given, [wrong, kind]
-        elif k in numbers:
-            row = numbers[k]
-            fields = _raw(body, delimiter)
-            if len(fields) != len(names):
-                return None
-            beside = fields[place]
+        fields = _raw(body, delimiter)
+        if k < header or not body or (k != header and k not in rows and len(fields) != len(names)):
+            continue
+        if len(fields) != len(names):
+            return None
+        beside, flags = fields[place], ["", ""]
+        if k == header:
+            beside, flags = _quoted(given, delimiter), [wrong, kind]
+        elif k in rows:
+            row = rows[k]
             if row in new:
                 fields[place] = _quoted(_written(new[row], _plain(beside), mark), delimiter)
             flags = ["" if told[row] is None else str(told[row]).lower(), _quoted(happened[row], delimiter)]
-        else:
-            continue
-        beside = beside if k else _quoted(beside, delimiter)
+        elif _cells(body, delimiter) == names:  # the header once more
+            beside, flags = _quoted(given, delimiter), [wrong, kind]
         records[k] = delimiter.join([*fields[: place + 1], beside, *fields[place + 1 :], *flags]) + end
     return "".join(records)
+
+
+def _mark_of(audit: Audit) -> str | None:
+    """Return the decimal mark with which the target was read."""
+    entry = audit.plan.encoding.target
+    return entry.decimal if isinstance(entry, Number) else None
 
 
 def _records(text: str) -> list[str]:
@@ -271,6 +303,8 @@ def _written(value: float, given: str, mark: str) -> str:
     --------
     >>> _written(15.0, "150.00", "."), _written(1.5, "$12,300.00", "."), _written(-2.25, "3,0 kg", ",")
     ('15.00', '$1.50', '-2,25 kg')
+    >>> _written(1039.25, "10.392,50 €", ",")
+    '1.039,25 €'
     """
     text = np.format_float_positional(value, trim="-")
     found = _AMOUNT.fullmatch(given.strip())
@@ -279,6 +313,11 @@ def _written(value: float, given: str, mark: str) -> str:
     places = len(found["number"].rpartition(mark)[2].strip()) if mark in found["number"] else 0
     whole, _, digits = text.lstrip("-").partition(".")
     digits = digits.ljust(places, "0")
+    marks = re.findall(
+        r"[.,' \u00a0\u202f](?=\d{3})", found["number"].rpartition(mark)[0] if places else found["number"]
+    )
+    if marks and marks[0] != mark:
+        whole = f"{int(whole):,}".replace(",", marks[0])
     sign = "-" if value < 0 else ""
     gap = " " if given.rstrip()[-1:] and found["number"].endswith((" ", "\u00a0")) else ""
     return f"{sign}{found['before']}{whole}{mark + digits if digits else ''}{gap}{found['after']}"

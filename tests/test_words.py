@@ -630,9 +630,9 @@ def test_a_plurality_says_all_that_speaks_against_it() -> None:
         "it as a hypothesis. When labels are shuffled over the rows, some formula fits about 3, not counting those "
         "with the most frequent value. At most half of the rows agree. That it is the rule rests on these alone: far "
         "more than chance explains, but no majority, so another rule may hold for the others. There is a part of the "
-        "rows of which most do not agree: another rule may hold there. In the weakest direction (mostly b and a), 68.0 % of the evidence "
-        "disagrees. Confirmed by themselves: a and d. Not confirmed: b. Nothing determines the coefficient of c: no "
-        "row that agrees uses it."
+        "rows of which most do not agree: another rule may hold there. In the weakest direction (mostly b and a), "
+        "68.0 % of the evidence disagrees. Confirmed by themselves: a and d. Not confirmed: b. Nothing determines the "
+        "coefficient of c: no row that agrees uses it."
     )
     assert weakest_columns(certificate) == (1, 0)
     assert weakest_columns(replace(certificate, support=None)) == ()

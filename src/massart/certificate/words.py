@@ -165,8 +165,8 @@ def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
         )
     if 2 * c.n_agree <= c.n_rows:
         yield (
-            "At most half of the rows agree. That it is the rule rests on these alone: far more than chance explains, but "
-            "no majority, so another rule may hold for the others."
+            "At most half of the rows agree. That it is the rule rests on these alone: far more than chance explains, "
+            "but no majority, so another rule may hold for the others."
         )
     if c.reason is Reason.PART:
         yield "There is a part of the rows of which most do not agree: another rule may hold there."

@@ -73,26 +73,27 @@ class Corrections:
         left_open: FloatArray,
         labels: Labels,
         kinds: Kinds,
-        rule: tuple[Formula, int | None],
+        rule: tuple[Formula, int | None, tuple[int, ...]],
         rests: BoolArray | None = None,
     ) -> Corrections:
         """Take the wrong rows among those that were `kept` of so many, but for those that are left open.
 
-        The formula, and to how many places what it gives is rounded, are the `rule`; what is implied for the rows that
+        The formula, to how many places what it gives is rounded, and how, are the `rule`; what is implied for rows that
         `rests` names rests on other rows, which may be wrong.
         """
         index = np.flatnonzero(labels.wrong)
-        right = np.flatnonzero(~labels.wrong & ~labels.last_place)
-        implied, unsettled = settle_ties(X, *rule, index, labels.given, right)
+        formula, places, ways = rule
+        implied, unsettled = settle_ties(X, formula, places, index, ways)
         is_open = are_open(X[index], left_open) | unsettled
         on_others = np.zeros(len(index), dtype=bool) if rests is None else rests[index]
-        changed, untold = index[~is_open & ~on_others], kept[index[is_open]]
+        is_changed = ~is_open & ~on_others
+        changed, untold = index[is_changed], kept[index[is_open]]
         told, wrong, codes = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
         told[kept], wrong[kept], codes[kept] = True, labels.wrong, kinds.codes
         told[untold], codes[untold] = False, len(kinds.words)
         told[kept[index[on_others]]], codes[kept[index[on_others]]] = False, len(kinds.words) + 1
         kind = pa.array([*kinds.words, LEFT_OPEN, RESTS_ON_OTHERS]).take(pa.array(codes))
-        return cls(kept[changed], implied[~is_open & ~on_others], pa.array(wrong, mask=~told), kind)
+        return cls(kept[changed], implied[is_changed], pa.array(wrong, mask=~told), kind)
 
     @classmethod
     def of_audit(cls, audit: Audit, fill: bool) -> Corrections:
@@ -100,7 +101,7 @@ class Corrections:
         rests = None if audit.chains is None else audit.chains.open
         kept, labels = audit.design.kept, audit.labels
         X = audit.X if audit.chains is None else audit.chains.X
-        rule = audit.formula, places_of(audit.X, audit.formula, audit.agreement)
+        rule = audit.formula, places_of(audit.X, audit.formula, audit.agreement), audit.ways_to_round
         found = cls.of(audit.table.n_rows, kept, X, audit.left_open, labels, audit.kinds, rule, rests)
         if not fill:
             return found

@@ -64,36 +64,44 @@ def implied_values(
     return np.where(np.isfinite(rounded), rounded, values)  # near the end of floats there is nothing to round
 
 
-def settle_ties(
-    X: Matrix, formula: Formula, places: int | None, index: NDArray[np.intp], given: FloatArray, right: NDArray[np.intp]
-) -> tuple[FloatArray, BoolArray]:
-    """Return what is implied for some rows, halves rounded as the `right` ones are, and where that is not told.
+def ways_to_round(
+    X: Matrix, formula: Formula, places: int | None, given: FloatArray, right: NDArray[np.intp]
+) -> tuple[int, ...]:
+    """Return how programs round half a unit that agree with the `right` rows, some of which are such halves.
 
-    Programs round half a unit up, to the even neighbour, away from 0 or towards it. Those that right labels rule out
-    are not used; a half that is rounded both ways by those that are left is not known to the last digit.
+    They round up, down, to the even neighbour, away from 0 or towards it; without any half there is no telling.
     """
-    values = implied_values(X, formula, places, index)
-    if places is None or not len(index):
-        return values, np.zeros(len(index), dtype=bool)
-
-    def halves(rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], FloatArray]:
-        scaled = implied_values(X, formula, None, rows) * 10.0**places
-        tie = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) <= EDGE + 2 * EPS * np.abs(scaled))
-        return tie, np.floor(scaled[tie])
-
-    tie, below = halves(index)
-    unsettled = np.zeros(len(index), dtype=bool)
-    if not len(tie):
-        return values, unsettled
-    told, told_below = halves(right)
+    told, below = _halves(X, formula, places, right)
+    if places is None or not len(told):
+        return ()
     known = np.round(given[right[told]] * 10.0**places)
-    ways = [way(below) for way in _WAYS if (way(told_below) == known).all()] if len(told) else []
-    if not ways:
-        unsettled[tie] = True
+    return tuple(k for k, way in enumerate(_WAYS) if (way(below) == known).all())
+
+
+def settle_ties(
+    X: Matrix, formula: Formula, places: int | None, index: NDArray[np.intp], ways: tuple[int, ...]
+) -> tuple[FloatArray, BoolArray]:
+    """Return what is implied for some rows, halves rounded in one of these ways, and where they do not tell."""
+    values, unsettled = implied_values(X, formula, places, index), np.zeros(len(index), dtype=bool)
+    tie, below = _halves(X, formula, places, index)
+    if places is None or not len(tie):
         return values, unsettled
-    unsettled[tie] = np.any([way != ways[0] for way in ways], axis=0)
-    values[tie] = np.round(ways[0] / 10.0**places, places) + 0.0
+    rounded = [_WAYS[k](below) for k in ways]
+    unsettled[tie] = np.any([way != rounded[0] for way in rounded], axis=0) if rounded else True
+    if rounded:
+        values[tie] = np.round(rounded[0] / 10.0**places, places) + 0.0
     return values, unsettled
+
+
+def _halves(
+    X: Matrix, formula: Formula, places: int | None, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return which of some rows are half a unit, and the unit below."""
+    if places is None or not len(rows):
+        return np.zeros(0, dtype=np.intp), np.zeros(0)
+    scaled = implied_values(X, formula, None, rows) * 10.0**places
+    tie = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) <= EDGE + 2 * EPS * np.abs(scaled))
+    return tie, np.floor(scaled[tie])
 
 
 _WAYS: tuple[Callable[[FloatArray], FloatArray], ...] = (

@@ -59,6 +59,7 @@ class Judge:
     counts_usage: bool = True  # whether it is counted how many rows use each coefficient
     # (k, m), directions of its coefficients in which a row is not put right: the rule says nothing of them
     left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    ways: tuple[int, ...] = ()  # in which half a unit may be rounded
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -86,6 +87,7 @@ class Judge:
             bool((audit.implied == np.rint(audit.implied)).all()),
             audit.numbers_of(audit.design.kept),
             left_open=audit.left_open[used],
+            ways=audit.ways_to_round if audit.is_rule else (),
         )
 
     @property
@@ -348,6 +350,6 @@ class _Judged:
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
         judge, kinds = self.judge, Kinds(self.codes, self.judge.catalogue.kinds)
-        rule = judge.formula, judge.places
+        rule = judge.formula, judge.places, judge.ways
         changes = Corrections.of(self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds, rule)
         return changes.applied(self.block, judge.encoding.target.column, judge.whole_numbers).arrow

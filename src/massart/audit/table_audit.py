@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
 from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.explanations import Labels
-from massart.audit.implied import implied_values, places_of, residuals, with_constant
+from massart.audit.implied import implied_values, places_of, residuals, ways_to_round, with_constant
 from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.certificate import Certificate, Verdict, span_of
@@ -227,6 +227,12 @@ class Audit:
             return self.chains.implied
         places = places_of(self.X, self.formula, self.agreement) if self.whole is None else self.whole.places
         return implied_values(self.X, self.formula, places)
+
+    @property
+    def ways_to_round(self) -> tuple[int, ...]:
+        """How half a unit is rounded, as far as right rows tell; see :func:`massart.audit.implied.ways_to_round`."""
+        X, right = self.X if self.chains is None else self.chains.X, np.flatnonzero(self.agree)
+        return ways_to_round(X, self.formula, places_of(self.X, self.formula, self.agreement), self.given, right)
 
     @cached_property
     def kinds(self) -> Kinds:

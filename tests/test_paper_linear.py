@@ -217,6 +217,11 @@ def test_directions_that_no_row_sees_are_a_status():
         ({"gamma": 1.0}, "gamma must be between 0 and 1"),
         ({"position": "exact"}, 'position must be "radial_isotropic" or "most_effective"'),
         ({"sample_weight": [-1, 1, 1]}, "sample_weight"),
+        (
+            {"X": np.full((3, 2), 1e200)},
+            "X must have its largest number between 1e-150 and 1e150, got 1e.200: write it",
+        ),
+        ({"y": [1, 2, 1e300]}, "y must have its largest number"),
     ],
 )
 @pytest.mark.parametrize("algorithm", [algorithm_1, algorithm_2])

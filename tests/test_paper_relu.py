@@ -359,6 +359,8 @@ def test_every_query_is_heard():
         (lambda: recover_relu(np.eye(2), np.ones(2), radius=-1), "radius must be positive"),
         (lambda: recover_relu(np.eye(2), np.ones((2, 2))), "y must have shape"),
         (lambda: recover_relu([[np.nan]], [1.0]), "X"),
+        (lambda: recover_relu(np.eye(2), [1.0, 1e300]), "y must have its largest number between"),
+        (lambda: separation_oracle(1e-200 * np.eye(2), np.ones(2), np.ones(2)), "X must have its largest number"),
     ],
 )
 def test_misuse_is_named(call, message):

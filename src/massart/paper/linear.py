@@ -38,6 +38,8 @@ from massart.rows import FloatArray, check_labels, check_matrix, check_weights
 GAMMA = 0.5
 """Algorithm 1, line 2."""
 
+_SQUARE = 1e150  # numbers up to here have squares
+
 Position = Literal["radial_isotropic", "most_effective"]
 
 
@@ -208,7 +210,13 @@ def checked(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return rows, one label a row and weights as arrays, or raise a ValueError that names the argument."""
     rows = check_matrix(X)
-    return rows, check_vector(y, len(rows), "y"), check_weights(sample_weight, len(rows))
+    labels = check_vector(y, len(rows), "y")
+    for array, name in ((rows, "X"), (labels, "y")):
+        largest = float(np.abs(array).max())
+        if largest and not _SQUARE**-1 <= largest <= _SQUARE:
+            bounds = "between 1e-150 and 1e150"
+            raise ValueError(f"{name} must have its largest number {bounds}, got {largest:g}: write it in other units")
+    return rows, labels, check_weights(sample_weight, len(rows))
 
 
 def check_vector(values: ArrayLike, size: int, name: str) -> FloatArray:

@@ -202,6 +202,7 @@ def test_directions_that_no_row_sees_are_a_status():
     found = algorithm_2(X, X @ [1.0, 2, 3, 4])
     assert found.status is LinearStatus.NOT_SPANNING
     np.testing.assert_allclose(X @ found.w, X @ [1.0, 2, 3, 4], rtol=1e-10)
+    assert algorithm_1(X, X @ [1.0, 2, 3, 4]).status is LinearStatus.NOT_SPANNING
     for algorithm in (algorithm_1, algorithm_2):
         nothing = algorithm(np.zeros((5, 2)), np.ones(5))
         assert nothing.status is LinearStatus.NOT_SPANNING

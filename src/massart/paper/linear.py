@@ -88,8 +88,9 @@ def algorithm_1(
     gamma : float
         Line 2: the rows are brought in gamma-approximate radial-isotropic position.
     position : {"radial_isotropic", "most_effective"}
-        Ours, not the paper's, is "most_effective": weights of the rows for which the proof of Theorem 2.1 holds as
-        well, and under which wrong rows have the least say (:func:`massart.paper.most_effective_position`).
+        Ours, not the paper's, is "most_effective": weights by X alone, with the guarantee of Theorem 2.1 for fixed
+        rows, under which more rows act in the least effective direction (see
+        :func:`massart.paper.most_effective_position`).
     sample_weight : (m,) array, optional
         A row of weight c counts c times.
     callback : callable
@@ -121,7 +122,8 @@ def algorithm_1(
     # 2: A such that the A x_i / |A x_i| are in gamma-approximate radial-isotropic position
     piece = radial_isotropy(rows, gamma, sample_weight=weights, callback=callback)
     w, optimal = l1_in_position(rows, labels, piece, position, weights)  # 3, 4
-    return LinearRecovery(w, (piece,), _status((piece,), rows.shape[1], optimal, goes_on=False))
+    there = rows.any(axis=1) if weights is None else rows.any(axis=1) & (weights > 0)
+    return LinearRecovery(w, (piece,), _status((piece,), len(w), optimal, complete=bool(piece.members[there].all())))
 
 
 def algorithm_2(
@@ -181,7 +183,7 @@ def algorithm_2(
         residual = labels - rows @ w  # 11
         part, proven = l1_in_position(rows, residual, piece, position, weights)  # 3 to 6, 7 to 9
         w, optimal = w + part, optimal and proven  # 13
-    return LinearRecovery(w, tuple(pieces), _status(pieces, len(w), optimal, goes_on=True))
+    return LinearRecovery(w, tuple(pieces), _status(pieces, len(w), optimal, complete=True))
 
 
 def l1_in_position(
@@ -226,14 +228,14 @@ def check_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
     return check_labels(values, size, name)
 
 
-def _status(pieces: Sequence[RadialIsotropy], d: int, optimal: bool, *, goes_on: bool) -> LinearStatus:
+def _status(pieces: Sequence[RadialIsotropy], d: int, optimal: bool, *, complete: bool) -> LinearStatus:
     spanned = sum(piece.subspace.shape[1] for piece in pieces)
     if any(piece.status is IsotropyStatus.STALLED for piece in pieces):
         return LinearStatus.STALLED
     if not optimal:
         return LinearStatus.INEXACT
     if spanned < d:
-        return LinearStatus.NOT_SPANNING if goes_on else LinearStatus.HEAVY_SUBSPACE
+        return LinearStatus.NOT_SPANNING if complete else LinearStatus.HEAVY_SUBSPACE
     return LinearStatus.DONE
 
 

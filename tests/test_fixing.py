@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
 
-from massart.audit import audit_table
+from massart.audit import audit_table, check_table
 from massart.cli import run
 
 WRONG = range(3, 200, 10)
@@ -350,3 +350,14 @@ def test_titles_and_totals_of_an_export_stay(tmp_path: Path) -> None:
         "Seite 1",
         "",
     ]
+
+
+def test_a_saved_rule_that_most_rows_break_puts_nothing_right() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(1, 900, (2, 300))
+    model = audit_table({"a": a, "b": b, "y": 3 * a + 7 * b + 5}, "y").model()
+    other = np.where(np.arange(300) % 3 > 0, 4 * a + 7 * b + 5, 3 * a + 7 * b + 5)
+    checked = check_table(model, {"a": a, "b": b, "y": other}).audit
+    assert checked.is_certain
+    with pytest.raises(ValueError, match="Most of these rows do not follow the saved rule"):
+        checked.fixed()

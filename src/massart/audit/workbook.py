@@ -18,11 +18,10 @@ def notes_on_rows(audit: Audit, columns: dict[str, object]) -> Notes:
 
 def notes_on_table(audit: Audit, table: Table) -> Notes:
     """Return the notes on `Audit.fixed`: what was replaced is marked, and what was given beside it."""
-    wrong = np.zeros(table.n_rows, dtype=bool)
-    wrong[audit.design.kept[audit.wrong]] = True
-    target = audit.formula.target
-    beside = free_name(f"{target}_given", audit.table.column_names)
-    return Notes({target: wrong, beside: wrong}, findings(audit))
+    target, names = audit.formula.target, audit.table.column_names
+    beside = free_name(f"{target}_given", names)
+    wrong = table.column(free_name("wrong", [*names, beside])).fill_null(False).to_numpy()
+    return Notes({target: wrong, beside: wrong}, findings(audit))  # what was left as it is has no colour
 
 
 def findings(audit: Audit) -> list[list[object]]:

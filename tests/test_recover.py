@@ -281,6 +281,17 @@ def test_columns_are_not_taken_as_rounded_where_a_minority_agrees_without_that()
     np.testing.assert_allclose(found.coef[:-1, 0], w, atol=2e-4)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_larger_of_two_rules_without_a_majority_is_never_more_than_a_plurality(seed):
+    rng = np.random.default_rng(seed)
+    X, u = rng.standard_normal((1500, 3)), rng.random(1500)
+    y = np.where(u < 0.4, X @ [1.0, 2, 3], np.where(u < 0.75, X @ [2.0, -1, 1], 5 * rng.standard_normal(1500)))
+    found = fit(X, y)
+    assert found.certificates[0].verdict is Verdict.PLURALITY
+    np.testing.assert_array_equal(found.coef[:, 0], [1.0, 2.0, 3.0])
+    assert "another rule may hold for the others" in found.certificates[0].explain()
+
+
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 1.0])
 def test_noise_that_was_rounded_is_no_exact_rule(sigma):
     """A tenth of the rows and more are within half a cent of the rule: as many as beside it."""

@@ -25,6 +25,7 @@ class MassartRegressor(Recoverer):
         cents, or the rounding error of the data's own precision.
     inliers : {"auto", "exact", "noisy"}
         Whether the right labels are exact (up to `tolerance`), carry noise of their own, or what the data say.
+        With a number as `tolerance`, "auto" means exact up to it.
     random_state : int, RandomState instance or None
         Pass an int to get the same result from the same data every time.
 

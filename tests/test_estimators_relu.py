@@ -284,7 +284,9 @@ def test_tables_that_determine_little_are_not_claimed(X: Any, y: Any) -> None:
 
 
 def test_constant_columns_determine_their_sum() -> None:
-    with pytest.warns(ConvergenceWarning, match="every coefficient: .*x0 and x1 always move together.*The column is constant"):
+    with pytest.warns(
+        ConvergenceWarning, match="every coefficient: .*x0 and x1 always move together.*The column is constant"
+    ):
         reg = MassartReLURegressor(random_state=0).fit(np.ones((20, 2)), np.ones(20))
     assert reg.coef_.sum() == pytest.approx(1)
 

@@ -249,7 +249,7 @@ class _Rows:
         Return which rows are members, the value to go on with from each, and whether that of a row beside the chain is
         known to the last place, as far as the rows before it tell.
         """
-        value, beside, is_known = float(self.given[group[start]]), 0, True
+        value, beside, is_known, is_lost = float(self.given[group[start]]), 0, True, False
         agree, values, known = [True], [value], [True]
         for row in group[start + 1 :]:
             exact = float(self.link(self.slope[row] * value + self.constant[row]))
@@ -257,7 +257,9 @@ class _Rows:
             off = float(abs(self.given[row] - exact) - self.half_widths[row])
             is_near = off <= self.unit  # which is never put right: what it goes on from may be off as much
             is_member = off <= 0 or (is_near and not is_known)
-            known.append(is_known and not is_near)
+            known.append(is_known and not is_near and not is_lost)
+            # A row beside the chain that agrees with the one before it: what the walk goes on with may be wrong.
+            is_lost = not is_member and (is_lost or not self.wrong[row])
             if self.places is not None:  # a half may be rounded both ways
                 half = 0.5 * 10.0**-self.places
                 is_known &= abs(abs(exact - value) - half) > EDGE * half + 2 * EPS * abs(exact)
@@ -286,5 +288,7 @@ def _stands_alone(
             # Rows that agree, before and after it, tell of the sum so far.
             agreed = np.cumsum(~off)
             found[group[(agreed == 0) | (agreed == agreed[-1])]] = False
+        else:
+            found[group[:2]] = False  # the number of a first row, which is not judged, may be wrong
         found[group[1:][both]] = found[group[:-1][both]] = False
     return found

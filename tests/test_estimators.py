@@ -249,6 +249,7 @@ def test_pipelines_and_cross_validation_work(estimator: Any, link: Link) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # none without a constant
 def test_grid_search_over_the_tolerance_of_rounded_labels() -> None:
     X, y, right = contaminated(n=120, rate=0.25)
     y = np.round(y, 2)

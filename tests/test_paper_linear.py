@@ -220,7 +220,7 @@ def test_directions_that_no_row_sees_are_a_status():
         ({"sample_weight": [-1, 1, 1]}, "sample_weight"),
         (
             {"X": np.full((3, 2), 1e200)},
-            "X must have its largest number between 1e-150 and 1e150, got 1e.200: write it",
+            "X must have its largest number between 1e-152 and 1e152, got 1e.200: write it",
         ),
         ({"y": [1, 2, 1e300]}, "y must have its largest number"),
     ],

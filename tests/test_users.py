@@ -232,7 +232,7 @@ def test_all_bad_cells_of_the_target_are_told_at_once(write: Write, capsys: pyte
     [
         ("t.csv", str.encode, True),
         ("t.csv", lambda text: text.replace("items", "Stücke €").encode("cp1252"), True),
-        ("t.csv", lambda text: f"A title\n\n{text}".encode(), False),
+        ("t.csv", lambda text: f"A title\n\n{text}".encode(), True),
     ],
 )
 def test_cells_that_are_written_anew_are_told(

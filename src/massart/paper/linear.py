@@ -38,7 +38,7 @@ from massart.rows import FloatArray, check_labels, check_matrix, check_weights
 GAMMA = 0.5
 """Algorithm 1, line 2."""
 
-_SQUARE = 1e150  # numbers up to here have squares
+_SQUARE = 1e152  # numbers up to here have squares
 
 Position = Literal["radial_isotropic", "most_effective"]
 
@@ -216,7 +216,7 @@ def checked(
     for array, name in ((rows, "X"), (labels, "y")):
         largest = float(np.abs(array).max())
         if largest and not _SQUARE**-1 <= largest <= _SQUARE:
-            bounds = "between 1e-150 and 1e150"
+            bounds = "between 1e-152 and 1e152"
             raise ValueError(f"{name} must have its largest number {bounds}, got {largest:g}: write it in other units")
     return rows, labels, check_weights(sample_weight, len(rows))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
     from massart.link import Link
-    from massart.recover import certify
+    from massart.recover import ListedRule, RuleList, certify, recover_list
 
 __version__ = "0.1.0"
 
@@ -33,10 +33,12 @@ __version__ = "0.1.0"
 __all__ = [
     "L1Solution",
     "Link",
+    "ListedRule",
     "MassartPACRegressor",
     "MassartReLURegressor",
     "MassartRegressor",
     "RadialIsotropy",
+    "RuleList",
     "TermFeatures",
     "__version__",
     "agreement_scorer",
@@ -44,6 +46,7 @@ __all__ = [
     "decompose",
     "l1_regression",
     "radial_isotropy",
+    "recover_list",
     "robust_r2_score",
     "robust_r2_scorer",
 ]
@@ -53,10 +56,12 @@ _HOME = {
     "Check": "massart.audit",
     "L1Solution": "massart.l1",
     "Link": "massart.link",
+    "ListedRule": "massart.recover",
     "MassartPACRegressor": "massart.estimators",
     "MassartReLURegressor": "massart.estimators",
     "MassartRegressor": "massart.estimators",
     "RadialIsotropy": "massart.isotropy",
+    "RuleList": "massart.recover",
     "Scan": "massart.audit",
     "TermFeatures": "massart.estimators",
     "agreement_scorer": "massart.estimators",
@@ -66,6 +71,7 @@ _HOME = {
     "decompose": "massart.isotropy",
     "l1_regression": "massart.l1",
     "radial_isotropy": "massart.isotropy",
+    "recover_list": "massart.recover",
     "robust_r2_score": "massart.estimators",
     "robust_r2_scorer": "massart.estimators",
     "scan_table": "massart.audit",

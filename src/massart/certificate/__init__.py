@@ -4,6 +4,7 @@ from massart.certificate.blocks import packing_bound, sampled_bound
 from massart.certificate.enumeration import slab_count
 from massart.certificate.fourth_moment import fourth_moment_bound
 from massart.certificate.geometry import geometry_of
+from massart.certificate.mechanisms import FurtherRule, Width, explained_by_chance, judge_further_rule, rows_needed
 from massart.certificate.sharing import Decisive, Sharing, bound_sharing, sample_sharing
 from massart.certificate.span import EXACT_REACH, SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.support import CONFIDENCE, Support, measure_support
@@ -15,6 +16,7 @@ __all__ = [
     "Certificate",
     "Decisive",
     "EXACT_REACH",
+    "FurtherRule",
     "HyperplaneBound",
     "Reason",
     "SLAB_REACH",
@@ -22,12 +24,16 @@ __all__ = [
     "Span",
     "Support",
     "Verdict",
+    "Width",
     "bound_sharing",
+    "explained_by_chance",
     "fourth_moment_bound",
     "geometry_of",
+    "judge_further_rule",
     "measure_support",
     "noisy_certificate",
     "packing_bound",
+    "rows_needed",
     "sample_sharing",
     "sampled_bound",
     "slab_count",

@@ -7,15 +7,18 @@ from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.polish import polish
 from massart.recover.propose import Options, Proposal, propose
+from massart.recover.rule_list import ListedRule, RuleList, recover_list
 
 __all__ = [
     "ArrayRecovery",
     "Assumption",
     "Formula",
     "Judges",
+    "ListedRule",
     "Options",
     "Proposal",
     "Recovery",
+    "RuleList",
     "Start",
     "certify",
     "judge",
@@ -23,5 +26,6 @@ __all__ = [
     "polish",
     "propose",
     "recover",
+    "recover_list",
     "recover_matrix",
 ]

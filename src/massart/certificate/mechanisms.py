@@ -1,0 +1,240 @@
+r"""One more rule in a table: how many rows chance and the rules that are known already could give to any formula.
+
+**Model.** Rules :math:`w_1, \dots, w_{j-1}` are known. Each label is :math:`y = x \cdot a + \epsilon`, where a is 0 or
+one of these rules, and the pair :math:`(a, \epsilon)` depends neither on the columns nor on other rows. Call such a
+pair a *mechanism*: a = 0 is a label that has nothing to do with its row, a rule with :math:`\epsilon = 25` is "off by
+25". A row is *left* if no known rule fits it within h.
+
+**Theorem.** The probability that any formula w fits k or more of the left rows is at most
+
+.. math::
+    \binom{n}{p} 2^p \; P\bigl(\mathrm{Bin}(n - p, q) \ge k - p\bigr), \qquad
+    q = \sum_a \sup_t P\bigl(a, |\epsilon - t| \le h, \text{ and } |\epsilon| > h \text{ if } a \ne 0\bigr),
+
+if :math:`k - p \ge q (n - p) + 1`.
+
+*Proof.* A left row of mechanism a fits w only if :math:`\epsilon` is within h of :math:`x \cdot (w - a)` and not within
+h of 0: an event of a fixed law, of probability at most the sup. Fix p rows and for each one of the two edges of its
+interval: they fix w. The other rows fit it independently, with probabilities that are at most q on average, and their
+number has its largest tail where all are equal (Hoeffding 1956). A set of rows that fits some formula fits one at a
+vertex of its polytope: a union over the vertices.
+
+So the search costs a price, no rows have to be held back, and the claim holds in any number of columns, for dummies,
+too. It claims that there is *a mechanism beyond those known, or errors that depend on the columns*, and no more: that
+the formula is that mechanism needs an argument about its slopes.
+
+**q is seen.** Let the sup of mechanism a be reached at t. A row of it in that window is left unless another rule passes
+there, which is decided by the columns: :math:`x \cdot (w_l - a)` lies within 2h of t. The share of such rows is at most
+:math:`\rho_a`, the sum of the fullest windows of these differences. So the number of left rows in the fullest window of
+y - x.a is at least that of :math:`n (1 - \rho_a)` independent trials, and a limit of Clopper and Pearson needs no union
+over windows, for the window of the sup is fixed. Rounded labels are a sum of the law and of a rounding that depends on
+the columns: windows of a rule are three times as wide.
+
+**Amounts that many rows are off by** make a large q. Cells of a fixed grid, as wide as the windows, may be set aside:
+a window meets two of them. Labels chose which: the cell of the largest probability among those kept is one of the r + 1
+most probable, so that the limit and the price are shared among r + 1 of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from massart.certificate.coverage import largest_share_outside
+from massart.certificate.support import CONFIDENCE
+from massart.rows import BoolArray, FloatArray
+
+MOST_CELLS = 12
+"""Cells of amounts that are set aside for one mechanism, at most: an amount may lie on the border of two."""
+
+_STEPS = (1.0, 2.0, 5.01, 10.0)  # half-widths are these times a power of ten: half a cent is one of them
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """A half-width that is taken for all rows and all rules.
+
+    Attributes
+    ----------
+    half : float
+    hypotheses : float
+        Labels say how exact they are, so that this is one of several half-widths: delta is shared among so many.
+    """
+
+    half: float
+    hypotheses: float
+
+    @classmethod
+    def of(cls, half: float, scale: float) -> Width:
+        """Round a half-width up to the next step.
+
+        Parameters
+        ----------
+        half : float
+        scale : float
+            Size of the columns, or anything else that is known without labels.
+
+        Examples
+        --------
+        >>> Width.of(0.005, scale=100.0)
+        Width(half=0.00501, hypotheses=24.0)
+        """
+        decade = math.floor(math.log10(max(half, 1e-290)) + _ROUNDING)
+        step = next(step for step in _STEPS if half <= step * 10.0**decade * (1 + _ROUNDING))
+        # Half of the prior belongs to decades around cents, half to those around what arithmetic loses.
+        likely = (-3, math.floor(math.log10(max(scale, 1e-290) * 1e-15)))
+        away = min(abs(decade - place) for place in likely)
+        return cls(step * 10.0**decade, 2.0 * 3 * 2 * (away + 1) * (away + 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """What chance and the known mechanisms explain of any further formula.
+
+    Attributes
+    ----------
+    share : float
+        Upper limit of q; 1 where nothing can be claimed.
+    left : (n,) boolean array
+        Rows that count as evidence: no known rule fits them, and their amount is not set aside.
+    hypotheses : float
+        By which the price is multiplied.
+    """
+
+    share: float
+    left: BoolArray
+    hypotheses: float
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherRule:
+    """The test of one more rule against chance and the rules before it.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that it fits and no rule before it does.
+    needed : int
+        With this confidence chance and the mechanisms that are known give fewer rows to any formula.
+    share : float
+        Upper limit of the probability with which they give a row to a formula.
+    confidence : float
+    """
+
+    rows: int
+    needed: int
+    share: float
+    confidence: float
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether there is a further mechanism, or errors depend on the columns."""
+        return self.rows >= self.needed
+
+
+def failure_of(place: int, confidence: float = CONFIDENCE) -> float:
+    """Return the probability with which the test of one rule of a list may fail: all of them add up to the whole.
+
+    Examples
+    --------
+    >>> [round(1e6 * failure_of(place)) for place in (1, 2, 3)]
+    [500, 167, 83]
+    """
+    return (1 - confidence) / (place * (place + 1))
+
+
+def explained_by_chance(y: FloatArray, known: Sequence[FloatArray], width: Width, failure: float) -> Explained:
+    """Return what labels without a further rule explain.
+
+    Parameters
+    ----------
+    y : (n,) array
+    known : sequence of (n,) arrays
+        What each known rule gives.
+    width : Width
+    failure : float
+        Probability with which the limit may be wrong.
+    """
+    n, h = len(y), width.half
+    mechanisms = [np.zeros(n), *known]
+    off = np.ones(n, dtype=bool)
+    for values in known:
+        off &= np.abs(y - values) > h
+    left, share, hypotheses = off.copy(), 0.0, width.hypotheses
+    each = failure / (len(mechanisms) * width.hypotheses)
+    for place, values in enumerate(mechanisms):
+        reach = 3 * h if place else h  # what a rule gives was rounded
+        others = [other for rank, other in enumerate(mechanisms) if rank not in (0, place)]
+        hidden = sum(fullest_window(other - values, h + reach) for other in others)
+        trials = n - hidden
+        if trials <= 0:
+            return Explained(1.0, left, hypotheses)
+        rest = (y - values)[off]
+        limit = largest_share_outside(fullest_window(rest, reach), trials, each / 2)
+        amounts, shared = np.empty(0), 2.0
+        cells = np.floor(rest / (2 * reach))
+        found, counts = np.unique(cells, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        for r in range(1, min(MOST_CELLS, len(found) - 1) + 1):
+            one = 2 * largest_share_outside(int(counts[order[r]]), trials, each / (2 * (MOST_CELLS + 1)))
+            if one < limit:
+                limit, amounts, shared = one, found[order[:r]], 2.0 * (MOST_CELLS + 1)
+        left[np.flatnonzero(off)[np.isin(cells, amounts)]] = False
+        share, hypotheses = share + limit, hypotheses * shared
+    return Explained(min(share, 1.0), left, hypotheses)
+
+
+def fullest_window(values: FloatArray, half: float) -> int:
+    """Return how many values lie in one window of this half-width, at most.
+
+    Examples
+    --------
+    >>> fullest_window(np.array([0.0, 0.3, 1.0, 5.0]), 0.5)
+    3
+    """
+    if not len(values):
+        return 0
+    ordered = np.sort(values)
+    slack = 4 * np.finfo(float).eps * np.abs(ordered)
+    ends = np.searchsorted(ordered, ordered + 2 * half * (1 + _ROUNDING) + slack, side="right")
+    return int((ends - np.arange(len(ordered))).max())
+
+
+def judge_further_rule(rows: int, rank: int, explained: Explained, failure: float) -> FurtherRule:
+    """Return the test of a rule that fits so many of the left rows.
+
+    Parameters
+    ----------
+    rows : int
+    rank : int
+        Coefficients of a formula, the constant included.
+    explained : Explained
+    failure : float
+        Probability with which the test may err.
+    """
+    n = len(explained.left)
+    needed = rows_needed(n, rank, explained.share, explained.hypotheses, failure / 2)
+    return FurtherRule(rows, needed, explained.share, 1 - failure)
+
+
+def rows_needed(n: int, rank: int, share: float, hypotheses: float, failure: float) -> int:
+    """Return the smallest number of rows that no formula reaches by chance; n + 1 where any number may be reached.
+
+    Examples
+    --------
+    >>> rows_needed(1000, 5, 0.005, 24.0, 5e-4)
+    42
+    """
+    if n <= rank or share >= 1:
+        return n + 1
+    price = gammaln(n + 1) - gammaln(rank + 1) - gammaln(n - rank + 1) + rank * math.log(2) + math.log(hypotheses)
+    k = np.arange(rank + 1, n + 1)
+    chance = price + binom.logsf(k - rank - 1, n - rank, share)
+    enough = (chance <= math.log(failure)) & (k - rank >= share * (n - rank) + 1)
+    return int(k[np.argmax(enough)]) if enough.any() else n + 1

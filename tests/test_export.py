@@ -29,6 +29,7 @@ from massart.link import IDENTITY, Link
 from massart.rules import terms as t
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
+from massart.rules.language import parse_terms
 from massart.table import Category, Date, Encoding, Number, table_of
 from massart.table.spellings import folded
 
@@ -130,6 +131,66 @@ def test_the_row_before_is_that_of_the_order(tool):
     for one in map(planted, ORDERED[tool]):
         assert len(one.wrong) > 20
         assert TOOLS[tool][0]([one])[one.name] == one.wrong
+
+
+ATOMS = {
+    "ceil": "ceil(x / 0.1), ceil(x), ceil(-x / 3), ceil(x + z)",
+    "floor": "floor(x / 0.1), floor(-x / 0.3), floor(z - x)",
+    "round": "round(x, to=0.1), round(-x, to=0.05), round(x * z, to=0.25), round(z, to=5), round(x / 3, to=0.15)",
+    "powers": "(1 + z / 100)^k, abs(z)^(k / 2), z^k, 0^k, k^k, (-1)^(k / 2)",
+    "exp": "exp(-0.7 * z), exp(z), x / (2.5 + x), log(1 + x / 4)",
+    "no value": "1 / (1 + exp(100 * z)), exp(log(k)), min(5, 1 / k), (log(k) in (0, 7)), (1 / k = 1), 1 / (1 / k)",
+    "sets": "(zone in (a, `far b`)), x * (zone in (a, c)) * (k in (1, 3)), (ceil(x) in (2, 3))",
+    "calendar": "(weekday(day) in (Sat, Sun)), (month(day) in (Jan, Dec)), x * (weekday(day) = Mon)",
+    "days": "(day in (2024-01-01, 2024-02-29)), (2024-01-03 <= day < 2024-02-01)",
+    "larger": "max(0, x - z), min(x, z, 2), max(0, 1 - x) * k",
+}
+
+
+def atoms(texts: str) -> tuple[SavedModel, dict[str, object]]:
+    """Return a model with these terms, and rows with halves, whole numbers and what floats make of them."""
+    rng = np.random.default_rng(5)
+    tenths = np.concatenate(
+        [np.arange(-40, 41) / 20, np.arange(40) * 0.1, 0.1 + np.arange(20) / 10, 1e6 + np.arange(9)]
+    )
+    n = len(tenths)
+    table = {
+        "x": tenths,
+        "z": rng.integers(-99, 99, n) / 8,
+        "k": rng.integers(0, 5, n),
+        "zone": rng.choice(["a", "far b", "c"], n),
+        "day": np.datetime64("2023-12-25") + rng.integers(0, 90, n).astype("timedelta64[D]"),
+    }
+    days = table["day"].astype(float)
+    codes = np.select([table["zone"] == "a", table["zone"] == "c"], [0, 2], 1).astype(np.int32)
+    columns = Columns(
+        {"x": tenths, "z": table["z"], "k": table["k"].astype(float), "day": days},
+        {"zone": Levels(codes, ("a", "far b", "c"))},
+        frozenset({"day"}),
+    )
+    terms = parse_terms(texts, columns)
+    values = np.column_stack([term.evaluate(columns) for term in terms])
+    inputs = ["x", "z", "k", Category("zone", ("a", "far b", "c"), None), Date("day")]
+    coefs = 2.0 ** np.arange(len(terms))  # so that values of different terms make up for each other nowhere
+    used = [one for one in inputs if any((one if isinstance(one, str) else one.column) in t.columns() for t in terms)]
+    return model_of(terms, coefs.tolist(), used), {**table, "values": values @ coefs}
+
+
+@pytest.mark.parametrize("atom", ATOMS)
+@pytest.mark.parametrize("tool", [tool for tool in FAST if tool != "pandera"])
+def test_every_term_has_the_same_value_everywhere(tool, atom):
+    if missing := lacks(tool):
+        pytest.skip(f"{missing} is not installed")
+    model, columns = atoms(ATOMS[atom])
+    values = columns.pop("values")
+    there = np.isfinite(values)
+    assert there.sum() > 40
+    n = len(values)
+    off = np.where(np.arange(n) % 2, 1.0, 0.0)  # the tolerance is 0.5, and a value that is off by a step more than that
+    y = np.where(there, values, 0.0) + off
+    table = pa.table({ROW: np.arange(n), **columns, "y": y})
+    expected = frozenset(np.flatnonzero(there & (off > 0)).tolist())
+    assert TOOLS[tool][0]([Case("one", model, table, expected, n)]) == {"one": expected}
 
 
 @pytest.mark.full

@@ -67,7 +67,29 @@ def conditions() -> st.SearchStrategy[Term]:
     )
     codes = st.builds(lambda name, value: t.level(name, t.plain_number(value)), st.sampled_from(NAMES), numbers)
     one_day = st.builds(t.level, st.sampled_from(DATES), days)
-    return st.sampled_from(levels) | of_numbers | of_dates | codes | one_day
+    open_ended = st.builds(lambda name, side: t.within(name, 3, t.UNKNOWN, side), st.sampled_from(every), closed)
+    return st.sampled_from(levels) | of_numbers | of_dates | codes | one_day | open_ended | sets()
+
+
+def sets() -> st.SearchStrategy[Term]:
+    """Draw sets of levels, of codes, of weekdays and months."""
+
+    def several(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+        return st.lists(values, min_size=2, max_size=4, unique=True)
+
+    def calendar(function: str, most: int) -> st.SearchStrategy[Term]:
+        day = st.sampled_from(DATES).map(lambda name: Term(function, (t.column(name),)))
+        whole = st.lists(st.integers(1, most), min_size=1, max_size=4, unique=True)
+        return st.builds(lambda term, values: t.one_of(term, *values), day, whole)
+
+    of_levels = [
+        several(st.sampled_from(values)).map(lambda some, name=name: t.level_set(name, *some))
+        for name, values in TEXTS.items()
+    ]
+    codes = st.builds(
+        lambda name, some: t.level_set(name, *some), st.sampled_from(NAMES), several(numbers.map(t.plain_number))
+    )
+    return st.one_of(*of_levels, codes, calendar("weekday", 7), calendar("month", 12))
 
 
 def leaves() -> st.SearchStrategy[Term]:
@@ -81,7 +103,16 @@ def leaves() -> st.SearchStrategy[Term]:
     calendar = st.builds(
         lambda op, name: Term(op, (t.column(name),)), st.sampled_from(["month", "weekday"]), st.sampled_from(DATES)
     )
-    return st.sampled_from(every).map(t.column) | numbers.map(t.number) | conditions() | ordered | calendar
+    plain = st.sampled_from(every).map(t.column) | numbers.map(t.number) | st.just(t.UNKNOWN)
+    return plain | conditions() | ordered | calendar
+
+
+FUNCTIONS = ["log", "exp", "sqrt", "abs", "ceil", "floor"]
+
+
+def is_no_column(term: Term) -> bool:
+    """Return whether numbers can be compared with a term: those of a column are levels, those of dates have names."""
+    return term.op not in ("column", "month", "weekday")
 
 
 def larger(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
@@ -94,10 +125,11 @@ def larger(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
         two.map(lambda parts: Term("-", parts)),
         st.builds(t.power, inner, numbers.filter(lambda value: value != 1)),
         st.builds(lambda op, parts: Term(op, tuple(parts)), st.sampled_from(["min", "max"]), several),
-        st.builds(lambda op, part: Term(op, (part,)), st.sampled_from(["log", "sqrt", "abs"]), inner),
-        st.builds(lambda part, value: Term("=", (part, t.number(value))), inner, numbers).filter(
-            lambda term: term.parts[0].op != "column"  # type: ignore[union-attr]  # which is a level
-        ),
+        st.builds(t.power, inner, inner.filter(lambda part: part.n_unknown or any(part.columns()))),
+        st.builds(lambda op, part: Term(op, (part,)), st.sampled_from(FUNCTIONS), inner),
+        st.builds(t.rounded, inner, st.floats(1e-9, 1e9)),
+        st.builds(t.one_of, inner.filter(is_no_column), numbers),
+        st.builds(t.one_of, inner.filter(is_no_column), numbers, numbers),
     )
 
 
@@ -146,7 +178,27 @@ def test_numbers_are_written_with_all_their_digits(value: float) -> None:
         ("(region = 3)", "(region = 3)"),
         ("(region = `05`)", "(region = `05`)"),
         ("(qty = 3.0)", "(qty = 3)"),
-        ("(weekday(day) = 6)", "(weekday(day) = 6)"),
+        ("(weekday(day) = 6)", "(weekday(day) = Sat)"),
+        ("weekday(day) in (saturday, Sun, 7)", "(weekday(day) in (Sat, Sun))"),
+        ("month(day) in (Dec, JAN)", "(month(day) in (Jan, Dec))"),
+        ("region in (north, `c d`, 3, north)", "(region in (3, `c d`, north))"),
+        ("region in (north)", "(region = north)"),
+        ("in in (1, 2)", "(in in (1, 2))"),
+        ("day in (2024-05-01, 2024-01-01)", "(day in (2024-01-01, 2024-05-01))"),
+        ("qty*(region in (north, 3))", "qty * (region in (3, north))"),
+        ("(1 + qty/100)^in", "(1 + qty / 100)^in"),
+        ("2^(qty + 1)", "(2)^(qty + 1)"),
+        ("qty^(-in)", "qty^(-1 * in)"),
+        ("ceil(qty/6)", "ceil(qty / 6)"),
+        ("round(qty*in, 0.05)", "round(qty * in, to=0.05)"),
+        ("round(qty * in, to = 1/20)", "round(qty * in, to=0.05)"),
+        ("round(qty)", "round(qty)"),
+        ("exp(-0.5*qty)", "exp(-0.5 * qty)"),
+        ("qty / (? + qty)", "qty / (? + qty)"),
+        ("max(0,qty-?)", "max(0, qty - ?)"),
+        ("qty*(qty>?)", "qty * (qty > ?)"),
+        ("qty^?", "qty^?"),
+        ("log(1 + qty/?)", "log(1 + qty / ?)"),
         ("(by = 3)", "(by = 3)"),
         ("lag(qty, by = region, order=day)", "lag(qty, by=region, order=day)"),
     ],
@@ -162,7 +214,7 @@ def test_a_category_stands_for_its_levels() -> None:
     assert len(parse_terms("qty:region:class", COLUMNS)) == levels * 3
     assert parse_terms("qty:(region:class)", COLUMNS) == parse_terms("qty:region:class", COLUMNS)
     assert [str(term) for term in parse_terms("C(qty)", COLUMNS)] == ["(qty = 1)", "(qty = 2)", "(qty = 3)"]
-    assert str(parse_terms("C(month(day))", COLUMNS)[0]) == "(month(day) = 1)"
+    assert str(parse_terms("C(month(day))", COLUMNS)[0]) == "(month(day) = Jan)"
     assert str(parse_terms("C(day)", COLUMNS)[0]) == "(day = 1970-01-01)"
     assert parse_terms("qty, qty, `qty`", COLUMNS) == (t.column("qty"),)
 
@@ -198,7 +250,36 @@ HOSTILE = {
     "qty" + "/qty" * 30: "too deeply",
     "x" * 19_999: "no column",
     "x" * 20_001: "20,001 characters",
-    "qty^qty": "exponent must be a number",
+    "qty^region": "levels of a category can only be multiplied",
+    "2^region": "levels of a category can only be multiplied",
+    "qty^(1/0*?)": None,
+    "region in (nort, south)": "no level 'nort'; did you mean north",
+    "region in ()": "several .region in",
+    "region in north": "no list of terms",
+    "region in (north, ?)": "a level is written",
+    "qty in (abc, 2)": "holds numbers, not 'abc'",
+    "nowhere in (1, 2)": "no column 'nowhere'",
+    "qty*in in (1, in)": "a level is written",
+    "weekday(day) in (Sat, Sunn)": "there is no weekday 'Sunn'; did you mean Sun",
+    "weekday(day) = Sept": "there is no weekday 'Sept'; did you mean Sat|there are",
+    "month(day) = 13": "one of Jan to Dec, or 1 to 12",
+    "month(day) in (0, Jan)": "one of Jan to Dec, or 1 to 12",
+    "weekday(qty) in (Sat)": "weekday takes a column of dates",
+    "round(qty, in)": "what is rounded to must be a number",
+    "round(qty, ?)": "what is rounded to must be a number",
+    "round(qty, 0)": "cannot be rounded to 0",
+    "round(qty, -1)": "cannot be rounded to -1",
+    "round(qty, 1, 2)": "round takes a term",
+    "round()": "round takes a term",
+    "round(qty, 1, to=2)": "round takes a term",
+    "round(qty, by=2)": "round takes a term",
+    "ceiling(qty)": "did you mean ceil",
+    "ceil(qty, 2)": "ceil takes 1 argument",
+    "exp(region)": "levels of a category can only be multiplied",
+    "? ?": "no list of terms",
+    "qty = ?": "a level is written",
+    "lag(?)": "a column is expected",
+    "(?<qty)": None,
     "9^9^9^9^9^9": "too large",
     "qty^(1/0)": "too large, or none",
     "1e999": "too large",
@@ -206,7 +287,7 @@ HOSTILE = {
     "9" * 9_000: "no list of terms",
     "(qty = 1e999)": "too large",
     "(qty > 1e999)": "too large",
-    "foo(qty)": "no function 'foo'; there are min, max",
+    "oof(qty)": "no function 'oof'; there are min, max",
     "mx(qty, 2)": "did you mean max",
     "quantity": "no column 'quantity'",
     "qtz": "did you mean qty",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from massart.rules import terms as t
@@ -33,6 +36,8 @@ TERMS = [
     "cumsum(qty), cumsum(price, by=account), cumsum(qty, by=account, order=day)",
     "lag(price), lag(qty, by=account), lag(qty, order=day)",
     "qty * lag(price, by=account) - cumsum(qty)",
+    "ceil(qty / 3), floor(price), round(qty * price, to=0.05), exp(-0.1 * qty), (1 + price / 100)^qty",
+    "(account in (a, `c d`)) * qty, (qty in (3, 7)), (weekday(day) in (Sat, Sun)), (month(day) in (Jan, May)) * price",
 ]
 
 
@@ -76,6 +81,18 @@ def value(text: str, columns: Columns = COLUMNS) -> Any:
         ("month(day)", lambda f: f.day.dt.month),
         ("weekday(day)", lambda f: f.day.dt.day_of_week + 1),
         ("(month(day) = 5)", lambda f: f.day.dt.month == 5),
+        ("(month(day) in (May, Jan))", lambda f: f.day.dt.month.isin([1, 5])),
+        ("(weekday(day) in (Sat, Sun))", lambda f: f.day.dt.day_of_week >= 5),
+        ("(account in (a, `c d`))", lambda f: f.account.isin(["a", "c d"])),
+        ("(qty in (3, 7))", lambda f: f.qty.isin([3, 7])),
+        ("(day in (2024-05-01, 2024-05-02))", lambda f: f.day.isin(pd.to_datetime(["2024-05-01", "2024-05-02"]))),
+        ("ceil(qty / 3)", lambda f: np.ceil(f.qty / 3)),
+        ("floor(-qty / 3)", lambda f: np.floor(-f.qty / 3)),
+        ("(1 + price / 100)^qty", lambda f: (1 + f.price / 100) ** f.qty),
+        ("2^qty", lambda f: 2.0**f.qty),
+        ("exp(-0.5 * price)", lambda f: np.exp(-0.5 * f.price)),
+        ("price / (2.5 + price)", lambda f: f.price / (2.5 + f.price)),
+        ("log(1 + price / 4)", lambda f: np.log(1 + f.price / 4)),
         ("lag(price)", lambda f: f.price.shift()),
         ("lag(price, by=account)", lambda f: f.groupby("account").price.shift()),
         ("lag(price, order=day)", lambda f: f.sort_values("day", kind="stable").price.shift().sort_index()),
@@ -89,6 +106,45 @@ def value(text: str, columns: Columns = COLUMNS) -> Any:
 )
 def test_values_are_those_of_pandas(text: str, expected: Any) -> None:
     assert_allclose(value(text), expected(FRAME).to_numpy().astype(float), rtol=1e-15)
+
+
+@given(st.integers(-(10**9), 10**9), st.sampled_from(["0.01", "0.05", "0.1", "0.25", "1", "5", "0.3", "1000"]))
+def test_numbers_are_rounded_as_they_are_written(cents: int, step: str) -> None:
+    columns = Columns({"x": np.array([cents / 1000, -cents / 1000])})
+    ratio, whole = abs(Decimal(cents).scaleb(-3)) / Decimal(step), Decimal(1)
+    up, down, half = (ratio.quantize(whole, mode) for mode in (ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP))
+    sign = 1 if cents >= 0 else -1
+    nearest = sign * float(half * Decimal(step))
+    assert value(f"round(x, {step})", columns).tolist() == [nearest, -nearest]
+    expected = [float(up), -float(down)] if cents >= 0 else [-float(down), float(up)]
+    assert value(f"ceil(x / {step})", columns).tolist() == expected
+    assert value(f"floor(-x / {step})", columns).tolist() == [-v for v in expected]
+
+
+def test_sums_of_decimals_are_whole_where_people_see_that() -> None:
+    columns = Columns({"x": np.array([0.1 + 0.2, 1.1 + 2.2, 4.35 * 100 / 100, 1e9 + 0.3])})
+    assert_array_equal(value("ceil(x / 0.1)", columns), [3, 33, 44, 10_000_000_003])
+    assert_array_equal(value("floor(x / 0.1)", columns), [3, 33, 43, 10_000_000_003])
+    assert_array_equal(value("round(x, to=0.1)", columns), [0.3, 3.3, 4.4, 1e9 + 0.3])
+
+
+def test_a_term_that_is_made_of_a_gap_is_a_gap() -> None:
+    columns = Columns({"x": np.array([0.0, 1.0])})
+    for text in ("1 / (1 / x)", "exp(log(x))", "min(5, 1 / x)", "(log(x) in (0, 7))", "(1 / x = 1)", "ceil(1 / x)"):
+        assert np.isnan(value(text, columns)[0])
+        assert np.isfinite(value(text, columns)[1])
+
+
+def test_unknown_constants_are_counted_and_filled_in_their_order() -> None:
+    (term,) = parse_terms("(qty > ?) * max(0, price - ?) * exp(? * qty)^?", COLUMNS)
+    assert term.n_unknown == 4
+    known = term.filled([3, 2.5, -0.1, 2])
+    assert str(known) == "(qty > 3) * max(0, price - 2.5) * exp(-0.1 * qty)^2"
+    assert parse_terms(str(known), COLUMNS) == (known,)
+    assert known.n_unknown == 0
+    assert list(term.columns_here()) == ["qty", "price", "qty"]
+    with pytest.raises(TermError, match="until the constant is found"):
+        term.evaluate(COLUMNS)
 
 
 def test_dates_before_1970_have_months_and_weekdays() -> None:
@@ -228,6 +284,19 @@ def nested(depth: int) -> list[object]:
         ["lag", "a", 3, None],
         ["lag", ["column", "a"], None, None],
         ["month"],
+        ["in", "a"],
+        ["in", "a", "b"],
+        ["in", "a", 1, 2],
+        ["in", ["column", "a"], 1],
+        ["in", ["column", "a"], "1", "2"],
+        ["round", ["column", "a"]],
+        ["round", ["column", "a"], 0],
+        ["round", ["column", "a"], -1],
+        ["round", ["column", "a"], 1e-300],
+        ["ceil", "a"],
+        ["?", 3],
+        ["within", "a", ["?"], ["column", "b"], "left"],
+        ["^", ["column", "a"], ["+", ["number", 2], ["number", 3]]],
         nested(t.MOST_DEPTH + 1),
         nested(900),
         ["+", *[["column", "a"]] * 100_000],

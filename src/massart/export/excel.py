@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from massart.export.rule import ExportError, Rate, Rule, one_line
 from massart.export.writer import Writer
+from massart.rules.operations import Operation
 from massart.rules.terms import Term
 from massart.table.encoding import Category, Date, Flag
 from massart.table.roles import NO, YES
@@ -144,26 +145,20 @@ class Excel(Writer):
         each = (f"{self._number(rate)}*EXACT({cell},{_text(texts[rate.level])})" for rate in rates)
         return f"({'+'.join(each)})"
 
-    def _when(self, condition: str) -> str:
-        return f"IF({condition},1,0)"
+    def _said(self, operation: Operation) -> str:
+        return operation.excel
 
-    def _equal(self, first: str, second: str) -> str:
-        return f"IF({first}={second},1,0)"
+    def _either(self, condition: str, yes: str, no: str) -> str:
+        return f"IF({condition},{yes},{no})"
 
     def _both(self, first: str, second: str) -> str:
         return f"AND({first},{second})"
-
-    def _divided(self, above: str, below: str) -> str:
-        return f"({above}/{below})"
 
     def _power(self, base: str, exponent: float) -> str:
         return f"POWER({base},{self.plain(exponent)})"
 
     def _extreme(self, op: str, parts: Sequence[str]) -> str:
         return f"{op.upper()}({','.join(parts)})"
-
-    def _called(self, function: str, inside: str) -> str:
-        return f"{'LN' if function == 'log' else function.upper()}({inside})"
 
     def _calendar(self, function: str, date: str) -> str:
         cell = self._cell(date)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from massart.export.rule import Rate, Rule
 from massart.export.writer import Writer
+from massart.rules.operations import DUST, RELATIVE_DUST, Operation
 from massart.table.encoding import Category, Date, Flag, Input
 from massart.table.roles import NO, YES
 
@@ -102,6 +103,12 @@ def _level(value, levels, alike):
     return text if text in levels else alike.get(" ".join(text.casefold().split()))
 '''
 
+_FLOOR = f'''
+def _floor(value):
+    """Return the whole number below; the next one where only what floats are off is missing."""
+    return float(math.floor(value + ({DUST!r} + {RELATIVE_DUST!r} * abs(value))))
+'''
+
 
 def module(rule: Rule) -> str:
     """Return the text of the module."""
@@ -111,6 +118,8 @@ def module(rule: Rule) -> str:
     dates = "from datetime import date, datetime, time\n" if "_days" in kinds else ""
     imports = f"import math\n{dates}from fractions import Fraction\n"
     terms = "\n".join(f"            ({rate}, {term})," for rate, term in python.terms())
+    tools["_floor"] = _FLOOR
+    kinds += ["_floor"] * ("_floor(" in terms)
     main = _MAIN.format(
         reading="\n".join(python.reading()),
         gaps=" or ".join(python.gaps()),
@@ -201,26 +210,17 @@ class Python(Writer):
         listed = {rate.level: float(rate.coef) for rate in rates}
         return f"{listed!r}.get({self._places[category]}, 0.0)"
 
-    def _when(self, condition: str) -> str:
-        return f"float({condition})"
+    def _said(self, operation: Operation) -> str:
+        return operation.python
 
-    def _equal(self, first: str, second: str) -> str:
-        return f"float({first} == {second})"
+    def _either(self, condition: str, yes: str, no: str) -> str:
+        return f"({yes} if {condition} else {no})"
 
     def _both(self, first: str, second: str) -> str:
         return f"{first} and {second}"
 
-    def _divided(self, above: str, below: str) -> str:
-        return f"({above} / {below})"
-
-    def _power(self, base: str, exponent: float) -> str:
-        return f"math.pow({base}, {exponent!r})"
-
     def _extreme(self, op: str, parts: Sequence[str]) -> str:
         return f"{op}({', '.join(parts)})"
-
-    def _called(self, function: str, inside: str) -> str:
-        return f"{'math.' * (function != 'abs')}{function}({inside})"
 
     def _calendar(self, function: str, date: str) -> str:
         day = f"_date({self._places[date]})"

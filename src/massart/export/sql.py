@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from massart.export.rule import ExportError, Rate, Rule
 from massart.export.writer import Writer
+from massart.rules.operations import OPERATIONS, Operation
 from massart.rules.terms import Term
 from massart.table.encoding import Category, Date, Flag
 from massart.table.roles import NO, YES
@@ -196,23 +197,20 @@ class Sql(Writer):
         cases = " ".join(f"WHEN {_text(texts[rate.level])} THEN {self._number(rate)}" for rate in rates)
         return f"CASE {self._text(category)} {cases} ELSE 0e0 END"
 
-    def _when(self, condition: str) -> str:
-        return f"CASE WHEN {condition} THEN 1e0 ELSE 0e0 END"
+    def _said(self, operation: Operation) -> str:
+        return operation.sql
 
-    def _equal(self, first: str, second: str) -> str:
-        return f"CASE WHEN {first} = {second} THEN 1e0 WHEN {first} <> {second} THEN 0e0 END"
+    def _either(self, condition: str, yes: str, no: str) -> str:
+        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
 
     def _both(self, first: str, second: str) -> str:
         return f"{first} AND {second}"
-
-    def _divided(self, above: str, below: str) -> str:
-        return f"({above} / NULLIF({below}, 0e0))"
 
     def _power(self, base: str, exponent: float) -> str:
         if exponent == 2:
             return f"({base} * {base})"
         if exponent == -1:
-            return self._divided("1e0", base)
+            return self._said(OPERATIONS["/"]).format("1e0", base)
         whole = exponent == round(exponent)
         allowed = "<>" if whole else ">" if exponent < 0 else ">="
         found = f"POWER({base}, {self.plain(exponent)})"
@@ -224,14 +222,6 @@ class Sql(Writer):
             before = " AND ".join(f"{part} {sign} {other}" for other in (*parts[:k], *parts[k + 1 :]))
             words.append(f"WHEN {before} THEN {part}")
         return f"CASE {' '.join(words)} END"
-
-    def _called(self, function: str, inside: str) -> str:
-        match function:
-            case "log":
-                return f"CASE WHEN {inside} > 0e0 THEN LN({inside}) END"
-            case "sqrt":
-                return f"CASE WHEN {inside} >= 0e0 THEN SQRT({inside}) END"
-        return f"ABS({inside})"
 
     def _calendar(self, function: str, date: str) -> str:
         k = self._dates[date]

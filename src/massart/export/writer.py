@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any
 
 from massart.export.rule import ExportError, Piece, Rate, Rule
-from massart.rules.terms import Term, day_of, is_day
+from massart.rules.literals import day_of, fraction_of, is_day
+from massart.rules.operations import OPERATIONS, Operation
+from massart.rules.terms import Term
 from massart.table.encoding import Category, Date, Input
 from massart.table.spellings import folded
 
@@ -43,32 +45,24 @@ class Writer(ABC):
         """Return the number that belongs to the level of a category, 0 where none does."""
 
     @abstractmethod
-    def _when(self, condition: str) -> str:
-        """Return 1 where a condition holds, 0 elsewhere."""
-
-    @abstractmethod
-    def _equal(self, first: str, second: str) -> str:
-        """Return 1 where two numbers are equal, 0 elsewhere."""
+    def _either(self, condition: str, yes: str, no: str) -> str:
+        """Return one number where a condition holds, another one elsewhere."""
 
     @abstractmethod
     def _both(self, first: str, second: str) -> str:
         """Return that two conditions hold."""
 
     @abstractmethod
-    def _divided(self, above: str, below: str) -> str:
-        """Return a quotient, which has no value where it is divided by 0."""
+    def _said(self, operation: Operation) -> str:
+        """Return how the language says an operation on terms, with {0}, {1} for them."""
 
-    @abstractmethod
     def _power(self, base: str, exponent: float) -> str:
-        """Return a power, which may have no value."""
+        """Return a power with a number for its exponent, which may have no value."""
+        return self._said(OPERATIONS["^"]).format(base, self.plain(exponent))
 
     @abstractmethod
     def _extreme(self, op: str, parts: Sequence[str]) -> str:
         """Return the least ("min") or the largest ("max") of some numbers."""
-
-    @abstractmethod
-    def _called(self, function: str, inside: str) -> str:
-        """Return "log", which is the natural one, "sqrt" or "abs"."""
 
     @abstractmethod
     def _calendar(self, function: str, date: str) -> str:
@@ -100,26 +94,26 @@ class Writer(ABC):
                 return self._checked(parts[0], term)
             case "number":
                 return self.plain(parts[0])
-            case "level":
-                return self._level(term, *parts)
+            case "level" | "in" if isinstance(parts[0], str):
+                return self._one_of_levels(term, *parts)
             case "within":
                 return self._within(term, *parts)
-            case "=":
-                return self._equal(*map(self.term, parts))
-            case "/":
-                return self._divided(*map(self.term, parts))
+            case "in":
+                return self._added([self._equal(self.term(parts[0]), self.plain(value)) for value in parts[1:]])
             case "*" | "+" | "-" as sign:
                 return f"({f' {sign} '.join(map(self.term, parts))})"
-            case "^":
+            case "^" if isinstance(parts[1], float):
                 return self._power(self.term(parts[0]), parts[1])
+            case "round":
+                return self._rounded(self.term(parts[0]), *fraction_of(parts[1]).as_integer_ratio())
             case "min" | "max" as op:
                 return self._extreme(op, [self.term(part) for part in parts])
-            case "log" | "sqrt" | "abs" as function:
-                return self._called(function, self.term(parts[0]))
             case "month" | "weekday" as function:
                 return self._of_date(function, parts[0], term)
             case "lag":
                 return self._lag(term, *parts)
+        if said := self._said(OPERATIONS[term.op]):
+            return said.format(*map(self.term, parts))
         # A running sum of floats is off by more than a row may be, and massart's own is one of whole numbers.
         raise ExportError(f"{self.name} cannot say {term}, which looks at other rows")
 
@@ -149,15 +143,30 @@ class Writer(ABC):
             raise ExportError(f"{self.name} cannot say {term}: the column holds text")
         return self._column(name)
 
-    def _level(self, term: Term, name: str, value: str) -> str:
+    def _one_of_levels(self, term: Term, name: str, *values: str) -> str:
+        """Return 1 where a column has one of some levels, 0 elsewhere."""
         entry = self.rule.inputs[name]
         if isinstance(entry, Category):
-            return self._chosen(name, [Rate(1.0, None, value)])
+            return self._chosen(name, [Rate(1.0, None, value) for value in values])
         try:
-            wanted = day_of(value) if isinstance(entry, Date) and is_day(value) else float(value)
+            wanted = [day_of(value) if isinstance(entry, Date) and is_day(value) else float(value) for value in values]
         except ValueError:
             raise ExportError(f"{self.name} cannot say {term}: the column holds numbers") from None
-        return self._equal(self._column(name), self.plain(wanted))
+        return self._added([self._equal(self._column(name), self.plain(value)) for value in wanted])
+
+    def _equal(self, first: str, second: str) -> str:
+        """Return 1 where two numbers are equal, 0 elsewhere."""
+        return self._said(OPERATIONS["="]).format(first, second)
+
+    def _added(self, parts: Sequence[str]) -> str:
+        return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
+
+    def _rounded(self, inside: str, above: int, below: int) -> str:
+        """Return a number rounded to above / below, half of it away from zero."""
+        size = self._said(OPERATIONS["abs"]).format(inside)
+        half, one, minus, p, q = map(self.plain, (0.5, 1.0, -1.0, above, below))
+        whole = self._said(OPERATIONS["floor"]).format(f"({size} * {q} / {p} + {half})")
+        return f"({self._either(f'{inside} < {self.plain(0.0)}', minus, one)} * {whole} * {p} / {q})"
 
     def _within(self, term: Term, name: str, low: float | str | None, high: float | str | None, closed: str) -> str:
         value = self._checked(name, term)
@@ -167,7 +176,8 @@ class Writer(ABC):
             for sign, end in zip(signs, (low, high), strict=True)
             if end is not None
         ]
-        return self._when(limits[0] if len(limits) == 1 else self._both(*limits))
+        condition = limits[0] if len(limits) == 1 else self._both(*limits)
+        return self._either(condition, self.plain(1.0), self.plain(0.0))
 
     def _of_date(self, function: str, inside: Term, term: Term) -> str:
         name = str(inside.parts[0]) if inside.op == "column" else ""

@@ -19,6 +19,8 @@ import numpy as np
 
 from massart.rules import terms as t
 from massart.rules.columns import Columns
+from massart.rules.literals import CALENDAR
+from massart.rules.operations import OPERATIONS
 from massart.rules.terms import Term, TermError
 
 MOST_TERMS = 2_000
@@ -31,15 +33,17 @@ _DATE = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b"
 _TOKEN = re.compile(
     rf"(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'[^']*'|\"[^\"]*\"|{_DATE})"
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
-    r"|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|<=|>=|==|[-+*/^:<>=(),])|(?P<space>\s+)|(?P<other>.)",
+    r"|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|<=|>=|==|[-+*/^:<>=(),?])|(?P<space>\s+)|(?P<other>.)",
     re.DOTALL,
 )
-_FUNCTIONS = {"min": (2, 9), "max": (2, 9), "log": (1, 1), "sqrt": (1, 1), "abs": (1, 1), "C": (1, 1), "I": (1, 1)}
-_OF_DATES = ("month", "weekday")
+_FUNCTIONS = {name: found.arguments for name, found in OPERATIONS.items() if found.arguments}
+_FUNCTIONS |= {"C": (1, 1), "I": (1, 1)}
 _ORDERED = ("lag", "cumsum")
+_KEYWORDS = {"by": _ORDERED, "order": _ORDERED, "to": ("round",)}
 _SIGNS = {"^": "**", ":": "@", "=": "=="}
+_ENDS = re.compile(r"[\w`'\")?]$")  # the end of a column or a term
 _COMPARISON = "a comparison has one column and numbers: kwh <= 200, or 200 < kwh <= 500"
-_LEVEL = "a level is written (region = north)"
+_LEVEL = "a level is written (region = north), several (region in (north, south))"
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
@@ -174,7 +178,8 @@ class _Levels:
 class _Reader:
     """The tree of a text, and what its names stand for.
 
-    In it ``n_3`` is a name, ``s_3`` a text or a date, ``f_max`` a function and ``k_by`` a keyword.
+    In it ``n_3`` is a name, ``s_3`` a text or a date, ``f_max`` a function, ``k_by`` a keyword, and ``u_`` a constant
+    that is to be found.
     """
 
     def __init__(self, text: str, columns: Columns) -> None:
@@ -202,14 +207,18 @@ class _Reader:
                 source.append(self._named("n", word[1:-1].replace("``", "`")))
             elif kind == "text":
                 source.append(self._named("s", word.strip("'\"")))
+            elif word == "in" and following.startswith("(") and _ENDS.search(before):
+                source.append(" in ")
             elif kind == "word" and following.startswith("("):
                 source.append(f" f_{word}")
-            elif kind == "word" and word in ("by", "order") and before == "," and re.match(r"=[^=]", following):
+            elif kind == "word" and word in _KEYWORDS and before == "," and re.match(r"=[^=]", following):
                 source.append(f" k_{word}")
             elif kind == "word":
                 source.append(self._named("n", word))
-            elif word == "=" and before in ("by", "order") and source[-1].startswith(" k_"):
+            elif word == "=" and before in _KEYWORDS and source[-1].startswith(" k_"):
                 source.append("=")
+            elif word == "?":
+                source.append(" u_ ")
             elif kind != "space":
                 source.append(_SIGNS.get(word, word) if kind == "sign" else f" {word}")
             before = before if kind == "space" else word
@@ -248,6 +257,8 @@ class _Reader:
             return self._name(self._text(node))
         if isinstance(node, ast.Constant):
             return t.number(self._number(node))
+        if isinstance(node, ast.Name) and node.id == "u_":
+            return t.UNKNOWN
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("f_"):
             return self._call(node.func.id[2:], node, depth)
         if isinstance(node, ast.Compare):
@@ -278,10 +289,10 @@ class _Reader:
             raise self._error("a number in it is too large")
         return value
 
-    def _constant(self, node: ast.expr, depth: int, why: str) -> float:
+    def _constant(self, node: ast.expr, depth: int, why: str = "a number is expected") -> float:
         """Return the value of numbers such as 1/3; an error says why nothing else can stand there."""
         term = self._term(node, depth)
-        if next(term.columns(), None) is not None:
+        if next(term.columns(), None) is not None or term.n_unknown:
             raise self._error(why)
         value = float(term.evaluate(Columns({"": np.zeros(1)}))[0])
         if not np.isfinite(value):
@@ -299,7 +310,10 @@ class _Reader:
     def _binary(self, node: ast.BinOp, depth: int) -> Term:
         left = self._term(node.left, depth)
         if isinstance(node.op, ast.Pow):
-            return t.power(left, self._constant(node.right, depth, "an exponent must be a number"))
+            exponent = self._term(node.right, depth)
+            if next(exponent.columns(), None) is not None or exponent.n_unknown:
+                return t.power(left, exponent)
+            return t.power(left, self._constant(node.right, depth))
         right = self._term(node.right, depth)
         sign = "*" if isinstance(node.op, ast.MatMult) else _BINARY.get(type(node.op))
         if sign is None:
@@ -311,10 +325,12 @@ class _Reader:
     def _call(self, name: str, node: ast.Call, depth: int) -> Term | _Levels:
         if name in _ORDERED:
             return self._ordered(name, node)
-        least, most = _FUNCTIONS.get(name, (1, 1) if name in _OF_DATES else (0, -1))
+        least, most = _FUNCTIONS.get(name, (0, -1))
         if most < 0:
-            hint = _near(name, [*_FUNCTIONS, *_OF_DATES, *_ORDERED])
+            hint = _near(name, [*_FUNCTIONS, *_ORDERED])
             raise self._error(f"there is no function {t.shown(name)}; {hint}")
+        if name == "round":
+            return self._rounded(node, depth)
         if node.keywords or not least <= len(node.args) <= most:
             raise self._error(f"{name} takes {least} argument{'s or more' if most > 1 else ''}")
         if name == "C":
@@ -322,9 +338,19 @@ class _Reader:
         parts = tuple(self._term(argument, depth) for argument in node.args)
         if name == "I":
             return parts[0]
-        if name in _OF_DATES and (parts[0].op != "column" or parts[0].parts[0] not in self.columns.dates):
+        if name in CALENDAR and (parts[0].op != "column" or parts[0].parts[0] not in self.columns.dates):
             raise self._error(f"{name} takes a column of dates")
         return Term(name, parts)
+
+    def _rounded(self, node: ast.Call, depth: int) -> Term:
+        steps = [*node.args[1:], *(keyword.value for keyword in node.keywords if keyword.arg == "k_to")]
+        if not node.args or len(steps) > 1 or len(steps) < len(node.args) - 1 + len(node.keywords):
+            raise self._error("round takes a term, and what it is rounded to: round(pay, to=0.05)")
+        step = self._constant(steps[0], depth, "what is rounded to must be a number") if steps else 1.0
+        try:
+            return t.rounded(self._term(node.args[0], depth), step)
+        except TermError as error:
+            raise self._error(str(error)) from None
 
     def _category(self, node: ast.expr, depth: int) -> _Levels:
         value = self._value(node, depth + 1)
@@ -363,10 +389,13 @@ class _Reader:
         return name
 
     def _condition(self, node: ast.Compare, depth: int) -> Term:
-        """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``region = north``, ``date < 2024-05-01``."""
+        """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``region = north``, ``month(day) in (Jan, Dec)``."""
         sides = [node.left, *node.comparators]
-        if len(sides) == 2 and isinstance(node.ops[0], ast.Eq):
-            return self._equality(sides[0], sides[1], depth)
+        if len(sides) == 2 and isinstance(node.ops[0], ast.Eq | ast.In):
+            values = [sides[1]]
+            if isinstance(node.ops[0], ast.In) and isinstance(sides[1], ast.Tuple):
+                values = sides[1].elts
+            return self._membership(sides[0], values, depth)
         names = [side for side in sides if isinstance(side, ast.Name) and side.id.startswith("n_")]
         order = all(isinstance(operator, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for operator in node.ops)
         if len(names) != 1 or not order or len(sides) > 3 or (len(sides) == 3 and sides[1] is not names[0]):
@@ -383,7 +412,9 @@ class _Reader:
             return Term("within", (name, *lows, *highs, found[0].parts[3]))
         return t.product(*found)
 
-    def _limit(self, name: str, node: ast.expr, depth: int) -> float | str:
+    def _limit(self, name: str, node: ast.expr, depth: int) -> float | str | Term:
+        if isinstance(node, ast.Name) and node.id == "u_":
+            return t.UNKNOWN
         if isinstance(node, ast.Name):
             if name not in self.columns.dates:
                 raise self._error(f"column {t.shown(name)} holds no dates to compare with")
@@ -391,17 +422,42 @@ class _Reader:
             return self._text(node)
         return self._constant(node, depth, _COMPARISON)
 
-    def _equality(self, left: ast.expr, right: ast.expr, depth: int) -> Term:
-        if not isinstance(left, ast.Name):
-            return Term("=", (self._term(left, depth), t.number(self._constant(right, depth, _LEVEL))))
+    def _membership(self, left: ast.expr, values: Sequence[ast.expr], depth: int) -> Term:
+        """Return where a column has one of some levels, or a term one of some values."""
+        if not values:
+            raise self._error(_LEVEL)
+        if not isinstance(left, ast.Name) or not left.id.startswith("n_"):
+            term = self._term(left, depth)
+            return t.one_of(term, *(self._value_of(term.op, value, depth) for value in values))
         name = self._known(left, numbers=False)
-        value = (
-            self._text(right) if isinstance(right, ast.Name) else t.plain_number(self._constant(right, depth, _LEVEL))
-        )
+        return t.level_set(name, *(self._level_of(name, value, depth) for value in values))
+
+    def _value_of(self, function: str, node: ast.expr, depth: int) -> float:
+        """Return a number, or that of a weekday or month such as Sat, Saturday, Jan."""
+        if function not in CALENDAR:
+            return self._constant(node, depth, _LEVEL)
+        names = CALENDAR[function]
+        if isinstance(node, ast.Name) and node.id != "u_":
+            word = self._text(node)
+            known = [(name[:3].casefold(), name.casefold()) for name in names]
+            places = [k for k, ways in enumerate(known) if word.casefold() in ways]
+            if not places:
+                raise self._error(f"there is no {function} {t.shown(word)}; {_near(word.title(), names)}")
+            return places[0] + 1.0
+        value = self._constant(node, depth, _LEVEL)
+        if value not in range(1, len(names) + 1):
+            raise self._error(f"a {function} is one of {names[0][:3]} to {names[-1][:3]}, or 1 to {len(names)}")
+        return value
+
+    def _level_of(self, name: str, node: ast.expr, depth: int) -> str:
+        if isinstance(node, ast.Name) and node.id != "u_":
+            value = self._text(node)
+        else:
+            value = t.plain_number(self._constant(node, depth, _LEVEL))
         if name in self.columns.levels:
             names = self.columns.levels[name].names
             if value not in names:
                 raise self._error(f"column {t.shown(name)} has no level {t.shown(value)}; {_near(value, names)}")
         else:
             t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is no number and no date
-        return t.level(name, value)
+        return value

@@ -56,6 +56,12 @@ class Kinds:
         """The word for each code."""
         return ("", *(kind.label for kind in self.kinds))
 
+    @property
+    def unexplained(self) -> NDArray[np.intp]:
+        """The rows that nothing explains."""
+        codes = [code for code, kind in enumerate(self.kinds, 1) if kind.family == UNEXPLAINED]
+        return np.flatnonzero(np.isin(self.codes, codes))
+
     def of(self, rows: NDArray[np.intp]) -> NDArray[np.str_]:
         """Return the words for some rows."""
         return np.array(self.words)[self.codes[rows]]

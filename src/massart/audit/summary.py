@@ -67,6 +67,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
             }
             for kind in audit.kinds.kinds
         ],
+        "second_rule": second_rule(audit),
         "agreement": str(audit.agreement),
         "scale": certificate.scale,
         "undetermined": [
@@ -80,6 +81,14 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
         "worst_rows": [dict(zip(worst, values, strict=True)) for values in zip(*worst.values(), strict=True)],
         "notices": list(audit.notices),
     }
+
+
+def second_rule(audit: Audit) -> dict[str, Any] | None:
+    """Return the rule that wrong rows follow as JSON values."""
+    found = audit.second_rule
+    if found is None:
+        return None
+    return {"formula": str(found.formula), "rows": len(found.rows), "rows_needed": found.test.needed}
 
 
 def _coefficient(term: Summand, usage: Usage | None) -> dict[str, Any]:

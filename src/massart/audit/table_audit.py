@@ -19,6 +19,7 @@ from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals, ways_to_round, with_constant
 from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
+from massart.audit.second_rule import SecondRule, second_rule_of, with_second_rule
 from massart.certificate import Certificate, Verdict, span_of
 from massart.certificate.words import Judgement, count, judgement, share
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
@@ -235,8 +236,17 @@ class Audit:
         return ways_to_round(X, self.formula, places_of(self.X, self.formula, self.agreement), self.given, right)
 
     @cached_property
+    def second_rule(self) -> SecondRule | None:
+        """Another rule that rows follow in which nothing else is known to have happened; None if there is none."""
+        return second_rule_of(self, self._usual_kinds.unexplained)
+
+    @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
+        return with_second_rule(self._usual_kinds, self.second_rule)
+
+    @cached_property
+    def _usual_kinds(self) -> Kinds:
         if self.whole is not None:
             return self.whole.kinds
         if self.chains is None:

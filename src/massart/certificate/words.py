@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.certificate.support import PieceSupport
+from massart.certificate.mechanisms import FurtherRule
+from massart.certificate.support import CONFIDENCE, PieceSupport
 from massart.certificate.verdict import Certificate, Reason, Verdict
 
 INTERCEPT = "intercept"
@@ -298,6 +299,18 @@ def _beside(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
         yield f"{always}very row that agrees has the same value."
     if c.n_last_place:
         yield f"{count(c.n_last_place, 'rows')} {_verb(c.n_last_place, 'are')} off by one unit of the last place."
+
+
+def beyond_chance(test: FurtherRule) -> str:
+    """Say what the test of one more rule claims.
+
+    Examples
+    --------
+    >>> print(beyond_chance(FurtherRule(rows=474, needed=64, share=0.01, confidence=0.9995)))
+    Unless errors depend on the columns, chance and repeated errors give no formula as many as 64 rows (99.9 %).
+    """
+    known = "chance and repeated errors give no formula as many as"
+    return f"Unless errors depend on the columns, {known} {count(test.needed, 'rows')} ({_percent(CONFIDENCE)})."
 
 
 def _apart(c: Certificate) -> str:

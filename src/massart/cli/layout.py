@@ -38,6 +38,8 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     yield from explanation
     if some := list(kind_lines(found)):
         yield from ("", *some)
+    if found.second_rule is not None:
+        yield from ("", *textwrap.wrap(one_line(found.second_rule.explanation), WIDTH))
     yield ""
     yield from _coefficients(found)
     if found.plan.group_column is not None:

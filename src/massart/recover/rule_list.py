@@ -9,7 +9,7 @@ is given to neither.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeGuard
 
@@ -34,6 +34,7 @@ from massart.recover.polish import polish
 from massart.recover.sharpness import stands_out
 from massart.recover.snapping import snap
 from massart.rows import ArrayRows, BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
+from massart.search import reweighted
 
 MOST_RULES = 8
 """Rules that are looked for if no number is given."""
@@ -44,7 +45,15 @@ ATTEMPTS, ATTEMPT_ROWS = 3, 600
 AMOUNT_ROWS, AMOUNT_SHARE, MOST_AMOUNTS = 10, 0.01, 6
 """An amount by which so many rows, and this share of the table, are off is reported; and how many of them at most."""
 
-_SAMPLE_DIGITS = 10
+GLIMPSE_ROWS, GLIMPSE_SETS, GLIMPSE_COLUMNS, GLIMPSE_SHARE = 200, 2000, 12, 0.1
+"""A glimpse looks at so many rows and sets of rows, in at most so many columns, and asks for this share of the rows
+beyond those that fix a formula (benchmarks/rule_lists.py, "plain")."""
+
+GLIMPSE_HALF_WIDTHS, ROWS_PER_COLUMN = 6.0, 4
+"""A formula that few rounded rows fix is taken to be right where a row is off by so many half-widths; and the rows a
+column that reweighted least squares takes."""
+
+_SAMPLE_DIGITS, _GLIMPSE_DIGITS = 10, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +225,7 @@ def recover_list(
         tolerance,
         int(random_state),
         max(precision_of(X), precision_of(y)),
-        callback,
+        callback=callback,
     )
     levels(tolerance, rows, labels)  # complains of a tolerance that is none
     found: list[FoundRule] = []
@@ -287,6 +296,8 @@ class Search:
     seed : int
     precision : float
         Machine epsilon of the type that the numbers had.
+    hypotheses : float
+        Among how many sets of columns labels chose this one.
     callback : callable
     """
 
@@ -295,6 +306,7 @@ class Search:
     tolerance: float | Literal["auto"] = "auto"
     seed: int = 0
     precision: float = float(np.finfo(float).eps)
+    hypotheses: float = 1.0
     callback: Callback = silent
 
     @property
@@ -305,7 +317,8 @@ class Search:
         """Return what the known rules and chance explain of the next one, at the half-widths of all of them."""
         width = Width.of(max([half, *(rule.half for rule in known)]), self._scale)
         failure = failure_of(len(known) + 1) / 2
-        return explained_by_chance(self.y, [rule.values for rule in known], width, failure)
+        found = explained_by_chance(self.y, [rule.values for rule in known], width, failure)
+        return replace(found, hypotheses=found.hypotheses * self.hypotheses)
 
     def needed(self, known: Sequence[KnownRule]) -> int:
         """Return how many rows the next rule needs."""
@@ -321,13 +334,16 @@ class Search:
     def _test(self, rows: int, explained: Explained, place: int) -> FurtherRule:
         return judge_further_rule(rows, self.X.shape[1], explained, failure_of(place))
 
-    def further(self, known: Sequence[KnownRule]) -> FoundRule | None:
-        """Return a rule that far more of the rows left follow than chance and the known rules explain; None without."""
+    def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> FoundRule | None:
+        """Return a rule that far more of the rows left follow than chance and the known rules explain; None without.
+
+        Only rows that are `among` some count, if these are given.
+        """
         place = len(known) + 1
         first = self.explained(known, self._least)
-        left = first.left.copy()
+        left = first.left if among is None else first.left & among
         for rule in known:
-            left &= ~rule.fits
+            left = left & ~rule.fits
         members = np.flatnonzero(left)
         if len(members) < self._test(0, first, place).needed:
             return None
@@ -337,7 +353,7 @@ class Search:
                 some = rng.choice(members, ATTEMPT_ROWS, replace=False)
             elif attempt:
                 some = rng.choice(members, 2 * len(members) // 3, replace=False)
-            found = self._tested(self._proposed(some, rng), known, left)
+            found = self._tested(self._proposed(some, rng), known, left, among)
             if found is not None:
                 return found
         return None
@@ -348,7 +364,9 @@ class Search:
         found = recover(rows, tolerance=self.tolerance, inliers="exact", rng=rng, callback=self.callback)
         return Formula(found.coef[:, 0], found.certificates[0].agreement, IDENTITY)
 
-    def _tested(self, formula: Formula, known: Sequence[KnownRule], left: BoolArray) -> FoundRule | None:
+    def _tested(
+        self, formula: Formula, known: Sequence[KnownRule], left: BoolArray, among: BoolArray | None
+    ) -> FoundRule | None:
         """Polish a formula on all rows that agree, and return it if it passes its test."""
         X, y, n = self.X, self.y, len(self.y)
         coef, _ = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
@@ -358,7 +376,7 @@ class Search:
         exact = all(value is not None for value in fractions)
         half = _largest_half_width(X, coef, formula.agreement) * (1 if exact or not formula.agreement.rounded else 2)
         explained = self.explained(known, half)
-        own = agree & explained.left
+        own = agree & explained.left if among is None else agree & explained.left & among
         test = self._test(int(np.count_nonzero(own)), explained, len(known) + 1)
         if not test.is_certified:
             return None
@@ -373,6 +391,44 @@ def _largest_half_width(X: FloatArray, coef: FloatArray, agreement: Agreement) -
     """Return the largest half-width of a row that agrees, whose label is about as large as the terms allow."""
     size = 2 * (np.abs(X) @ np.abs(coef)).max(keepdims=True)
     return float(agreement.half_widths(size, coef)[0])
+
+
+def may_follow_one(X: FloatArray, y: FloatArray, half: float, rng: np.random.Generator) -> bool:
+    """Return whether a glimpse at some rows shows many that follow one formula: a search takes a hundred times longer.
+
+    Few of them at a time fix a formula (elemental sets: Fischler and Bolles 1981), and so do least squares with weights
+    where most rows follow it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 100, (300, 3))
+    >>> noise = 50 * rng.standard_normal(300)
+    >>> may_follow_one(X, X @ [2, 3, 4] + noise, 0.005, rng)
+    False
+    >>> may_follow_one(X, X @ [2, 3, 4] + np.where(rng.random(300) < 0.6, noise, 0), 0.005, rng)
+    True
+    """
+    some = rng.choice(len(X), min(len(X), GLIMPSE_ROWS), replace=False)
+    rows, labels = X[some], y[some]
+    rows = rows[:, rows.any(axis=0)]
+    p = rows.shape[1]
+    close = max(GLIMPSE_HALF_WIDTHS * half, _GLIMPSE_DIGITS * float(np.median(np.abs(labels))))
+    enough = p + GLIMPSE_SHARE * len(rows)
+    if p == 0 or len(rows) <= enough:
+        return False
+    if (
+        len(rows) >= ROWS_PER_COLUMN * p
+        and np.count_nonzero(np.abs(labels - rows @ reweighted(rows, labels)) <= close) >= enough
+    ):
+        return True
+    if p > GLIMPSE_COLUMNS:
+        return False
+    sets = rng.integers(len(rows), size=(GLIMPSE_SETS, p))
+    scaled = rows / np.abs(rows).max(axis=0)
+    sets = sets[np.abs(np.linalg.det(scaled[sets])) > _GLIMPSE_DIGITS]
+    found = np.linalg.solve(scaled[sets], labels[sets][:, :, None])[:, :, 0]
+    return bool((np.abs(scaled @ found.T - labels[:, None]) <= close).sum(axis=0).max(initial=0) >= enough)
 
 
 def amounts_of(rest: FloatArray, none: BoolArray, half: float) -> tuple[tuple[float, int], ...]:

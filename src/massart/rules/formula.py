@@ -115,11 +115,15 @@ class Formula:
 
     def text(self, most_terms: int | None = None) -> str:
         """Write it in one line, with at most so many terms."""
-        equals, groups = "≈" if self.noisy else "=", factored([term for term in self.all_terms if term.coef != 0])
+        return f"{quoted(self.target)} {'≈' if self.noisy else '='} {self.expression(most_terms)}"
+
+    def expression(self, most_terms: int | None = None) -> str:
+        """Write what stands behind the equals sign."""
+        groups = factored([term for term in self.all_terms if term.coef != 0])
         shown = _joined(map(self._group, groups[:most_terms]))
         if most_terms is not None and len(groups) > most_terms:
             shown += f" + {len(groups) - most_terms} more terms"
-        return f"{quoted(self.target)} {equals} {shown}{self.clipping}"
+        return shown + self.clipping
 
     @property
     def all_terms(self) -> tuple[Summand, ...]:

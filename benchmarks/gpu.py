@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import os
 import pstats
 import sys
 import time
@@ -25,7 +24,6 @@ import numpy as np
 from massart import MassartRegressor
 from massart.agreement import AGREES, Agreement, Level, Mark, tally
 from massart.agreement.agreement import compensated_products
-from massart.isotropy import radial_isotropy, radial_isotropy_of
 from massart.link import IDENTITY
 from massart.rows import ArrayRows, Block, to_numpy
 
@@ -98,7 +96,6 @@ def main() -> int:
     product = primitives(place, X, there, wrong)
     ok = marking(place, X, y, w, wrong, product)
     ok &= fitting(place, X, y, w, wrong)
-    ok &= isotropy(place, X, y)
     ok &= bits(place, rng)
     print("all answers are right" if ok else "AN ANSWER IS WRONG")
     return 0 if ok else 1
@@ -159,21 +156,6 @@ def fitting(place: Place, X: Any, y: Any, w: Any, wrong: Any) -> bool:
         half, labels + wrong[few] * place.normal(len(half))
     )
     return ok & _same(found.coef_, w, "coefficients of float32 rows")
-
-
-def isotropy(place: Place, X: Any, y: Any) -> bool:
-    """Print what radial isotropy takes, and the same of fewer rows on the host; return whether both are the same."""
-    _line("radial isotropy, all rows", place.best(lambda: radial_isotropy_of(ArrayRows(X, y), 1e-3), runs=2), None)
-    few = slice(0, -(-len(X) // 10))
-    rows, here = ArrayRows(X[few], y[few]), to_numpy(X[few])
-    seconds = place.best(lambda: radial_isotropy_of(rows, 1e-3), runs=2)
-    _line(f"radial isotropy, {len(here):,} rows", seconds, None)
-    start = time.perf_counter()
-    known = radial_isotropy(here, 1e-3)
-    spent = time.perf_counter() - start
-    print(f"{f'  on the host, {os.cpu_count()} cores':<36}{spent * 1e3:>12.2f} ms{spent / seconds:>10.1f} x")
-    found = radial_isotropy_of(rows, 1e-3).matrix
-    return _same(np.abs(found - known.matrix).max() <= 1e-9 * np.abs(known.matrix).max(), True, "radial isotropy")
 
 
 def bits(place: Place, rng: np.random.Generator) -> bool:

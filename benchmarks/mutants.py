@@ -70,8 +70,8 @@ TESTS = {
         "recover_matrix",
         "wide",
     ),
-    "isotropy": ("moments", "decomposition", "isotropy", "blocked"),
-    "l1": ("l1", "blocked"),
+    "isotropy": ("moments", "decomposition", "isotropy"),
+    "l1": ("l1"),
 }
 """The files that test a package."""
 

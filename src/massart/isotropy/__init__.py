@@ -6,9 +6,7 @@ from massart.isotropy.transform import (
     RadialIsotropy,
     Status,
     generalized_forster,
-    position_weights,
     radial_isotropy,
-    radial_isotropy_of,
 )
 
 __all__ = [
@@ -17,8 +15,6 @@ __all__ = [
     "Status",
     "decompose",
     "generalized_forster",
-    "position_weights",
     "radial_isotropy",
-    "radial_isotropy_of",
     "radial_moments",
 ]

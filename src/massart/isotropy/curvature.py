@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.isotropy.moments import Cloud, fourth_moments
+from massart.isotropy.moments import fourth_moments
 from massart.rows import FloatArray
 
 _FLATTEST = 0.02  # curvatures below this fraction of one are not trusted
@@ -44,7 +44,7 @@ class PinchedHessian:
         return S
 
 
-def pinched_hessian(X: Cloud, T: FloatArray, psi: FloatArray, weights: FloatArray | None) -> PinchedHessian:
+def pinched_hessian(X: FloatArray, T: FloatArray, psi: FloatArray, weights: FloatArray | None) -> PinchedHessian:
     """Return the pinched Hessian at the map `T`, whose Psi is `psi`: one read of the rows."""
     k = len(psi)
     K = fourth_moments(X, T, weights)

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from massart.isotropy.curvature import PinchedHessian, pinched_hessian
-from massart.isotropy.moments import Cloud, RadialMoments, radial_moments
+from massart.isotropy.moments import RadialMoments, radial_moments
 from massart.rows import FloatArray
 
 _MEMORY = 10  # pairs kept by the quasi-Newton method; more do not save passes on any family measured
@@ -70,7 +70,7 @@ class Iterate:
         return float(max(1 - self.eigenvalues[0], self.eigenvalues[-1] - 1))
 
 
-def fixed_point(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+def fixed_point(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     """Iterate ``T <- T Psi^(-1/2)`` from `T0` (Tyler 1987): the spectrum of Psi shrinks towards 1 from both sides."""
     M = np.eye(T0.shape[1])
     while True:
@@ -80,7 +80,7 @@ def fixed_point(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> 
         M = M @ (eigenvectors / np.sqrt(np.maximum(eigenvalues, np.exp(-_LONGEST_STEP)))) @ eigenvectors.T
 
 
-def geodesic_descent(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+def geodesic_descent(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     """Minimize f by L-BFGS in the moving frame, from `T0`; ends only when rounding stops all progress."""
     k = T0.shape[1]
     identity = np.eye(k)
@@ -128,7 +128,7 @@ class _Step:
 
 
 def _line_search(
-    X: Cloud,
+    X: FloatArray,
     T0: FloatArray,
     M: FloatArray,
     moments: RadialMoments,
@@ -177,7 +177,7 @@ def _two_loop(
     return np.asarray((q + q.T) / 2)
 
 
-def dual_newton(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
+def dual_newton(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None) -> Iterator[Iterate]:
     r"""Newton's method on the dual, from `T0`: :math:`O(n^3)` a step, about ten steps to rounding level.
 
     .. math::
@@ -187,7 +187,6 @@ def dual_newton(X: Cloud, T0: FloatArray, weights: FloatArray | None = None) -> 
     rows less :math:`k c_i`; at the minimum :math:`T_0 R^{-1}` is radial-isotropic, R being the triangular factor of
     the rows :math:`e^{t_i/2} z_i`.
     """
-    assert isinstance(X, np.ndarray)  # few rows are in memory
     Z = X @ T0
     Z /= np.linalg.norm(Z, axis=1)[:, None]
     n, k = Z.shape

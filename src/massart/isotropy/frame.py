@@ -1,8 +1,7 @@
 """Coordinates in which rows are handed to the solvers.
 
 A frame is a subspace V of R^d with an orthonormal basis, the rows that lie in V, and their coordinates ``C = X @ V``.
-It starts as all non-zero rows in R^d itself, without a copy, and shrinks when a heavy subspace is found. The rows of a
-table that is not in memory have their coordinates made whenever they are read.
+It starts as all non-zero rows in R^d itself, without a copy, and shrinks when a heavy subspace is found.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.isotropy.blocked import SAFE_EXPONENT, TableRows
-from massart.isotropy.moments import Cloud, typical_sizes, vanishing
-from massart.rows import BoolArray, FloatArray, Rows
+from massart.isotropy.moments import typical_sizes, vanishing
+from massart.rows import BoolArray, FloatArray
 from massart.rows.scaling import exponents
+
+SAFE_EXPONENT = 400
+"""Squares of numbers up to two to this power, summed over any number of columns, stay finite in float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,13 @@ class Frame:
 
     Attributes
     ----------
-    X : (n, d) array or TableRows
+    X : (n, d) array
         All rows, as given or scaled row by row with powers of two.
     members : (n,) boolean array
         Rows in V, without zero rows and rows of weight zero.
     V : (d, k) array or None
         Orthonormal basis; None for R^d in its own coordinates.
-    C : (number of members, k) array or Points
+    C : (number of members, k) array
         Coordinates of the members.
     weights : (number of members,) array or None
     scales : (k,) array
@@ -38,10 +39,10 @@ class Frame:
         The same for the columns of X.
     """
 
-    X: FloatArray | TableRows
+    X: FloatArray
     members: BoolArray
     V: FloatArray | None
-    C: Cloud
+    C: FloatArray
     weights: FloatArray | None
     scales: FloatArray
     column_scales: FloatArray
@@ -95,8 +96,9 @@ class Frame:
         members[members] = inside
         weights = None if self.weights is None else self.weights[inside]
         V = self.basis[:, ~light]
-        C = self.C[np.ix_(inside, ~light)] if isinstance(self.C, np.ndarray) else self._coordinates(V, members)
-        return Frame(self.X, members, V, C, weights, self.scales[~light], self.column_scales)
+        return Frame(
+            self.X, members, V, self.C[np.ix_(inside, ~light)], weights, self.scales[~light], self.column_scales
+        )
 
     def rotate(self, T: FloatArray) -> tuple[Frame, FloatArray]:
         """Return the frame turned to the principal axes of the map `T`, and these axes; T becomes ``axes.T @ T``.
@@ -112,9 +114,7 @@ class Frame:
         C = self._coordinates(V, members)
         return replace(self, members=members, V=V, C=C, weights=weights, scales=typical_sizes(C))
 
-    def _coordinates(self, V: FloatArray, members: BoolArray) -> Cloud:
-        if isinstance(self.X, TableRows):
-            return self.X.within(V, members)
+    def _coordinates(self, V: FloatArray, members: BoolArray) -> FloatArray:
         # One product of all rows: blocks may sum in another order, and these bits are what a caller recomputes.
         return np.asarray(self.X[members] @ V)
 
@@ -130,15 +130,6 @@ def frame_of_rows(X: FloatArray, weights: FloatArray | None) -> Frame:
     C = X if members.all() else X[members]
     scales = typical_sizes(C) if len(C) else np.ones(X.shape[1])
     return Frame(X, members, None, C, weights, scales, scales)
-
-
-def frame_of_table(rows: Rows) -> Frame:
-    """Return the frame of the rows of a table, wherever they are."""
-    X = TableRows.of(rows)
-    C = X.within(None, X.members)
-    scales = typical_sizes(C) if len(C) else np.ones(rows.n_columns)
-    weights = None if rows.weights is None else rows.weights.to_numpy()[X.members]
-    return Frame(X, X.members, None, C, weights, scales, scales)
 
 
 def with_safe_exponents(X: FloatArray) -> FloatArray:

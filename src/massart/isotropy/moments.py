@@ -8,16 +8,14 @@ For rows :math:`x_i` with weights :math:`c_i` and a map :math:`T` (``y = T' x``,
     \ell = \sum_i c_i \log |T^\top x_i|^2, \qquad
     c = \sum_i c_i .
 
-Each function reads `X` once, piece by piece. The results are sums over rows, or a number a row. So `X` may be an array,
-or :class:`Points` that lie elsewhere: there the kernels of this module are called with each block, in the functions of
-its own kind, and what they return is added.
+Each function reads `X` once, piece by piece; the results are sums over rows, or a number a row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,26 +27,6 @@ _NO_EXPONENT = -100_000  # below the exponent of any ratio of two numbers
 
 PointKernel: TypeAlias = Callable[[Any, Any], Any]
 """Called with some rows in coordinates, an array of any kind, and their weights or None."""
-
-
-class Points(Protocol):
-    """Rows in coordinates that are not one array in memory; they have their own weights."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and dimension."""
-
-    def __len__(self) -> int: ...
-
-    def reduce(self, kernel: PointKernel, rows: BoolArray | None = None) -> Any:
-        """Return the sum of ``kernel(X, weights)`` over pieces of the rows, or of those in a mask."""
-
-    def map(self, kernel: PointKernel) -> NDArray[Any]:
-        """Return ``kernel(X, weights)`` of all rows, one value each."""
-
-
-Cloud: TypeAlias = FloatArray | Points
-"""Rows in coordinates, wherever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +56,10 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return total, (a - (total - part)) + (b - part)
 
 
-def accumulate(kernel: PointKernel, X: Cloud, weights: FloatArray | None = None, rows: BoolArray | None = None) -> Any:
+def accumulate(
+    kernel: PointKernel, X: FloatArray, weights: FloatArray | None = None, rows: BoolArray | None = None
+) -> Any:
     """Return the sum of ``kernel(piece, weights)`` over pieces of `X`, or of the rows of a mask."""
-    if not isinstance(X, np.ndarray):
-        return X.reduce(kernel, rows)
     total = None
     for piece in row_blocks(*X.shape):
         chosen = piece if rows is None else np.flatnonzero(rows[piece]) + piece.start
@@ -90,16 +68,16 @@ def accumulate(kernel: PointKernel, X: Cloud, weights: FloatArray | None = None,
     return total
 
 
-def radial_moments(X: Cloud, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
+def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
     """Return the radial moments of the rows of `X` under ``y = T' x``: one pass, ``O(n d k)``.
 
     Parameters
     ----------
-    X : (n, d) array or Points
+    X : (n, d) array
         Rows, none of which `T` maps to zero.
     T : (d, k) array
     weights : (n,) array, optional
-        Row weights; one each by default. Points have their own.
+        Row weights; one each by default.
     """
     moments: RadialMoments = accumulate(_Radial(T), X, weights)
     return moments
@@ -124,7 +102,7 @@ class _Radial:
         return RadialMoments(to_numpy(Y.T @ Y), total, float(xp.sum(logs)))
 
 
-def whitened_moments(X: Cloud, T: FloatArray, W: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def whitened_moments(X: FloatArray, T: FloatArray, W: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     r"""Return :math:`(k / c) \sum_i c_i (W u_i)(W u_i)^\top` for a symmetric W, (k, k): one pass.
 
     It is W Psi W, with its smallest eigenvalue as precise as its largest one.
@@ -148,7 +126,7 @@ class _Whitened:
         return RadialMoments(to_numpy(Y.T @ Y), float(X.shape[0]) if weights is None else float(xp.sum(weights)))
 
 
-def fourth_moments(X: Cloud, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     r"""Return :math:`K_{ab} = (k / c) \sum_i c_i u_{ia}^2 u_{ib}^2`, (k, k): one pass."""
     moments: RadialMoments = accumulate(_Fourth(T), X, weights)
     return moments.psi
@@ -171,7 +149,7 @@ class _Fourth:
         return RadialMoments(to_numpy(Y.T @ Y), total)
 
 
-def distances(X: Cloud, T: FloatArray, N: FloatArray) -> FloatArray:
+def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:
     """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
     return _values(_Distance(T, T @ N), X)
 
@@ -192,7 +170,7 @@ def _row_sums_of_squares(Y: Any) -> Any:
     return np.einsum("ij,ij->i", Y, Y) if isinstance(Y, np.ndarray) else namespace_of(Y).sum(Y * Y, axis=1)
 
 
-def vanishing(X: Cloud, columns: BoolArray) -> BoolArray:
+def vanishing(X: FloatArray, columns: BoolArray) -> BoolArray:
     """Tell which rows have nothing but zeros in some of the columns."""
     return _values(_Vanishing(np.flatnonzero(columns)), X)
 
@@ -208,13 +186,11 @@ class _Vanishing:
         return xp.all(xp.take(X, like(self.columns, X), axis=1) == 0, axis=1)
 
 
-def _values(kernel: PointKernel, X: Cloud) -> NDArray[Any]:
-    if not isinstance(X, np.ndarray):
-        return X.map(kernel)
+def _values(kernel: PointKernel, X: FloatArray) -> NDArray[Any]:
     return np.concatenate([kernel(X[piece], None) for piece in row_blocks(*X.shape)])
 
 
-def nonzero_weights(X: Cloud, weights: FloatArray | None) -> FloatArray:
+def nonzero_weights(X: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Return the weight of the rows in which each coordinate is not zero."""
     return np.asarray(accumulate(_NonZero(), X, weights))
 
@@ -231,7 +207,7 @@ class _NonZero:
         return to_numpy(xp.sum(present if weights is None else present * weights[:, None], axis=0))
 
 
-def triangular_factor(X: Cloud, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
+def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
     """Return R of the QR factorization of the unit rows ``u_i``, (at most k, k), by a sequence of small QRs.
 
     Unlike a Cholesky factor of the second moment it does not square the condition number: singular values of R are
@@ -269,7 +245,7 @@ class _UnitTriangle:
         return Triangle(to_numpy(xp.linalg.qr(Y)[1]))
 
 
-def typical_sizes(X: Cloud) -> FloatArray:
+def typical_sizes(X: FloatArray) -> FloatArray:
     """Return a power of two for each column: the geometric mean of its entries, in rows brought to a common size.
 
     A maximum or a norm would let the few largest entries decide. Entries too small beside the largest of their

@@ -17,40 +17,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
-from massart.isotropy.frame import Frame, frame_of_rows, frame_of_table
+from massart.isotropy.frame import Frame, frame_of_rows
 from massart.isotropy.heavy import HeavySearch, Spectrum, light_coordinates
-from massart.isotropy.moments import Cloud, radial_moments, triangular_factor, whitened_moments
+from massart.isotropy.moments import radial_moments, triangular_factor, whitened_moments
 from massart.progress import Callback, Progress, silent
-from massart.rows import (
-    Block,
-    BoolArray,
-    FloatArray,
-    Rows,
-    Values,
-    check_matrix,
-    check_weights,
-    namespace_of,
-    precision_of,
-)
+from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
 from massart.rows.scaling import scaled
 
 _LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
 _FIXED_POINT_STEPS = 15
 _NEWTON_ROWS = 200  # up to here n^3 for a Newton step is cheaper than the passes it saves (bench_isotropy, 120 x 30)
 _SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
-_SHARP_GRAM = 1e-2  # ratio from which on its inverse root keeps 14 digits (tests/test_blocked.py)
+_SHARP_GRAM = 1e-2  # ratio from which on its inverse root keeps 14 digits
 _GRADED = 1e-4  # ratio of singular values of A down to which squaring it costs no more than a Newton step returns
 _REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
 _MOST_TURNS = 3
 
-_Method = Callable[[Cloud, FloatArray, FloatArray | None], Iterator[Iterate]]
+_Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
 
 
 class Status(Enum):
@@ -217,51 +206,6 @@ def generalized_forster(
 def _checked(X: ArrayLike, sample_weight: ArrayLike | None) -> Frame:
     matrix = check_matrix(X)
     return frame_of_rows(matrix, check_weights(sample_weight, len(matrix)))
-
-
-def radial_isotropy_of(
-    rows: Rows,
-    gamma: float = 0.5,
-    *,
-    tol: float | None = None,
-    max_iter: int = 500,
-    callback: Callback = silent,
-) -> RadialIsotropy:
-    """Do what :func:`radial_isotropy` does for the rows of a table, wherever they are, in blocks.
-
-    Each pass over the rows is one read, of which a d x d sum is left. Only where a heavy subspace shows, the distances
-    from it are kept, a number a row.
-
-    Parameters
-    ----------
-    rows : Rows
-        With their weights, if they have any; labels do not matter.
-    gamma, tol, max_iter, callback
-        As for :func:`radial_isotropy`.
-    """
-    tol = rows.precision[0] ** (5 / 6) if tol is None else tol
-    return _Solver(gamma, False, tol, max_iter, callback).solve(frame_of_table(rows))
-
-
-def position_weights(rows: Rows, position: RadialIsotropy) -> Values:
-    """Return ``1 / |A V'x|`` of each row of a table, times its weight; 0 where that is no number.
-
-    L1 regression with these weights is that of Algorithm 1, in radial-isotropic position: there a row and its label are
-    divided by that length.
-    """
-    return rows.map(_InverseLengths(position.subspace @ position.matrix.T))
-
-
-@dataclass(frozen=True, slots=True)
-class _InverseLengths:
-    T: FloatArray
-
-    def __call__(self, block: Block) -> Any:
-        Y = block.times(self.T)
-        xp = namespace_of(Y)
-        squared = xp.sum(Y * Y, axis=1)
-        weights = xp.where(squared > 0, 1 / xp.sqrt(xp.where(squared > 0, squared, xp.ones_like(squared))), squared)
-        return weights if block.weights is None else weights * block.weights
 
 
 @dataclass(frozen=True, slots=True)

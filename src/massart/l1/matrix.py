@@ -1,8 +1,7 @@
 r"""The caller's matrix behind a few verbs, dense or mostly zero.
 
 The solvers ask for :math:`X w`, :math:`X^\top a`, :math:`X^\top \operatorname{diag}(q) X` and a few rows at a time.
-Two classes answer within a block of rows of extra memory, and a third for rows that are not here
-(:mod:`massart.l1.blocked`):
+Two classes answer within a block of rows of extra memory:
 
 * :class:`DenseMatrix` reads the caller's array in place.
 * :class:`SparseMatrix` keeps the well-filled columns of a sparse matrix as an array and the others in compressed rows.

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.l1.blocked import RowsMatrix
 from massart.l1.direct import Answer, solve_directly
 from massart.l1.matrix import Matrix, check_rows
 from massart.l1.preprocessing import is_large, solve_by_guess
 from massart.l1.program import Program, evaluate
 from massart.l1.rank import structure_of
 from massart.progress import Callback, silent
-from massart.rows import Block, BoolArray, FloatArray, Rows, Values, check_labels, check_mask, check_weights
+from massart.rows import BoolArray, FloatArray, check_labels, check_mask, check_weights
 from massart.rows.scaling import power_of_two
 
 
@@ -117,45 +116,6 @@ def l1_regression(
     weights = check_weights(sample_weight, n)
     mask = check_mask(one_sided, n, "one_sided")
     return _regression(matrix, labels, weights, mask, _check_limit(max_iter), callback)
-
-
-def l1_regression_of(
-    rows: Rows,
-    sample_weight: Values | None = None,
-    *,
-    column: int | None = None,
-    max_iter: int = 100,
-    callback: Callback = silent,
-) -> L1Solution:
-    """Do what :func:`l1_regression` does for the rows of a table, wherever they are, in blocks.
-
-    The same sample, the same steps and the same rows that are fitted in the end: the answer is that of the rows in
-    memory. Memory is some twenty numbers a row and a few d x d arrays.
-
-    Parameters
-    ----------
-    rows : Rows
-        With their labels.
-    sample_weight : Values, optional
-        By default the weights that the rows have, if any.
-    column : int, optional
-        Which labels; by default all of them, and `coef` and `dual` have a column for each.
-    max_iter, callback
-        As for :func:`l1_regression`.
-    """
-    limit = _check_limit(max_iter)
-    n, own = rows.n_rows, rows.weights if sample_weight is None else sample_weight
-    labels = check_labels(rows.map(_Labels(column)).to_numpy(), n)
-    weights = None if own is None else check_weights(own.to_numpy(), n)
-    return _regression(RowsMatrix(rows), labels, weights, check_mask(None, n, "one_sided"), limit, callback)
-
-
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    column: int | None
-
-    def __call__(self, block: Block) -> Any:
-        return block.y if self.column is None else block.y[:, self.column]
 
 
 def _regression(

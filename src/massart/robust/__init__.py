@@ -1,6 +1,5 @@
 """Noisy inliers: robust regression with high breakdown and high efficiency, and whether it is called for."""
 
-from massart.robust.blocked import refine_on_table
 from massart.robust.judgement import Inliers, Judgement, judge_inliers
 from massart.robust.mm_estimator import Status
 from massart.robust.regression import RobustFit, robust_regression
@@ -11,6 +10,5 @@ __all__ = [
     "RobustFit",
     "Status",
     "judge_inliers",
-    "refine_on_table",
     "robust_regression",
 ]

@@ -225,7 +225,7 @@ def _no_rule(rng: Generator) -> Case:
 @_made
 def _no_rule_searched(rng: Generator) -> Case:
     columns = {"a": rng.integers(1, 100, 150), "b": rng.normal(0, 5, 150).round(2), "y": rng.normal(0, 9, 150).round(2)}
-    return Case("no-rule-searched", columns, ("--target", "y", "--budget", "3"))
+    return Case("no-rule-searched", columns, ("--target", "y", "--budget", "20"))
 
 
 @_made

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rule_families
 from numpy.typing import NDArray
+
+import rule_families
 
 Columns = Mapping[str, NDArray[Any]]
 Generator = np.random.Generator
@@ -165,7 +166,10 @@ def _formula(rng: Generator) -> Case:
     rate = np.select([columns["place"] == "Bern", columns["place"] == "Oslo"], [1.1, 1.25], 1.3)
     labels = np.round(rate * columns["price"] + 5, 2)
     return Case(
-        "formula", {**columns, "total": _spoilt(rng, labels, 0.2)}, ("--formula", "total ~ price:C(place)"), streams=True
+        "formula",
+        {**columns, "total": _spoilt(rng, labels, 0.2)},
+        ("--formula", "total ~ price:C(place)"),
+        streams=True,
     )
 
 
@@ -250,7 +254,9 @@ def _two_rules(rng: Generator) -> Case:
 @_made
 def _part(rng: Generator) -> Case:
     columns = _order(rng, 600)
-    labels = np.where(columns["price"] > 82, np.round(columns["price"] * 3 + rng.integers(0, 99, 600), 2), _total(columns))
+    labels = np.where(
+        columns["price"] > 82, np.round(columns["price"] * 3 + rng.integers(0, 99, 600), 2), _total(columns)
+    )
     return Case("bad-part", {**columns, "total": labels}, ("--target", "total", "--id", "order", "--terms", "columns"))
 
 
@@ -281,7 +287,18 @@ def _clusters(rng: Generator) -> Case:
     columns = _order(rng, 300)
     clerk = np.arange(300) // 10
     labels = np.where(np.isin(clerk, [3, 11, 20]), _total(columns) * 1.08, _total(columns)).round(2)
-    options = ("--target", "total", "--id", "order", "--terms", "columns", "--error-unit", "clerk", "--exclude", "clerk")
+    options = (
+        "--target",
+        "total",
+        "--id",
+        "order",
+        "--terms",
+        "columns",
+        "--error-unit",
+        "clerk",
+        "--exclude",
+        "clerk",
+    )
     return Case("clusters", {**columns, "clerk": clerk, "total": labels}, options)
 
 

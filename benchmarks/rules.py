@@ -11,7 +11,7 @@ Each table of `rule_families` goes through `massart.audit_table` as it is, a dat
 
 With ``--journal`` every finished table is one line of JSON, and the same command goes on after a kill; begin a new one
 when massart changes. ``--show FAMILY SEED`` prints one table and what is said of it. ``--no-rule`` takes the tables
-without a rule, and ``--big`` times a million rows. ``massart bench`` compares with other libraries.
+without a rule, and ``--big`` times a million rows. ``compare.py`` compares with other libraries.
 """
 
 from __future__ import annotations

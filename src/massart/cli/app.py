@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 
 from massart import __version__
-from massart.cli.bench import bench
 from massart.cli.check import check
 from massart.cli.demo import demo
 from massart.cli.export import export
@@ -153,5 +152,5 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command in (bench, check, demo, export, fit, predict, reproduce, scan):
+for command in (check, demo, export, fit, predict, reproduce, scan):
     app.command()(command)

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from comparison import methods, page, tables
+from comparison.methods import METHODS, Answer, Method, called_wrong
+from comparison.tables import CELLS, Cell, Group, Table
 from massart import files
 from massart.experiments import provenance
-from massart.experiments.bench import methods, page, tables
-from massart.experiments.bench.methods import METHODS, Answer, Method, called_wrong
-from massart.experiments.bench.tables import CELLS, Cell, Group, Table
 from massart.experiments.experiment import Outcome, Row, Task, stream
 from massart.experiments.journal import Finished, with_journal
 from massart.experiments.recovery import RECOVERED

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from comparison.tables import Generator, Group, Table
 from massart.experiments.baselines import RELU, baseline, libraries, r
 from massart.experiments.baselines.baseline import Fit, missing_line
-from massart.experiments.bench.tables import Generator, Group, Table
 from massart.rows import BoolArray, FloatArray
 
 TRIALS = 5_000

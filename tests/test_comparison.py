@@ -1,4 +1,4 @@
-"""Laws of ``massart bench``: the same tables for all, scores that know the truth, losses first, runs that go on."""
+"""Laws of ``benchmarks/compare.py``: the same tables for all, scores that know the truth, losses first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from massart.experiments.bench import methods, page, running, tables
-from massart.experiments.bench.methods import METHODS, Answer, Method, called_wrong
-from massart.experiments.bench.tables import CELLS, Cell
+from comparison import methods, page, running, tables
+from comparison.methods import METHODS, Answer, Method, called_wrong
+from comparison.tables import CELLS, Cell
 from massart.files import read_csv
 
 pytest.importorskip("resource")  # limits are the system's
@@ -102,7 +102,7 @@ def test_cells_where_a_peer_wins_come_first() -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     cells = [replace(cell, tables=2) for cell in running.choose(["linear-tiny"], small=True)]
-    running.bench(cells, tmp_path, seed=5, small=True, most_tables=1, command="massart bench")
+    running.bench(cells, tmp_path, seed=5, small=True, most_tables=1, command="compare")
     first = read_csv(tmp_path / "bench.csv")
     assert {found["method"] for found in first} >= {"massart", "quantile"}
     assert all(found["status"] == "ok" and float(found["peak_mb"]) > 10 for found in first)

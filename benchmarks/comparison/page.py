@@ -12,8 +12,8 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from massart.experiments.bench.methods import METHODS
-from massart.experiments.bench.tables import CELLS
+from comparison.methods import METHODS
+from comparison.tables import CELLS
 from massart.experiments.experiment import Row
 
 OURS = "massart"

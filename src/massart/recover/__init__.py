@@ -8,6 +8,7 @@ from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.polish import polish
 from massart.recover.propose import Options, Proposal, propose
 from massart.recover.rule_list import ListedRule, RuleList, recover_list
+from massart.recover.score import beyond_chance
 
 __all__ = [
     "ArrayRecovery",
@@ -20,6 +21,7 @@ __all__ = [
     "Recovery",
     "RuleList",
     "Start",
+    "beyond_chance",
     "certify",
     "judge",
     "judge_matrix",

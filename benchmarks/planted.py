@@ -2,7 +2,7 @@
 
 A table is made from a seed: its columns, what the rule gives, and what goes wrong. Each value goes wrong with the same
 probability, independently, in one of the ways that the table names. The file is written as people export it: with
-titles, currency signs, decimal commas, as Parquet or as JSON lines.
+titles, currency signs, decimal commas, as a workbook, as Parquet or as JSON lines.
 """
 
 from __future__ import annotations
@@ -326,6 +326,25 @@ def _euros(table: Planted, path: Path) -> Path:
     return _write(path.with_suffix(".csv"), [list(table.frame), *cells], ";")
 
 
+def _swiss(table: Planted, path: Path) -> Path:
+    target = table.made.target
+    cells = _cells(table.frame, _plain, {target: lambda v: f"{v:,.{table.made.places}f}".replace(",", "'")})
+    return _write(path.with_suffix(".csv"), [list(table.frame), *cells], ";", "cp1252")
+
+
+def _workbook(table: Planted, path: Path) -> Path:
+    import xlsxwriter
+
+    path = path.with_suffix(".xlsx")
+    with xlsxwriter.Workbook(str(path), {"nan_inf_to_errors": False}) as book:
+        sheet = book.add_worksheet("Data")
+        sheet.write(0, 0, "Export")
+        for column, (name, values) in enumerate(table.frame.items()):
+            cells = [None if value in ("", None) or value != value else value for value in values.tolist()]
+            sheet.write_column(2, column, [name, *cells])
+    return path
+
+
 def _percent(table: Planted, path: Path) -> Path:
     cells = _cells(table.frame, _plain, {table.made.target: lambda v: f"{v:.{table.made.places}f}%"})
     return _write(path.with_suffix(".csv"), [list(table.frame), *cells], ",")
@@ -354,6 +373,8 @@ LAYOUTS: Mapping[str, Callable[[Planted, Path], Path]] = {
     "dollars": _dollars,
     "total": _total,
     "euros": _euros,
+    "swiss": _swiss,
+    "workbook": _workbook,
     "percent": _percent,
     "parquet": _parquet,
     "jsonl": _jsonl,

@@ -1,0 +1,335 @@
+r"""Segments of a table in which a rule breaks: all ranges and tails of every column, levels, pairs of levels.
+
+Massart's assumption is that each label is wrong with probability below one half *whatever x is*. A segment of the
+table, by X, in which another rule holds violates it, however few labels are wrong in all.
+
+**Theorem.** Sort the rows by a column; rows of equal values are one step. Given X, let rows be wrong independently,
+each with probability at most :math:`p_0`. For :math:`p_1 > p_0` a wrong row scores :math:`\log(p_1 / p_0)` and a right
+one :math:`\log((1 - p_1) / (1 - p_0))`. Then
+
+.. math::
+    \Pr[\text{some range scores} \ge s] \le m \, e^{-s},
+    \qquad \Pr[\text{some tail at one end scores} \ge s] \le e^{-s},
+
+where m is the number of different values.
+
+*Proof.* Begin at a fixed first step. The expectation of exp(score) of the next row, given those before, is at most
+:math:`p_0 (p_1 / p_0) + (1 - p_0) (1 - p_1) / (1 - p_0) = 1`, since it grows with the probability of a wrong row. So
+exp(score) is a nonnegative supermartingale that begins at 1, and by Ville's inequality it ever reaches
+:math:`e^s` with probability at most :math:`e^{-s}`: a bound for all last steps at once. The union over the first steps
+gives m; a tail has one first step. ∎
+
+The best of all :math:`n^2 / 2` ranges is found in one pass, as the largest :math:`S_j - \min_{i \le j} S_i` of the
+cumulative scores S. Ranges within a level are the same after sorting by (level, value). Levels and pairs of levels have
+a binomial tail each, and a union.
+
+**What is tested.** :math:`p_0 = 1/2` refutes Massart's assumption; :math:`p_0` = upper confidence limit of the share of
+wrong rows refutes that wrong rows do not depend on the columns. The limit may come from the same labels: a range that
+scores above 0 has a larger share than :math:`p_0`, and there its score falls with :math:`p_0`; so the event that the
+limit is above the true rate and a range is accused lies inside the event that it is accused at the true rate.
+A tenth of delta is for the limit, and .45 for each of the two tests. Within a test the families of segments (ranges;
+levels; pairs of levels; levels with ranges) share it, and so do the columns of a family. All of these, and the five
+:math:`p_1`, are fixed by X.
+
+**What it says.** "Wrong" is "breaks this rule": the guarantee is for the event that the rule is the true one. With
+:math:`p_0 = 1/2` the score itself says that some label *of the segment* is wrong with a probability above one half.
+With the limit nothing is said about the rate there, only that wrong rows depend on the columns. Where more than half of
+the rows are wrong, :math:`p_0 = 1/2` says nothing of a segment, and the limit takes its place.
+
+The scan can only withdraw a claim, never make one: PROVEN and CONFIRMED spend nothing on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, rel_entr
+
+from massart.certificate.coverage import largest_share_outside
+from massart.certificate.ranges import NOTHING, Candidate, Sorted
+from massart.certificate.support import CONFIDENCE
+from massart.rows import BoolArray, FloatArray
+
+MOSTLY = 0.01
+"""How improbable so many wrong rows of an uneven segment are at one half each, before most of it is called wrong. These
+labels chose it, which is not accounted for: nothing is claimed of it (`benchmarks/segments.py`, "uneven")."""
+
+MOST_LEVELS = 64
+"""Levels of a column of which the ranges of other columns are scanned, and values up to which numbers repeat by nature:
+rows that are equal in a table without a more varied column are no copies of each other."""
+
+MOST_CROSSED = 8_000_000
+"""Rows times pairs of a level column and an ordered one, up to which ranges within levels are scanned."""
+
+
+_SMALL = 1e-290  # smaller tails lose their digits
+
+
+class Breach(Enum):
+    """What a segment shows, the most first; the value says it in words."""
+
+    MASSART = "some label there breaks the rule with a probability above one half"
+    MOSTLY = "wrong rows depend on the columns, and most rows there are wrong"
+    UNEVEN = "wrong rows depend on the columns"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Rows in a range of an ordered column, of one level of other columns, or both.
+
+    Attributes
+    ----------
+    breach : Breach
+    n_rows, n_wrong : int
+        Of the rows that were scanned.
+    column : int or None
+        The ordered column.
+    low, high : float
+        Its range, both ends included; infinite where the range is a tail.
+    levels : tuple of pairs (int, int)
+        Columns of levels, and the code in each.
+    log_p : float
+        Logarithm of a bound on the probability of a segment as bad.
+    """
+
+    breach: Breach
+    n_rows: int
+    n_wrong: int
+    column: int | None = None
+    low: float = -math.inf
+    high: float = math.inf
+    levels: tuple[tuple[int, int], ...] = ()
+    log_p: float = 0.0
+
+    @property
+    def is_accused(self) -> bool:
+        """Whether another rule may hold there: most of its rows break this one, and not by chance."""
+        return self.breach is not Breach.UNEVEN
+
+    def members(self, ordered: Sequence[FloatArray], levels: Sequence[NDArray[np.integer]]) -> BoolArray:
+        """Return which rows belong to it, given all columns."""
+        n = len(ordered[0]) if ordered else len(levels[0])
+        found = np.ones(n, dtype=bool)
+        if self.column is not None:
+            found &= (ordered[self.column] >= self.low) & (ordered[self.column] <= self.high)
+        for column, code in self.levels:
+            found &= levels[column] == code
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """The columns of a table, by which its rows are cut into segments. Labels play no part in what is scanned.
+
+    Attributes
+    ----------
+    ordered : sequence of (n,) arrays
+        Columns of numbers, or of codes with an order. A row without a value (NaN) is in no range.
+    levels : sequence of (n,) arrays of int
+        Columns of codes from 0.
+    """
+
+    ordered: Sequence[FloatArray]
+    levels: Sequence[NDArray[np.integer]] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        lengths = {*map(len, self.ordered), *map(len, self.levels)}
+        return max(lengths, default=0)
+
+    def take(self, rows: NDArray[np.intp]) -> Scan:
+        """Return some rows of it, chosen by X."""
+        return Scan([values[rows] for values in self.ordered], [codes[rows] for codes in self.levels])
+
+    def worst(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> Segment | None:
+        """Return the segment in which wrong rows crowd most surely; None where they lie evenly, as far as is known.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> kg, zone = rng.gamma(2.0, 5.0, 3_000), rng.integers(0, 6, 3_000)
+        >>> wrong = rng.random(3_000) < 0.2
+        >>> scan = Scan([kg], [zone])
+        >>> scan.worst(wrong) is None
+        True
+        >>> found = scan.worst(wrong | (kg > 31.5))
+        >>> found.breach.name, found.column, round(found.low, 1), found.high, found.n_wrong == found.n_rows
+        ('MASSART', 0, 31.5, inf, True)
+        """
+        n, k = len(wrong), int(np.count_nonzero(wrong))
+        if not 0 < k < n:
+            return None
+        delta = 1 - confidence
+        limit = largest_share_outside(k, n, delta / 10)
+        rates = (0.5, limit) if limit < 0.5 else (limit,)
+        share = math.log(0.9 * delta / len(rates))
+        best: list[Candidate] = [NOTHING for _ in rates]
+        for found in self._candidates(wrong, rates):
+            best = [
+                min(one, other, key=lambda candidate: candidate.log_p) for one, other in zip(best, found, strict=True)
+            ]
+        if limit < 0.5 and best[0].log_p <= share:
+            return self._segment(best[0], Breach.MASSART, wrong)
+        if best[-1].log_p > share:
+            return None
+        uneven = self._segment(best[-1], Breach.UNEVEN, wrong)
+        is_most = bdtrc(uneven.n_wrong - 1, uneven.n_rows, 0.5) <= MOSTLY
+        return self._segment(best[-1], Breach.MOSTLY, wrong) if is_most else uneven
+
+    def is_even(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> bool:
+        r"""Return whether nothing shows that wrong rows depend on a column: no segment, and no trend.
+
+        If they do not depend on any, the answer is no with a probability of at most 1 - `confidence`; half of that is
+        for segments, and half for the ranks of the wrong rows along each column. These are a sample without replacement
+        from the (mid-)ranks, so their mean of k of n is off by t with a probability of at most
+        :math:`2 \exp(-2 k t^2 / (1 - (k - 1) / n))`, as a share of all ranks (Serfling 1974); the smaller of the wrong
+        and the right rows are looked at.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(0, 1, 3_000)
+        >>> Scan([x]).is_even(rng.random(3_000) < 0.3), Scan([x]).is_even(rng.random(3_000) < 0.1 + 0.3 * x)
+        (True, False)
+        """
+        half = (1 - confidence) / 2
+        return self.worst(wrong, 1 - half) is None and self._log_p_of_trend(wrong) > math.log(half)
+
+    def without_copies(self, wrong: BoolArray, labels: FloatArray) -> BoolArray:
+        """Return the wrong rows, and of those that are equal in every column and in their label one.
+
+        Copies of a row are not wrong independently: a line that was read thirty times is one error. To count fewer
+        wrong rows lowers all scores, so that the theorem holds all the more. Where no column has many values, rows are
+        equal by nature, and all count.
+        """
+        if not any(column.n_steps > MOST_LEVELS for column in self._ordered):
+            return wrong
+        at = np.flatnonzero(wrong)
+        digest = _mixed(np.zeros(len(at), dtype=np.uint64), labels[at])
+        for column in (*self.ordered, *self.levels):
+            digest = _mixed(digest, column[at])
+        first = np.unique(digest, return_index=True)[1]
+        if len(first) == len(at):
+            return wrong
+        single = np.zeros_like(wrong)
+        single[at[first]] = True
+        return single
+
+    @cached_property
+    def _ordered(self) -> tuple[Sorted, ...]:
+        return tuple(Sorted.of(values) for values in self.ordered)
+
+    @cached_property
+    def _n_levels(self) -> tuple[int, ...]:
+        return tuple(int(codes.max(initial=-1)) + 1 for codes in self.levels)
+
+    @cached_property
+    def _families(self) -> tuple[list[int], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
+        """Columns of ranges, columns of levels, pairs of levels, and levels with ranges: chosen by X."""
+        ranges = [j for j, column in enumerate(self._ordered) if column.n_steps > 1]
+        levels = [j for j, n in enumerate(self._n_levels) if n > 1]
+        pairs = [
+            (i, j) for i in levels for j in levels if i < j and self._n_levels[i] * self._n_levels[j] <= self.n_rows
+        ]
+        crossed = [(i, j) for i in levels if self._n_levels[i] <= MOST_LEVELS for j in ranges]
+        return ranges, levels, pairs, crossed if len(crossed) * self.n_rows <= MOST_CROSSED else []
+
+    def _candidates(self, wrong: BoolArray, rates: Sequence[float]) -> Iterator[list[Candidate]]:
+        """Yield the best segment of each column or pair of columns for each p0, at its price."""
+        ranges, levels, pairs, crossed = families = self._families
+        # Ranges are what is asked for most: two parts of delta, and one for each other family that there is.
+        parts = [weight if family else 0 for weight, family in zip((2, 1, 1, 1), families, strict=True)]
+        prices = [
+            math.log(sum(parts) * len(f) / part) if part else 0.0 for f, part in zip(families, parts, strict=True)
+        ]
+        for j in ranges:
+            yield [found.priced(prices[0], column=j) for found in self._ordered[j].best(wrong, rates)]
+        for j in levels:
+            codes, n = self.levels[j], self._n_levels[j]
+            yield [found.priced(prices[1], levels=((j, code),)) for found, code in _best_level(codes, n, wrong, rates)]
+        for i, j in pairs:
+            n = self._n_levels[j]
+            codes = self.levels[i].astype(np.intp) * n + self.levels[j]
+            best = _best_level(codes, self._n_levels[i] * n, wrong, rates)
+            yield [found.priced(prices[2], levels=((i, code // n), (j, code % n))) for found, code in best]
+        for i, j in crossed:
+            within = self._ordered[j].within(self.levels[i])
+            for_each = within.best(wrong, rates, tails=False)
+            yield [found.priced(prices[3], column=j, level=i) for found in for_each]
+
+    def _segment(self, found: Candidate, breach: Breach, wrong: BoolArray) -> Segment:
+        low, high, levels = -math.inf, math.inf, found.levels
+        if found.column is not None:
+            column = self._ordered[found.column]
+            values = self.ordered[found.column]
+            if found.level is not None:
+                column = column.within(self.levels[found.level])
+                levels = ((found.level, int(self.levels[found.level][column.order[found.first]])),)
+            # The ends of a column belong to a tail, whatever values other rows have.
+            some = column.order if found.level is None else np.flatnonzero(self.levels[found.level] == levels[0][1])
+            first, last = float(values[column.order[found.first]]), float(values[column.order[found.last]])
+            low = first if first > np.nanmin(values[some]) else low
+            high = last if last < np.nanmax(values[some]) else high
+        segment = Segment(breach, 0, 0, found.column, low, high, levels, found.log_p)
+        there = segment.members(self.ordered, self.levels)
+        if found.column is not None:
+            there &= ~np.isnan(self.ordered[found.column])
+        n_rows, n_wrong = int(np.count_nonzero(there)), int(np.count_nonzero(there & wrong))
+        return Segment(breach, n_rows, n_wrong, found.column, low, high, levels, found.log_p)
+
+    def _log_p_of_trend(self, wrong: BoolArray) -> float:
+        worst, columns = 0.0, [column for column in self._ordered if column.n_steps > 1]
+        for column in columns:
+            n, steps = len(column.order), column.steps
+            off = column.wrong_steps(wrong)
+            k = int(off.sum())
+            if not 0 < k < n:
+                continue
+            midranks = (steps[1:] + steps[:-1]) / (2.0 * n)
+            mean = float(off @ midranks) / k
+            few = min(k, n - k)
+            away = (mean - 0.5) * k / few  # of the right rows, if these are fewer
+            worst = max(worst, 2 * few * away**2 / (1 - (few - 1) / n))
+        return math.log(2 * max(len(columns), 1)) - worst
+
+
+def _best_level(
+    codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, rates: Sequence[float]
+) -> list[tuple[Candidate, int]]:
+    """Return the level with the smallest binomial tail for each p0, at the price of all levels."""
+    rows = np.bincount(codes, minlength=n_levels)
+    off = np.bincount(codes[wrong], minlength=n_levels)
+    price, found = math.log(np.count_nonzero(rows)), []
+    for p0 in rates:
+        some = np.flatnonzero(off > p0 * rows)
+        if not len(some):
+            found.append((NOTHING, 0))
+            continue
+        log_p = _log_tail(off[some], rows[some], p0)
+        best = int(np.argmin(log_p))
+        found.append((Candidate(price + float(log_p[best])), int(some[best])))
+    return found
+
+
+def _log_tail(k: NDArray[np.intp], n: NDArray[np.intp], p: float) -> FloatArray:
+    """Return log Pr[Bin(n, p) >= k] for k > p n; where that is no number, the bound of Chernoff."""
+    tail, share = bdtrc(k - 1, n, p), k / n
+    chernoff = n * (np.log(p / share) * share - rel_entr(1 - share, 1 - p))
+    log_p: FloatArray = np.where(tail > _SMALL, np.log(np.maximum(tail, _SMALL)), np.minimum(chernoff, np.log(_SMALL)))
+    return log_p
+
+
+def _mixed(digest: NDArray[np.uint64], values: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """Return a digest of rows with one more column in it (SplitMix64)."""
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0.0 is 0.0
+    z = (digest ^ bits.view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -10,6 +10,7 @@ import pytest
 
 from massart import RuleList, recover_list
 from massart.certificate import Width, explained_by_chance, rows_needed
+from massart.recover.rule_errors import ErrorType, RuleError
 
 FIRST, SECOND = np.array([2.0, 0.5, 12.0]), np.array([1.5, 4.0, 0.0])
 
@@ -149,6 +150,42 @@ def test_behind_an_amount_another_rule_is_found():
     assert found.rules[0].amounts == ((25.0, int((which == 1).sum())),)
 
 
+@pytest.mark.parametrize(
+    ("change", "error", "column"),
+    [
+        (lambda X, y: 10 * y, ErrorType.MULTIPLE, None),
+        (lambda X, y: 1.19 * y, ErrorType.MULTIPLE, None),
+        (lambda X, y: y - 4 * X[:, 1], ErrorType.FORGOTTEN, 1),
+        (lambda X, y: y + 1.5 * X[:, 0], ErrorType.TWICE, 0),
+        (lambda X, y: y - 8 * X[:, 1], ErrorType.SIGN, 1),
+        (lambda X, y: X[:, 0], ErrorType.COLUMN, 0),
+    ],
+)
+def test_an_error_that_makes_a_formula_is_no_rule(change, error, column):
+    rng = np.random.default_rng(4)
+    X = columns(rng, 1000)
+    right = given(X, np.array([1.5, 4.0, 9.0]))
+    which = rng.choice(3, 1000, p=[0.5, 0.3, 0.2])
+    y = np.choose(which, [right, change(X, right), rng.uniform(0, 600, 1000)])
+    found = recover_list(X, y)
+    assert written(found) == [[1.5, 4.0, 9.0]]
+    (listed,) = found.errors
+    assert listed.error == RuleError(0, error, listed.error.factor, column)
+    assert np.array_equal(listed.own, which == 1)
+    assert np.array_equal(found.none, which != 0)
+    assert np.array_equal(found.assigned, np.where(which == 0, 0, -1))
+
+
+def test_another_price_for_one_thing_is_a_rule():
+    """Where a rule has one term, any other rule is a multiple of it, or another charge beside it."""
+    rng = np.random.default_rng(5)
+    net = rng.uniform(1, 100, (900, 1)).round(2)
+    rate = rng.choice([1.19, 1.07, 10.7], 900, p=[0.5, 0.3, 0.2])
+    found = recover_list(net, (net[:, 0] * rate).round(2))
+    assert [rule.coef[0] for rule in found.rules] == [1.19, 1.07]
+    assert [(listed.error.type, listed.error.rule) for listed in found.errors] == [(ErrorType.MULTIPLE, 1)]
+
+
 def test_large_labels_make_no_second_rule():
     claims = 0
     for seed, size in itertools.product(range(2), (1e8, 1e9)):  # half-widths are those of the largest label
@@ -206,6 +243,31 @@ def test_the_best_of_all_lines_stays_below_what_is_needed():
         )
         needed = rows_needed(80, 2, found.share, found.hypotheses, 5e-4)
         assert 2 <= best < needed
+
+
+@pytest.mark.parametrize("amounts", [(), (25.0,), (25.0, -40.0, 7.5)])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_beside_a_rule_and_its_amounts_no_line_reaches_what_is_needed(amounts, noise):
+    """Labels are in cents; every line through two of the rows is counted, also where noise surrounds the rule."""
+    claimed = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        n, half = 160, 0.005
+        x = rng.uniform(0, 100, n).round(2)
+        which = rng.choice(len(amounts) + 2, n, p=[0.7 - 0.15 * len(amounts), 0.3, *[0.15] * len(amounts)])
+        right = 2 * x + 7 + noise * rng.uniform(-1, 1, n)
+        junk = 5.0 * rng.integers(0, 60, n)
+        y = np.choose(which, [right, junk, *[right + amount for amount in amounts]]).round(2)
+        found = explained_by_chance(y, [2 * x + 7], Width.of(half, 100.0), 1e-3)
+        needed = rows_needed(n, 2, found.share, found.hypotheses, 5e-4)
+        i, j = np.triu_indices(n, 1)
+        i, j = i[x[i] != x[j]], j[x[i] != x[j]]
+        slope = (y[j] - y[i]) / (x[j] - x[i])
+        rest = np.abs(y - y[i, None] - slope[:, None] * (x - x[i, None]))
+        best = np.count_nonzero((rest <= 2 * half + 1e-9) & found.left, axis=1).max()
+        assert 2 <= best < needed
+        claimed += needed <= n
+    assert claimed == 4
 
 
 def test_more_rows_are_needed_where_more_is_explained():

@@ -18,7 +18,7 @@ from massart.audit.kinds import MOST_EXAMPLES, Kind, Kinds
 from massart.certificate import FurtherRule, span_of
 from massart.certificate.words import beyond_chance, count
 from massart.link import IDENTITY
-from massart.recover.rule_list import GLIMPSE_ROWS, FoundRule, KnownRule, Search, may_follow_one
+from massart.recover.further_rule import GLIMPSE_ROWS, FoundRule, KnownRule, Search, may_follow_one
 from massart.rows import FloatArray
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import TermMatrix

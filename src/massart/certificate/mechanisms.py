@@ -23,16 +23,25 @@ So the search costs a price, no rows have to be held back, and the claim holds i
 too. It claims that there is *a mechanism beyond those known, or errors that depend on the columns*, and no more: that
 the formula is that mechanism needs an argument about its slopes.
 
-**q is seen.** Let the sup of mechanism a be reached at t. A row of it in that window is left unless another rule passes
-there, which is decided by the columns: :math:`x \cdot (w_l - a)` lies within 2h of t. The share of such rows is at most
-:math:`\rho_a`, the sum of the fullest windows of these differences. So the number of left rows in the fullest window of
-y - x.a is at least that of :math:`n (1 - \rho_a)` independent trials, and a limit of Clopper and Pearson needs no union
-over windows, for the window of the sup is fixed. Rounded labels are a sum of the law and of a rounding that depends on
-the columns: windows of a rule are three times as wide.
+**q is seen.** Let the sup of mechanism a be reached at :math:`t_a`. A row belongs to one mechanism, so q is at most the
+probability that a row lies in the window about :math:`t_a` of its own mechanism. Such a row is left unless another rule
+passes there, which is decided by the columns: :math:`x \cdot (w_l - a)` lies within 2h of :math:`t_a`. At most
+:math:`\rho n` rows are hidden so, the largest sum, over a, of the fullest windows of these differences. Left rows in
+the windows are at most K, the sum of the fullest windows of y - x.a; they are a sum of n independent trials with a mean
+of at least :math:`q (n - \rho n)`. Again equal trials are the worst (Hoeffding 1956), so a limit of Clopper and Pearson
+for K of n rows, times :math:`1 / (1 - \rho)`, holds for q, without a union over windows: those of the sups are fixed.
+
+**Rounded labels** are rounded sums: :math:`y = x \cdot a + \epsilon + r` with a rounding r that depends on the columns
+and is at most h. A row fits w only if :math:`\epsilon` is within 2h of :math:`x \cdot (w - a)`, and its residual is
+then within 3h of the same t. Evidence are rows that are more than 3h off each known rule, for which
+:math:`|\epsilon| > 2h`; the rows in the windows are counted among all that are more than h off, and these are among
+them.
 
 **Amounts that many rows are off by** make a large q. Cells of a fixed grid, as wide as the windows, may be set aside:
 a window meets two of them. Labels chose which: the cell of the largest probability among those kept is one of the r + 1
-most probable, so that the limit and the price are shared among r + 1 of them.
+most probable, so that the limit and the price are shared among r + 1 of them. Whether windows or cells are taken for a
+mechanism is for the labels to say, too, and shared in the same way. A rounding may move a row to the next cell, so that
+rows in the cells beside are no evidence, either.
 """
 
 from __future__ import annotations
@@ -52,6 +61,7 @@ from massart.rows import BoolArray, FloatArray
 MOST_CELLS = 12
 """Cells of amounts that are set aside for one mechanism, at most: an amount may lie on the border of two."""
 
+_ROUNDED = 3.0  # half-widths: a window of residuals that are rounded, as the proof has it
 _STEPS = (1.0, 2.0, 5.01, 10.0)  # half-widths are these times a power of ten: half a cent is one of them
 _ROUNDING = 1e-9
 
@@ -163,30 +173,39 @@ def explained_by_chance(y: FloatArray, known: Sequence[FloatArray], width: Width
     """
     n, h = len(y), width.half
     mechanisms = [np.zeros(n), *known]
-    off = np.ones(n, dtype=bool)
+    distance = np.full(n, np.inf)
     for values in known:
-        off &= np.abs(y - values) > h
-    left, share, hypotheses = off.copy(), 0.0, width.hypotheses
-    each = failure / (len(mechanisms) * width.hypotheses)
+        distance = np.minimum(distance, np.abs(y - values))
+    off, left = distance > h, distance > _ROUNDED * h
+    chance = failure / (2 * width.hypotheses)
+    windows, cells = chance / 2 ** len(mechanisms), chance / (len(mechanisms) * (MOST_CELLS + 1))
+    in_windows: list[int] = []
+    most_hidden, share, hypotheses = 0, 0.0, width.hypotheses
     for place, values in enumerate(mechanisms):
-        reach = 3 * h if place else h  # what a rule gives was rounded
+        reach = _ROUNDED * h if place else h
         others = [other for rank, other in enumerate(mechanisms) if rank not in (0, place)]
         hidden = sum(fullest_window(other - values, h + reach) for other in others)
-        trials = n - hidden
-        if trials <= 0:
+        if hidden >= n:
             return Explained(1.0, left, hypotheses)
         rest = (y - values)[off]
-        limit = largest_share_outside(fullest_window(rest, reach), trials, each / 2)
-        amounts, shared = np.empty(0), 2.0
-        cells = np.floor(rest / (2 * reach))
-        found, counts = np.unique(cells, return_counts=True)
+        fullest = fullest_window(rest, reach)
+        least, amounts = largest_share_outside(fullest, n, windows), np.empty(0)
+        numbers = np.floor(rest / (2 * reach))
+        found, counts = np.unique(numbers, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         for r in range(1, min(MOST_CELLS, len(found) - 1) + 1):
-            one = 2 * largest_share_outside(int(counts[order[r]]), trials, each / (2 * (MOST_CELLS + 1)))
-            if one < limit:
-                limit, amounts, shared = one, found[order[:r]], 2.0 * (MOST_CELLS + 1)
-        left[np.flatnonzero(off)[np.isin(cells, amounts)]] = False
-        share, hypotheses = share + limit, hypotheses * shared
+            limit = 2 * largest_share_outside(int(counts[order[r]]), n, cells)
+            if limit < least:
+                least, amounts = limit, found[order[:r]]
+        if len(amounts):
+            beside = np.concatenate([amounts - 1, amounts, amounts + 1])
+            left[np.flatnonzero(off)[np.isin(numbers, beside)]] = False
+            share, hypotheses = share + least * n / (n - hidden), hypotheses * 2 * (MOST_CELLS + 1)
+        else:
+            in_windows.append(fullest)
+            most_hidden, hypotheses = max(most_hidden, hidden), hypotheses * 2
+    if in_windows:
+        share += largest_share_outside(sum(in_windows), n, windows) * n / (n - most_hidden)
     return Explained(min(share, 1.0), left, hypotheses)
 
 

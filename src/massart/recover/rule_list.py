@@ -1,15 +1,15 @@
 """A list of rules: several formulas, each followed by a part of the rows, found and tested one after the other.
 
-The driver looks for a rule among the rows that no rule before it fits, as it does in a whole table; the rule is
-polished on all rows and tested (:mod:`massart.certificate.mechanisms`). The list ends where a rule fits no more rows
-than chance and the rules before it explain. A row that fits two rules says nothing about which of them it follows, and
-is given to neither.
+The list ends where a rule fits no more rows than chance and the rules before it explain
+(:mod:`massart.recover.further_rule`). A row that fits two rules says nothing about which of them it follows, and is
+given to neither. A formula that is another rule with an error in it is listed as that error
+(:mod:`massart.recover.rule_errors`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeGuard
 
@@ -17,60 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.agreement import Agreement, levels
-from massart.certificate.mechanisms import (
-    Explained,
-    FurtherRule,
-    Width,
-    explained_by_chance,
-    failure_of,
-    fullest_window,
-    judge_further_rule,
-)
-from massart.link import IDENTITY
+from massart.certificate.mechanisms import FurtherRule
 from massart.progress import Callback, silent
-from massart.recover.driver import recover
-from massart.recover.judges import Formula
-from massart.recover.polish import polish
-from massart.recover.sharpness import stands_out
-from massart.recover.snapping import snap
-from massart.rows import ArrayRows, BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
-from massart.search import reweighted
+from massart.recover.further_rule import FoundRule, Search
+from massart.recover.rule_errors import RuleError, amounts_of, error_between
+from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, precision_of
 
-MOST_RULES = 8
-"""Rules that are looked for if no number is given."""
-
-ATTEMPTS, ATTEMPT_ROWS = 3, 600
-"""Searches for one rule, and the rows that those after the first one see, if there are more: the search is random."""
-
-AMOUNT_ROWS, AMOUNT_SHARE, MOST_AMOUNTS = 10, 0.01, 6
-"""An amount by which so many rows, and this share of the table, are off is reported; and how many of them at most."""
-
-GLIMPSE_ROWS, GLIMPSE_SETS, GLIMPSE_COLUMNS, GLIMPSE_SHARE = 200, 2000, 12, 0.1
-"""A glimpse looks at so many rows and sets of rows, in at most so many columns, and asks for this share of the rows
-beyond those that fix a formula (benchmarks/rule_lists.py, "plain")."""
-
-GLIMPSE_HALF_WIDTHS, ROWS_PER_COLUMN = 6.0, 4
-"""A formula that few rounded rows fix is taken to be right where a row is off by so many half-widths; and the rows a
-column that reweighted least squares takes."""
-
-_SAMPLE_DIGITS, _GLIMPSE_DIGITS = 10, 1e-9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownRule:
-    """A rule of which the rows are known: what it gives, and which rows agree.
-
-    Attributes
-    ----------
-    values : (n,) array
-    fits : (n,) boolean array
-    half : float
-        Largest half-width of a row that agrees.
-    """
-
-    values: FloatArray
-    fits: BoolArray
-    half: float
+MOST_RULES, MOST_ERRORS = 8, 8
+"""Rules that are looked for if no number is given; and errors of them that make formulas of their own, at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,17 +37,19 @@ class ListedRule:
     intercept : float
         0 where the rules have no constant.
     fractions : tuple of d + 1 (or d) Fraction or None
-        The exact value of each coefficient and of the constant; None where the rows do not tell it.
+        The exact value of each coefficient and of the constant; None where the rows do not give it.
     agreement : Agreement
         When a row agrees.
     fits : (n,) boolean array
         Rows that agree, whether or not another rule fits them, too.
     own : (n,) boolean array
-        Rows that fit this rule and no other.
+        Rows that fit this rule and no other; of an error, rows that fit no rule and no other error.
     test : FurtherRule
         This rule against chance, repeated errors and the rules before it.
     amounts : tuple of pairs (float, int)
-        Amounts by which many of the rows that follow no rule are off this one, and these rows.
+        Amounts by which many of the rows that nothing explains are off this one, and these rows.
+    error : RuleError or None
+        The error in a rule of the list that makes this formula; None for a rule.
     """
 
     coef: FloatArray
@@ -104,15 +60,16 @@ class ListedRule:
     own: BoolArray
     test: FurtherRule
     amounts: tuple[tuple[float, int], ...] = ()
+    error: RuleError | None = None
 
     @property
     def n_own(self) -> int:
-        """How many rows fit this rule and no other."""
+        """Number of rows that fit this rule and no other."""
         return int(np.count_nonzero(self.own))
 
     @property
     def n_shared(self) -> int:
-        """How many rows fit this rule and another one."""
+        """Number of rows that fit this rule and another one."""
         return int(np.count_nonzero(self.fits & ~self.own))
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -125,22 +82,26 @@ class ListedRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleList:
-    """Rules of a table, in the order in which they were found.
+    """Rules of a table, the one that most rows fit first.
 
     Attributes
     ----------
     rules : tuple of ListedRule
         Each one passed its test: there is a mechanism beyond chance and the rules before it, or errors depend on the
         columns.
+    errors : tuple of ListedRule
+        Formulas that are a rule of the list with an error in it: a multiple, a term forgotten, the value of a column.
+        Each passed the same test.
     shared : (n,) boolean array
         Rows that fit two rules or more: they are given to none.
     none : (n,) boolean array
-        Rows that follow no rule of the list.
+        Rows that follow no rule of the list, those with one of the `errors` among them.
     needed : int
         A further rule that fewer of the rows follow would not be seen.
     """
 
     rules: tuple[ListedRule, ...]
+    errors: tuple[ListedRule, ...]
     shared: BoolArray
     none: BoolArray
     needed: int
@@ -177,8 +138,8 @@ def recover_list(
     X : (n, d) array
     y : (n,) array
     n_rules : "auto" or int
-        How many rules are looked for at most. Each has to pass its test in any case: "auto" ends with the first that
-        does not.
+        Number of rules that are looked for at most. Each has to pass its test in any case: "auto" ends with the first
+        that does not.
     intercept : bool
         Whether each rule has a constant.
     tolerance : "auto" or float
@@ -228,17 +189,11 @@ def recover_list(
         callback=callback,
     )
     levels(tolerance, rows, labels)  # complains of a tolerance that is none
-    found: list[FoundRule] = []
-    while len(found) < most:
-        rule = search.further([one.known for one in found])
-        if rule is None:
-            break
-        found.append(rule)
-    return _listed(found, search, intercept=intercept)
+    return find_rules(search, most, intercept=intercept)
 
 
 def checked_number_of_rules(n_rules: object, name: str = "n_rules") -> int:
-    """Return how many rules are looked for at most, or raise ValueError."""
+    """Return the number of rules that are looked for at most, or raise ValueError."""
     if isinstance(n_rules, str) and n_rules == "auto":
         return MOST_RULES
     if not _is_whole(n_rules) or n_rules < 1:
@@ -250,206 +205,76 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _listed(found: Sequence[FoundRule], search: Search, *, intercept: bool) -> RuleList:
-    """Give each row to the rule that it fits alone."""
+def find_rules(search: Search, most: int, *, intercept: bool, category_levels: BoolArray | None = None) -> RuleList:
+    """Find the rules of a table one after the other, until one fails its test or `most` are found.
+
+    Parameters
+    ----------
+    search : Search
+    most : int
+        Number of rules at most; errors of them do not count.
+    intercept : bool
+        Whether the last column is the constant.
+    category_levels : (p,) boolean array, optional
+        Columns that are levels of a category.
+    """
+    p = search.X.shape[1]
+    single = np.zeros(p, dtype=bool) if category_levels is None else category_levels.copy()
+    if intercept:
+        single[-1] = True
+    found: list[FoundRule] = []
+    errors: list[RuleError | None] = []
+    while sum(error is None for error in errors) < most and len(found) < most + MOST_ERRORS:
+        rule = search.further([one.known for one in found])
+        if rule is None:
+            break
+        found = sorted([*found, rule], key=lambda one: -int(np.count_nonzero(one.known.fits)))
+        errors = _errors_among(found, search, single)
+    return _listed(found, errors, search, intercept=intercept)
+
+
+def _errors_among(found: Sequence[FoundRule], search: Search, single: BoolArray) -> list[RuleError | None]:
+    """Return for each formula by which error it came from a rule that more rows follow; None for a rule."""
+    errors: list[RuleError | None] = []
+    rules: list[FoundRule] = []
+    for one in found:
+        half = max([one.known.half, *(rule.known.half for rule in rules)])
+        known = (error_between(search.X, rule.coef, one.coef, half, single, place) for place, rule in enumerate(rules))
+        error = next((error for error in known if error is not None), None)
+        errors.append(error)
+        if error is None:
+            rules.append(one)
+    return errors
+
+
+def _listed(
+    found: Sequence[FoundRule], errors: Sequence[RuleError | None], search: Search, *, intercept: bool
+) -> RuleList:
+    """Give each row to the rule that it fits alone, and where it fits no rule to the error that explains it alone."""
     n = len(search.y)
+    is_error = np.array([error is not None for error in errors], dtype=bool)
     fits = np.stack([rule.known.fits for rule in found], axis=1) if found else np.zeros((n, 0), dtype=bool)
-    times = fits.sum(axis=1)
-    none = times == 0
-    rules = tuple(
+    rules, explained = fits[:, ~is_error].sum(axis=1), fits[:, is_error].sum(axis=1)
+    none = rules == 0
+    unexplained = none & (explained == 0)
+    listed = [
         ListedRule(
             rule.coef[:-1] if intercept else rule.coef,
             float(rule.coef[-1]) if intercept else 0.0,
             rule.fractions,
             rule.agreement,
             rule.known.fits,
-            rule.known.fits & (times == 1),
+            rule.known.fits & (rules == 1) if error is None else rule.known.fits & none & (explained == 1),
             rule.test,
-            amounts_of(search.y - rule.known.values, none, rule.known.half),
+            () if error else amounts_of(search.y - rule.known.values, unexplained, rule.known.half),
+            error,
         )
-        for rule in found
+        for rule, error in zip(found, errors, strict=True)
+    ]
+    return RuleList(
+        tuple(one for one in listed if one.error is None),
+        tuple(one for one in listed if one.error is not None),
+        rules > 1,
+        none,
+        search.needed([rule.known for rule in found]),
     )
-    return RuleList(rules, times > 1, none, search.needed([rule.known for rule in found]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundRule:
-    """A rule that passed its test."""
-
-    coef: FloatArray
-    fractions: tuple[Fraction | None, ...]
-    agreement: Agreement
-    known: KnownRule
-    test: FurtherRule
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Search:
-    """The rows of a table among which rules are looked for.
-
-    Attributes
-    ----------
-    X : (n, d) array
-        With the constant column, if there is one.
-    y : (n,) array
-    tolerance : "auto" or float
-    seed : int
-    precision : float
-        Machine epsilon of the type that the numbers had.
-    hypotheses : float
-        Among how many sets of columns labels chose this one.
-    callback : callable
-    """
-
-    X: FloatArray
-    y: FloatArray
-    tolerance: float | Literal["auto"] = "auto"
-    seed: int = 0
-    precision: float = float(np.finfo(float).eps)
-    hypotheses: float = 1.0
-    callback: Callback = silent
-
-    @property
-    def _scale(self) -> float:
-        return float(np.abs(self.X).max())
-
-    def explained(self, known: Sequence[KnownRule], half: float) -> Explained:
-        """Return what the known rules and chance explain of the next one, at the half-widths of all of them."""
-        width = Width.of(max([half, *(rule.half for rule in known)]), self._scale)
-        failure = failure_of(len(known) + 1) / 2
-        found = explained_by_chance(self.y, [rule.values for rule in known], width, failure)
-        return replace(found, hypotheses=found.hypotheses * self.hypotheses)
-
-    def needed(self, known: Sequence[KnownRule]) -> int:
-        """Return how many rows the next rule needs."""
-        return self._test(0, self.explained(known, self._least), len(known) + 1).needed
-
-    @property
-    def _least(self) -> float:
-        """The half-width of a rule that fits exactly, or as exactly as was asked for."""
-        if self.tolerance != "auto" and self.tolerance > 0:
-            return float(self.tolerance)
-        return self._scale * self.precision
-
-    def _test(self, rows: int, explained: Explained, place: int) -> FurtherRule:
-        return judge_further_rule(rows, self.X.shape[1], explained, failure_of(place))
-
-    def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> FoundRule | None:
-        """Return a rule that far more of the rows left follow than chance and the known rules explain; None without.
-
-        Only rows that are `among` some count, if these are given.
-        """
-        place = len(known) + 1
-        first = self.explained(known, self._least)
-        left = first.left if among is None else first.left & among
-        for rule in known:
-            left = left & ~rule.fits
-        members = np.flatnonzero(left)
-        if len(members) < self._test(0, first, place).needed:
-            return None
-        for attempt in range(ATTEMPTS):
-            rng, some = np.random.default_rng([self.seed, attempt]), members
-            if attempt and len(members) > ATTEMPT_ROWS:
-                some = rng.choice(members, ATTEMPT_ROWS, replace=False)
-            elif attempt:
-                some = rng.choice(members, 2 * len(members) // 3, replace=False)
-            found = self._tested(self._proposed(some, rng), known, left, among)
-            if found is not None:
-                return found
-        return None
-
-    def _proposed(self, some: np.ndarray, rng: np.random.Generator) -> Formula:
-        """Return the formula of some rows, polished on all that agree with it."""
-        rows = ArrayRows(self.X[some], self.y[some], precision=self.precision)
-        found = recover(rows, tolerance=self.tolerance, inliers="exact", rng=rng, callback=self.callback)
-        return Formula(found.coef[:, 0], found.certificates[0].agreement, IDENTITY)
-
-    def _tested(
-        self, formula: Formula, known: Sequence[KnownRule], left: BoolArray, among: BoolArray | None
-    ) -> FoundRule | None:
-        """Polish a formula on all rows that agree, and return it if it passes its test."""
-        X, y, n = self.X, self.y, len(self.y)
-        coef, _ = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
-        agree = formula.agreement.agree(X, y, coef)
-        coef, fractions = snap(X, y, agree, coef, formula.agreement, IDENTITY)
-        agree = formula.agreement.agree(X, y, coef)
-        exact = all(value is not None for value in fractions)
-        half = _largest_half_width(X, coef, formula.agreement) * (1 if exact or not formula.agreement.rounded else 2)
-        explained = self.explained(known, half)
-        own = agree & explained.left if among is None else agree & explained.left & among
-        test = self._test(int(np.count_nonzero(own)), explained, len(known) + 1)
-        if not test.is_certified:
-            return None
-        judges = np.flatnonzero(left | own)
-        sample = Sample(X[judges], y[judges], None, judges)
-        if not stands_out(Formula(coef, formula.agreement, IDENTITY), sample, X.shape[1]):
-            return None
-        return FoundRule(coef, fractions, formula.agreement, KnownRule(X @ coef, agree, half), test)
-
-
-def _largest_half_width(X: FloatArray, coef: FloatArray, agreement: Agreement) -> float:
-    """Return the largest half-width of a row that agrees, whose label is about as large as the terms allow."""
-    size = 2 * (np.abs(X) @ np.abs(coef)).max(keepdims=True)
-    return float(agreement.half_widths(size, coef)[0])
-
-
-def may_follow_one(X: FloatArray, y: FloatArray, half: float, rng: np.random.Generator) -> bool:
-    """Return whether a glimpse at some rows shows many that follow one formula: a search takes a hundred times longer.
-
-    Few of them at a time fix a formula (elemental sets: Fischler and Bolles 1981), and so do least squares with weights
-    where most rows follow it.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(0, 100, (300, 3))
-    >>> noise = 50 * rng.standard_normal(300)
-    >>> may_follow_one(X, X @ [2, 3, 4] + noise, 0.005, rng)
-    False
-    >>> may_follow_one(X, X @ [2, 3, 4] + np.where(rng.random(300) < 0.6, noise, 0), 0.005, rng)
-    True
-    """
-    some = rng.choice(len(X), min(len(X), GLIMPSE_ROWS), replace=False)
-    rows, labels = X[some], y[some]
-    rows = rows[:, rows.any(axis=0)]
-    p = rows.shape[1]
-    close = max(GLIMPSE_HALF_WIDTHS * half, _GLIMPSE_DIGITS * float(np.median(np.abs(labels))))
-    enough = p + GLIMPSE_SHARE * len(rows)
-    if p == 0 or len(rows) <= enough:
-        return False
-    if (
-        len(rows) >= ROWS_PER_COLUMN * p
-        and np.count_nonzero(np.abs(labels - rows @ reweighted(rows, labels)) <= close) >= enough
-    ):
-        return True
-    if p > GLIMPSE_COLUMNS:
-        return False
-    sets = rng.integers(len(rows), size=(GLIMPSE_SETS, p))
-    scaled = rows / np.abs(rows).max(axis=0)
-    sets = sets[np.abs(np.linalg.det(scaled[sets])) > _GLIMPSE_DIGITS]
-    found = np.linalg.solve(scaled[sets], labels[sets][:, :, None])[:, :, 0]
-    return bool((np.abs(scaled @ found.T - labels[:, None]) <= close).sum(axis=0).max(initial=0) >= enough)
-
-
-def amounts_of(rest: FloatArray, none: BoolArray, half: float) -> tuple[tuple[float, int], ...]:
-    """Return amounts that many of some residuals have, and how many, the most frequent first.
-
-    Examples
-    --------
-    >>> rest = np.r_[np.zeros(50), np.full(20, 25.0), np.linspace(1, 9, 30)]
-    >>> amounts_of(rest, rest != 0, 0.005)
-    ((25.0, 20),)
-    """
-    found: list[tuple[float, int]] = []
-    values = rest[none]
-    for _ in range(MOST_AMOUNTS):
-        if fullest_window(values, half) < max(AMOUNT_ROWS, AMOUNT_SHARE * len(rest)):
-            break
-        ordered = np.sort(values)
-        ends = np.searchsorted(ordered, ordered + 2 * half, side="right")
-        start = int((ends - np.arange(len(ordered))).argmax())
-        middle = float(np.median(ordered[start : ends[start]]))
-        near = np.abs(values - middle) <= 2 * half
-        found.append((float(f"{middle:.{_SAMPLE_DIGITS}g}"), int(near.sum())))
-        values = values[~near]
-    return tuple(found)

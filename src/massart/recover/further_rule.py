@@ -1,0 +1,237 @@
+"""One more rule in a table, beside those that are known: looked for in the rows they leave, polished and tested.
+
+The driver looks for it among the rows that no known rule fits, as it does in a whole table; it is polished on all rows
+and tested against chance, repeated errors and the known rules (:mod:`massart.certificate.mechanisms`). A list of rules
+(:mod:`massart.recover.rule_list`) and the wrong rows of a plain fit are searched in this one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from massart.agreement import Agreement
+from massart.certificate.mechanisms import (
+    Explained,
+    FurtherRule,
+    Width,
+    explained_by_chance,
+    failure_of,
+    judge_further_rule,
+)
+from massart.link import IDENTITY
+from massart.progress import Callback, silent
+from massart.recover.driver import recover
+from massart.recover.judges import Formula
+from massart.recover.polish import polish
+from massart.recover.sharpness import stands_out
+from massart.recover.snapping import snap
+from massart.rows import ArrayRows, BoolArray, FloatArray, Sample
+from massart.search import reweighted
+
+ATTEMPTS, ATTEMPT_ROWS = 3, 600
+"""Searches for one rule, and the rows that those after the first one see, if there are more: the search is random
+(benchmarks/rule_lists.py, "list")."""
+
+GLIMPSE_ROWS, GLIMPSE_SETS, GLIMPSE_COLUMNS, GLIMPSE_SHARE = 200, 2000, 12, 0.1
+"""Rows, sets of rows and columns that a glimpse looks at, at most, and the share of the rows it asks for beyond those
+that fix a formula (benchmarks/rule_lists.py, "plain")."""
+
+GLIMPSE_HALF_WIDTHS, ROWS_PER_COLUMN = 6.0, 4
+"""A formula that few rounded rows fix is taken to be right where a row is off by at most this many half-widths; and the
+rows a column that reweighted least squares takes."""
+
+_GLIMPSE_DIGITS = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownRule:
+    """A rule of which the rows are known: what it gives, and which rows agree.
+
+    Attributes
+    ----------
+    values : (n,) array
+    fits : (n,) boolean array
+    half : float
+        Largest half-width of a row that agrees.
+    """
+
+    values: FloatArray
+    fits: BoolArray
+    half: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundRule:
+    """A rule that passed its test.
+
+    Attributes
+    ----------
+    coef : (p,) array
+        The constant last, if there is one.
+    fractions : tuple of p Fraction or None
+        The exact value of each coefficient; None where the rows do not give it.
+    agreement : Agreement
+        When a row agrees.
+    known : KnownRule
+    test : FurtherRule
+        The rule against chance, repeated errors and the rules that were known before it.
+    """
+
+    coef: FloatArray
+    fractions: tuple[Fraction | None, ...]
+    agreement: Agreement
+    known: KnownRule
+    test: FurtherRule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """The rows of a table among which rules are looked for.
+
+    Attributes
+    ----------
+    X : (n, p) array
+        With the constant column, if there is one.
+    y : (n,) array
+    tolerance : "auto" or float
+    seed : int
+    precision : float
+        Machine epsilon of the type that the numbers had.
+    hypotheses : float
+        Number of sets of columns among which labels chose this one.
+    callback : callable
+    """
+
+    X: FloatArray
+    y: FloatArray
+    tolerance: float | Literal["auto"] = "auto"
+    seed: int = 0
+    precision: float = float(np.finfo(float).eps)
+    hypotheses: float = 1.0
+    callback: Callback = silent
+
+    @property
+    def _scale(self) -> float:
+        return float(np.abs(self.X).max())
+
+    def explained(self, known: Sequence[KnownRule], half: float) -> Explained:
+        """Return what the known rules and chance explain of the next one, at the half-widths of all of them."""
+        width = Width.of(max([half, *(rule.half for rule in known)]), self._scale)
+        failure = failure_of(len(known) + 1) / 2
+        found = explained_by_chance(self.y, [rule.values for rule in known], width, failure)
+        return replace(found, hypotheses=found.hypotheses * self.hypotheses)
+
+    def needed(self, known: Sequence[KnownRule]) -> int:
+        """Return the number of rows that the next rule needs."""
+        return self._test(0, self.explained(known, self._least), len(known) + 1).needed
+
+    @property
+    def _least(self) -> float:
+        """The half-width of a rule that fits exactly, or as exactly as was asked for."""
+        if self.tolerance != "auto" and self.tolerance > 0:
+            return float(self.tolerance)
+        return self._scale * self.precision
+
+    def _test(self, rows: int, explained: Explained, place: int) -> FurtherRule:
+        return judge_further_rule(rows, self.X.shape[1], explained, failure_of(place))
+
+    def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> FoundRule | None:
+        """Return a rule that far more of the rows left follow than chance and the known rules explain; None without.
+
+        Only rows that are `among` some count, if these are given.
+        """
+        place = len(known) + 1
+        first = self.explained(known, self._least)
+        left = first.left if among is None else first.left & among
+        for rule in known:
+            left = left & ~rule.fits
+        members = np.flatnonzero(left)
+        if len(members) < self._test(0, first, place).needed:
+            return None
+        for attempt in range(ATTEMPTS):
+            rng, some = np.random.default_rng([self.seed, attempt]), members
+            if attempt and len(members) > ATTEMPT_ROWS:
+                some = rng.choice(members, ATTEMPT_ROWS, replace=False)
+            elif attempt:
+                some = rng.choice(members, 2 * len(members) // 3, replace=False)
+            found = self._tested(self._proposed(some, rng), known, left, among)
+            if found is not None:
+                return found
+        return None
+
+    def _proposed(self, some: np.ndarray, rng: np.random.Generator) -> Formula:
+        """Return the formula of some rows, polished on all that agree with it."""
+        rows = ArrayRows(self.X[some], self.y[some], precision=self.precision)
+        found = recover(rows, tolerance=self.tolerance, inliers="exact", rng=rng, callback=self.callback)
+        return Formula(found.coef[:, 0], found.certificates[0].agreement, IDENTITY)
+
+    def _tested(
+        self, formula: Formula, known: Sequence[KnownRule], left: BoolArray, among: BoolArray | None
+    ) -> FoundRule | None:
+        """Polish a formula on all rows that agree, and return it if it passes its test."""
+        X, y, n = self.X, self.y, len(self.y)
+        coef, _ = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
+        agree = formula.agreement.agree(X, y, coef)
+        coef, fractions = snap(X, y, agree, coef, formula.agreement, IDENTITY)
+        agree = formula.agreement.agree(X, y, coef)
+        exact = all(value is not None for value in fractions)
+        half = _largest_half_width(X, coef, formula.agreement) * (1 if exact or not formula.agreement.rounded else 2)
+        explained = self.explained(known, half)
+        own = agree & explained.left if among is None else agree & explained.left & among
+        test = self._test(int(np.count_nonzero(own)), explained, len(known) + 1)
+        if not test.is_certified:
+            return None
+        judges = np.flatnonzero(left | own)
+        sample = Sample(X[judges], y[judges], None, judges)
+        if not stands_out(Formula(coef, formula.agreement, IDENTITY), sample, X.shape[1]):
+            return None
+        return FoundRule(coef, fractions, formula.agreement, KnownRule(X @ coef, agree, half), test)
+
+
+def _largest_half_width(X: FloatArray, coef: FloatArray, agreement: Agreement) -> float:
+    """Return the largest half-width of a row that agrees, whose label is about as large as the terms allow."""
+    size = 2 * (np.abs(X) @ np.abs(coef)).max(keepdims=True)
+    return float(agreement.half_widths(size, coef)[0])
+
+
+def may_follow_one(X: FloatArray, y: FloatArray, half: float, rng: np.random.Generator) -> bool:
+    """Return whether a glimpse at some rows shows many that follow one formula: a search takes a hundred times longer.
+
+    Few of them at a time fix a formula (elemental sets: Fischler and Bolles 1981), and so do least squares with weights
+    where most rows follow it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 100, (300, 3))
+    >>> noise = 50 * rng.standard_normal(300)
+    >>> may_follow_one(X, X @ [2, 3, 4] + noise, 0.005, rng)
+    False
+    >>> may_follow_one(X, X @ [2, 3, 4] + np.where(rng.random(300) < 0.6, noise, 0), 0.005, rng)
+    True
+    """
+    some = rng.choice(len(X), min(len(X), GLIMPSE_ROWS), replace=False)
+    rows, labels = X[some], y[some]
+    rows = rows[:, rows.any(axis=0)]
+    p = rows.shape[1]
+    close = max(GLIMPSE_HALF_WIDTHS * half, _GLIMPSE_DIGITS * float(np.median(np.abs(labels))))
+    enough = p + GLIMPSE_SHARE * len(rows)
+    if p == 0 or len(rows) <= enough:
+        return False
+    if (
+        len(rows) >= ROWS_PER_COLUMN * p
+        and np.count_nonzero(np.abs(labels - rows @ reweighted(rows, labels)) <= close) >= enough
+    ):
+        return True
+    if p > GLIMPSE_COLUMNS:
+        return False
+    sets = rng.integers(len(rows), size=(GLIMPSE_SETS, p))
+    scaled = rows / np.abs(rows).max(axis=0)
+    sets = sets[np.abs(np.linalg.det(scaled[sets])) > _GLIMPSE_DIGITS]
+    found = np.linalg.solve(scaled[sets], labels[sets][:, :, None])[:, :, 0]
+    return bool((np.abs(scaled @ found.T - labels[:, None]) <= close).sum(axis=0).max(initial=0) >= enough)

@@ -243,12 +243,12 @@ class Scan:
 
     def _candidates(self, wrong: BoolArray, rates: Sequence[float]) -> Iterator[list[Candidate]]:
         """Yield the best segment of each column or pair of columns for each p0, at its price."""
-        ranges, levels, pairs, crossed = families = self._families
+        families: tuple[Sequence[object], ...] = self._families
+        ranges, levels, pairs, crossed = self._families
         # Ranges are what is asked for most: two parts of delta, and one for each other family that there is.
         parts = [weight if family else 0 for weight, family in zip((2, 1, 1, 1), families, strict=True)]
-        prices = [
-            math.log(sum(parts) * len(f) / part) if part else 0.0 for f, part in zip(families, parts, strict=True)
-        ]
+        sizes = map(len, families)
+        prices = [math.log(sum(parts) * size / part) if part else 0.0 for size, part in zip(sizes, parts, strict=True)]
         for j in ranges:
             yield [found.priced(prices[0], column=j) for found in self._ordered[j].best(wrong, rates)]
         for j in levels:

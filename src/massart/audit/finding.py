@@ -24,7 +24,7 @@ from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
-from massart.table import Design, Encoding, Table, TableError, encode, groups_of, make_plan, precision_of_columns
+from massart.table import Design, Encoding, Plan, Table, TableError, encode, groups_of, make_plan, precision_of_columns
 from massart.table.design import Gap
 from massart.table.errors import counted, quote
 
@@ -143,7 +143,27 @@ def looks_like_codes(values: FloatArray, wrong: BoolArray) -> float | None:
     return float(known[worst]) if share >= _NEARLY_ALL and 2 * others < share and 2 * off[worst] > off.sum() else None
 
 
-def _find(table: Table, request: Request, ordered: bool) -> Found:
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A question about a table, as numbers.
+
+    Attributes
+    ----------
+    plan : Plan
+    design : Design
+    matrix : TermMatrix or None
+        The terms that were asked for, if any were.
+    question : Question
+    """
+
+    plan: Plan
+    design: Design
+    matrix: TermMatrix | None
+    question: Question
+
+
+def prepare(table: Table, request: Request, *, ordered: bool = True) -> Prepared:
+    """Read the columns of a table as numbers, and the terms that are asked for."""
     target, intercept = request.target, request.intercept
     if request.error_unit == target:
         raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
@@ -182,6 +202,12 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
         precision_of_columns(table, plan.encoding),
         None if units is None else units[design.kept],
     )
+    return Prepared(plan, design, matrix, question)
+
+
+def _find(table: Table, request: Request, ordered: bool) -> Found:
+    prepared = prepare(table, request, ordered=ordered)
+    plan, design, matrix, question = prepared.plan, prepared.design, prepared.matrix, prepared.question
 
     def audit_of(answer: Answer) -> Audit:
         (certificate,) = answer.recovery.certificates
@@ -190,7 +216,7 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
             plan,
             design,
             answer.X,
-            _composed(target, answer, certificate),
+            _composed(request.target, answer, certificate),
             certificate,
             answer.recovery.agree[:, 0],
             answer.recovery.last_place[:, 0],
@@ -201,7 +227,14 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
         if request.announce is not None:
             request.announce(None if answer is None else audit_of(answer))
 
-    options = Options(
+    options = options_of(request, announce)
+    answer = find_rule(question, options) if matrix is None else fit_terms(question, options, matrix)
+    return Found(audit_of(answer), answer)
+
+
+def options_of(request: Request, announce: Callable[[Answer | None], None] = lambda answer: None) -> Options:
+    """Return how to look for the answer."""
+    return Options(
         request.model,
         request.tolerance,
         request.seed,
@@ -211,8 +244,6 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
         request.callback,
         request.inliers,
     )
-    answer = find_rule(question, options) if matrix is None else fit_terms(question, options, matrix)
-    return Found(audit_of(answer), answer)
 
 
 def _composed(target: str, answer: Answer, certificate: Certificate) -> Formula:

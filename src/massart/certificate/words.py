@@ -27,6 +27,7 @@ _SIGNS = {
 _MOST_NAMES = 8
 _MOST_IN_DIRECTION = 3
 _SMALL_ENTRY, _ROUNDING = 0.1, 1e-9  # of the largest entry of a direction: not worth a name, and nothing at all
+_TIE_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +244,14 @@ def weakest_columns(certificate: Certificate) -> tuple[int, ...]:
 
 
 def _weakest_piece(c: Certificate) -> PieceSupport | None:
+    """Return the piece in which least of the evidence agrees; None where all of it does, in every direction."""
     pieces = () if c.support is None else c.support.pieces
-    return min(pieces, key=lambda piece: piece.alpha, default=None)
+    weak = [piece for piece in pieces if piece.alpha < 1 - _ROUNDING]
+    return min(weak, key=lambda piece: piece.alpha, default=None)
 
 
 def _columns(piece: PieceSupport) -> tuple[int, ...]:
-    entries = piece.involved
+    entries = np.round(piece.involved, _TIE_DIGITS)  # columns that take an equal part stay in their order
     order = np.argsort(-entries, kind="stable")[:_MOST_IN_DIRECTION]
     return tuple(int(j) for j in order if entries[j] > _SMALL_ENTRY * entries.max())
 

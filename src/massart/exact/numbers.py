@@ -1,0 +1,266 @@
+r"""The numbers of a formula as its author wrote them: short decimals and fractions that chance does not explain.
+
+The rows that agree determine each coefficient up to an interval. An arbitrary number has a multiple of g in an interval
+of width b with probability b / g at most: the *chance* of a short number (:mod:`massart.exact.simplest`). The search
+goes from the surest coefficient to the least sure one. It fixes those whose chance is small, fits the others again by
+least squares, which makes their intervals shorter, and so on.
+
+**Which rows must still agree.** Where labels are exact, all that agreed. Labels that were rounded are another matter:
+a formula with k free coefficients takes in up to k wrong rows that lie near the edge of their intervals, and its own
+author's numbers do not. So as many rows may be lost as coefficients were fixed. The fit may be worse by what the true
+formula itself does not exceed: with R the triangle of the rows in units of their half-widths, :math:`\hat w` the least
+squares fit, s the standard error of a row and :math:`\varepsilon` its rounding in floats,
+
+.. math::
+    \| R (w - \hat w) \|^2 \le s^2 \left( k + 4 \sqrt{2k} + 20 \right) + n \varepsilon^2 .
+
+**What is claimed.** The first numbers rest on wide intervals. So each number is put on trial at the end, in the interval
+that it has when all others are fixed. If it is an arbitrary number after all, it passes with the probability of its
+chance. How likely an arbitrary number is among the others is seen from these: with s short numbers and a arbitrary ones
+among them the odds are taken as (a + 1) to 100 s, and a number alone has to be as unlikely as `ALONE`. Zeros do not count
+among the others: columns without effect are as frequent among arbitrary coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from massart.agreement import Agreement, verify
+from massart.agreement.decimals import DOUBLE
+from massart.exact.normal_equations import NormalEquations, reduce_rows
+from massart.exact.simplest import Simple, simplest_number
+from massart.l1 import l1_regression
+from massart.rows import BoolArray, FloatArray
+
+Fractions: TypeAlias = tuple[Fraction | None, ...]
+"""The exact number of each coefficient; None where it has none."""
+
+ALONE, AMONG = 1e-4, 1e-2
+"""Largest chance of a short number by itself, and for each short number among the others."""
+
+PROPOSED, SURE = 1.0, 1e-2
+"""Largest chance of a number that is fixed in the search: the best one of a round, and all at once."""
+
+ON_A_GRID, ROWS_A_POINT = 0.25, 4
+"""Largest chance where predictions lie on a grid of which each point has this number of rows: then no label tells the
+shortest number from its neighbours, however many rows there are."""
+
+SIGMAS = 5.0
+_EDGE = 1e-5
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ExactNumbers:
+    """A formula in exact numbers, as far as the rows support them.
+
+    Attributes
+    ----------
+    coef : (d,) array
+        The exact numbers as floats; the other coefficients fitted again, given these.
+    fractions : tuple of Fraction or None
+    """
+
+    coef: FloatArray
+    fractions: Fractions
+
+
+def exact_numbers(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> ExactNumbers:
+    """Replace coefficients by short decimals or fractions where chance does not explain them.
+
+    Parameters
+    ----------
+    X, y : (n, d) and (n,) arrays
+        Rows of a sample; wrong ones may be among them.
+    w : (d,) array
+        A formula that is polished.
+    agreement : Agreement
+
+    Notes
+    -----
+    Coefficients that the rows do not determine, or only to a few digits, stay as they are.
+
+    Examples
+    --------
+    >>> from massart.agreement import Level
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> y = X @ [1 / 3, 0.42, 0]
+    >>> w = np.linalg.lstsq(X, y, rcond=None)[0]
+    >>> exact = exact_numbers(X, y, w, Agreement(Level.EXACT, relative=1e-14))
+    >>> [str(value) for value in exact.fractions]
+    ['1/3', '21/50', '0']
+    """
+    none = ExactNumbers(w, (None,) * len(w))
+    agree = agreement.agree(X, y, w)
+    if np.count_nonzero(agree) <= len(w):  # d rows agree with some formula whatever they say
+        return none
+    search = _Search(reduce_rows(X[agree], y[agree], w, agreement), X, y, int(np.count_nonzero(agree)))
+    search.propose()
+    search.judge()
+    return search.answer() if search.fixed else none
+
+
+def short_formula(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> FloatArray | None:
+    """Return the formula of short numbers that least squares on these rows suggests; None if there is none.
+
+    Nothing is claimed for it: count the rows that agree with it. Wrong rows that agree with `w` by chance bias it, but
+    do not move least squares by much.
+    """
+    search = _Search(reduce_rows(X, y, w, agreement), X, y, 0)
+    search.propose()
+    if len(search.fixed) < len(w):
+        return None
+    return np.array([float(search.fixed[j]) for j in range(len(w))])
+
+
+@dataclass(slots=True)
+class _Search:
+    """The numbers that were fixed so far, and the chance with which each was."""
+
+    equations: NormalEquations
+    X: FloatArray
+    y: FloatArray
+    n_agree: int
+    fixed: dict[int, Fraction] = field(default_factory=dict)
+
+    @property
+    def agreement(self) -> Agreement:
+        return self.equations.agreement
+
+    def propose(self) -> None:
+        """Fix short numbers, the surest first, as long as the fit allows them."""
+        refused: set[int] = set()
+        for _ in range(_MOST_ROUNDS):
+            found = sorted(
+                (simple.chance, j, simple.value)
+                for j, simple in self._simplest(self.fixed).items()
+                if j not in refused and simple.chance <= PROPOSED
+            )
+            if not found:
+                return
+            size = max(sum(chance <= SURE for chance, _, _ in found), 1)
+            while size and not self.equations.fits(_floats(self.fixed | {j: value for _, j, value in found[:size]})):
+                size //= 2
+            if size:
+                self.fixed |= {j: value for _, j, value in found[:size]}
+                refused.clear()  # what did not fit may fit now that more is fixed
+            else:
+                refused.add(found[0][1])
+
+    def judge(self) -> None:
+        """Free the numbers again that cost rows, or that chance explains."""
+        while self.fixed:
+            formula = self._formula()
+            chances = self._trials(formula)
+            failed = [j for j in self.fixed if chances[j] > self._most_chance(j, formula)]
+            if not failed and self._keeps(formula):
+                return
+            # To free one number makes the intervals of the others longer: whatever fails now would fail later.
+            for j in failed or [max(self.fixed, key=lambda j: chances[j])]:
+                del self.fixed[j]
+
+    def answer(self) -> ExactNumbers:
+        """Return the numbers that are left, and the others fitted again."""
+        return ExactNumbers(self._formula(), tuple(self.fixed.get(j) for j in range(len(self.equations.start))))
+
+    def _formula(self) -> FloatArray:
+        """Return the formula with the numbers fixed, and the others as the rows have them."""
+        formula = self.equations.formula(_floats(self.fixed))
+        free = [j for j in range(len(formula)) if j not in self.fixed]
+        if free and self.agreement.rounded and not self._keeps(formula):
+            return self._into_intervals(formula, free)
+        return formula
+
+    def _into_intervals(self, formula: FloatArray, free: list[int]) -> FloatArray:
+        """Move free coefficients until rounded labels are within their intervals: least squares leaves some outside.
+
+        The sum of what is missing to each interval is a one-sided problem of absolute sums, two rows for each label.
+        """
+        equations = self.equations
+        found = verify(equations.X, equations.y, formula, self.agreement)
+        rows, rest = equations.X[:, free] / found.half_widths[:, None], found.residuals / found.half_widths
+        scales = np.exp2(np.frexp(np.abs(rows).max(axis=0))[1].astype(np.float64))
+        ends = (1 - _EDGE) + np.concatenate([rest, -rest])
+        both = np.vstack([rows, -rows]) / scales
+        moved = formula.copy()
+        moved[free] += l1_regression(both, ends, one_sided=np.ones(len(ends), dtype=bool)).coef / scales
+        return moved if self._count(moved) > self._count(formula) else formula
+
+    def _count(self, formula: FloatArray) -> int:
+        return int(np.count_nonzero(self.agreement.agree(self.X, self.y, formula)))
+
+    def _keeps(self, formula: FloatArray) -> bool:
+        """Return whether the rows that agreed still agree, but for those that free coefficients take in."""
+        if not self.agreement.rounded:
+            return self.equations.keeps(formula)
+        return self._count(formula) >= self.n_agree - len(self.fixed)
+
+    def _simplest(self, fixed: Mapping[int, Fraction]) -> dict[int, Simple]:
+        """Return the simplest number of each coefficient that is not fixed, as least squares has it, if it has one."""
+        equations = self.equations
+        centre = equations.formula(_floats(fixed))
+        spread = equations.uncertainty(fixed, SIGMAS) + 2 * DOUBLE * np.abs(centre)
+        found = {j: self._near(j, centre[j], spread[j]) for j in range(len(centre)) if j not in fixed}
+        return {j: simple for j, simple in found.items() if simple is not None}
+
+    def _near(self, j: int, centre: float, spread: float) -> Simple | None:
+        finest = 2 * self.agreement.label if self.equations.rounded else 0.0
+        return simplest_number(
+            float(centre), float(spread), float(self.equations.natural[j]), most_chance=1.0, finest=finest
+        )
+
+    def _trials(self, formula: FloatArray) -> dict[int, float]:
+        """Return the chance of each number in the interval that it has given the others; infinite if another is shorter."""
+        whole = self.equations.rounded and len(self.fixed) == len(formula)
+        intervals = self._intervals(formula) if whole else None
+        chances = {}
+        for j, value in self.fixed.items():
+            if intervals is None:
+                simple = self._simplest({i: known for i, known in self.fixed.items() if i != j}).get(j)
+            else:
+                low, high = intervals[0][j], intervals[1][j]
+                simple = self._near(j, (low + high) / 2, (high - low) / 2 + 2 * DOUBLE * abs(formula[j]))
+            chances[j] = simple.chance if simple is not None and simple.value == value else np.inf
+        return chances
+
+    def _intervals(self, formula: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return between which values each coefficient alone may move while the rows inside their intervals agree.
+
+        Rows at the very edge do not count: where all numbers are multiples of 0.0001, so are their residuals, and a formula
+        off by 0.0001 has as many rows at half a cent as the true one has.
+        """
+        found = verify(self.X, self.y, formula, self.agreement)
+        inside = found.agree & (np.abs(found.residuals) < (1 - _EDGE) * found.half_widths)
+        X, rest, widths = self.X[inside], found.residuals[inside], found.half_widths[inside]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.sort([(rest - widths)[:, None] / X, (rest + widths)[:, None] / X], axis=0)
+        ends = np.where(np.isnan(ends) | (X == 0), [[[-np.inf]], [[np.inf]]], ends)
+        return formula + ends[0].max(axis=0, initial=-np.inf), formula + ends[1].min(axis=0, initial=np.inf)
+
+    def _most_chance(self, j: int, formula: FloatArray) -> float:
+        """Return how likely by chance the number of coefficient j may be, given the others."""
+        others = sum(bool(value) for i, value in self.fixed.items() if i != j)
+        arbitrary = len(formula) - len(self.fixed)
+        most = max(ALONE, AMONG * others / (arbitrary + 1))
+        if not arbitrary and self.equations.rounded and self._is_on_a_grid(formula):
+            most = max(most, ON_A_GRID)
+        return most
+
+    def _is_on_a_grid(self, formula: FloatArray) -> bool:
+        """Return whether predictions lie on a grid so coarse that labels leave gaps, however many rows there are.
+
+        Whole numbers times 0.137 are multiples of 0.001: then no label tells 9.9 from 9.9004.
+        """
+        found = verify(self.X, self.y, formula, self.agreement)
+        rest = (found.residuals / found.half_widths)[found.agree]
+        return len(rest) > ROWS_A_POINT * (1 + int((np.diff(np.sort(rest)) > _EDGE).sum()))
+
+
+def _floats(fixed: Mapping[int, Fraction]) -> dict[int, float]:
+    return {j: float(value) for j, value in fixed.items()}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from massart.certificate import Breach, Scan
+from massart.certificate import Breach, SegmentScan
 
 ALTERNATIVES = (0.35, 0.6, 0.8, 0.95, 0.995)
 
@@ -82,7 +82,7 @@ def test_the_worst_segment_is_the_one_that_enumeration_finds(seed, share):
     wrong = (rng.random(n) < share) | (place & (rng.random(n) < 0.95))
     k, delta = int(wrong.sum()), 0.9
     limit = beta.ppf(1 - delta / 10, k + 1, n - k)
-    found = Scan(ordered, levels).worst(wrong, 1 - delta)
+    found = SegmentScan(ordered, levels).worst(wrong, 1 - delta)
     expected = by_brute_force(ordered, levels, wrong, 0.5 if limit < 0.5 else limit)
     if limit < 0.5 and expected[0] > math.log(0.45 * delta):
         expected = by_brute_force(ordered, levels, wrong, limit)
@@ -118,7 +118,7 @@ def segments():
         "pair": (zone == 2) & (tier == 1),
         "range of a level": (zone == 4) & (kg > np.quantile(kg, 0.7)),
     }
-    return Scan([kg, day, day % 7], [zone, tier, branch]), parts
+    return SegmentScan([kg, day, day % 7], [zone, tier, branch]), parts
 
 
 @pytest.mark.parametrize("name", segments()[1])
@@ -143,8 +143,11 @@ def test_order_of_rows_and_columns_and_units_change_nothing(seed):
     rows, columns = rng.permutation(3_000), rng.permutation(3)
     others = [
         (scan.take(rows), wrong[rows]),
-        (Scan([scan.ordered[j] for j in columns], [scan.levels[j] for j in columns]), wrong),
-        (Scan([5.0 * values - 3 for values in scan.ordered], [codes.max() - codes for codes in scan.levels]), wrong),
+        (SegmentScan([scan.ordered[j] for j in columns], [scan.levels[j] for j in columns]), wrong),
+        (
+            SegmentScan([5.0 * values - 3 for values in scan.ordered], [codes.max() - codes for codes in scan.levels]),
+            wrong,
+        ),
     ]
     for other, labels in others:
         found = other.worst(labels)
@@ -161,7 +164,7 @@ def test_the_order_of_a_file_is_not_taken_for_a_segment(by):
         ordered = numbers(rng, n)[1:]
         wrong, label = rng.random(n) < 0.3, rng.normal(size=n)
         order = np.argsort({"label": label + 5.0 * wrong, "error": wrong * 1.0, "row": np.arange(n)}[by], kind="stable")
-        scan = Scan([values[order] for values in ordered])
+        scan = SegmentScan([values[order] for values in ordered])
         assert scan.worst(wrong[order]) is None
         assert scan.is_even(wrong[order])
 
@@ -171,7 +174,7 @@ def false_alarms(tables, n, delta):
     rng, alarms = np.random.default_rng(5), 0
     for _ in range(tables):
         share = rng.choice([0.05, 0.2, 0.4])
-        scan = Scan([*rng.normal(size=(2, n)), rng.integers(0, 30, n) * 1.0], [*rng.integers(0, 5, (2, n))])
+        scan = SegmentScan([*rng.normal(size=(2, n)), rng.integers(0, 30, n) * 1.0], [*rng.integers(0, 5, (2, n))])
         alarms += scan.worst(rng.random(n) < share, 1 - delta) is not None
     return alarms
 
@@ -189,7 +192,7 @@ def test_rates_that_differ_but_stay_below_one_half_do_not_refute_massart():
     rng, accused, uneven = np.random.default_rng(9), 0, 0
     for _ in range(100):
         x = rng.uniform(0, 1, 3_000)
-        found = Scan([x, rng.normal(size=3_000)]).worst(rng.random(3_000) < np.where(x < 1 / 3, 0.45, 0.1))
+        found = SegmentScan([x, rng.normal(size=3_000)]).worst(rng.random(3_000) < np.where(x < 1 / 3, 0.45, 0.1))
         uneven += found is not None
         accused += found is not None and found.breach is Breach.MASSART
     assert accused == 0
@@ -200,18 +203,18 @@ def test_where_most_rows_are_wrong_the_whole_table_is_no_segment():
     rng = np.random.default_rng(2)
     x = rng.normal(size=3_000)
     wrong = rng.random(3_000) < 0.7
-    assert Scan([x]).worst(wrong) is None
-    found = Scan([x]).worst(wrong | (x > 1))
+    assert SegmentScan([x]).worst(wrong) is None
+    found = SegmentScan([x]).worst(wrong | (x > 1))
     assert found is not None
     assert (found.breach, found.n_wrong) == (Breach.MOSTLY, found.n_rows)
 
 
 def test_no_wrong_rows_and_nothing_but_wrong_rows_are_no_segment():
     x = np.arange(100.0)
-    assert Scan([x]).worst(np.zeros(100, dtype=bool)) is None
-    assert Scan([x]).worst(np.ones(100, dtype=bool)) is None
-    assert Scan([np.full(100, np.nan)]).worst(x > 50) is None
-    assert Scan([]).worst(x > 50) is None
+    assert SegmentScan([x]).worst(np.zeros(100, dtype=bool)) is None
+    assert SegmentScan([x]).worst(np.ones(100, dtype=bool)) is None
+    assert SegmentScan([np.full(100, np.nan)]).worst(x > 50) is None
+    assert SegmentScan([]).worst(x > 50) is None
 
 
 def test_copies_of_a_row_are_one_error():
@@ -219,16 +222,16 @@ def test_copies_of_a_row_are_one_error():
     x, labels = rng.normal(size=1_000), rng.normal(size=1_000)
     wrong = rng.random(1_000) < 0.1
     rows = np.concatenate([np.arange(1_000), np.full(60, np.flatnonzero(wrong)[0])])
-    scan = Scan([x[rows]])
+    scan = SegmentScan([x[rows]])
     assert scan.worst(wrong[rows]) is not None
     single = scan.without_copies(wrong[rows], labels[rows])
     assert single.sum() == wrong.sum()
     assert scan.worst(single) is None
     # Where rows are equal by nature, or differ in their label or in another column, all of them count.
-    few = Scan([np.round(x[rows])])
+    few = SegmentScan([np.round(x[rows])])
     assert few.without_copies(wrong[rows], labels[rows]).sum() == wrong[rows].sum()
     assert scan.without_copies(wrong[rows], np.arange(1_060.0)).sum() == wrong[rows].sum()
-    other = Scan([x[rows]], [np.arange(1_060)])
+    other = SegmentScan([x[rows]], [np.arange(1_060)])
     assert other.without_copies(wrong[rows], labels[rows]).sum() == wrong[rows].sum()
 
 
@@ -236,7 +239,7 @@ def test_a_trend_is_seen_where_no_segment_is():
     rng, seen = np.random.default_rng(6), 0
     for _ in range(20):
         x = np.round(rng.uniform(0, 1, 3_000), 2)
-        scan, wrong = Scan([x]), rng.random(3_000) < 0.05 + 0.2 * x
+        scan, wrong = SegmentScan([x]), rng.random(3_000) < 0.05 + 0.2 * x
         seen += scan.worst(wrong) is None and not scan.is_even(wrong)
     assert seen >= 15
 
@@ -244,5 +247,5 @@ def test_a_trend_is_seen_where_no_segment_is():
 @pytest.mark.slow
 def test_errors_that_do_not_depend_on_a_column_are_even():
     rng = np.random.default_rng(8)
-    even = [Scan(numbers(rng, 500)).is_even(rng.random(500) < share, 0.9) for share in [0.05, 0.3, 0.8] * 500]
+    even = [SegmentScan(numbers(rng, 500)).is_even(rng.random(500) < share, 0.9) for share in [0.05, 0.3, 0.8] * 500]
     assert np.mean(even) >= 0.9

@@ -5,7 +5,7 @@ from massart.certificate.enumeration import slab_count
 from massart.certificate.fourth_moment import fourth_moment_bound
 from massart.certificate.geometry import geometry_of
 from massart.certificate.mechanisms import FurtherRule, Width, explained_by_chance, judge_further_rule, rows_needed
-from massart.certificate.segments import Breach, Scan, Segment
+from massart.certificate.segments import Breach, Segment, SegmentScan
 from massart.certificate.sharing import Decisive, Sharing, bound_sharing, sample_sharing
 from massart.certificate.span import EXACT_REACH, SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.support import CONFIDENCE, Support, measure_support
@@ -22,7 +22,7 @@ __all__ = [
     "HyperplaneBound",
     "Reason",
     "SLAB_REACH",
-    "Scan",
+    "SegmentScan",
     "Segment",
     "Sharing",
     "Span",

@@ -124,7 +124,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class SegmentScan:
     """The columns of a table, by which its rows are cut into segments. Labels play no part in what is scanned.
 
     Attributes
@@ -144,9 +144,9 @@ class Scan:
         lengths = {*map(len, self.ordered), *map(len, self.levels)}
         return max(lengths, default=0)
 
-    def take(self, rows: NDArray[np.intp]) -> Scan:
+    def take(self, rows: NDArray[np.intp]) -> SegmentScan:
         """Return some rows of it, chosen by X."""
-        return Scan([values[rows] for values in self.ordered], [codes[rows] for codes in self.levels])
+        return SegmentScan([values[rows] for values in self.ordered], [codes[rows] for codes in self.levels])
 
     def worst(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> Segment | None:
         """Return the segment in which wrong rows crowd most surely; None where they lie evenly, as far as is known.
@@ -156,7 +156,7 @@ class Scan:
         >>> rng = np.random.default_rng(0)
         >>> kg, zone = rng.gamma(2.0, 5.0, 3_000), rng.integers(0, 6, 3_000)
         >>> wrong = rng.random(3_000) < 0.2
-        >>> scan = Scan([kg], [zone])
+        >>> scan = SegmentScan([kg], [zone])
         >>> scan.worst(wrong) is None
         True
         >>> found = scan.worst(wrong | (kg > 31.5))
@@ -196,7 +196,7 @@ class Scan:
         --------
         >>> rng = np.random.default_rng(0)
         >>> x = rng.uniform(0, 1, 3_000)
-        >>> Scan([x]).is_even(rng.random(3_000) < 0.3), Scan([x]).is_even(rng.random(3_000) < 0.1 + 0.3 * x)
+        >>> SegmentScan([x]).is_even(rng.random(3_000) < 0.3), SegmentScan([x]).is_even(rng.random(3_000) < 0.1 + 0.3 * x)
         (True, False)
         """
         half = (1 - confidence) / 2

@@ -21,7 +21,6 @@ runs nothing.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import statistics
 import sys
@@ -44,7 +43,7 @@ from numpy.typing import NDArray
 
 import claim_families
 from claim_families import EXACT, BoolArray, Family, FloatArray, Table
-from journal import Journal, watch
+from journal import Journal, read_records, watch
 
 CLAIMS = ("PROVEN", "CONFIRMED", "MAJORITY")
 
@@ -432,17 +431,8 @@ def _attempts(batch: Sequence[Task]) -> list[Record]:
 
 
 def read_journal(path: Path) -> dict[Task, Record]:
-    """Return the records of a journal; lines that a kill tore are skipped."""
-    found: dict[Task, Record] = {}
-    if path.exists():
-        with path.open("rb") as file:
-            for line in file:
-                try:
-                    record = Record(**json.loads(line))
-                except (ValueError, TypeError):
-                    continue
-                found[record.key] = record
-    return found
+    """Return the records of a journal by their tasks."""
+    return {record.key: record for record in read_records(path, Record)}
 
 
 # Report.

@@ -266,7 +266,7 @@ def _08_catering(rng: Generator) -> Made:
         "digits": p.swapped(rng, exact),
     }
     numbers = (*menus.values(), 25.0, 85.0)
-    form = Form("max(25, guests):menu", ("menu", "guests"), numbers)
+    form = Form("max(25, guests):menu", ("menu", "guests"), numbers, ((*numbers, 25.0, 25.0, 25.0),))
     return Made(columns, "invoice", exact, form, 0.11, errors, id="order", layout="dollars")
 
 
@@ -325,7 +325,7 @@ def _10_translation(rng: Generator) -> Made:
     }
     numbers = (*per_page.values(), 1500.0, 0.25)
     surcharges = tuple(0.25 * value for value in per_page.values())
-    others = ((*per_page.values(), *surcharges, 1500.0), (*per_page.values(), *surcharges, 1500.0, 1500.0))
+    others = tuple((*per_page.values(), *more, *(1500.0,) * k) for more in ((0.25,), surcharges) for k in (1, 2, 4, 8))
     form = Form(
         "ceil(characters/1500):language * (1 + 0.25*(express = yes))",
         ("language", "characters", "express"),

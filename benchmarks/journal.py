@@ -9,7 +9,9 @@ import threading
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Line = TypeVar("Line")
 
 
 class Journal:
@@ -34,6 +36,18 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
+
+
+def read_records(path: Path | None, kind: type[Line]) -> list[Line]:
+    """Return the records of a kind that a journal holds; lines that a kill tore are skipped."""
+    found: list[Line] = []
+    if path is not None and path.exists():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                found.append(kind(**json.loads(line)))
+            except (ValueError, TypeError):
+                continue
+    return found
 
 
 def watch() -> None:

@@ -18,7 +18,6 @@ and the ``--drug`` discovery set.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import multiprocessing
 import shutil
@@ -42,7 +41,7 @@ import noisy_classic
 import noisy_families
 import noisy_methods
 from drug_discovery import drug_discovery
-from journal import Journal, watch
+from journal import Journal, read_records, watch
 from noisy_families import Cell, FloatArray, Table
 from noisy_methods import Fit
 from rules import aligned
@@ -220,16 +219,8 @@ def _mapped(function: Callable[[Any], Any], tasks: Sequence[Any], processes: int
 
 
 def read_journal(path: Path | None, kind: type[Line]) -> dict[Any, Line]:
-    """Return the lines of a kind that a journal holds; a torn line is left out."""
-    lines: dict[Any, Line] = {}
-    if path is not None and path.exists():
-        for text in path.read_text(encoding="utf-8").splitlines():
-            try:
-                line = kind(**json.loads(text))
-            except (ValueError, TypeError):
-                continue
-            lines[line.key] = line
-    return lines
+    """Return the lines of a kind that a journal holds, by their keys."""
+    return {line.key: line for line in read_records(path, kind)}
 
 
 def gathered(study: Study, method: str, options: argparse.Namespace) -> dict[str, dict[str, list[Record]]]:

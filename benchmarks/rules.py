@@ -20,7 +20,6 @@ import argparse
 import contextlib
 import io
 import itertools
-import json
 import math
 import multiprocessing
 import statistics
@@ -41,7 +40,7 @@ import harness  # isort: skip
 import numpy as np
 
 import rule_families
-from journal import Journal, watch
+from journal import Journal, read_records, watch
 from rule_families import NO_RULES, RATES, RULES, FloatArray, Table
 
 CERTAIN = ("PROVEN", "CONFIRMED")
@@ -216,16 +215,6 @@ def run(tasks: Sequence[Task], processes: int = 1, seconds: float = math.inf) ->
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
-
-
-def read_journal(path: Path | None) -> list[Record]:
-    """Return the records of a journal; lines that a kill tore are skipped."""
-    found: list[Record] = []
-    if path is not None and path.exists():
-        for line in path.read_text().splitlines():
-            with contextlib.suppress(ValueError, TypeError):
-                found.append(Record(**json.loads(line)))
-    return found
 
 
 # Report.
@@ -451,7 +440,7 @@ def _tasks(options: argparse.Namespace, rates: Sequence[float]) -> list[Task]:
 
 def _recorded(tasks: Sequence[Task], processes: int, path: Path | None, seconds: float) -> list[Record]:
     """Return the records of the tasks, from the journal where it has them."""
-    done = {(record.family, record.rate, record.seed): record for record in read_journal(path)}
+    done = {(record.family, record.rate, record.seed): record for record in read_records(path, Record)}
     records: list[Record] = []
     left: list[Task] = []
     for task in tasks:

@@ -71,7 +71,10 @@ def whole_labels(rng: np.random.Generator) -> Table:
     """Return whole labels of eight columns with prices of two decimals."""
     n = int(rng.integers(400, 2000))
     X = rng.integers(0, 60, (n, 8)).astype(float)
-    numbers: Truth = [*(Fraction(int(rng.integers(20, 3000)), 100) for _ in range(8)), Fraction(int(rng.integers(0, 90)))]
+    numbers: Truth = [
+        *(Fraction(int(rng.integers(20, 3000)), 100) for _ in range(8)),
+        Fraction(int(rng.integers(0, 90))),
+    ]
     return labels(rng, X, numbers, 0)
 
 
@@ -121,7 +124,10 @@ def tenths(rng: np.random.Generator) -> Table:
     """Return columns of one decimal and prices of two, in cents: all labels are short of what they would be."""
     n, d = int(rng.integers(100, 800)), int(rng.integers(2, 7))
     X = rng.integers(0, 900, (n, d)) / 10
-    numbers: Truth = [*(Fraction(int(rng.integers(10, 9000)), 100) for _ in range(d)), Fraction(int(rng.integers(0, 99)))]
+    numbers: Truth = [
+        *(Fraction(int(rng.integers(10, 9000)), 100) for _ in range(d)),
+        Fraction(int(rng.integers(0, 99))),
+    ]
     return labels(rng, X, numbers, 2)
 
 

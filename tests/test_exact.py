@@ -1,4 +1,4 @@
-"""Laws of exact coefficients and of rational solutions."""
+"""Laws of exact numbers: what is short comes out, and what is not stays as it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from massart.agreement import Agreement, Level, levels
-from massart.exact import RationalStatus, exact_coefficients, rational, solve_rational
+from massart.exact import exact_numbers
 from massart.exact.normal_equations import reduce_rows
 from massart.exact.simplest import simplest_number
 from massart.link import IDENTITY, RELU, Link
@@ -47,7 +47,7 @@ def features(kind, n, d, rng):
 
 def solved(X, y, agreement=TIGHT):
     w = np.linalg.lstsq(X, y, rcond=None)[0]
-    return exact_coefficients(X, y, w, agreement)
+    return exact_numbers(X, y, w, agreement)
 
 
 @pytest.mark.slow
@@ -82,8 +82,9 @@ def test_fit_and_agreement_are_never_loosened(seed, n, rounded):
     y = X @ truth
     y, agreement = (np.round(y, 2), CENTS) if rounded else (y, TIGHT)
     w = np.linalg.lstsq(X, y, rcond=None)[0]
-    exact = exact_coefficients(X, y, w, agreement)
-    assert (agreement.agree(X, y, exact.coef) | ~agreement.agree(X, y, w)).all()
+    exact = exact_numbers(X, y, w, agreement)
+    lost = agreement.agree(X, y, w).sum() - agreement.agree(X, y, exact.coef).sum()
+    assert lost <= (len(w) if rounded else 0)  # free coefficients take in this many rows by chance
     if not rounded:
         before, after = np.abs(y - X @ w), np.abs(y - X @ exact.coef)
         rounding = 4 * EPS * (np.abs(X) @ np.abs(w) + np.abs(y))
@@ -101,7 +102,7 @@ def test_arbitrary_coefficients_stay_as_they_are():
 def test_an_unchanged_formula_is_the_one_given():
     X = np.random.default_rng(0).standard_normal((30, 2))
     w = np.array([np.pi, np.e])
-    assert np.array_equal(exact_coefficients(X, X @ w, w, TIGHT).coef, w)
+    assert np.array_equal(exact_numbers(X, X @ w, w, TIGHT).coef, w)
 
 
 def test_simple_and_arbitrary_coefficients_are_told_apart():
@@ -120,12 +121,12 @@ def test_a_decimal_near_a_fraction_stays_a_decimal(value):
 def test_a_fraction_next_to_a_longer_decimal_is_not_forced_on_it():
     X = np.random.default_rng(1).standard_normal((50, 3))
     for value in (0.333333333333, 0.33333333333334):
-        assert solved(X, X @ [value, 1, 2]).fractions[0] is None
+        assert solved(X, X @ [value, 1, 2]).fractions[0] in (None, Fraction(str(value)))
 
 
 def test_rounding_noise_becomes_zero_even_where_a_row_has_no_other_term():
     X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0], [0.0, 1.0], [5.0, 2.0]])
-    exact = exact_coefficients(X, X @ [5.1, 0.0], np.array([5.1, 3e-17]), TIGHT)
+    exact = exact_numbers(X, X @ [5.1, 0.0], np.array([5.1, 3e-17]), TIGHT)
     assert exact.fractions == (Fraction(51, 10), Fraction(0))
     assert exact.coef[1] == 0.0
 
@@ -195,12 +196,12 @@ def test_float32_data_give_the_formula():
 def test_scales_do_not_matter(scale, other):
     w = [Fraction(3, 2) * Fraction(scale), Fraction("-0.25") * Fraction(scale)]
     X = np.random.default_rng(0).standard_normal((60, 2)) * other
-    exact = exact_coefficients(X, X @ floats(w), floats(w) * (1 + 1e-15), TIGHT)
+    exact = exact_numbers(X, X @ floats(w), floats(w) * (1 + 1e-15), TIGHT)
     assert exact.fractions == tuple(w)
     # Each column in its own unit.
     X = X / other * [1 / float(scale), 1.0]
     w = [w[0], Fraction("0.7")]
-    exact = exact_coefficients(X, X @ floats(w), floats(w) * (1 + 1e-15), TIGHT)
+    exact = exact_numbers(X, X @ floats(w), floats(w) * (1 + 1e-15), TIGHT)
     assert exact.fractions == tuple(w)
 
 
@@ -208,7 +209,7 @@ def test_rows_of_different_scales_do_not_matter():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 3)) * 10.0 ** rng.uniform(-140, 140, (80, 1))
     w = np.array([0.42, -1 / 3, 7.0])
-    exact = exact_coefficients(X, X @ w, w * (1 + 1e-15), TIGHT)
+    exact = exact_numbers(X, X @ w, w * (1 + 1e-15), TIGHT)
     assert exact.fractions == (Fraction(21, 50), Fraction(-1, 3), Fraction(7))
 
 
@@ -219,22 +220,17 @@ def test_zero_rows_and_zero_labels_are_no_obstacle():
     assert np.array_equal(solved(np.zeros((3, 2)), np.zeros(3)).coef, [0, 0])
 
 
-def test_whole_numbers_hold_in_rational_arithmetic():
+def test_prices_of_whole_numbers_are_exact():
     rng = np.random.default_rng(0)
     X = rng.integers(1, 40, (100, 3))
     w = [Fraction(54), Fraction("7.9"), Fraction("0.42")]
     y = np.round(X @ floats(w), 2)
     assert solved(X.astype(float), y).fractions == tuple(w)
-    large = [Fraction(123457, 65537), Fraction(99991, 65537), Fraction(3)]
-    X = X * 65537
-    exact = solved(X.astype(float), (X @ np.array([int(v * 65537) for v in large])) / 65537)
-    assert exact.fractions == tuple(large)  # two of them are no simple numbers
 
 
 def test_as_many_rows_as_columns_prove_nothing():
     X = np.random.default_rng(0).integers(1, 40, (3, 3)).astype(float)
     y = np.array([17.31, 4.77, 8.02])
-    assert solve_rational(X, y).status is RationalStatus.EXACT
     assert None in solved(X, y).fractions
 
 
@@ -248,10 +244,17 @@ def test_thirty_columns_are_quick():
     assert np.array_equal(exact.coef, w)
 
 
-def test_fractions_have_denominators_up_to_a_thousand():
+@pytest.mark.parametrize("value", ["1/997", "1/36500", "355/113", "100/119"])
+def test_fractions_and_numbers_over_one_are_exact(value):
     X = np.random.default_rng(0).standard_normal((50, 2))
-    assert solved(X, X @ [1 / 997, 2]).fractions[0] == Fraction(1, 997)
-    assert solved(X, X @ [1 / 1009, 2]).fractions[0] is None
+    assert solved(X, X @ [float(Fraction(value)), 2]).fractions[0] == Fraction(value)
+
+
+def test_interest_by_the_day_is_exact_where_amounts_are_in_cents():
+    rng = np.random.default_rng(0)
+    X = (rng.integers(1000, 90_000, 400) * rng.integers(1, 90, 400) * rng.integers(1, 90, 400) / 10)[:, None]
+    exact = solved(X, np.round(X[:, 0] / 36500, 2), CENTS)
+    assert exact.fractions == (Fraction(1, 36500),)
 
 
 def test_a_sparse_formula_snaps_where_rows_leave_other_columns_open():
@@ -300,7 +303,7 @@ def test_too_few_rows_claim_nothing(w):
 def test_the_simplest_number_is_the_simplest_of_all_near(value, offset):
     uncertainty = 1e-7
     w = float(value) + 0.9 * offset * uncertainty
-    simple = simplest_number(w, uncertainty, 1.0, most_chance=1e-2)
+    simple = simplest_number(w, uncertainty, 1.0)
     assert simple is not None
     assert abs(float(simple.value) - w) <= 1.01 * uncertainty
     assert simple.value == value  # no two fractions with such denominators are so near
@@ -308,89 +311,7 @@ def test_the_simplest_number_is_the_simplest_of_all_near(value, offset):
 
 @pytest.mark.parametrize("uncertainty", [np.inf, np.nan, 0.0])
 def test_nothing_is_simple_without_an_uncertainty(uncertainty):
-    assert simplest_number(0.5, uncertainty, 1.0, most_chance=1e-2) is None
-
-
-@pytest.mark.slow
-@given(formulas, st.sampled_from(["integers", "decimals"]), st.integers(0, 2**32 - 1))
-def test_rational_solutions_are_exact(w, kind, seed):
-    w = [Fraction(int(value * 100), 100) for value in w]
-    X = features(kind, 3 * len(w) + 2, len(w), np.random.default_rng(seed))
-    y = np.round(X @ floats(w), 4)
-    solution = solve_rational(X, y)
-    full = np.linalg.matrix_rank(X) == len(w)
-    assert solution.status is (RationalStatus.EXACT if full else RationalStatus.DEPENDENT)
-    assert solution.coef == (tuple(w) if full else ())
-
-
-def test_flint_and_python_integers_agree():
-    flint = pytest.importorskip("flint", reason="python-flint is not installed: pip install 'massart[exact]'")
-    rng = np.random.default_rng(0)
-    for d in (1, 2, 7, 30):
-        A = [[int(value) for value in row] for row in rng.integers(-99, 99, (d, d))]
-        A[0][0] = 0 if d > 1 else 3
-        b = [int(value) for value in rng.integers(-9999, 9999, d)]
-        ours = rational._solve_by_elimination(A, b)
-        assert ours == rational._solve_by_flint(flint, A, b)
-        assert all(sum(a * v for a, v in zip(row, ours, strict=True)) == e for row, e in zip(A, b, strict=True))
-
-
-@pytest.mark.parametrize("with_flint", [True, False])
-def test_thirty_columns_are_solved_with_and_without_flint(with_flint, monkeypatch):
-    if with_flint:
-        pytest.importorskip("flint", reason="python-flint is not installed: pip install 'massart[exact]'")
-    else:
-        monkeypatch.setattr(rational, "_flint", lambda: None)
-    rng = np.random.default_rng(0)
-    X = rng.integers(-50, 50, (90, 30)) / 4
-    w = rng.integers(-999, 999, 30)
-    solution = solve_rational(X, X @ w)
-    assert solution.status is RationalStatus.EXACT
-    assert [int(value) for value in solution.coef] == w.tolist()
-
-
-def test_too_many_columns_ask_for_flint(monkeypatch):
-    monkeypatch.setattr(rational, "_flint", lambda: None)
-    X = np.random.default_rng(0).integers(-9, 9, (120, 100))
-    solution = solve_rational(X, X.sum(axis=1))
-    assert solution.status is RationalStatus.TOO_LARGE
-    assert "massart[exact]" in solution.status.value
-
-
-def test_numbers_of_any_scale_are_read_as_they_print():
-    X = np.array([[1e-150, 2e150], [3e-150, 0.1], [0.0, 1e20]])
-    w = [Fraction(10) ** 150, Fraction(1, 2)]
-    y = floats([sum(Fraction(str(x)) * v for x, v in zip(row, w, strict=True)) for row in X[1:]])
-    assert solve_rational(X[1:], y).coef == tuple(w)
-
-
-def test_float32_is_read_at_its_own_precision():
-    X = np.array([[0.1, 1], [0.2, 1], [0.7, 1]], dtype=np.float32)
-    assert solve_rational(X, np.array([0.6, 0.7, 1.2], dtype=np.float32)).coef == (Fraction(1), Fraction(1, 2))
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "status"),
-    [
-        ([[1.0], [2.0]], [0.1 + 0.2, 0.6], RationalStatus.NOT_DECIMAL),
-        ([[1 / 3], [2.0]], [1.0, 2.0], RationalStatus.NOT_DECIMAL),
-        ([[1.0, 2.0], [2.0, 4.0]], [1.0, 2.0], RationalStatus.DEPENDENT),
-        ([[1.0, 2.0]], [1.0], RationalStatus.DEPENDENT),
-        ([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.01], RationalStatus.CONTRADICTED),
-        ([[1.0], [2.0], [3.0]], [0.5, 1.0, 1.5], RationalStatus.EXACT),
-    ],
-)
-def test_every_outcome_is_told(X, y, status):
-    solution = solve_rational(np.array(X), np.array(y))
-    assert solution.status is status
-    assert bool(solution.coef) == (status is RationalStatus.EXACT)
-
-
-def test_nearly_dependent_whole_numbers_are_solved():
-    X = np.array([[10**7, 10**7 + 1], [10**7 - 1, 10**7], [1, 1]], dtype=float)  # determinant 1, condition 1e14
-    w = [Fraction(1, 2), Fraction(-3)]
-    solution = solve_rational(X, X @ floats(w))
-    assert solution.coef == tuple(w)
+    assert simplest_number(0.5, uncertainty, 1.0) is None
 
 
 def test_what_rows_leave_open_is_infinite_though_nothing_is_in_doubt() -> None:

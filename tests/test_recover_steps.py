@@ -66,12 +66,6 @@ from massart.recover.propose import (
 )
 from massart.recover.shorten import Shortened
 from massart.recover.snapping import (
-    _has_squares,
-    _inside,
-    _short_neighbour,
-    _snap,
-    _snap_rounded,
-    _without_strays,
     hold_to_exact_arithmetic,
     linear_rows,
     snap,
@@ -928,45 +922,6 @@ def test_the_tightest_level_keeps_all_rows():
 # Exact numbers
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (0.5, "1/2"),
-        (-0.300001, "-3/10"),
-        (2.50005, "5/2"),
-        (2.50007, None),
-        (1.230005, "123/100"),
-        (1.230007, None),
-        (123.0005, "123"),
-        (123.0007, None),
-        (1.234, None),
-        (4.0005, "4"),
-        (4.0007, None),
-    ],
-)
-def test_a_short_neighbour_is_very_near(value, expected):
-    assert _short_neighbour(value) == (None if expected is None else Fraction(expected))
-
-
-@pytest.mark.parametrize(
-    ("size", "expected"), [(1e152, True), (1.1e152, False), (1.1e-152, True), (0.9e-152, False), (0.0, True)]
-)
-def test_squares_are_numbers(size, expected):
-    for sign in (1, -1):
-        number, one = np.array([sign * size, 1.0]), np.ones(2)
-        assert _has_squares(number[:, None], one, one) == expected
-        assert _has_squares(one[:, None], number, one) == expected
-        assert _has_squares(one[:, None], one, number) == expected
-        coef, fractions = _snap(one[:, None], one, number[:1], EXACT)
-        assert (coef.tolist(), fractions) == ([sign * size], (None,)) or expected
-        rows = sample_of([[sign * size, 0.5 * size]], [0.0])
-        if 1e-152 <= size <= 1e152 or size == 0:
-            check_size(rows)
-        else:
-            with pytest.raises(ValueError, match="X must have its largest number between"):
-                check_size(rows)
-
-
 @pytest.mark.parametrize("link", [Link(slope=0.25), Link(-1.0, 2.0, 0.5), IDENTITY, RELU], ids=str)
 def test_rows_beyond_a_limit_are_those_of_a_smaller_slope(link):
     rng = np.random.default_rng(0)
@@ -976,12 +931,6 @@ def test_rows_beyond_a_limit_are_those_of_a_smaller_slope(link):
     told = link.decisive(y)
     np.testing.assert_allclose((rows @ w)[told], labels[told], atol=1e-13)
     assert told.sum() > 10
-
-
-def test_rows_near_the_edge_are_no_witnesses():
-    rows = proposal(np.array([0.0, 1.78, -1.82, 2.0, 2.2]), width=2.0).rows
-    assert _inside(rows, 0.1).tolist() == [True, True, False, False, False]
-    assert _inside(rows, 0.0).tolist() == [True, True, True, True, False]
 
 
 def test_so_few_rows_have_no_exact_numbers_and_no_terms_have_zero():
@@ -1042,77 +991,6 @@ def test_so_many_rows_are_asked_for_exact_numbers(monkeypatch, agreement, most):
     for n in (most + 500, most - 500):
         snap(x[:n], 2 * x[:n, 0], np.ones(n, dtype=bool), np.array([2.0]), agreement, IDENTITY)
     assert asked == [most, most - 500]
-
-
-def snapped_rounded(monkeypatch, X, y, w, found=None, guess=None, half_width=1.0):
-    """Return what rounded labels give where exact numbers were found, or none; and the formulas that were asked."""
-    asked = []
-
-    def snapped(rows, labels, v, agreement):
-        asked.append(v)
-        return found or (v, (None,) * len(v))
-
-    monkeypatch.setattr(snapping_module, "_snap", snapped)
-    monkeypatch.setattr(snapping_module, "guess_formula", lambda *_: guess)
-    answer = _snap_rounded(X, y, np.array(w), Agreement(Level.GIVEN, half_width))
-    return *answer, asked
-
-
-@pytest.mark.parametrize(("largest", "matters"), [(19.9, False), (20.1, True)])
-def test_a_term_of_many_half_widths_has_a_short_neighbour(monkeypatch, largest, matters):
-    x = np.linspace(1, largest, 100)[:, None]
-    coef, fractions, _ = snapped_rounded(monkeypatch, x, 2 * x[:, 0], [2.00001], half_width=2.0)
-    assert fractions == ((Fraction(2),) if matters else (None,))
-    assert coef.tolist() == ([2.0] if matters else [2.00001])
-
-
-@pytest.mark.parametrize(
-    ("n", "lost", "kept"), [(100, 5, True), (100, 6, False), (10, 2, True), (10, 3, False), (3, 1, True), (3, 2, False)]
-)
-def test_a_plain_number_loses_a_twentieth_of_the_rows_or_as_many_as_any_formula_fits(monkeypatch, n, lost, kept):
-    x = np.linspace(50, 100, n)[:, None]
-    y = 2.00001 * x[:, 0] + np.where(np.arange(n) < lost, 0.9999, 0.0)  # 2 leaves these outside
-    coef, fractions, _ = snapped_rounded(monkeypatch, x, y, [2.00001])
-    assert (fractions, coef.tolist()) == (((Fraction(2),), [2.0]) if kept else ((None,), [2.00001]))
-
-
-@pytest.mark.parametrize(("lost", "kept"), [(5, True), (6, False)])
-def test_exact_numbers_keep_nearly_all_rows(monkeypatch, lost, kept):
-    x = np.linspace(50, 100, 1000)[:, None]
-    y = 2.34567 * x[:, 0] + np.where(np.arange(1000) < lost, 0.9999, 0.0)
-    found = np.array([2.34566]), (Fraction(234566, 100000),)
-    coef, fractions, _ = snapped_rounded(monkeypatch, x, y, [2.34567], found)
-    assert (fractions, coef.tolist()) == ((found[1], [2.34566]) if kept else ((None,), [2.34567]))
-
-
-def test_an_exact_number_stays_beside_a_plain_one_and_none_is_no_gain(monkeypatch):
-    X = np.random.default_rng(0).uniform(50, 100, (100, 2))
-    found = np.array([1 / 3, 2.00001]), (Fraction(1, 3), None)
-    coef, fractions, _ = snapped_rounded(monkeypatch, X, X @ [1 / 3, 2.0], [0.33333, 2.00001], found)
-    assert (coef.tolist(), fractions) == ([1 / 3, 2.0], (Fraction(1, 3), Fraction(2)))
-    w = [2.34567, 1.98765]
-    other = np.array([2.345671, 1.98765]), (None, None)
-    coef, fractions, _ = snapped_rounded(monkeypatch, X, X @ w, w, other)
-    assert (coef.tolist(), fractions) == (w, (None, None))
-
-
-@pytest.mark.parametrize(("lost", "taken"), [(0, True), (1, False)])
-def test_rows_are_asked_of_simple_numbers_that_lose_none(monkeypatch, lost, taken):
-    x = np.linspace(50, 100, 100)[:, None]
-    y = 2.34567 * x[:, 0] + np.where(np.arange(100) < lost, 0.9999, 0.0)
-    *_, asked = snapped_rounded(monkeypatch, x, y, [2.34567], guess=np.array([2.34566]))
-    assert {float(v[0]) for v in asked} == {2.34566 if taken else 2.34567}
-
-
-def test_strays_are_rounding_of_other_terms_without_an_exact_number_of_their_own():
-    X = np.array([[1.0, 1.0, 1.0], [2.0, -1.0, 0.5], [3.0, 0.0, 1.0]])
-    w, agreement = np.array([1.0, 2e-12, -2.5e-12]), Agreement(Level.GIVEN, 1e-3)
-    none, known = (Fraction(1), None, None), (Fraction(1), Fraction(1, 5 * 10**11), None)
-    assert _without_strays(X, X @ w, w, none, agreement).tolist() == [1.0, 0.0, 0.0]
-    assert _without_strays(X, X @ w, w, known, agreement).tolist() == [1.0, 2e-12, 0.0]
-    assert _without_strays(X, X @ w, w * [1, 2, 2], none, agreement).tolist() == (w * [1, 2, 2]).tolist()
-    tight = replace(agreement, label=1e-13)
-    assert _without_strays(X, X @ w, w, none, tight).tolist() == w.tolist()  # where a row minds
 
 
 @pytest.mark.parametrize(

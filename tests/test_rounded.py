@@ -12,13 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from massart import MassartRegressor
 from massart.agreement import Agreement, Level, levels
 from massart.certificate import Verdict
-from massart.exact import exact_coefficients
-from massart.exact.polytope import Polytope
+from massart.exact import exact_numbers
 from massart.link import IDENTITY
 from massart.recover import recover
 from massart.recover.noisy import noise_of_units
@@ -200,37 +198,13 @@ def test_more_columns_than_programs_are_solved_for_snap_as_a_whole():
     assert [float(value) for value in fractions] == [*w, 5.0]
 
 
-def test_intervals_are_those_of_a_dense_linear_program():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0, 20, (150, 4))
-    w = np.array([0.42, 1.5, 0.0, 7.31])
-    y = np.round(X @ w, 2)
-    rows, rest = X / 0.005, (y - X @ w) / 0.005
-    for fixed in ({}, {1: 1.5}, {1: 1.5, 0: 0.42}, {0: 0.42, 1: 1.5, 3: 7.31}):
-        intervals = Polytope(rows, rest, w).intervals(fixed)
-        bounds = [(fixed[j], fixed[j]) if j in fixed else (None, None) for j in range(4)]
-        assert (intervals.low <= w).all()
-        assert (w <= intervals.high).all()
-        assert (np.abs(y - X @ intervals.centre) <= 0.005 * (1 + 1e-7)).all()
-        for j in set(range(4)) - set(fixed):
-            for sign, end in ((1, intervals.low[j]), (-1, intervals.high[j])):
-                upper = np.concatenate([y + 0.005, 0.005 - y])
-                program = linprog(sign * np.eye(4)[j], A_ub=np.vstack([X, -X]), b_ub=upper, bounds=bounds)
-                assert end == pytest.approx(sign * program.fun, abs=1e-7)
-    assert Polytope(rows, rest, w).intervals({0: 0.43}) is None
-    assert Polytope(rows, rest, w).intervals({0: 0.43, 1: 1.5, 2: 0.0}) is None
-    assert Polytope(rows, rest, w).intervals(dict(enumerate([0.42, 1.5, 0.0, 7.4]))) is None
-
-
-def test_what_rows_do_not_determine_has_no_interval():
+def test_what_rows_do_not_determine_has_no_exact_number():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 20, (200, 4)).astype(float)
     X[:, 3] = X[:, 0] + X[:, 1]
     w = np.array([0.4217, 1.5311, 0.25, 0.0])
     y = np.round(X @ w, 2)
-    intervals = Polytope(X / 0.005, (y - X @ w) / 0.005, w).intervals({})
-    assert np.isfinite(intervals.high - intervals.low).tolist() == [False, False, True, False]
-    exact = exact_coefficients(X, y, w, Agreement(Level.LABEL, label=0.005, relative=6e-14, unit=0.01))
+    exact = exact_numbers(X, y, w, Agreement(Level.LABEL, label=0.005, relative=6e-14, unit=0.01))
     assert exact.fractions[:2] == (None, None)
 
 

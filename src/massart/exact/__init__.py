@@ -1,19 +1,14 @@
-"""Exact numbers: coefficients as short decimals and small fractions, rational solutions."""
+"""Exact numbers: short decimals, fractions and sparse formulas behind coefficients in floats."""
 
-from massart.exact.rational import RationalSolution, RationalStatus, solve_rational
-from massart.exact.rounded import guess_formula
-from massart.exact.snap import ExactCoefficients, Fractions, exact_coefficients
+from massart.exact.numbers import ExactNumbers, Fractions, exact_numbers, short_formula
 from massart.exact.sparsest import Brevity, shortest_decimals, sparser_formulas
 
 __all__ = [
     "Brevity",
-    "ExactCoefficients",
+    "ExactNumbers",
     "Fractions",
-    "RationalSolution",
-    "RationalStatus",
-    "exact_coefficients",
-    "guess_formula",
+    "exact_numbers",
+    "short_formula",
     "shortest_decimals",
-    "solve_rational",
     "sparser_formulas",
 ]

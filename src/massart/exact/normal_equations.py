@@ -86,14 +86,15 @@ class NormalEquations:
         return float(sigmas * self.error + np.sqrt(len(self.y)) * self.floor)
 
     def fits(self, fixed: Mapping[int, float]) -> bool:
-        """Tell whether the rows support these values: all agree as before, and the fit is worse by rounding at most."""
+        """Return whether the fit with these values is worse by no more than that of the true formula."""
         v = self._deviation(fixed)
         k = len(fixed)
         best = self._deviation({})
         growth = float(np.sum((self.R @ (v - best)) ** 2))
-        if growth > self.error**2 * (k + 4 * np.sqrt(2 * k) + 20) + len(self.y) * self.floor**2:
+        most = self.error**2 * (k + 4 * np.sqrt(2 * k) + 20) + len(self.y) * self.floor**2
+        if growth > most:
             return False
-        return self.keeps(self.formula(fixed))
+        return self.agreement.rounded or self.keeps(self.formula(fixed))
 
     def keeps(self, w: FloatArray) -> bool:
         """Tell whether every row that agreed with `start` agrees with `w`."""

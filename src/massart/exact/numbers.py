@@ -14,11 +14,11 @@ squares fit, s the standard error of a row and :math:`\varepsilon` its rounding 
 .. math::
     \| R (w - \hat w) \|^2 \le s^2 \left( k + 4 \sqrt{2k} + 20 \right) + n \varepsilon^2 .
 
-**What is claimed.** The first numbers rest on wide intervals. So each number is put on trial at the end, in the interval
-that it has when all others are fixed. If it is an arbitrary number after all, it passes with the probability of its
-chance. How likely an arbitrary number is among the others is seen from these: with s short numbers and a arbitrary ones
-among them the odds are taken as (a + 1) to 100 s, and a number alone has to be as unlikely as `ALONE`. Zeros do not count
-among the others: columns without effect are as frequent among arbitrary coefficients.
+**What is claimed.** The first numbers rest on wide intervals. So each number is put on trial at the end, in the
+interval that it has when all others are fixed. If it is an arbitrary number after all, it passes with the probability
+of its chance. How likely that is depends on the others: the more of these are short, and the fewer arbitrary, the
+larger a chance is allowed (`ALONE`, `AMONG`, `WHOLE`). Zeros do not count among the others: columns without effect are
+as frequent among arbitrary coefficients.
 """
 
 from __future__ import annotations
@@ -33,24 +33,29 @@ import numpy as np
 from massart.agreement import Agreement, verify
 from massart.agreement.decimals import DOUBLE
 from massart.exact.normal_equations import NormalEquations, reduce_rows
-from massart.exact.simplest import Simple, simplest_number
+from massart.exact.simplest import Simple, chance_of, simplest_number
 from massart.l1 import l1_regression
-from massart.rows import BoolArray, FloatArray
+from massart.rows import FloatArray
 
 Fractions: TypeAlias = tuple[Fraction | None, ...]
 """The exact number of each coefficient; None where it has none."""
 
-ALONE, AMONG = 1e-4, 1e-2
-"""Largest chance of a short number by itself, and for each short number among the others."""
+ALONE, AMONG, WHOLE = 1e-4, 1e-2, 5e-2
+"""Largest chance of a short number by itself; for each short number among the others, over one more than the number of
+arbitrary ones; and for each of the others where all are short (benchmarks/exact_numbers.py, "one_decimal" and
+"arbitrary")."""
 
 PROPOSED, SURE = 1.0, 1e-2
 """Largest chance of a number that is fixed in the search: the best one of a round, and all at once."""
 
-ON_A_GRID, ROWS_A_POINT = 0.25, 4
-"""Largest chance where predictions lie on a grid of which each point has this number of rows: then no label tells the
-shortest number from its neighbours, however many rows there are."""
+MOST, ROWS_A_POINT = 0.25, 4
+"""Largest chance of any number that is taken for exact. It is enough where predictions lie on a grid of which each
+point has this number of rows: then no label tells the shortest number from its neighbours, however many rows there
+are."""
 
-SIGMAS = 5.0
+NEARBY, SIGMAS = 2.0, 5.0
+"""Half-widths within which rounded labels take part in least squares; and standard errors that a number may be off."""
+
 _EDGE = 1e-5
 _MOST_ROUNDS = 100
 
@@ -97,13 +102,23 @@ def exact_numbers(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
     ['1/3', '21/50', '0']
     """
     none = ExactNumbers(w, (None,) * len(w))
-    agree = agreement.agree(X, y, w)
-    if np.count_nonzero(agree) <= len(w):  # d rows agree with some formula whatever they say
+    found = verify(X, y, w, agreement)
+    n_agree = int(np.count_nonzero(found.agree))
+    if n_agree <= len(w):  # d rows agree with some formula whatever they say
         return none
-    search = _Search(reduce_rows(X[agree], y[agree], w, agreement), X, y, int(np.count_nonzero(agree)))
-    search.propose()
-    search.judge()
-    return search.answer() if search.fixed else none
+    rows = found.agree
+    if agreement.rounded:  # rows that agree are those around `w`: by themselves they would hold it where it is
+        rows = np.abs(found.residuals) <= NEARBY * found.half_widths
+    equations = reduce_rows(X[rows], y[rows], w, agreement)
+    best: dict[int, Fraction] = {}
+    for fractions in (False, True):
+        search = _Search(equations, X, y, n_agree, fractions)
+        search.propose()
+        search.judge()
+        best = max(best, search.fixed, key=len)
+        if len(best) == len(w):
+            break
+    return _Search(equations, X, y, n_agree, fixed=best).answer() if best else none
 
 
 def short_formula(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> FloatArray | None:
@@ -112,11 +127,13 @@ def short_formula(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
     Nothing is claimed for it: count the rows that agree with it. Wrong rows that agree with `w` by chance bias it, but
     do not move least squares by much.
     """
-    search = _Search(reduce_rows(X, y, w, agreement), X, y, 0)
-    search.propose()
-    if len(search.fixed) < len(w):
-        return None
-    return np.array([float(search.fixed[j]) for j in range(len(w))])
+    equations = reduce_rows(X, y, w, agreement)
+    for fractions in (False, True):
+        search = _Search(equations, X, y, 0, fractions)
+        search.propose()
+        if len(search.fixed) == len(w):
+            return np.array([float(search.fixed[j]) for j in range(len(w))])
+    return None
 
 
 @dataclass(slots=True)
@@ -127,6 +144,7 @@ class _Search:
     X: FloatArray
     y: FloatArray
     n_agree: int
+    fractions: bool = True
     fixed: dict[int, Fraction] = field(default_factory=dict)
 
     @property
@@ -210,30 +228,33 @@ class _Search:
         return {j: simple for j, simple in found.items() if simple is not None}
 
     def _near(self, j: int, centre: float, spread: float) -> Simple | None:
-        finest = 2 * self.agreement.label if self.equations.rounded else 0.0
-        return simplest_number(
-            float(centre), float(spread), float(self.equations.natural[j]), most_chance=1.0, finest=finest
-        )
+        natural = float(self.equations.natural[j])
+        return simplest_number(float(centre), float(spread), natural, finest=self._finest, fractions=self.fractions)
+
+    @property
+    def _finest(self) -> float:
+        return 2 * self.agreement.label if self.equations.rounded else 0.0
 
     def _trials(self, formula: FloatArray) -> dict[int, float]:
-        """Return the chance of each number in the interval that it has given the others; infinite if another is shorter."""
+        """Return the chance of each number in the interval that it has given the others."""
         whole = self.equations.rounded and len(self.fixed) == len(formula)
         intervals = self._intervals(formula) if whole else None
         chances = {}
         for j, value in self.fixed.items():
             if intervals is None:
-                simple = self._simplest({i: known for i, known in self.fixed.items() if i != j}).get(j)
+                others = {i: known for i, known in self.fixed.items() if i != j}
+                half = float(self.equations.uncertainty(others, SIGMAS)[j])
             else:
-                low, high = intervals[0][j], intervals[1][j]
-                simple = self._near(j, (low + high) / 2, (high - low) / 2 + 2 * DOUBLE * abs(formula[j]))
-            chances[j] = simple.chance if simple is not None and simple.value == value else np.inf
+                half = float(intervals[1][j] - intervals[0][j]) / 2
+            half += 2 * DOUBLE * abs(float(formula[j]))
+            chances[j] = chance_of(value, half, float(self.equations.natural[j]), finest=self._finest)
         return chances
 
     def _intervals(self, formula: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return between which values each coefficient alone may move while the rows inside their intervals agree.
 
-        Rows at the very edge do not count: where all numbers are multiples of 0.0001, so are their residuals, and a formula
-        off by 0.0001 has as many rows at half a cent as the true one has.
+        Rows at the very edge do not count: where all numbers are multiples of 0.0001, so are their residuals, and a
+        formula off by 0.0001 has as many rows at half a cent as the true one has.
         """
         found = verify(self.X, self.y, formula, self.agreement)
         inside = found.agree & (np.abs(found.residuals) < (1 - _EDGE) * found.half_widths)
@@ -247,10 +268,11 @@ class _Search:
         """Return how likely by chance the number of coefficient j may be, given the others."""
         others = sum(bool(value) for i, value in self.fixed.items() if i != j)
         arbitrary = len(formula) - len(self.fixed)
-        most = max(ALONE, AMONG * others / (arbitrary + 1))
-        if not arbitrary and self.equations.rounded and self._is_on_a_grid(formula):
-            most = max(most, ON_A_GRID)
-        return most
+        if arbitrary:
+            return max(ALONE, AMONG * others / (arbitrary + 1))
+        if self.equations.rounded and self._is_on_a_grid(formula):
+            return MOST
+        return max(AMONG, min(WHOLE * others, MOST))
 
     def _is_on_a_grid(self, formula: FloatArray) -> bool:
         """Return whether predictions lie on a grid so coarse that labels leave gaps, however many rows there are.

@@ -9,7 +9,7 @@ import scipy.linalg as sla
 
 from massart.agreement import Agreement, Verified, verify
 from massart.agreement.agreement import EDGE, compensated_products
-from massart.exact.rounded import guess_formula
+from massart.exact import short_formula
 from massart.l1 import l1_regression
 from massart.link import Link
 from massart.rows import BoolArray, FloatArray
@@ -70,7 +70,7 @@ def polish(
             moved = _into_intervals(X, y, best, found, link, reach)
             if moved is not None and attempt(moved, np.nextafter(weight, np.inf)):
                 told = _told(found.agree, y, found, link)
-                guess = guess_formula(X[told], link.inverse(y[told]), best, agreement)
+                guess = short_formula(X[told], link.inverse(y[told]), best, agreement)
                 if guess is not None:
                     attempt(guess, weight)
     return best, found

@@ -24,9 +24,20 @@ from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
-from massart.table import Design, Encoding, Plan, Table, TableError, encode, groups_of, make_plan, precision_of_columns
-from massart.table.design import Gap
-from massart.table.errors import counted, quote
+from massart.table import (
+    Design,
+    Encoding,
+    Gap,
+    Plan,
+    Table,
+    TableError,
+    counted,
+    encode,
+    groups_of,
+    make_plan,
+    precision_of_columns,
+    quote,
+)
 
 _MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
 

@@ -1,6 +1,6 @@
 """A file larger than memory: some rows propose, and one read of all of them judges, counts and writes.
 
-The rows that propose are gathered in a first read, by the columns alone (:mod:`massart.table.gathering`), and the rule
+The rows that propose are gathered in a first read, by the columns alone (:func:`massart.table.gather`), and the rule
 is looked for in them as in any table. In a second read each row is compared with it (:mod:`massart.audit.judging`):
 rows are tallied, counted by kind and by group, written to the audit and to the fixed table, and the worst are kept. The
 verdict is made by the rows gathered and the tally of all. Where rows were swapped, a read before that finds the pairs.
@@ -30,9 +30,7 @@ from massart.audit.table_audit import Audit, Whole
 from massart.audit.totals import Totals
 from massart.certificate import Certificate, Verdict
 from massart.rows.ahead import ahead
-from massart.table import Gathered, Stream, Table, encode, gather, gather_some, left_out, table_writer
-from massart.table.errors import quote
-from massart.table.header import TOTAL
+from massart.table import TOTAL, Gathered, Stream, Table, encode, gather, gather_some, left_out, quote, table_writer
 
 
 class _Different(Exception):

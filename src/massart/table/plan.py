@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.frames import INDEX
-from massart.table.levels import decoded, is_text
-from massart.table.roles import Role, role_as_category, role_as_number, role_of
-from massart.table.table import Table
+from massart.table.meaning import Role, role_as_category, role_as_number, role_of
+from massart.table.table import Table, decoded, is_text
 
 _ID_WORDS = frozenset(
     {"id", "ids", "uuid", "guid", "key", "no", "nr", "number", "num", "row", "index", "idx", "rownum"}

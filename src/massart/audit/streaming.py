@@ -90,7 +90,7 @@ def audit_stream(
     """
     engine = engine or Here()
     gathered = engine.gather(stream, request)
-    found = find(gathered.table, request, ordered=False)
+    found = find(gathered.table, request, ordered=False, drawn=gathered.drawn)
     judge = Judge.of(found.audit, gathered.gappy, request.strict)
     if judge.catalogue.has_pairs:
         judge = paired(judge, engine.totals(stream, judge.pairing, request, None, None))
@@ -172,6 +172,7 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
         judge.catalogue.counted(np.array([codes.get(number, 0) for number in judged]), totals.kinds.tolist()),
         totals.groups,
         judge.places,
+        (int(totals.segment[0]), int(totals.segment[1])),
     )
     closely = f"Looked closely at {len(gathered.numbers):,} of {totals.n_rows:,} rows"
     about = (_among(notice) for notice in audit.notices if notice not in audit.design.notices)
@@ -192,6 +193,8 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
             *about,
         ),
         whole,
+        segment=audit.segment,
+        segment_rule=audit.segment_rule,
     )
 
 

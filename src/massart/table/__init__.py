@@ -7,13 +7,13 @@ try:
 except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: pip install 'massart[io]'") from None
 
-from massart.table.design import Design, Gap, column_values, encode, left_out, precision_of_columns
+from massart.table.design import Design, Gap, category_codes, column_values, encode, left_out, precision_of_columns
 from massart.table.encoding import Category, Date, Encoding, Flag, Input, Number, Target
 from massart.table.frames import assembled, frame_in, frame_like, table_of
 from massart.table.levels import folded, groups_of
 from massart.table.meaning import NO, YES, role_of
 from massart.table.numbers import date_texts
-from massart.table.plan import Plan, make_plan
+from massart.table.plan import Plan, make_plan, names_rows
 from massart.table.sample import Gathered, Piece, gather, gather_some, join, limit_of, pieces_of
 from massart.table.stream import Stream, default_memory, read_table, stream_table
 from massart.table.table import Table, free_name, require_column
@@ -50,6 +50,7 @@ __all__ = [
     "TableError",
     "Target",
     "assembled",
+    "category_codes",
     "check_output",
     "column_values",
     "counted",
@@ -68,6 +69,7 @@ __all__ = [
     "left_out",
     "limit_of",
     "make_plan",
+    "names_rows",
     "pieces_of",
     "precision_of_columns",
     "quote",

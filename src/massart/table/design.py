@@ -162,6 +162,12 @@ def column_values(table: Table, entry: Target) -> FloatArray:
     return values
 
 
+def category_codes(table: Table, entry: Category) -> NDArray[np.int32]:
+    """Return the place of each row's level among `entry.all_levels`: -1 where it is missing or not among them."""
+    codes = _fill_category(table, entry, np.empty((len(entry.levels), table.n_rows)), _Gaps(table.n_rows))
+    return np.where(codes == len(entry.all_levels), -1, codes)
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Why rows are left out: they have "no" value in a column, or "an unknown" one, `example`.

@@ -124,7 +124,9 @@ class Scan:
 
 
 def _rule(audit: Audit) -> Findings:
-    return Findings("", audit.formula, audit.certificate, audit.n_judged, audit.n_agree, audit.n_wrong)
+    return Findings(
+        "", audit.formula, audit.certificate, audit.n_judged, audit.n_agree, audit.n_wrong, n_apart=audit.n_apart
+    )
 
 
 def _plain(audit: Audit) -> dict[str, Any]:

@@ -204,7 +204,8 @@ class _Checking:
         there, gaps = rows_with_values(X, design.gaps)
         y = design.y[there]
         if gaps != design.gaps:
-            design, X = replace(design, y=y, kept=design.kept[there], gaps=gaps), X.take(there)
+            columns = design.columns.take(there)
+            design, X = replace(design, y=y, columns=columns, kept=design.kept[there], gaps=gaps), X.take(there)
         marks = marks_of(table.name, X, y, formula, model.agreement) if len(y) else np.zeros(0, np.uint8)
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
         certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
@@ -240,12 +241,12 @@ class _Checking:
         )
         found = replace(found, whole=whole)
         labels = replace(found.labels, around=worst.beside.ravel())
-        kinds = kinds_of(found.X, found.rule, labels)
+        kinds = kinds_of(found.X, found.rule, labels, found.columns)
         n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
         n_wrong, n_listed = n_judged - n_agree - n_last_place, int(np.count_nonzero(found.wrong))
         notices = left_out(totals.gaps, totals.n_rows, refit=False)
         if n_wrong > n_listed:
-            catalogue = Catalogue.of(kinds, found.X, found.rule, labels)
+            catalogue = Catalogue.of(kinds, found.X, found.rule, labels, found.columns)
             numbers = found.numbers_of(found.design.kept)
             judge = replace(judge, catalogue=catalogue, looked_at=numbers, pairs=False)
             judge = paired(judge, totals) if catalogue.has_pairs else judge

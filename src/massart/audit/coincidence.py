@@ -8,9 +8,11 @@ wrong rows,
     P(\text{given}_i) = q_i \Bigl(\pi_0 + \sum_T \pi_T \, r_{iT}\Bigr), \qquad
     r_{iT} = \frac{[\text{T allows the value}]}{m_{iT} \, q_i} .
 
-Kinds come in one by one, that with the largest gain of the log-likelihood first; a kind whose gain does not pay for the
-number of kinds that were tried stays out. So one digit wrong among two is no finding, ten times 1234.56 is, and of two
-kinds that explain the same row the more specific and more frequent one is taken.
+Kinds come in one by one, that with the largest gain of the log-likelihood first, less what it costs; a kind whose gain
+does not pay for the number of kinds that were tried stays out: by the union bound, one of k that are usual and fit a
+row pays :math:`\log(k / \text{chance})`, and one of k in one of f families :math:`\log(f k / \text{chance})`. So one
+digit wrong among two is no finding, ten times 1234.56 is, and of two kinds that explain the same row the more specific
+and more frequent one is taken.
 
 The background is what the table itself shows: a value is as likely as values near it are among all labels, or as
 differences of about its size are among the wrong rows, whichever is more. Where values end in .00 or .50 more often
@@ -30,7 +32,7 @@ from numpy.typing import NDArray
 from massart.rows import BoolArray, FloatArray
 
 CHANCE = 0.01
-"""The probability with which chance alone brings in a kind, over all that were tried."""
+"""The probability with which chance alone brings in a usual kind, and any of the others: over all that were tried."""
 
 SURE = 0.8
 """A row is explained if, with at least this probability, it is not by chance."""
@@ -38,7 +40,8 @@ SURE = 0.8
 _ENDINGS = 100
 _STEPS = 12
 _FEW = 30
-_NEAR = 5
+_NEAR = 5  # values on each side, and widths
+_MANY = 10  # rows that have a constant, beside others
 _LARGEST_SAMPLE = 20_000
 _LEAST_BACKGROUND = 1e-15
 
@@ -54,6 +57,8 @@ class Explanation:
     parameter: float | None = None
     floor: float = 0.0  # a lower bound of the background: how many rows have a neighbouring parameter
     found: bool = False  # whether the parameter was found in these rows: then one of them is spent on it
+    tried: int = 1  # one over its share of what chance may bring in
+    reads: tuple[str, ...] = ()  # columns that it reads, if the rule may not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,13 +95,15 @@ def select(kinds: Sequence[Explanation], q: FloatArray) -> tuple[list[Explanatio
     """
     n = len(q)
     ratios = [1 / (kind.choices * np.maximum(q[kind.rows], kind.floor)) for kind in kinds]
-    least = np.log(max(len(kinds), 1) / CHANCE)
-    costs = [float(np.log(np.median(ratio))) if kind.found else 0.0 for kind, ratio in zip(kinds, ratios, strict=True)]
+    costs = [
+        float(np.log(kind.tried / CHANCE) + (np.log(np.median(ratio)) if kind.found else 0.0))
+        for kind, ratio in zip(kinds, ratios, strict=True)
+    ]
     gains = np.full(len(kinds), np.inf)  # they only shrink while others come in
     chosen: list[int] = []
     shares, total = np.zeros(0), np.ones(n)
     while True:
-        best, most, share = -1, least, 0.0
+        best, most, share = -1, 0.0, 0.0
         for place in np.argsort(-gains, kind="stable").tolist():
             if gains[place] <= most:
                 break
@@ -124,35 +131,44 @@ def select(kinds: Sequence[Explanation], q: FloatArray) -> tuple[list[Explanatio
 
 
 def crowd(x: FloatArray, width: float, counted: BoolArray | None = None) -> FloatArray:
-    """Return for each x what share of all x its neighbours have: the second largest share of the ten nearest ones.
+    """Return for each x what share of all x its neighbours have.
 
-    A value that many rows have stands out only if the values next to it are rare; one of those may stand out as well.
-    Values that occur once say nothing, and rows that are not counted are not there.
+    A value that many rows have stands out only if the values next to it are rare: the five nearest ones on each side,
+    of which one may stand out as well. Where it is more than five widths away and ten rows have it, up to four may: a
+    few constants are no grid, on which all five on one side are as frequent. Values that occur once say nothing, and
+    rows that are not counted are not there.
 
     Examples
     --------
-    >>> crowd(np.array([1.0, 1, 1, 2, 2, 2, 2, 3]), 1.0).tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25]
+    >>> constants = np.repeat([25.0, 40.0, 100.0], 150)
+    >>> float(crowd(constants, 0.01).max())
+    0.0
+    >>> crowd(np.repeat(np.arange(6.0), 2), 1.0).round(2).tolist()
+    [0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08]
     """
     cells, inverse = np.unique(np.rint(x / width), return_inverse=True)
     counts = np.bincount(inverse, counted, len(cells)).astype(float)
-    return np.asarray(_around(np.maximum(counts - 1, 0))[inverse] / len(x))
+    return np.asarray(_around(cells, np.maximum(counts - 1, 0))[inverse] / len(x))
 
 
-def _around(counts: FloatArray) -> FloatArray:
-    """Return the second largest of the nearest counts on both sides."""
-    n, padded = len(counts), np.pad(counts, _NEAR)
-    first, second = np.zeros(n), np.zeros(n)
-    for shift in (*range(_NEAR), *range(_NEAR + 1, 2 * _NEAR + 1)):
-        other = padded[shift : shift + n]
-        first, second = np.maximum(first, other), np.maximum(second, np.minimum(first, other))
-    return second
+def _around(cells: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return the second largest of the counts next to each, or the fifth largest where they are large and far away."""
+    if not len(counts):
+        return counts
+    beside = [_NEAR + shift for shift in range(-_NEAR, _NEAR + 1) if shift]
+    others, places = (
+        np.lib.stride_tricks.sliding_window_view(np.pad(each, _NEAR, constant_values=fill), 2 * _NEAR + 1)[:, beside]
+        for each, fill in ((counts, 0.0), (cells, np.inf))
+    )
+    constants = (np.abs(places - cells[:, None]) > _NEAR) & (others >= _MANY)
+    of_grid = np.sort(np.where(constants, 0.0, others), axis=1)[:, -2]
+    return np.asarray(np.maximum(of_grid, np.sort(others, axis=1)[:, -_NEAR]))
 
 
 def _thinned(x: FloatArray, width: float) -> FloatArray:
     """Return the values, each as often as those next to it, or once."""
     cells, counts = np.unique(np.rint(x / width), return_counts=True)
-    return np.repeat(cells * width, np.minimum(counts, _around(counts.astype(float)).astype(int).clip(1)))
+    return np.repeat(cells * width, np.minimum(counts, _around(cells, counts.astype(float)).astype(int).clip(1)))
 
 
 def _gain(ratio: FloatArray, n: int) -> tuple[float, float]:

@@ -1,44 +1,52 @@
 """How a wrong value may have come about, each way verified to the unit of the last place.
 
-A way is a value that the row may have been given instead of the implied one: ten times as much, the sum without a term,
-what the row before has. Factors, constants and values that are not known beforehand are those that most wrong rows have
-in common.
+A way is a value that the row may have been given instead of the implied one: ten times as much, what another row has,
+or what the rule gives once one thing is changed (:mod:`massart.audit.changes`). Factors, constants, rates and values
+that are not known beforehand are those that most wrong rows have in common.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement.agreement import EDGE, EPS
 from massart.agreement.decimals import count_decimals
+from massart.audit.changes import COLUMN, FACTORS, Parts, Rate
 from massart.audit.coincidence import Explanation, crowd
-from massart.link import IDENTITY, Link
 from massart.rows import BoolArray, FloatArray
 
-FACTORS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
 PLACEHOLDERS = (0.0, -1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)
 
 BEFORE, AFTER = "value of the row before", "value of the row after"
-SWAPPED = "swapped with another row"
+SWAPPED, ANOTHER = "swapped with another row", "value of another row"
+
+FEWEST_ROWS = 3
+"""Rows that have a number in common which is not known beforehand: a factor, a constant, a rate, a value."""
+
+YEARS = tuple(f"{first}/{second}" for first in (360, 365, 366) for second in (360, 365, 366) if first != second)
+"""Factors between years of banks, common years and leap years."""
 
 _MOST_FOUND = 8
-_LEAST_ROWS = 3
-_MOST_TERMS = 40  # of which two may be forgotten together
 _CHUNK = 50_000
 _SAMPLE = 10_000
 _FEW_ROWS = 2_000
-_NARROW = 1e-3
+_NARROW = 1e-3  # of a number: how exactly a typed one is known
+_NARROW_RATIO = 5e-3  # a body mass of 25.1 times 2.2
 _INSIDE = 0.9  # neighbours on a grid touch
-_AS_MANY, _MANY_ROWS = 0.98, 20  # and of so many rows one may be lost
+_AS_MANY, _MANY_ROWS = 0.99, 20  # and of so many rows one may be lost
+_MOST_UNITS = 10.0  # one digit less
 _FEWEST_PLACES = 2  # 1200 may be 1200.00
 _MOST_DIGITS = 15
 _FLOAT_DIGITS = 12
+_SHORT = 5  # digits of a rate that somebody set
 _TINY = float(np.finfo(float).tiny)
 NO_ROWS = np.empty(0, [("number", np.intp), ("given", np.float64), ("implied", np.float64), ("wrong", np.bool_)])
 """No rows by themselves, as others see them."""
@@ -88,18 +96,6 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """What the formula adds up: ``implied = link(contributions.sum(axis=1))``, rounded."""
-
-    names: tuple[str, ...]
-    # returns an array with one column a name, for the rows asked for
-    contributions: Callable[[NDArray[np.intp]], FloatArray]
-    link: Link = IDENTITY
-    # factors that several parts have, with the places of these: a tax on two amounts may be forgotten in both
-    shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class WrongRows:
     """The wrong rows."""
 
@@ -108,6 +104,7 @@ class WrongRows:
     implied: FloatArray  # what the formula gives, as the table would write it
     exact: FloatArray  # the same before it is rounded
     close: FloatArray  # (m,), how far apart two values are that are the same
+    typed: FloatArray  # (m,), the same of a label that was rounded to the digits that it has
     unit: float | None
 
     @classmethod
@@ -120,13 +117,16 @@ class WrongRows:
                 exact[chunk] = parts.link(parts.contributions(index[chunk]).sum(axis=1))
         half_widths = np.broadcast_to(labels.half_widths, labels.given.shape)[index]
         close = np.maximum(half_widths, EPS * (np.abs(given) + np.abs(implied)) + _TINY)
+        places = count_decimals(given)
         if labels.unit is not None:
             close = np.maximum(close, labels.unit / 2 * (1 + EDGE))
+            last = np.clip(10.0 ** -places.astype(float), labels.unit, _MOST_UNITS * labels.unit)
         else:  # right labels were computed; a wrong one may have been typed, and rounded
-            last = 10.0 ** -np.maximum(count_decimals(given), _FEWEST_PLACES).astype(float)
-            typed = np.minimum(last / 2 * (1 + EDGE), _NARROW / 2 * np.minimum(np.abs(given), np.abs(implied)))
-            close = np.maximum(close, typed)
-        return cls(index, given, implied, exact, close, labels.unit)
+            last = 10.0 ** -np.maximum(places, _FEWEST_PLACES).astype(float)
+        size = np.minimum(np.abs(given), np.abs(implied))
+        typed = np.minimum(last / 2 * (1 + EDGE), (_NARROW / 2 if labels.unit is None else _NARROW_RATIO) * size)
+        typed = np.maximum(close, typed)
+        return cls(index, given, implied, exact, typed if labels.unit is None else close, typed, labels.unit)
 
     @property
     def grid(self) -> float | None:
@@ -145,8 +145,10 @@ class WrongRows:
 
     def part(self, chosen: NDArray[np.intp]) -> WrongRows:
         """Return some of them."""
-        given, implied, exact, close = (v[chosen] for v in (self.given, self.implied, self.exact, self.close))
-        return WrongRows(self.index[chosen], given, implied, exact, close, self.unit)
+        given, implied, exact, close, typed = (
+            each[chosen] for each in (self.given, self.implied, self.exact, self.close, self.typed)
+        )
+        return WrongRows(self.index[chosen], given, implied, exact, close, typed, self.unit)
 
     def plus(self, constant: float) -> NDArray[np.intp]:
         """Return the rows that were given so much more than what is implied, as written or before it is rounded."""
@@ -154,10 +156,19 @@ class WrongRows:
 
     def times(self, factor: float) -> NDArray[np.intp]:
         """Return the rows that were given a multiple of what is implied, as written or before it is rounded."""
-        looser, found = self.looser(factor), np.zeros(len(self.given), dtype=bool)
+        return np.flatnonzero(self._times(factor, self.looser(factor)))
+
+    def choices(self, factor: float) -> FloatArray:
+        """Return how many values a multiple may be: more where a label was rounded to fewer digits than others have."""
+        looser = self.looser(factor)
+        tight = looser - (self.typed - self.close) / self.close
+        return np.where(self._times(factor, tight), tight, looser)
+
+    def _times(self, factor: float, looser: FloatArray) -> BoolArray:
+        found = np.zeros(len(self.given), dtype=bool)
         for value in (self.implied, self.exact, self.otherwise):
             found |= self.are(factor * value, looser=looser)
-        return np.flatnonzero(found & (self.given != 0))
+        return np.asarray(found & (self.given != 0))
 
     @property
     def otherwise(self) -> FloatArray:
@@ -168,26 +179,42 @@ class WrongRows:
     def looser(self, factor: float) -> FloatArray:
         """Return how much more multiples may be off: a factor multiplies noise, but not a last rounding."""
         rounding = np.minimum(self.close, (self.unit or 0.0) / 2 * (1 + EDGE))
-        return np.asarray((rounding + max(1.0, abs(factor)) * (self.close - rounding)) / self.close)
+        noise = max(1.0, abs(factor)) * (self.close - rounding)
+        return np.asarray((rounding + noise + (self.typed - self.close)) / self.close)
 
 
 def explanations(
     rows: WrongRows, labels: Labels, parts: Parts | None, groups: NDArray[np.intp] | None
 ) -> list[Explanation]:
-    """Return all ways that explain a row, the simplest first."""
-    ways = [
+    """Return all ways that explain a row, the simplest first, and of those that explain the same rows that one."""
+    usual = [
         *_placeholders(rows),
         *(_factor(rows, factor, f"{factor:g}") for factor in FACTORS),
         Explanation("sign", "sign", rows.times(-1.0)),
-        *([] if parts is None else _terms(rows, parts)),
         *_neighbours(rows, labels, groups),
         _swapped_with(rows, swapped_rows(rows.given, rows.implied, rows.unit)),
         *_digits(rows, rows.grid),
+    ]
+    others = [
+        *([] if parts is None else _changed(rows, parts)),
+        *_of_another_row(rows, labels),
         *_constants(rows),
-        *_factors(rows),
+        *([] if parts is None else _rates(rows, parts)),
+        *_factors(rows, parts),
         *_values(rows),
     ]
-    return [way for way in ways if len(way.rows)]
+    tried = Counter(way.family for way in others)
+    if parts is not None:
+        tried |= Counter(change.family for change in parts.changes)
+    tried[COLUMN] += tried.total()  # labels are wrong more often than columns
+    # Families have the same share of what chance may bring in; what is usual, and fits a row, has that of all of them.
+    ways = [replace(way, tried=sum(len(each.rows) > 0 for each in usual)) for way in usual]
+    ways += [replace(way, tried=len(tried) * tried[way.family]) for way in others]
+    simplest: dict[bytes, Explanation] = {}
+    for way in ways:
+        if len(way.rows):
+            simplest.setdefault(way.rows.tobytes() + np.float64(np.median(way.choices)).tobytes(), way)
+    return [*simplest.values()]
 
 
 def recalled(
@@ -203,10 +230,13 @@ def recalled(
             ways.append(replace(_factor(rows, parameter, ""), label=label))
         elif family == "constant" and parameter is not None:
             ways.append(Explanation(family, label, rows.plus(parameter), parameter=parameter))
+        elif family == "rate" and parameter is not None and parts is not None:
+            rates = [rate for rate in parts.rates if label.startswith(f"{rate.name} at ")]
+            ways += [_at(rows, parts, rate, parameter, label) for rate in rates[:1]]
         elif family == "sign":
             ways.append(Explanation(family, label, rows.times(-1.0)))
-    if parts is not None and families & {"forgotten", "counted twice"}:
-        ways += _terms(rows, parts, known)
+    if parts is not None:
+        ways += _changed(rows, parts, known)
     if known.keys() & {BEFORE, AFTER}:
         ways += _neighbours(rows, labels, None)
     if SWAPPED in known:
@@ -236,34 +266,24 @@ def _value(rows: WrongRows, value: float, label: str, *, found: bool = False) ->
     return Explanation("placeholder", label, members, parameter=value, found=found)
 
 
-def _terms(rows: WrongRows, parts: Parts, known: Container[str] | None = None) -> Iterator[Explanation]:
-    """Forget each term, count it twice, and forget two together; or do only what is `known` to have happened."""
-    names = parts.names
-    changes: list[tuple[str, tuple[int, ...], str]]
-    changes = [("forgotten", (j,), f"{name} forgotten") for j, name in enumerate(names)]
-    changes += [("forgotten", places, f"{name} forgotten") for name, places in parts.shared.items()]
-    changes += [("counted twice", (j,), f"{name} counted twice") for j, name in enumerate(names)]
-    if 2 < len(names) <= _MOST_TERMS:
-        some = rows.part(np.arange(0, len(rows.index), max(1, len(rows.index) // _FEW_ROWS)))
+def _changed(rows: WrongRows, parts: Parts, known: Container[str] | None = None) -> Iterator[Explanation]:
+    """Change one thing about the rule or the row: all that is tried, or what is `known` to have happened."""
+    changes = [change for change in parts.changes if known is None or change.label in known]
+    if not changes:
+        return
+    if len(rows.index) > _FEW_ROWS and known is None:
+        some = rows.part(np.arange(0, len(rows.index), -(-len(rows.index) // _FEW_ROWS)))
         each = parts.contributions(some.index)
-        total = each.sum(axis=1)
-        changes += [
-            ("forgotten", (i, j), f"{names[i]} and {names[j]} forgotten")
-            for i, j in combinations(range(len(names)), 2)
-            if (i, j) not in parts.shared.values()
-            if known is not None or some.are(parts.link(total - each[:, i] - each[:, j])).any()
-        ]
-    changes = [change for change in changes if known is None or change[-1] in known]
+        changes = [change for change in changes if some.are(change.values(some.index, each, some.given)).any()]
     found: list[list[NDArray[np.intp]]] = [[] for _ in changes]
     for chunk in _chunks(len(rows.index)):
-        each = parts.contributions(rows.index[chunk])
-        total = each.sum(axis=1)
-        for members, (family, columns, _) in zip(found, changes, strict=True):
-            change = each[:, columns].sum(axis=1)
-            made = parts.link(total - change if family == "forgotten" else total + change)
-            members.append(chunk.start + np.flatnonzero(rows.are(made, chunk)))
-    for members, (family, _, label) in zip(found, changes, strict=True):
-        yield Explanation(family, label, np.concatenate(members))
+        index = rows.index[chunk]
+        each = parts.contributions(index)
+        for members, change in zip(found, changes, strict=True):
+            values = change.values(index, each, rows.given[chunk])
+            members.append(chunk.start + np.flatnonzero(rows.are(values, chunk)))
+    for members, change in zip(found, changes, strict=True):
+        yield Explanation(change.family, change.label, np.concatenate(members), change.choices, reads=change.reads)
 
 
 def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None) -> Iterator[Explanation]:
@@ -293,6 +313,14 @@ def _value_of(rows: WrongRows, others: NDArray[np.void], there: BoolArray, label
 def _swapped_with(rows: WrongRows, swapped: BoolArray) -> Explanation:
     # A pair is a choice among all rows, once for the two of them.
     return Explanation("another row", SWAPPED, np.flatnonzero(swapped), math.sqrt(len(rows.given)))
+
+
+def _of_another_row(rows: WrongRows, labels: Labels) -> Iterator[Explanation]:
+    """Take the value of any other row: that many values are allowed."""
+    if labels.swapped is None and not len(labels.around):  # all rows are at hand
+        values, given = (_cells(each, rows.unit) for each in (labels.implied, rows.given))
+        found = np.flatnonzero(np.isin(given, values) & rows.are(rows.given))
+        yield Explanation("any row", ANOTHER, found, float(len(np.unique(values))))
 
 
 def swapped_rows(given: FloatArray, implied: FloatArray, unit: float | None) -> BoolArray:
@@ -341,40 +369,102 @@ def _constants(rows: WrongRows) -> Iterator[Explanation]:
         yield from _often(Explanation("constant", f"off by {value:+.10g}", found, parameter=value, found=True))
 
 
-def _factors(rows: WrongRows) -> Iterator[Explanation]:
-    """Find ratios that many rows have: a tax, a conversion of units."""
+def _factors(rows: WrongRows, parts: Parts | None) -> Iterator[Explanation]:
+    """Find ratios that many rows have: a tax, a conversion of units, another rate."""
     some = rows.some
-    some = some.part(np.flatnonzero(some.close < _NARROW * np.minimum(np.abs(some.implied), np.abs(some.given))))
-    ratio, width = some.given / some.implied, some.close / np.abs(some.implied)
+    some = some.part(np.flatnonzero(some.typed < _NARROW_RATIO * np.minimum(np.abs(some.implied), np.abs(some.given))))
+    ratio, width = some.given / some.implied, some.typed / np.abs(some.implied)
+    known: list[float] = []
     for middle in _common(ratio - width, ratio + width):
-        value = _shortest(middle, some.times)
-        inverse = _shortest(1 / middle, lambda v: some.times(1 / v))
-        label = f"{value:.10g}"
-        if _digits_of(inverse) < _digits_of(value):
-            value, label = 1 / inverse, f"1/{inverse:.10g}"
-        if value in (*FACTORS, -1.0):
+        value, label = _named_factor(some, middle, parts)
+        # Two roundings move a ratio farther than one: it is the same factor.
+        at = np.abs(ratio - middle) <= width
+        same = (abs(other - middle) <= 2 * float(np.median(width[at], axis=0)) for other in known if at.any())
+        if value in (*FACTORS, -1.0) or any(same):
             continue
+        known.append(value)
         near, others = 2 * float(np.median(width)), np.ones(len(ratio), dtype=bool)
         others[some.times(value)] = False  # small values have ratios far from it, which do not make it less clear
         around = crowd(ratio, near, others)[np.abs(ratio - value) <= near].max(initial=0.0)
         floor = float(around) * len(ratio) / len(rows.some.given)
-        yield from _often(replace(_factor(rows, value, label), floor=floor, found=True))
+        yield from _often(replace(_factor(rows, value, ""), label=label, floor=floor, found=True))
+
+
+def _named_factor(some: WrongRows, middle: float, parts: Parts | None) -> tuple[float, str]:
+    """Return the factor with the fewest digits near a number, or its inverse, or the rate that it makes of another."""
+    enough = _enough(len(some.times(middle)))
+    for year in YEARS:
+        first, second = map(float, year.split("/"))
+        if abs(first / second - middle) < _NARROW and len(some.times(first / second)) >= enough:
+            return first / second, f"factor {year}"
+    value = _shortest(middle, some.times)
+    inverse = _shortest(1 / middle, lambda v: some.times(1 / v))
+    label = f"factor {value:.10g}"
+    if _digits_of(inverse) < _digits_of(value):
+        value, label = 1 / inverse, f"factor 1/{inverse:.10g}"
+    old = 0.0
+    if parts is not None and len(parts.names) == 1 and parts.rates and parts.rates[0].number:
+        old = float(Fraction(parts.rates[0].number))
+    if parts is not None and old and _digits_of(old) <= _SHORT:
+        rate = _shortest(old * middle, lambda v: some.times(v / old))
+        if _digits_of(rate) < min(_digits_of(value), _digits_of(inverse)):
+            return rate / old, _rate_label(parts.rates[0], rate)
+    return value, label
+
+
+def _rates(rows: WrongRows, parts: Parts) -> Iterator[Explanation]:
+    """Find a number that rows have instead of one of the numbers of the rule: an old rate."""
+    if len(parts.names) == 1 and all(rate.number for rate in parts.rates):
+        return  # it is a factor
+    some = rows.some
+    each = parts.contributions(some.index)
+    exact = each.sum(axis=1)
+    free = np.abs(parts.link(exact) - exact) <= some.close
+    for rate in parts.rates:
+        base = rate.base(some.index)
+        there = free & (np.abs(base) * _NARROW_RATIO > some.close)
+        few, base = some.part(np.flatnonzero(there)), base[there]
+        found = (few.given - (exact - each[:, rate.place])[there]) / base
+        width = _INSIDE * few.close / np.abs(base)
+        for middle in _common(found - width, found + width):
+            value = _shortest(middle, partial(_rows_at, few, parts, rate))
+            if value:
+                yield from _often(replace(_at(rows, parts, rate, value), found=True))
+
+
+def _rows_at(rows: WrongRows, parts: Parts, rate: Rate, value: float) -> NDArray[np.intp]:
+    return _at(rows, parts, rate, value).rows
+
+
+def _at(rows: WrongRows, parts: Parts, rate: Rate, value: float, label: str = "") -> Explanation:
+    """Return the rows in which a rate has another value."""
+    each = parts.contributions(rows.index)
+    made = parts.link(each.sum(axis=1) - each[:, rate.place] + value * rate.base(rows.index))
+    return Explanation("rate", label or _rate_label(rate, value), np.flatnonzero(rows.are(made)), parameter=value)
+
+
+def _rate_label(rate: Rate, value: float) -> str:
+    return f"{rate.name} at {value:.10g}" + (f" instead of {rate.number}" if rate.number else "")
 
 
 def _factor(rows: WrongRows, factor: float, label: str) -> Explanation:
     members = rows.times(factor)
-    return Explanation("factor", f"factor {label}", members, rows.looser(factor)[members], parameter=factor)
+    return Explanation("factor", f"factor {label}", members, rows.choices(factor)[members], parameter=factor)
 
 
 def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> float:
-    """Return the number with the fewest digits that explains as many rows."""
-    n = len(explained(value))
-    enough = min(_AS_MANY * n, n - (n >= _MANY_ROWS))
-    for digits in range(1, _FLOAT_DIGITS):
-        short = float(f"{value:.{digits}g}")
-        if len(explained(short)) >= enough:
-            return short
-    return value
+    """Return the number with the fewest digits that explains as many rows, most of them the same."""
+    own = explained(value)
+    shorter = [*dict.fromkeys(float(f"{value:.{digits}g}") for digits in range(1, _FLOAT_DIGITS)), value]
+    rows = [explained(short) for short in shorter]
+    counts = [len(found) if 2 * np.isin(own, found).sum() >= len(own) else 0 for found in rows]
+    enough = _enough(max(counts))
+    return next(short for short, n in zip(shorter, counts, strict=True) if n >= enough)
+
+
+def _enough(n: int) -> float:
+    """Return how many rows a shorter number explains that explains as many."""
+    return min(_AS_MANY * n, n - (n >= _MANY_ROWS))
 
 
 def _digits_of(value: float) -> int:
@@ -384,7 +474,7 @@ def _digits_of(value: float) -> int:
 
 def _often(kind: Explanation) -> Iterator[Explanation]:
     """Leave out what too few rows have in common."""
-    if len(kind.rows) >= _LEAST_ROWS:
+    if len(kind.rows) >= FEWEST_ROWS:
         yield kind
 
 
@@ -394,7 +484,7 @@ def _common(low: FloatArray, high: FloatArray) -> Iterator[float]:
         ends, steps = np.concatenate([low, high]), np.repeat([1, -1], len(low))
         order = np.lexsort((-steps, ends))
         depth = np.cumsum(steps[order])
-        if depth.max(initial=0) < _LEAST_ROWS:
+        if depth.max(initial=0) < FEWEST_ROWS:
             return
         deepest = int(np.argmax(depth))
         middle = float(ends[order[deepest]] + ends[order[deepest + 1]]) / 2

@@ -17,12 +17,11 @@ from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms, rows_with_values
 from massart.audit.fixing import Corrections
 from massart.audit.implied import implied_values, places_of, residuals
-from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule
-from massart.audit.segments import TableSegment
+from massart.audit.kinds import NOTHING, Catalogue, Kinds, Rule
 from massart.audit.table_audit import Audit, beside, count_groups
 from massart.audit.totals import NONE, Totals, Worst
 from massart.link import IDENTITY
-from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows import ArrayRows, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
@@ -61,7 +60,6 @@ class Judge:
     # (k, m), directions of its coefficients in which a row is not put right: the rule says nothing of them
     left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     ways: tuple[int, ...] = ()  # in which half a unit may be rounded
-    segment: TableSegment | None = None  # rows that break the rule there are set apart
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -73,7 +71,10 @@ class Judge:
             used.append(len(full.terms))
         if agreement.inputs:
             agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in used))
-        read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy
+        catalogue = NOTHING
+        if audit.is_rule:
+            catalogue = Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels, audit.columns)
+        read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy | catalogue.reads
         encoding = audit.plan.encoding
         return cls(
             replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read)),
@@ -84,13 +85,12 @@ class Judge:
             audit.plan.id_column,
             audit.plan.group_column,
             strict,
-            Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels) if audit.is_rule else NOTHING,
+            catalogue,
             audit.is_rule,
             bool((audit.implied == np.rint(audit.implied)).all()),
             audit.numbers_of(audit.design.kept),
             left_open=audit.left_open[used],
             ways=audit.ways_to_round if audit.is_rule else (),
-            segment=audit.segment if audit.segment is not None and audit.segment.is_accused else None,
         )
 
     @property
@@ -112,8 +112,7 @@ class Judge:
     def columns(self) -> list[str]:
         """The columns of the table that are read."""
         names = [*(entry.column for entry in self.encoding.inputs), self.encoding.target.column]
-        read = [] if self.segment is None else self.segment.columns
-        return [*dict.fromkeys([*names, *self._shown, *read])]
+        return [*dict.fromkeys([*names, *self._shown])]
 
     @property
     def _shown(self) -> list[str]:
@@ -199,7 +198,7 @@ class Judge:
         assert y is not None
         assert isinstance(block.numbers, np.ndarray)
         X = self.terms(design.columns, design.X, formula)
-        kept, gaps = design.kept, design.gaps
+        kept, gaps, columns = design.kept, design.gaps, design.columns
         try:
             marks = self._marks(X, y)
         except FloatingPointError:
@@ -208,19 +207,17 @@ class Judge:
             there, gaps = rows_with_values(X, gaps) if self.is_saved and isinstance(X, TermMatrix) else (kept, gaps)
             if len(there) == len(y) or not isinstance(X, TermMatrix):
                 raise ValueError(ArrayRows(X, y, intercept=formula.intercept is not None).fault()) from None
-            X, y, kept = X.take(there), y[there], kept[there]
+            X, y, kept, columns = X.take(there), y[there], kept[there], columns.take(there)
             marks = self._marks(X, y)
         n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
-        nothing, codes, inside = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
+        nothing, codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp)
         labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
         if n and self.is_rule:
             off = np.flatnonzero(marks & AGREES == 0)
             last_place = np.zeros(n, dtype=bool)
             last_place[off] = marks[off] & LAST_PLACE > 0
-            if self.segment is not None:
-                inside = self.segment.members(block)[kept]
             wrong = np.zeros(n, dtype=bool)
-            wrong[off] = ~last_place[off] & ~inside[off]
+            wrong[off] = ~last_place[off]
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
             index = np.arange(n) if self.looks_around else off
             if self.is_saved and not self.looks_around:
@@ -231,8 +228,8 @@ class Judge:
             swapped = np.zeros(n, dtype=bool)
             swapped[off] = np.isin(numbers[off], _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=wrong, last_place=last_place, swapped=swapped)
-            codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels)
-        return _Judged(self, block, kept, gaps, X, marks, labels, codes, off, inside)
+            codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels, columns)
+        return _Judged(self, block, kept, gaps, X, columns, marks, labels, codes, off)
 
     def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
         if not len(y):
@@ -275,18 +272,12 @@ class _Judged:
     kept: NDArray[np.intp]
     gaps: Any
     X: Matrix
+    columns: Columns
     marks: NDArray[np.uint8]
     labels: Labels
     codes: NDArray[np.intp]
     off: NDArray[np.intp]
-    """The rows that do not agree."""
-    inside: BoolArray
-    """The rows of the segment in which the rule breaks."""
-
-    @property
-    def apart(self) -> BoolArray:
-        """Rows that do not agree and are set apart."""
-        return np.asarray(self.inside & (self.marks & (AGREES | LAST_PLACE) == 0))
+    """The rows that have a code."""
 
     def totals(self, least: float, examples: NDArray[np.intp]) -> Totals:
         """Return what these rows add to the totals.
@@ -308,7 +299,6 @@ class _Judged:
             self._looked_at(),
             (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.judge.pairs else (),
             self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
-            np.array([np.count_nonzero(self.inside), np.count_nonzero(self.apart)]),
         )
 
     def _looked_at(self) -> dict[int, int]:
@@ -336,7 +326,7 @@ class _Judged:
         return usage
 
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
-        index = self.off[~self.apart[self.off]]
+        index = self.off
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
         found = Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
         if not self.judge.is_saved or not len(found.numbers):
@@ -346,18 +336,18 @@ class _Judged:
         return replace(found, beside=np.stack([self.labels.beside(index, step)[0] for step in (-1, 1)], axis=1))
 
     def rows(self) -> pa.Table:
-        """Return the wrong rows, and those set apart, as the audit has them."""
-        index = np.flatnonzero(self.labels.wrong | self.apart)
+        """Return the wrong rows as the audit has them."""
+        index = np.flatnonzero(self.labels.wrong)
         rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
         names = dict.fromkeys([*self.judge._shown, *self.block.column_names])
         cells = {name: self.block.column(name).take(pa.array(rows)) for name in names}
-        words = pa.array([UNDER_ANOTHER_RULE, *(kind.label for kind in self.judge.catalogue.kinds)], pa.string())
+        words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())
         values = {
             "given": given,
             "implied": implied,
             "residual": residuals(given, implied),
-            "wrong": self.labels.wrong[index],
-            "kind": words.take(pa.array(self.codes[index])),
+            "wrong": np.ones(len(rows), dtype=bool),
+            "kind": words.take(pa.array(self.codes[index] - 1)),
         }
         return pa.table(beside(self.labels.number(index) + 1, cells, values))
 

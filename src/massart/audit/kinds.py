@@ -8,24 +8,29 @@ place (:mod:`massart.audit.explanations`). A row has one kind at most, and a kin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement
+from massart.agreement import Agreement, Level
+from massart.audit.changes import Parts, Usual, parts_of, usual_values
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
-from massart.audit.explanations import AFTER, BEFORE, SWAPPED, Labels, Parts, WrongRows, explanations, recalled
-from massart.rows import FloatArray
-from massart.rules.formula import Formula, Summand
+from massart.audit.explanations import (
+    AFTER,
+    BEFORE,
+    FEWEST_ROWS,
+    SWAPPED,
+    Labels,
+    WrongRows,
+    explanations,
+    recalled,
+)
+from massart.rules.columns import Columns
+from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
 
 UNEXPLAINED, LAST_PLACE = "unexplained", "last place"
-
-UNDER_ANOTHER_RULE = "under another rule?"
-"""What is said of rows that break the rule where most rows do: they are set apart, and not called wrong."""
-
-CONSTANT = "constant"
 
 MOST_EXAMPLES = 5
 _ROUNDS = 3
@@ -41,11 +46,12 @@ class Kind:
     family: str  # the words without the parameter: "factor"
     parameter: float | None = None
     examples: tuple[int, ...] = ()  # the first of these rows, counted from 0
+    reads: tuple[str, ...] = ()  # columns that it reads, if the rule may not
 
     @property
     def explains(self) -> bool:
-        """Whether it says what happened: not that nothing does, that it is a last place only, or no error at all."""
-        return self.family not in (UNEXPLAINED, LAST_PLACE, UNDER_ANOTHER_RULE)
+        """Whether it says what happened: not that nothing does, or that it is a last place only."""
+        return self.family not in (UNEXPLAINED, LAST_PLACE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +84,27 @@ class Rule:
     formula: Formula
     agreement: Agreement
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether rows follow it up to noise."""
+        return self.formula.noisy or self.agreement.level is Level.NOISE
 
-def kinds_of(X: Matrix, rule: Rule, labels: Labels, groups: NDArray[np.intp] | None = None) -> Kinds:
-    """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths."""
-    parts = parts_of(X, rule.formula)
+
+def kinds_of(
+    X: Matrix,
+    rule: Rule,
+    labels: Labels,
+    columns: Columns | None = None,
+    groups: NDArray[np.intp] | None = None,
+) -> Kinds:
+    """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths.
+
+    `columns` are those of the table in the same rows. Of rows that follow a formula up to noise nothing is said: their
+    values do not tell one way from another.
+    """
+    if rule.is_noisy:
+        return _counted(labels, [], np.flatnonzero(labels.wrong))
+    parts = parts_of(X, rule.formula, columns)
     return find_kinds(with_widths(parts, rule, labels), parts, groups=groups)
 
 
@@ -93,12 +116,13 @@ class Catalogue:
     """
 
     kinds: tuple[Kind, ...]
+    usual: Mapping[str, Usual] = field(default_factory=dict)  # values of columns of the rows in which they were found
 
     @classmethod
-    def of(cls, found: Kinds, X: Matrix, rule: Rule, labels: Labels) -> Catalogue:
+    def of(cls, found: Kinds, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None) -> Catalogue:
         """Take the kinds that hardly a row has by chance: of the rows each allows, nearly all were given it."""
-        named = [kind for kind in found.kinds if kind.explains]
-        ways = cls(tuple(named))._ways(X, rule, labels)
+        named, usual = [kind for kind in found.kinds if kind.explains], usual_values(columns)
+        ways = cls(tuple(named), usual)._ways(X, rule, labels, columns)
         wrong = np.flatnonzero(labels.wrong)
         nothing = np.isin(found.codes[wrong], [k for k, kind in enumerate(found.kinds, 1) if not kind.explains])
         kept = []
@@ -109,7 +133,7 @@ class Catalogue:
             if kind.rows >= SURE * (kind.rows + by_chance):
                 kept.append((kind.rows / float(np.median(ways[kind.label].choices)), kind))
         kept.sort(key=lambda pair: -pair[0])
-        return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *NOTHING.kinds))
+        return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *NOTHING.kinds), usual)
 
     @property
     def explains(self) -> bool:
@@ -128,16 +152,21 @@ class Catalogue:
 
     def without_pairs(self) -> Catalogue:
         """Return what does not."""
-        return Catalogue(tuple(kind for kind in self.kinds if kind.label != SWAPPED))
+        return Catalogue(tuple(kind for kind in self.kinds if kind.label != SWAPPED), self.usual)
 
-    def codes(self, X: Matrix, rule: Rule, labels: Labels) -> NDArray[np.intp]:
+    @property
+    def reads(self) -> frozenset[str]:
+        """Columns that tell what happened, if the rule may not read them."""
+        return frozenset(name for kind in self.kinds for name in kind.reads)
+
+    def codes(self, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None) -> NDArray[np.intp]:
         """Return the kind of each row: 0 if it agrees, k for the k-th of `kinds`."""
         codes = np.zeros(len(labels.wrong), dtype=np.intp)
         wrong = np.flatnonzero(labels.wrong)
         codes[labels.last_place] = len(self.kinds)
         codes[wrong] = len(self.kinds) - 1
         if len(wrong) and self.explains:
-            ways = self._ways(X, rule, labels)
+            ways = self._ways(X, rule, labels, columns)
             for code, kind in reversed([*enumerate(self.kinds[:-2], 1)]):
                 if kind.label in ways:
                     codes[wrong[ways[kind.label].rows]] = code
@@ -158,8 +187,8 @@ class Catalogue:
         )
         return Kinds(renamed[codes], tuple(kinds))
 
-    def _ways(self, X: Matrix, rule: Rule, labels: Labels) -> dict[str, Explanation]:
-        parts = parts_of(X, rule.formula)
+    def _ways(self, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None) -> dict[str, Explanation]:
+        parts = parts_of(X, rule.formula, columns, self.usual)
         labels = with_widths(parts, rule, labels)
         rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
         known = {kind.label: (kind.family, kind.parameter) for kind in self.kinds if kind.explains}
@@ -178,42 +207,6 @@ def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:
         size[some] += np.abs(parts.contributions(some)).sum(axis=1)
     widths = rule.agreement.half_widths(size, rule.formula.coef)
     return replace(labels, half_widths=widths, unit=rule.agreement.unit)
-
-
-def parts_of(X: Matrix, formula: Formula) -> Parts:
-    """Return what the formula adds up: the levels of a category are one part, since a row has one of them."""
-    coef = formula.coef
-    names = [_part(summand) for summand in formula.all_terms]
-    columns = {name: [j for j in np.flatnonzero(coef).tolist() if names[j] == name] for name in dict.fromkeys(names)}
-    columns = {name: members for name, members in columns.items() if members}
-
-    def contributions(rows: NDArray[np.intp]) -> FloatArray:
-        found = np.zeros((len(rows), len(columns)))
-        for place, members in enumerate(columns.values()):
-            for j in members:
-                found[:, place] += coef[j] * (X[rows, j] if j < len(formula.terms) else 1.0)
-        return found
-
-    return Parts(tuple(columns), contributions, formula.link, _shared(columns, [*map(_factors, formula.all_terms)]))
-
-
-def _shared(columns: Mapping[str, Sequence[int]], factors: Sequence[Sequence[str]]) -> dict[str, tuple[int, ...]]:
-    """Return the factors that several parts have, but not all, and that are no part themselves."""
-    places: dict[str, list[int]] = {}
-    for place, members in enumerate(columns.values()):
-        for factor in dict.fromkeys(factors[members[0]]):
-            places.setdefault(factor, []).append(place)
-    return {name: tuple(own) for name, own in places.items() if 1 < len(own) < len(columns) and name not in columns}
-
-
-def _part(summand: Summand) -> str:
-    return " * ".join(_factors(summand))
-
-
-def _factors(summand: Summand) -> list[str]:
-    if summand.term is None:
-        return [CONSTANT]
-    return [str(factor.parts[0]) if factor.op == "level" else str(factor) for factor in summand.term.factors]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers near the end of floats: nothing is explained by them
@@ -236,16 +229,31 @@ def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np
         rows = WrongRows.of(labels, parts, left)
         tried = explanations(rows, labels, parts, groups)
         values = WrongValues(rows.given, rows.given - rows.implied, 2 * rows.close, labels.right, rows.grid)
-        by_chance = np.ones(len(left))
-        for _ in range(_ROUNDS):  # what is explained in a round says nothing of rows that nothing explains
-            chosen, which, by_chance = select(tried, values.background(by_chance > 0.5))
-        found = [(Kind(kind.label, 0, kind.family, kind.parameter), left[which == k]) for k, kind in enumerate(chosen)]
+        while True:
+            by_chance = np.ones(len(left))
+            for _ in range(_ROUNDS):  # what is explained in a round says nothing of rows that nothing explains
+                chosen, which, by_chance = select(tried, values.background(by_chance > 0.5))
+            few = {
+                kind.label for k, kind in enumerate(chosen) if kind.found and np.count_nonzero(which == k) < FEWEST_ROWS
+            }
+            if not few:
+                break
+            tried = [kind for kind in tried if kind.label not in few]
+        found = [
+            (Kind(kind.label, 0, kind.family, kind.parameter, reads=kind.reads), left[which == k])
+            for k, kind in enumerate(chosen)
+        ]
         left = left[which < 0]
-    found.sort(key=lambda pair: -len(pair[1]))
+    return _counted(labels, found, left)
+
+
+def _counted(labels: Labels, found: Sequence[tuple[Kind, NDArray[np.intp]]], left: NDArray[np.intp]) -> Kinds:
+    """Return the kinds that were found with their rows, those `left` that nothing explains, and last places."""
     nothing, last_place = NOTHING.kinds
     codes = np.zeros(len(labels.wrong), dtype=np.intp)
     listed: list[Kind] = []
-    for kind, members in (*found, (nothing, left), (last_place, np.flatnonzero(labels.last_place))):
+    named = sorted(found, key=lambda pair: -len(pair[1]))
+    for kind, members in (*named, (nothing, left), (last_place, np.flatnonzero(labels.last_place))):
         if len(members):
             listed.append(replace(kind, rows=len(members), examples=tuple(members[:MOST_EXAMPLES].tolist())))
             codes[members] = len(listed)

@@ -25,7 +25,8 @@ from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Term
-from massart.table import Design, Gap, Stream, Table, TableError, column_values, encode, free_name, left_out
+from massart.table import Design, Stream, Table, TableError, column_values, encode, free_name, left_out
+from massart.table.design import Gap
 
 MOST_HELD = 50_000
 """Rows of a table that is held as a whole."""
@@ -149,7 +150,10 @@ def apply_model(
                 wrong[both] &= ~chains.follows
             if told is None:
                 labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=every[both])
-                kind[both] = kinds_of(there_too, Rule(formula, agreement), labels).of(np.arange(len(marks)))
+                judged_columns = design.columns.take(complete[both[kept]])
+                kind[both] = kinds_of(there_too, Rule(formula, agreement), labels, judged_columns).of(
+                    np.arange(len(marks))
+                )
             else:
                 kind[np.flatnonzero(both)[last_place]] = OFF_BY_A_PLACE
                 start, stop = np.searchsorted(told[0], [every[0], every[-1] + 1])

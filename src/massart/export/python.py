@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from massart.export.rule import Rate, Rule
 from massart.export.writer import Writer
 from massart.rules.operations import DUST, RELATIVE_DUST, Operation
-from massart.table import NO, YES, Category, Date, Flag, Input
+from massart.table.encoding import Category, Date, Flag, Input
+from massart.table.roles import NO, YES
 
 _MAIN = '''
 def _read(row):

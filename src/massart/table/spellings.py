@@ -1,0 +1,107 @@
+"""The levels of a category as they were meant: ``north`` is ``North``, and ``Suoth`` may be ``South``.
+
+Spellings that differ only by capitals and blanks are one level. A rare one that is a slip of the pen away from a
+frequent one is not: it may be a name of its own. Its rows are left out, and a notice asks. So are those of a rare
+``N/A``, which is the level of no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from massart.table.errors import counted, listed, quote
+from massart.table.numbers import MISSING
+
+_SHORTEST = 4
+_RARE = 2
+_RARE_SHARE = 1e-3
+_TIMES = 20
+_MOST_SHOWN = 5
+_MOST_MISSING = 0.05  # share of the rows: N/A in more of them may be an answer
+_MISSING = frozenset(spelling.lower() for spelling in MISSING) - {"none"}  # no discount is one
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """Levels that are meant, each with its rows under its most frequent spelling.
+
+    What was merged, and what looks misspelt, is in `words`: sentences with a blank before each.
+    """
+
+    counts: dict[str, int]
+    words: str
+
+
+def folded(text: str) -> str:
+    """Return a text without capitals and needless blanks.
+
+    Examples
+    --------
+    >>> folded("New  York ") == folded("new york")
+    True
+    """
+    return " ".join(text.casefold().split())
+
+
+def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings:
+    """Return the levels that texts mean, given the rows of each; if they were `asked` for, all are levels, ``N/A`` too.
+
+    Examples
+    --------
+    >>> found = spellings_of({"South": 80, "North": 90, "north": 2, "Suoth": 1})
+    >>> found.counts
+    {'North': 92, 'South': 80}
+    >>> print(found.words)
+     Took "north" (2 rows) for "North". "Suoth" (1 row): did you mean "South"? Such rows are left out.
+    """
+    meant: dict[str, str] = {}
+    total: dict[str, int] = {}
+    merged: list[str] = []
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        level = meant.setdefault(folded(text), text)
+        total[level] = total.get(level, 0) + counts[text]
+        if level != text:
+            merged.append(f"{_with_rows(text, counts)} for {quote(level)}")
+    slips = _slips(total)
+    words = f" Took {listed(merged, len(merged), _MOST_SHOWN)}." if merged else ""
+    if slips:
+        doubts = [f"{_with_rows(slip, total)}: did you mean {quote(own)}?" for slip, own in slips.items()]
+        words += f" {' '.join(doubts[:_MOST_SHOWN])} Such rows are left out."
+    nothing = [] if asked else [level for level in total if level.lower() in _MISSING]
+    if nothing and sum(total[level] for level in nothing) <= _MOST_MISSING * sum(total.values()):
+        named = listed((_with_rows(level, total) for level in nothing), len(nothing), _MOST_SHOWN)
+        words += f" Took {named} as missing: such rows are left out (--category makes it a level)."
+        slips |= dict.fromkeys(nothing, "")
+    return Spellings({level: count for level, count in total.items() if level not in slips}, words)
+
+
+def _slips(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return rare levels that are one slip away from a frequent one, with that one."""
+    most = max(_RARE, int(_RARE_SHARE * sum(counts.values())))
+    rare = [level for level, count in counts.items() if count <= most and _is_word(level)]
+    found = {}
+    for slip in rare:
+        for level, count in counts.items():
+            if count >= _TIMES * counts[slip] and _is_word(level) and _is_slip(folded(slip), folded(level)):
+                found[slip] = level
+                break
+    return found
+
+
+def _is_word(text: str) -> bool:
+    """Whether a slip can be told from another name: codes and numbers differ by one sign on purpose."""
+    return len(text) >= _SHORTEST and not any(sign.isdigit() for sign in text)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether two texts differ by one sign: another one, one more, or two neighbours that changed places."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    a, b = one[start:], other[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+def _with_rows(text: str, counts: Mapping[str, int]) -> str:
+    return f"{quote(text)} ({counted(counts[text], 'row')})"

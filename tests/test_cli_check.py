@@ -351,7 +351,7 @@ def test_predictions_are_those_of_the_check_however_large_the_table_is(
     assert run([*predict, "--out", str(whole)]) == 3
     monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
     monkeypatch.setattr("massart.audit.totals.MOST_WORST", most)
-    monkeypatch.setattr("massart.table.streams._LARGEST_BLOCK", 20_000)
+    monkeypatch.setattr("massart.table.stream._LARGEST_BLOCK", 20_000)
     capsys.readouterr()
     assert run([*predict, "--out", str(streamed), "--json"]) == 3
     (found,) = said(capsys)["tables"]

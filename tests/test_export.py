@@ -30,8 +30,7 @@ from massart.rules import terms as t
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
 from massart.rules.language import parse_terms
-from massart.table import Category, Date, Encoding, Number, table_of
-from massart.table.spellings import folded
+from massart.table import Category, Date, Encoding, Number, folded, table_of
 
 FEW = ("rates-and-fees", "tiers", "percentage", "clipped", "thousands", "calendar", "due-date", "flags", "hostile")
 FAST = ("DuckDB", "SQLite", "Python", "pandera")

@@ -24,12 +24,12 @@ from massart.agreement import (
     tally_of,
     verify,
 )
-from massart.certificate import Bound, Reason, Verdict, geometry_of, span_of
+from massart.certificate import Bound, Reason, SegmentScan, Verdict, geometry_of, span_of
 from massart.certificate.sharing import Sharing
 from massart.l1 import l1_regression
 from massart.link import IDENTITY, RELU, Link
 from massart.paper import LinearRecovery, LinearStatus
-from massart.recover import Options, recover
+from massart.recover import Covariates, Options, recover
 from massart.recover import driver as driver_module
 from massart.recover import finding as finding_module
 from massart.recover import noisy as noisy_module
@@ -38,7 +38,7 @@ from massart.recover.driver import Recovery, _Driver, _is_whole, _judging_rows, 
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
-from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _span, _strangers, judge
+from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _span, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
 from massart.recover.noisy import (
     _barely_noisy,
@@ -64,6 +64,7 @@ from massart.recover.propose import (
     has_more_digits,
     search_rows,
 )
+from massart.recover.scanned import Scanned
 from massart.recover.shorten import Shortened
 from massart.recover.snapping import (
     hold_to_exact_arithmetic,
@@ -1376,35 +1377,21 @@ def test_the_spread_is_the_residual_that_a_majority_does_not_exceed():
 # Who judges, and by how much
 
 
-def test_a_part_is_strange_of_which_clearly_most_rows_break_the_rule():
-    def strange(n, right, parts=1, codes=None):
-        codes = np.zeros(n, dtype=int) if codes is None else codes
-        judges = SimpleNamespace(parts=(codes,) * parts)
-        return _strangers(judges, np.arange(n) < right)
-
-    assert strange(14, 0)  # 2^-14 is less than 1e-4
-    assert not strange(13, 0)
-    assert not strange(14, 1)
-    assert not strange(14, 0, parts=2)
-    assert strange(15, 0, parts=2)
-    assert not strange(40, 20)
-    half = np.repeat([0, 1], 20)
-    assert strange(40, 20, codes=half)  # all of the first follow, and none of the second
-
-
-def test_a_rule_that_most_rows_of_a_part_break_is_a_plurality():
+def test_a_rule_that_most_rows_of_a_segment_break_is_a_plurality():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2))
     y = X @ [3.0, -2.0]
-    y[:30] += 5.0
-    for codes, stands in [((np.arange(300) < 30).astype(int), False), (np.arange(300) % 5, True)]:
-        recovery = recover(ArrayRows(X, y), rng=np.random.default_rng(0), parts=[codes])
+    y[:40] += 5.0
+    for codes, stands in [((np.arange(300) < 40).astype(int), False), (np.arange(300) % 5, True)]:
+        covariates = Covariates(SegmentScan([], [codes]))
+        recovery = recover(ArrayRows(X, y), rng=np.random.default_rng(0), covariates=covariates)
         certificate, errors = recovery.certificates[0], recovery.standard_errors
         assert certificate.verdict.stands == stands
         assert (np.isnan(errors) == (not stands)).all()  # of what stands nothing is estimated
         assert stands == (errors == 0).all()
         if not stands:
             assert (certificate.verdict, certificate.reason) == (Verdict.PLURALITY, Reason.PART)
+            assert certificate.segment.levels == ((0, 1),)
 
 
 def test_parts_of_a_row_in_open_directions_are_seen():
@@ -1661,7 +1648,7 @@ def test_a_search_has_all_its_rounds_or_so_many(monkeypatch, search, rounds):
     asked = []
 
     def made(*given):
-        asked.append(given[-1])
+        asked.append(given[5])
         raise StopIteration
 
     monkeypatch.setattr(driver_module, "_Driver", made)
@@ -1774,11 +1761,13 @@ def test_rows_that_a_rare_column_rests_on_are_looked_for(constant):
 # The ladder
 
 
-def judged(X, agree, shuffled=None, parts=()):
+def judged(X, agree, shuffled=None, codes=None):
     """Judge a formula that these rows follow, and the others do not."""
     w = np.array([3.0, -2.0])
     rows = sample_of(X, X @ w + np.where(agree, 0.0, np.pi + np.arange(len(X))))
-    judges = Judges(rows, geometry_of(X), None, None, PLAIN, np.random.default_rng(0), parts=parts)
+    judges = Judges(rows, geometry_of(X), None, None, PLAIN, np.random.default_rng(0))
+    if codes is not None:
+        judges = replace(judges, scanned=Scanned.of(rows, None, Covariates(SegmentScan([], [codes]))))
     formula = Formula(w, Agreement(Level.EXACT, relative=20 * EPS), IDENTITY)
     tally = tally_of(formula.marks(rows)[1])
     return judge(formula, judges, tally, shuffled=None if shuffled is None else lambda: shuffled)
@@ -1800,9 +1789,11 @@ def test_a_rule_is_more_than_shuffled_labels_give(chance, enough):
 def test_a_majority_agrees_in_every_direction_and_in_every_part():
     X, agree = np.tile(circle(3), (15, 1)), np.repeat([True, False, True, False, True] * 3, 3)
     assert judged(X, agree, 0.0).verdict is Verdict.MAJORITY
-    strange = judged(X, agree, 0.0, (agree.astype(int),))
+    X, agree = np.tile(X, (3, 1)), np.tile(agree, 3)
+    strange = judged(X, agree, 0.0, agree.astype(int))
     assert (strange.verdict, strange.reason) == (Verdict.PLURALITY, Reason.PART)
-    assert judged(X, agree, 0.0, (np.tile(np.arange(3), 15),)).verdict is Verdict.MAJORITY
+    assert judged(X, agree, 0.0, np.tile(np.arange(3), 45)).verdict is Verdict.MAJORITY
+    X, agree = X[:45], agree[:45]
     agree[[0, 1, 2, 6, 7]] = False
     half = judged(X, agree, 0.0)
     assert (half.n_agree, half.verdict) == (22, Verdict.PLURALITY)

@@ -6,12 +6,17 @@ import math
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
+from sklearn.exceptions import ConvergenceWarning
 
-from massart.certificate import Breach, SegmentScan
+from massart import MassartRegressor, audit_table
+from massart.audit import Contract, summary
+from massart.certificate import Breach, Reason, SegmentScan, Verdict
+from massart.rules.find import EVEN
 
 ALTERNATIVES = (0.35, 0.6, 0.8, 0.95, 0.995)
 
@@ -222,17 +227,13 @@ def test_copies_of_a_row_are_one_error():
     x, labels = rng.normal(size=1_000), rng.normal(size=1_000)
     wrong = rng.random(1_000) < 0.1
     rows = np.concatenate([np.arange(1_000), np.full(60, np.flatnonzero(wrong)[0])])
-    scan = SegmentScan([x[rows]])
-    assert scan.worst(wrong[rows]) is not None
-    single = scan.without_copies(wrong[rows], labels[rows])
-    assert single.sum() == wrong.sum()
-    assert scan.worst(single) is None
+    scan, wrong, labels = SegmentScan([x[rows]]), wrong[rows], labels[rows]
+    assert scan.worst(wrong) is not None
+    assert scan.worst(wrong, labels=labels) is None
     # Where rows are equal by nature, or differ in their label or in another column, all of them count.
-    few = SegmentScan([np.round(x[rows])])
-    assert few.without_copies(wrong[rows], labels[rows]).sum() == wrong[rows].sum()
-    assert scan.without_copies(wrong[rows], np.arange(1_060.0)).sum() == wrong[rows].sum()
-    other = SegmentScan([x[rows]], [np.arange(1_060)])
-    assert other.without_copies(wrong[rows], labels[rows]).sum() == wrong[rows].sum()
+    assert SegmentScan([np.round(4 * x[rows])]).worst(wrong, labels=labels) is not None
+    assert scan.worst(wrong, labels=np.arange(1_060.0)) is not None
+    assert SegmentScan([x[rows]], [np.arange(1_060)]).worst(wrong, labels=labels) is not None
 
 
 def test_a_trend_is_seen_where_no_segment_is():
@@ -249,3 +250,164 @@ def test_errors_that_do_not_depend_on_a_column_are_even():
     rng = np.random.default_rng(8)
     even = [SegmentScan(numbers(rng, 500)).is_even(rng.random(500) < share, 0.9) for share in [0.05, 0.3, 0.8] * 500]
     assert np.mean(even) >= 0.9
+
+
+# The tables of users
+
+
+def parcels(n=3_000, seed=0):
+    """A price by weight and distance with 15 % wrong labels, and columns that are not in the rule."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"kg": np.round(rng.gamma(2.0, 5.0, n), 2), "km": rng.integers(1, 400, n)})
+    frame["day"] = pd.Timestamp("2023-01-02") + pd.to_timedelta(rng.integers(0, 700, n), "D")
+    frame["branch"] = rng.choice([f"b{k}" for k in range(20)], n)
+    frame["zone"], frame["tier"] = rng.choice(list("ABCDEF"), n), rng.choice(list("uvwx"), n)
+    frame["note"] = np.where(rng.random(n) < 0.06, "x", None)
+    frame["price"] = np.round(4.2 + 0.85 * frame.kg + 0.11 * frame.km, 2)
+    wrong = rng.random(n) < 0.15
+    frame.loc[wrong, "price"] = np.round(frame.price[wrong] * rng.uniform(1.2, 3, int(wrong.sum())), 2)
+    return frame, wrong
+
+
+PARTS = {
+    "kg from 31": lambda f: f.kg > 31,
+    "kg from 7.9": lambda f: (f.kg >= 8) & (f.kg <= 9),
+    "branch = b3": lambda f: f.branch == "b3",
+    "weekday of day = Sunday": lambda f: f.day.dt.day_of_week == 6,
+    "month of day = July": lambda f: f.day.dt.month == 7,
+    "day of month of day from 1 to 2": lambda f: f.day.dt.day <= 2,
+    "day from 2023-06-01 to 2023-06-30": lambda f: (f.day >= "2023-06-01") & (f.day <= "2023-06-30"),
+    "tier = v and zone = C": lambda f: (f.zone == "C") & (f.tier == "v"),
+    "zone = C and kg from": lambda f: (f.zone == "C") & (f.kg > 15),
+    "note = x": lambda f: f.note == "x",
+}
+
+
+@pytest.mark.parametrize("where", PARTS)
+def test_the_segment_in_which_a_rule_breaks_is_named_and_its_rows_are_not_called_wrong(where):
+    frame, wrong = parcels()
+    there = PARTS[where](frame).to_numpy()
+    frame.loc[there, "price"] = np.round(9.9 + 0.5 * frame.kg[there] + 0.3 * frame.km[there], 2)
+    audit = audit_table(frame, "price", terms="columns")
+    certificate = audit.certificate
+    assert (certificate.verdict, certificate.reason) == (Verdict.PLURALITY, Reason.PART)
+    assert f"The rule does not hold for {where}" in audit.explanation
+    assert audit.apart[there].mean() > 0.97
+    assert (audit.wrong & there).mean() < 0.001
+    assert (audit.wrong == (wrong & ~there)).mean() > 0.995
+    assert audit.n_wrong + audit.n_apart + audit.n_agree + audit.n_last_place == len(frame)
+    assert audit.segment_rule is not None
+    assert audit.segment_rule.formula.expression() == "0.5 * kg + 0.3 * km + 9.9"
+    rows = audit.rows()
+    assert (rows.kind[~rows.wrong & (rows.kind != "")] == "under another rule?").all()
+    assert Contract(max_wrong=0.5).outcome(audit).status == 1
+    found = summary(audit)["segment"]
+    assert found["where"] in audit.explanation
+    assert found["rows_off"] == audit.n_apart == summary(audit)["rows_apart"]
+
+
+def test_order_of_rows_and_columns_and_units_change_no_verdict():
+    frame, _ = parcels(1_200, 3)
+    frame.loc[frame.branch == "b3", "price"] *= 3
+    first = audit_table(frame, "price", terms="columns")
+    assert first.certificate.reason is Reason.PART
+    shuffled = frame.sample(frac=1, random_state=1)[[*reversed(frame.columns)]]
+    grams = frame.assign(kg=(1000 * frame.kg).round())
+    for other in (shuffled, grams):
+        audit = audit_table(other, "price", terms="columns")
+        assert (audit.certificate.verdict, audit.segment.where, audit.n_apart, audit.n_wrong) == (
+            first.certificate.verdict,
+            first.segment.where,
+            first.n_apart,
+            first.n_wrong,
+        )
+
+
+def test_a_column_that_was_excluded_is_not_scanned_nor_a_number_that_is_no_feature():
+    frame, wrong = parcels()
+    frame["paid"] = np.where(wrong, 1e5, 0) + frame.price  # made of the target
+    for options in ({"exclude": ["paid"]}, {"features": ["kg", "km"]}):
+        assert audit_table(frame, "price", terms="columns", **options).certificate.verdict.certain
+    frame.loc[frame.branch == "b3", "price"] *= 3
+    audit = audit_table(frame, "price", terms="columns", features=["kg", "km"])
+    assert audit.segment.where == "branch = b3"
+
+
+def test_rows_of_an_error_unit_and_weights_are_not_taken_for_a_segment():
+    rng = np.random.default_rng(5)
+    clerk = np.repeat(np.arange(200), 15)
+    frame = pd.DataFrame({"a": rng.integers(1, 900, 3_000) + clerk / 1000, "b": rng.integers(1, 90, 3_000)})
+    frame["clerk"] = [f"c{k}" for k in clerk]
+    frame["y"] = 2 * frame.a + frame.b + (rng.random(200) < 0.2)[clerk] * rng.integers(1, 99, 3_000)
+    assert audit_table(frame, "y", terms="columns", exclude=["clerk"]).certificate.verdict.stands
+    frame["day"] = clerk.astype(float) + 100  # rows that are wrong together are beside each other
+    alone = audit_table(frame, "y", terms="columns", exclude=["clerk"])
+    assert alone.certificate.segment is not None
+    together = audit_table(frame, "y", terms="columns", error_unit="clerk")
+    assert together.certificate.segment is None
+    X, y = frame[["a", "b"]].to_numpy()[:500], frame.y.to_numpy()[:500]
+    weights = np.ones(500)
+    weights[np.flatnonzero(y != 2 * X[:, 0] + X[:, 1])[0]] = 40
+    assert MassartRegressor().fit(X, y, sample_weight=weights).certificate_.segment is None
+
+
+def test_an_uneven_table_is_said_to_be_so_and_keeps_its_verdict():
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(1, 1_000, 4_000), rng.integers(1, 1_000, 4_000)
+    wrong = rng.random(4_000) < np.where(b > 700, 0.35, 0.05)
+    audit = audit_table({"a": a, "b": b, "y": 3 * a - b + wrong * rng.integers(1, 500, 4_000)}, "y", terms="columns")
+    assert audit.certificate.verdict.stands
+    assert audit.segment is not None
+    assert not audit.segment.is_accused
+    assert audit.n_apart == 0
+    (notice,) = (notice for notice in audit.notices if "not spread evenly" in notice)
+    assert notice.startswith("Of ")
+    assert "with b from 70" in notice
+
+
+def test_a_regressor_names_the_segment_by_its_column():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(2_000, 3)), columns=["a", "b", "c"])
+    y = X @ [1.0, 2.0, 3.0]
+    y[X.b > 1.5] += 5
+    y[:200] += rng.normal(size=200)
+    with pytest.warns(ConvergenceWarning, match="The rule does not hold for b from 1.5"):
+        model = MassartRegressor().fit(X, y)
+    assert model.certificate_.verdict is Verdict.PLURALITY
+    off = np.flatnonzero(~model.inlier_mask_)
+    assert set(model.wrong_rows_.index) == set(off[X.b.to_numpy()[off] <= 1.5])
+    assert "set apart" in str(model.report(X, y))
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_a_file_that_is_read_in_blocks_has_the_same_segment(tmp_path, name):
+    frame, _ = parcels(3_000, 4)
+    there = (frame.branch == "b3").to_numpy()
+    frame.loc[there, "price"] = np.round(9.9 + 0.5 * frame.kg[there] + 0.3 * frame.km[there], 2)
+    path = tmp_path / f"parcels.{name}"
+    frame.to_csv(path, index=False) if name == "csv" else frame.to_parquet(path)
+    whole = audit_table(path, "price", terms="columns")
+    parts = audit_table(path, "price", terms="columns", max_memory=100_000, audit=tmp_path / "wrong.csv")
+    assert parts.whole is not None
+    assert (parts.certificate.verdict, parts.certificate.reason) == (Verdict.PLURALITY, Reason.PART)
+    assert whole.segment.where == parts.segment.where == "branch = b3"
+    assert (parts.n_wrong, parts.n_apart, parts.n_agree) == (whole.n_wrong, whole.n_apart, whole.n_agree)
+    listed = pd.read_csv(tmp_path / "wrong.csv")
+    assert listed.wrong.sum() == parts.n_wrong
+    assert (listed.kind[~listed.wrong] == "under another rule?").sum() == parts.n_apart
+    assert parts.explanation.split("For these rows")[0] == whole.explanation.split("For these rows")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", [False, True])
+def test_terms_are_looked_for_only_where_rows_that_break_the_rule_lie_together(tier):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"c{j}": np.round(rng.gamma(2.0, 50.0, 6_000), 2) for j in range(6)})
+    total = frame.c0 + 2 * frame.c1 + 7 - tier * np.round(0.5 * np.maximum(0.0, frame.c2 - 150), 3)
+    wrong = rng.random(len(frame)) < 0.1
+    frame["total"] = np.where(wrong, total * 10, total)
+    audit = audit_table(frame, target="total")
+    assert audit.certificate.verdict in (Verdict.PROVEN, Verdict.CONFIRMED)
+    assert (EVEN in audit.notices) is not tier
+    assert ("c2 - 150" in str(audit.formula)) is tier
+    assert abs(audit.n_wrong - wrong.sum()) <= 5

@@ -12,7 +12,7 @@ xlsxwriter = pytest.importorskip("xlsxwriter")
 
 from massart import audit_table
 from massart.table import TableError, read_table, write_columns
-from massart.table.header import header_row
+from massart.table.text import header_row
 from massart.table.workbook import place_of
 
 ROWS = [["qty", "price", "day", "sold", "note"]] + [

@@ -419,10 +419,8 @@ def test_reading_twice_gives_the_same_table(tmp_path):
 
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view"])
 def test_what_means_missing_is_missing_in_texts_of_every_type(kind: str) -> None:
-    from massart.table.gaps import with_gaps
-
     if not hasattr(pa, kind):
         pytest.skip(f"this pyarrow has no {kind}")
     texts = pa.chunked_array([pa.array(["x", " -999", None], getattr(pa, kind)())])
-    found = with_gaps(pa.table({"b": texts}), ["-999"]).column("b")
+    found = table_of(pa.table({"b": texts}), na=["-999"]).column("b")
     assert (found.type, found.to_pylist()) == (texts.type, ["x", None, None])

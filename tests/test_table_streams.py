@@ -21,10 +21,8 @@ import pyarrow.ipc
 import pyarrow.parquet  # noqa: F401
 from test_table_malformed import MALFORMED
 
-from massart.table import TableError, read_table, write_columns
-from massart.table import chunks as chunking
-from massart.table.chunks import chunks_of
-from massart.table.streams import stream_table
+from massart.table import TableError, read_table, stream_table, write_columns
+from massart.table.delimited import chunks_of
 
 N_ROWS = 3000
 KINDS = (
@@ -32,12 +30,6 @@ KINDS = (
     *("a.csv.gz", "a.csv.zst", "a.csv.bz2", "a.jsonl.gz", "a.parquet.gz", "a.arrow.zst"),
 )
 MEMORY = (1 << 10, 1 << 16, 1 << 20, 1 << 29)
-
-
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    """Cut texts of a test's size into many chunks."""
-    monkeypatch.setattr(chunking.chunks_of, "__defaults__", (1 << 12,))
 
 
 @pytest.fixture(autouse=True)

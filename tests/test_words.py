@@ -18,10 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor, MassartReLURegressor
 from massart.agreement import Agreement, Level
-from massart.certificate import Certificate, Reason, Verdict, geometry_of
+from massart.certificate import Breach, Certificate, Reason, Segment, Verdict, geometry_of
 from massart.certificate.support import PieceSupport, Support
 from massart.certificate.words import (
     INTERCEPT,
+    SegmentFacts,
     count,
     explain,
     judgement,
@@ -621,7 +622,7 @@ def test_a_plurality_says_all_that_speaks_against_it() -> None:
         n_columns=4,
         n_agree=5,
         chance=3,
-        reason=Reason.PART,
+        reason=Reason.DIRECTION,
         support=supported(STRONG, WEAK, confirmed=[True, False, False, True]),
         undetermined_columns=((2,),),
     )
@@ -629,15 +630,14 @@ def test_a_plurality_says_all_that_speaks_against_it() -> None:
         "The formula fits 5 of 10 rows exactly (50.0 %). It is the best formula found, but it is not confirmed: treat "
         "it as a hypothesis. When labels are shuffled over the rows, some formula fits about 3, not counting those "
         "with the most frequent value. At most half of the rows agree. That it is the rule rests on these alone: far "
-        "more than chance explains, but no majority, so another rule may hold for the others. There is a part of the "
-        "rows of which most do not agree: another rule may hold there. In the weakest direction (mostly b and a), "
-        "68.0 % of the evidence disagrees. Confirmed by themselves: a and d. Not confirmed: b. Nothing determines the "
-        "coefficient of c: no row that agrees uses it."
+        "more than chance explains, but no majority, so another rule may hold for the others. In the weakest "
+        "direction (mostly b and a), 68.0 % of the evidence disagrees. Confirmed by themselves: a and d. Not "
+        "confirmed: b. Nothing determines the coefficient of c: no row that agrees uses it."
     )
     assert weakest_columns(certificate) == (1, 0)
     assert weakest_columns(replace(certificate, support=None)) == ()
     less = replace(certificate, n_agree=6, chance=0, reason=Reason.DIRECTION, undetermined_columns=())
-    for sentence in ("At most half", "When labels are shuffled", "There is a part"):
+    for sentence in ("At most half", "When labels are shuffled"):
         assert sentence not in explain(less, NAMES)
     assert "Not confirmed: b and c." in explain(less, NAMES)
     everything = replace(certificate, support=supported(WEAK, confirmed=[True, True, False, True]))
@@ -650,6 +650,33 @@ def test_a_plurality_says_all_that_speaks_against_it() -> None:
     assert explain(dust, NAMES) == explain(alone, NAMES)
     more = replace(certificate, support=supported(piece(0.25, [1.5e-9, 1.0, 0.0, 0.0]), confirmed=[True] * 4))
     assert "In the weakest direction (mostly b), 75.0 %" in explain(more, NAMES)
+
+
+def test_a_segment_in_which_most_rows_break_the_rule_is_named() -> None:
+    counts = {"n_rows": 46, "n_wrong": 46, "n_others": 2954, "n_wrong_others": 886}
+    segment = Segment(Breach.MASSART, **counts, column=1, low=50.47, high=77.77)
+    certificate = made(Verdict.PLURALITY, n_columns=2, n_agree=8, reason=Reason.PART, segment=segment)
+    assert (
+        "The rule does not hold for b from 50.47 to 77.77: 46 of 46 rows break it, 30.0 % elsewhere. There some label "
+        "breaks it with a probability above one half (99.9 %), so these rows follow another rule or none; they are not "
+        "listed as wrong. It is the best formula"
+    ) in explain(certificate, NAMES)
+    known = SegmentFacts("kg from 50.47 up", 46, 45, 954, 0, "y = 3 * kg (45 of 46)")
+    mostly = replace(certificate, segment=replace(segment, breach=Breach.MOSTLY))
+    assert (
+        "The rule does not hold for kg from 50.47 up: 45 of 46 rows break it, 0 % elsewhere. Rows that break it depend "
+        "on the columns (99.9 %), and there most do, so these rows follow another rule or none; they are not listed as "
+        "wrong. For these rows: y = 3 * kg (45 of 46)."
+    ) in explain(mostly, NAMES, known)
+    assert judgement(certificate, "b = 3").meaning == (
+        "The rule does not hold for b = 3: another rule may hold there, or none."
+    )
+    for column, where in ((0, "a = 7"), (None, "a = 2 and c = 1")):
+        levels = () if column == 0 else ((0, 2), (2, 1))
+        one = replace(segment, column=column, low=7, high=7, levels=levels)
+        assert f"hold for {where}: " in explain(replace(certificate, segment=one), NAMES)
+    tail = replace(segment, low=-np.inf)
+    assert "hold for b up to 77.77: " in explain(replace(certificate, segment=tail), NAMES)
 
 
 def test_a_majority_says_what_is_excluded_and_what_would_settle_it() -> None:

@@ -40,7 +40,7 @@ from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Part, Term
-from massart.table.errors import counted
+from massart.table import counted
 
 BEFORE_IS_WRONG = "the row before is wrong"
 """What is said of a row that agrees once the row before it is put right."""

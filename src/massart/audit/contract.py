@@ -79,14 +79,16 @@ class Contract:
     def outcome(self, audit: Audit) -> Outcome:
         """Compare an audit with what is asked; too many wrong rows weigh more than a rule that is not certain."""
         n, wrong, verdict = audit.n_judged, audit.n_wrong, audit.certificate.verdict
-        unjudged = audit.n_total - n
+        unjudged, facts = audit.n_total - n, audit.segment_facts
         found, left = counted(audit.n_total, n, wrong)
+        found += f", {audit.n_apart:,} set apart" if audit.n_apart else ""
         if self.max_wrong is not None and wrong / n > self.max_wrong:
             return Outcome(TOO_MANY_WRONG, f"{found}, more than {_percent(self.max_wrong)}; {left}.")
         order = list(Verdict)
         if order.index(verdict) > order.index(self.require):
             when = "" if audit.saved is None else " where it was found"
-            return Outcome(NOT_CERTAIN, f"The rule is {verdict.name}{when}, less than {self.require.name}.")
+            broken = "" if facts is None or not audit.n_apart else f" It does not hold for {facts.where}."
+            return Outcome(NOT_CERTAIN, f"The rule is {verdict.name}{when}, less than {self.require.name}.{broken}")
         if self.max_unjudged is not None and unjudged / audit.n_total > self.max_unjudged:
             limit = f"more than {_percent(self.max_unjudged)} (--max-unjudged)"
             return Outcome(NOT_CERTAIN, f"{left}, {limit}; {found}.", is_blind=True)

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.audit.segment_rule import with_segment_rule
+from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
 from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
@@ -24,9 +26,20 @@ from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
-from massart.table import Design, Encoding, Plan, Table, TableError, encode, groups_of, make_plan, precision_of_columns
-from massart.table.design import Gap
-from massart.table.errors import counted, quote
+from massart.table import (
+    Design,
+    Encoding,
+    Gap,
+    Plan,
+    Table,
+    TableError,
+    counted,
+    encode,
+    groups_of,
+    make_plan,
+    precision_of_columns,
+    quote,
+)
 
 _MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
 
@@ -56,6 +69,7 @@ class Request:
     seed: int = 0
     announce: Callable[[Audit | None], None] | None = None
     callback: Callback = silent
+    only_scanned: Sequence[str] = ()  # excluded columns by which segments are looked for all the same
 
     def __post_init__(self) -> None:
         if self.model not in ("auto", *KINDS):
@@ -82,13 +96,14 @@ class Found:
         return _composed(self.audit.formula.target, self.answer, certificate)
 
 
-def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
+def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArray | None = None) -> Found:
     """Find the rule behind a column of a table in memory.
 
     Columns that the rule does not use cost no rows: where they have gaps, it is looked for once more without them.
-    Terms may look at the row before if these are all rows, `ordered` as they were.
+    Terms may look at the row before if these are all rows, `ordered` as they were. Where they are some rows of a file,
+    and labels had a say in which, segments are looked for among those `drawn` at random.
     """
-    found = _with_doubts(_find(table, request, ordered))
+    found = _explored(_find(table, request, ordered, drawn), request)
     audit = found.audit
     used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
     gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.target}}
@@ -97,19 +112,20 @@ def find(table: Table, request: Request, *, ordered: bool = True) -> Found:
         return found
     # The labels chose what is left out, which is a second look at them.
     without = replace(request, exclude=(*request.exclude, *gaps), looks=SECOND_LOOK * request.looks, announce=None)
-    again = _find(table, replace(without, category=[name for name in request.category if name not in gaps]), ordered)
+    without = replace(without, category=[name for name in request.category if name not in gaps], only_scanned=[*gaps])
+    again = _find(table, without, ordered, drawn)
     order = list(Verdict)
     better = order.index(again.audit.certificate.verdict) <= order.index(audit.certificate.verdict)
     if not better or again.audit.n_agree <= audit.n_agree:
         return found
     names = ", ".join(f'"{name}"' for name in gaps)
     notice = f"Left out {names}: the rule does not need it, and rows without it would not be judged."
-    return _with_doubts(replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices))))
+    return _explored(replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices))), request)
 
 
-def _with_doubts(found: Found) -> Found:
-    """Add a notice where the numbers of a column that the rule uses seem to be codes."""
-    audit = found.audit
+def _explored(found: Found, request: Request) -> Found:
+    """Look for the rule of a segment, and add a notice where the numbers of a column in the rule seem to be codes."""
+    audit = with_segment_rule(found.audit, request.seed)
     used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
     for name in sorted(used & set(audit.design.columns.numbers)):
         value = looks_like_codes(audit.design.columns.numbers[name], audit.wrong)
@@ -154,16 +170,22 @@ class Prepared:
     matrix : TermMatrix or None
         The terms that were asked for, if any were.
     question : Question
+    covariates : TableCovariates
+        The columns by which segments are looked for.
     """
 
     plan: Plan
     design: Design
     matrix: TermMatrix | None
     question: Question
+    covariates: TableCovariates
 
 
-def prepare(table: Table, request: Request, *, ordered: bool = True) -> Prepared:
-    """Read the columns of a table as numbers, and the terms that are asked for."""
+def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArray | None = None) -> Prepared:
+    """Read the columns of a table as numbers, and the terms that are asked for.
+
+    Where labels had a say in which rows of a file these are, `drawn` are those that were drawn at random.
+    """
     target, intercept = request.target, request.intercept
     if request.error_unit == target:
         raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
@@ -193,6 +215,14 @@ def prepare(table: Table, request: Request, *, ordered: bool = True) -> Prepared
         design, matrix = with_values(design, matrix)
     assert design.y is not None
     assert isinstance(design.X, np.ndarray)
+    covariates = TableCovariates.of(
+        table,
+        plan,
+        design,
+        excluded=set(request.exclude) - set(request.only_scanned),
+        asked=request.features is not None,
+        drawn=drawn,
+    )
     question = Question(
         design.columns,
         plain_terms(plan.encoding),
@@ -200,13 +230,14 @@ def prepare(table: Table, request: Request, *, ordered: bool = True) -> Prepared
         design.y,
         intercept,
         precision_of_columns(table, plan.encoding),
+        covariates.covariates,
         None if units is None else units[design.kept],
     )
-    return Prepared(plan, design, matrix, question)
+    return Prepared(plan, design, matrix, question, covariates)
 
 
-def _find(table: Table, request: Request, ordered: bool) -> Found:
-    prepared = prepare(table, request, ordered=ordered)
+def _find(table: Table, request: Request, ordered: bool, drawn: BoolArray | None) -> Found:
+    prepared = prepare(table, request, ordered=ordered, drawn=drawn)
     plan, design, matrix, question = prepared.plan, prepared.design, prepared.matrix, prepared.question
 
     def audit_of(answer: Answer) -> Audit:
@@ -221,7 +252,8 @@ def _find(table: Table, request: Request, ordered: bool) -> Found:
             answer.recovery.agree[:, 0],
             answer.recovery.last_place[:, 0],
             (*design.notices, *plan.notices, *answer.notices),
-        ).chained
+            segment=None if certificate.segment is None else prepared.covariates.named(certificate.segment),
+        ).chained.noticed
 
     def announce(answer: Answer | None) -> None:
         if request.announce is not None:

@@ -17,11 +17,12 @@ from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms, rows_with_values
 from massart.audit.fixing import Corrections
 from massart.audit.implied import implied_values, places_of, residuals
-from massart.audit.kinds import NOTHING, Catalogue, Kinds, Rule
+from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule
+from massart.audit.segments import TableSegment
 from massart.audit.table_audit import Audit, beside, count_groups
 from massart.audit.totals import NONE, Totals, Worst
 from massart.link import IDENTITY
-from massart.rows import ArrayRows, FloatArray
+from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
@@ -60,6 +61,7 @@ class Judge:
     # (k, m), directions of its coefficients in which a row is not put right: the rule says nothing of them
     left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     ways: tuple[int, ...] = ()  # in which half a unit may be rounded
+    segment: TableSegment | None = None  # rows that break the rule there are set apart
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -91,6 +93,7 @@ class Judge:
             audit.numbers_of(audit.design.kept),
             left_open=audit.left_open[used],
             ways=audit.ways_to_round if audit.is_rule else (),
+            segment=audit.segment if audit.segment is not None and audit.segment.is_accused else None,
         )
 
     @property
@@ -112,7 +115,8 @@ class Judge:
     def columns(self) -> list[str]:
         """The columns of the table that are read."""
         names = [*(entry.column for entry in self.encoding.inputs), self.encoding.target.column]
-        return [*dict.fromkeys([*names, *self._shown])]
+        read = [] if self.segment is None else self.segment.columns
+        return [*dict.fromkeys([*names, *self._shown, *read])]
 
     @property
     def _shown(self) -> list[str]:
@@ -210,14 +214,16 @@ class Judge:
             X, y, kept, columns = X.take(there), y[there], kept[there], columns.take(there)
             marks = self._marks(X, y)
         n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
-        nothing, codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp)
+        nothing, codes, inside = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
         labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
         if n and self.is_rule:
             off = np.flatnonzero(marks & AGREES == 0)
             last_place = np.zeros(n, dtype=bool)
             last_place[off] = marks[off] & LAST_PLACE > 0
+            if self.segment is not None:
+                inside = self.segment.members(block)[kept]
             wrong = np.zeros(n, dtype=bool)
-            wrong[off] = ~last_place[off]
+            wrong[off] = ~last_place[off] & ~inside[off]
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
             index = np.arange(n) if self.looks_around else off
             if self.is_saved and not self.looks_around:
@@ -229,7 +235,7 @@ class Judge:
             swapped[off] = np.isin(numbers[off], _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=wrong, last_place=last_place, swapped=swapped)
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels, columns)
-        return _Judged(self, block, kept, gaps, X, columns, marks, labels, codes, off)
+        return _Judged(self, block, kept, gaps, X, columns, marks, labels, codes, off, inside)
 
     def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
         if not len(y):
@@ -277,7 +283,14 @@ class _Judged:
     labels: Labels
     codes: NDArray[np.intp]
     off: NDArray[np.intp]
-    """The rows that have a code."""
+    """The rows that do not agree."""
+    inside: BoolArray
+    """The rows of the segment in which the rule breaks."""
+
+    @property
+    def apart(self) -> BoolArray:
+        """Rows that do not agree and are set apart."""
+        return np.asarray(self.inside & (self.marks & (AGREES | LAST_PLACE) == 0))
 
     def totals(self, least: float, examples: NDArray[np.intp]) -> Totals:
         """Return what these rows add to the totals.
@@ -299,6 +312,7 @@ class _Judged:
             self._looked_at(),
             (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.judge.pairs else (),
             self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
+            np.array([np.count_nonzero(self.inside), np.count_nonzero(self.apart)]),
         )
 
     def _looked_at(self) -> dict[int, int]:
@@ -326,7 +340,7 @@ class _Judged:
         return usage
 
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
-        index = self.off
+        index = self.off[~self.apart[self.off]]
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
         found = Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
         if not self.judge.is_saved or not len(found.numbers):
@@ -336,18 +350,18 @@ class _Judged:
         return replace(found, beside=np.stack([self.labels.beside(index, step)[0] for step in (-1, 1)], axis=1))
 
     def rows(self) -> pa.Table:
-        """Return the wrong rows as the audit has them."""
-        index = np.flatnonzero(self.labels.wrong)
+        """Return the wrong rows, and those set apart, as the audit has them."""
+        index = np.flatnonzero(self.labels.wrong | self.apart)
         rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
         names = dict.fromkeys([*self.judge._shown, *self.block.column_names])
         cells = {name: self.block.column(name).take(pa.array(rows)) for name in names}
-        words = pa.array([kind.label for kind in self.judge.catalogue.kinds], pa.string())
+        words = pa.array([UNDER_ANOTHER_RULE, *(kind.label for kind in self.judge.catalogue.kinds)], pa.string())
         values = {
             "given": given,
             "implied": implied,
             "residual": residuals(given, implied),
-            "wrong": np.ones(len(rows), dtype=bool),
-            "kind": words.take(pa.array(self.codes[index] - 1)),
+            "wrong": self.labels.wrong[index],
+            "kind": words.take(pa.array(self.codes[index])),
         }
         return pa.table(beside(self.labels.number(index) + 1, cells, values))
 

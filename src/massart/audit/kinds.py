@@ -32,6 +32,9 @@ from massart.rules.matrix import Matrix
 
 UNEXPLAINED, LAST_PLACE = "unexplained", "last place"
 
+UNDER_ANOTHER_RULE = "under another rule?"
+"""What is said of rows that break the rule where most rows do: they are set apart, and not called wrong."""
+
 MOST_EXAMPLES = 5
 _ROUNDS = 3
 _CHUNK = 50_000
@@ -50,8 +53,8 @@ class Kind:
 
     @property
     def explains(self) -> bool:
-        """Whether it says what happened: not that nothing does, or that it is a last place only."""
-        return self.family not in (UNEXPLAINED, LAST_PLACE)
+        """Whether it says what happened: not that nothing does, that it is a last place only, or no error at all."""
+        return self.family not in (UNEXPLAINED, LAST_PLACE, UNDER_ANOTHER_RULE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

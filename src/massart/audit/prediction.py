@@ -25,8 +25,7 @@ from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Term
-from massart.table import Design, Stream, Table, TableError, column_values, encode, free_name, left_out
-from massart.table.design import Gap
+from massart.table import Design, Gap, Stream, Table, TableError, column_values, encode, free_name, left_out
 
 MOST_HELD = 50_000
 """Rows of a table that is held as a whole."""

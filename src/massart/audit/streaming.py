@@ -1,6 +1,6 @@
 """A file larger than memory: some rows propose, and one read of all of them judges, counts and writes.
 
-The rows that propose are gathered in a first read, by the columns alone (:mod:`massart.table.gathering`), and the rule
+The rows that propose are gathered in a first read, by the columns alone (:func:`massart.table.gather`), and the rule
 is looked for in them as in any table. In a second read each row is compared with it (:mod:`massart.audit.judging`):
 rows are tallied, counted by kind and by group, written to the audit and to the fixed table, and the worst are kept. The
 verdict is made by the rows gathered and the tally of all. Where rows were swapped, a read before that finds the pairs.
@@ -30,9 +30,7 @@ from massart.audit.table_audit import Audit, Whole
 from massart.audit.totals import Totals
 from massart.certificate import Certificate, Verdict
 from massart.rows.ahead import ahead
-from massart.table import Gathered, Stream, Table, encode, gather, gather_some, left_out, table_writer
-from massart.table.errors import quote
-from massart.table.header import TOTAL
+from massart.table import TOTAL, Gathered, Stream, Table, encode, gather, gather_some, left_out, quote, table_writer
 
 
 class _Different(Exception):
@@ -92,7 +90,7 @@ def audit_stream(
     """
     engine = engine or Here()
     gathered = engine.gather(stream, request)
-    found = find(gathered.table, request, ordered=False)
+    found = find(gathered.table, request, ordered=False, drawn=gathered.drawn)
     judge = Judge.of(found.audit, gathered.gappy, request.strict)
     if judge.catalogue.has_pairs:
         judge = paired(judge, engine.totals(stream, judge.pairing, request, None, None))
@@ -174,6 +172,7 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
         judge.catalogue.counted(np.array([codes.get(number, 0) for number in judged]), totals.kinds.tolist()),
         totals.groups,
         judge.places,
+        (int(totals.segment[0]), int(totals.segment[1])),
     )
     closely = f"Looked closely at {len(gathered.numbers):,} of {totals.n_rows:,} rows"
     about = (_among(notice) for notice in audit.notices if notice not in audit.design.notices)
@@ -194,6 +193,8 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
             *about,
         ),
         whole,
+        segment=audit.segment,
+        segment_rule=audit.segment_rule,
     )
 
 

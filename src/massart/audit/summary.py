@@ -58,6 +58,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
         "share_unjudged": (audit.n_total - audit.n_judged) / audit.n_total,
         "rows_wrong": audit.n_wrong,
         "rows_last_place": audit.n_last_place,
+        "rows_apart": audit.n_apart,
         "share_wrong": audit.wrong_share,
         "kinds": [
             {
@@ -68,6 +69,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
             for kind in audit.kinds.kinds
         ],
         "second_rule": second_rule(audit),
+        "segment": segment(audit),
         "agreement": str(audit.agreement),
         "scale": certificate.scale,
         "undetermined": [
@@ -80,6 +82,23 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
         "groups": [{"name": group.name, "rows": group.n_rows, "rows_wrong": group.n_wrong} for group in audit.groups()],
         "worst_rows": [dict(zip(worst, values, strict=True)) for values in zip(*worst.values(), strict=True)],
         "notices": list(audit.notices),
+    }
+
+
+def segment(audit: Audit) -> dict[str, Any] | None:
+    """Return the segment in which rows that do not follow the rule crowd as JSON values."""
+    found, facts = audit.segment, audit.segment_facts
+    if found is None or facts is None:
+        return None
+    return {
+        "where": facts.where,
+        "columns": found.columns,
+        "breach": found.breach.name.lower(),
+        "rows": facts.n_rows,
+        "rows_off": facts.n_wrong,
+        "share_off_elsewhere": facts.n_wrong_others / facts.n_others if facts.n_others else 0.0,
+        "formula": None if audit.segment_rule is None else str(audit.segment_rule.formula),
+        "rows_follow_formula": None if audit.segment_rule is None else audit.segment_rule.n_agree,
     }
 
 

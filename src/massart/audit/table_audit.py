@@ -20,8 +20,10 @@ from massart.audit.implied import implied_values, places_of, residuals, ways_to_
 from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule, second_rule_of, with_second_rule
+from massart.audit.segment_rule import SegmentRule
+from massart.audit.segments import TableSegment, with_rows_apart
 from massart.certificate import Certificate, Verdict, span_of
-from massart.certificate.words import Judgement, count, judgement, share
+from massart.certificate.words import Judgement, SegmentFacts, count, judgement, share, uneven
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
 from massart.rows import BoolArray, FloatArray
 from massart.rules.columns import Columns
@@ -61,6 +63,7 @@ class Whole:
     kinds: Kinds  # what happened in each row at hand that was judged, and in how many of all
     groups: dict[str, tuple[int, int]]  # for each value of the group column its rows, and those that are wrong
     places: int | None  # to which implied values are rounded
+    segment: tuple[int, int] = (0, 0)  # judged rows of the segment in which the rule breaks, and those that break it
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,11 @@ class Audit:
         What came in, if it was a data frame: `rows` and `fixed` are such frames, with its index.
     chains : Chains or None
         Where the rule looks at other rows: what those that are known to be right imply.
+    segment : TableSegment or None
+        The segment of the table in which rows that do not follow the formula crowd, if there is one. If most of its
+        rows break the formula, these are set apart and not called wrong.
+    segment_rule : SegmentRule or None
+        What the rows of that segment follow instead, if it is known.
     """
 
     table: Table
@@ -111,6 +119,15 @@ class Audit:
     saved: SavedModel | None = None
     frame: object | None = None
     chains: Chains | None = None
+    segment: TableSegment | None = None
+    segment_rule: SegmentRule | None = None
+
+    @property
+    def noticed(self) -> Audit:
+        """The same, with a notice if rows that do not follow the formula crowd somewhere, but are not set apart."""
+        if self.segment is None or self.segment.is_accused or self.segment_facts is None:
+            return self
+        return replace(self, notices=(*self.notices, uneven(self.segment_facts)))
 
     @property
     def chained(self) -> Audit:
@@ -153,13 +170,46 @@ class Audit:
 
     @cached_property
     def wrong(self) -> BoolArray:
-        """Judged rows that are called wrong: others than those off by a last place, and none without a rule."""
-        return called_wrong(self.certificate, self.agree, self.last_place)
+        """Judged rows that are called wrong: not those off by a last place or set apart, and none without a rule."""
+        return called_wrong(self.certificate, self.agree, self.last_place, self.apart)
 
     @property
     def n_wrong(self) -> int:
         """Number of wrong rows."""
-        return self.n_judged - self.n_agree - self.n_last_place if self.is_rule else 0
+        return self.n_judged - self.n_agree - self.n_last_place - self.n_apart if self.is_rule else 0
+
+    @cached_property
+    def _in_segment(self) -> BoolArray:
+        """Judged rows in the segment in which rows that do not follow the formula crowd."""
+        if self.segment is None or not self.is_rule:
+            return np.zeros(len(self.agree), dtype=bool)
+        return self.segment.members(self.table)[self.design.kept]
+
+    @cached_property
+    def apart(self) -> BoolArray:
+        """Judged rows that are set apart: they break the formula where most rows do, so another rule may hold there."""
+        if self.segment is None or not self.segment.is_accused:
+            return np.zeros(len(self.agree), dtype=bool)
+        return self._in_segment & ~self.agree & ~self.last_place
+
+    @property
+    def n_apart(self) -> int:
+        """Number of rows that are set apart."""
+        return int(self.apart.sum()) if self.whole is None else self.whole.segment[1]
+
+    @property
+    def segment_facts(self) -> SegmentFacts | None:
+        """The segment in which rows that do not follow the formula crowd, in words and numbers."""
+        if self.segment is None or not self.is_rule:
+            return None
+        if self.whole is None:
+            off = self._in_segment & ~self.agree & ~self.last_place
+            n, k = int(self._in_segment.sum()), int(off.sum())
+        else:
+            n, k = self.whole.segment
+        off_elsewhere = self.n_judged - self.n_agree - self.n_last_place - k
+        rule = "" if self.segment_rule is None else str(self.segment_rule)
+        return SegmentFacts(self.segment.where, n, k, self.n_judged - n, off_elsewhere, rule)
 
     @property
     def n_last_place(self) -> int:
@@ -203,7 +253,7 @@ class Audit:
         if self.saved is not None:
             follow = f"{self.n_agree:,} of {count(self.n_judged, 'rows')} follow a saved formula"
             return f"{follow} ({share(self.n_agree, self.n_judged)}). Where it was found: {self.saved.explanation}"
-        return self.certificate.explain(self.formula.names)
+        return self.certificate.explain(self.formula.names, self.segment_facts)
 
     @property
     def given(self) -> FloatArray:
@@ -244,7 +294,7 @@ class Audit:
     @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
-        return with_second_rule(self._usual_kinds, self.second_rule)
+        return with_rows_apart(with_second_rule(self._usual_kinds, self.second_rule), self.apart, self.n_apart)
 
     @cached_property
     def _usual_kinds(self) -> Kinds:
@@ -427,6 +477,8 @@ class Audit:
             facts={**(facts or {}), "versions": versions()},
             n_left_out=self.n_total - self.n_judged,
             bases=bases,
+            n_apart=self.n_apart,
+            segment=self.segment_facts,
         )
 
     def report(self, facts: Mapping[str, str] | None = None) -> Report:

@@ -140,6 +140,8 @@ class Totals:
     pairs: tuple[NDArray[np.void], ...] = ()
     # the first and the last judged one; none if no row was judged
     ends: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
+    # (2,), judged rows of the segment in which the rule breaks, and those that break it
+    segment: NDArray[np.intp] = field(default_factory=lambda: np.zeros(2, dtype=np.intp))
 
     @classmethod
     def of_nothing(cls, n_coefs: int, n_codes: int) -> Totals:
@@ -168,4 +170,5 @@ class Totals:
             self.looked_at | other.looked_at,
             pairs if sum(map(len, pairs)) <= MOST_PAIRED else (),
             ends[[0, -1]] if len(ends) else ends,
+            self.segment + other.segment,
         )

@@ -37,6 +37,8 @@ def findings(audit: Audit) -> list[list[object]]:
         ["rows wrong", audit.n_wrong],
         ["rows off by a last place", audit.n_last_place],
     ]
+    if audit.n_apart:
+        rows.append(["rows set apart", audit.n_apart])
     if audit.is_rule and audit.kinds.kinds:
         rows += [[], ["what happened", "", "rows"], *(["", kind.label, kind.rows] for kind in audit.kinds.kinds)]
     if audit.notices:

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, rel_entr
 
 from massart.certificate.coverage import largest_share_outside
-from massart.certificate.ranges import NOTHING, Candidate, Sorted
+from massart.certificate.ranges import ALTERNATIVES, NOTHING, Candidate, Sorted
 from massart.certificate.support import CONFIDENCE
 from massart.rows import BoolArray, FloatArray
 
@@ -87,7 +87,9 @@ class Segment:
     ----------
     breach : Breach
     n_rows, n_wrong : int
-        Of the rows that were scanned.
+        Rows of the segment that were scanned, and the wrong ones among them.
+    n_others, n_wrong_others : int
+        The same of the other rows.
     column : int or None
         The ordered column.
     low, high : float
@@ -99,8 +101,10 @@ class Segment:
     """
 
     breach: Breach
-    n_rows: int
-    n_wrong: int
+    n_rows: int = 0
+    n_wrong: int = 0
+    n_others: int = 0
+    n_wrong_others: int = 0
     column: int | None = None
     low: float = -math.inf
     high: float = math.inf
@@ -148,8 +152,15 @@ class SegmentScan:
         """Return some rows of it, chosen by X."""
         return SegmentScan([values[rows] for values in self.ordered], [codes[rows] for codes in self.levels])
 
-    def worst(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> Segment | None:
+    def worst(
+        self, wrong: BoolArray, confidence: float = CONFIDENCE, *, labels: FloatArray | None = None
+    ) -> Segment | None:
         """Return the segment in which wrong rows crowd most surely; None where they lie evenly, as far as is known.
+
+        With `labels`, wrong rows that are equal in every column and in their label count once: copies of a row are not
+        wrong independently, and a line that was read thirty times is one error. To count fewer wrong rows lowers all
+        scores, so that the theorem holds all the more. Where no column has many values, rows are equal by nature, and
+        all count.
 
         Examples
         --------
@@ -163,6 +174,7 @@ class SegmentScan:
         >>> found.breach.name, found.column, round(found.low, 1), found.high, found.n_wrong == found.n_rows
         ('MASSART', 0, 31.5, inf, True)
         """
+        every, wrong = wrong, wrong if labels is None else self._without_copies(wrong, labels)
         n, k = len(wrong), int(np.count_nonzero(wrong))
         if not 0 < k < n:
             return None
@@ -176,12 +188,12 @@ class SegmentScan:
                 min(one, other, key=lambda candidate: candidate.log_p) for one, other in zip(best, found, strict=True)
             ]
         if limit < 0.5 and best[0].log_p <= share:
-            return self._segment(best[0], Breach.MASSART, wrong)
+            return self._segment(best[0], Breach.MASSART, every)
         if best[-1].log_p > share:
             return None
-        uneven = self._segment(best[-1], Breach.UNEVEN, wrong)
+        uneven = self._segment(best[-1], Breach.UNEVEN, every)
         is_most = bdtrc(uneven.n_wrong - 1, uneven.n_rows, 0.5) <= MOSTLY
-        return self._segment(best[-1], Breach.MOSTLY, wrong) if is_most else uneven
+        return replace(uneven, breach=Breach.MOSTLY) if is_most else uneven
 
     def is_even(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> bool:
         r"""Return whether nothing shows that wrong rows depend on a column: no segment, and no trend.
@@ -196,19 +208,34 @@ class SegmentScan:
         --------
         >>> rng = np.random.default_rng(0)
         >>> x = rng.uniform(0, 1, 3_000)
-        >>> SegmentScan([x]).is_even(rng.random(3_000) < 0.3), SegmentScan([x]).is_even(rng.random(3_000) < 0.1 + 0.3 * x)
+        >>> scan = SegmentScan([x])
+        >>> scan.is_even(rng.random(3_000) < 0.3), scan.is_even(rng.random(3_000) < 0.1 + 0.3 * x)
         (True, False)
         """
         half = (1 - confidence) / 2
         return self.worst(wrong, 1 - half) is None and self._log_p_of_trend(wrong) > math.log(half)
 
-    def without_copies(self, wrong: BoolArray, labels: FloatArray) -> BoolArray:
-        """Return the wrong rows, and of those that are equal in every column and in their label one.
+    def fewest(self, n_wrong: int, confidence: float = CONFIDENCE) -> int:
+        """Return how many rows of a range are found surely, if all of them are wrong, of so many wrong rows in all.
 
-        Copies of a row are not wrong independently: a line that was read thirty times is one error. To count fewer
-        wrong rows lowers all scores, so that the theorem holds all the more. Where no column has many values, rows are
-        equal by nature, and all count.
+        Examples
+        --------
+        >>> scan = SegmentScan([np.arange(3_000.0)])
+        >>> scan.fewest(150), scan.fewest(600)
+        (7, 13)
         """
+        n, delta = self.n_rows, 1 - confidence
+        p0, rates = largest_share_outside(n_wrong, n, delta / 10), 2
+        if p0 >= 0.5:
+            rates = 1
+        ranges = self._families[0]
+        steps = max((self._ordered[j].n_steps for j in ranges), default=1)
+        price = self._prices[0] + math.log(2 * len(ALTERNATIVES) * steps) - math.log(0.9 * delta / rates)
+        gains = [math.log(p1 / p0) for p1 in ALTERNATIVES if p1 > p0]
+        return min(math.ceil(price / max(gains)), n) if gains else n
+
+    def _without_copies(self, wrong: BoolArray, labels: FloatArray) -> BoolArray:
+        """Return the wrong rows, and of those that are equal in every column and in their label one."""
         if not any(column.n_steps > MOST_LEVELS for column in self._ordered):
             return wrong
         at = np.flatnonzero(wrong)
@@ -241,14 +268,20 @@ class SegmentScan:
         crossed = [(i, j) for i in levels if self._n_levels[i] <= MOST_LEVELS for j in ranges]
         return ranges, levels, pairs, crossed if len(crossed) * self.n_rows <= MOST_CROSSED else []
 
+    @cached_property
+    def _prices(self) -> list[float]:
+        """For each family the logarithm of how many ways share delta: its columns, and the families.
+
+        Ranges are what is asked for most: they have two parts of delta, and each other family that there is one.
+        """
+        sizes = [len(family) for family in self._families]
+        parts = [weight if size else 0 for weight, size in zip((2, 1, 1, 1), sizes, strict=True)]
+        return [math.log(sum(parts) * size / part) if part else 0.0 for size, part in zip(sizes, parts, strict=True)]
+
     def _candidates(self, wrong: BoolArray, rates: Sequence[float]) -> Iterator[list[Candidate]]:
         """Yield the best segment of each column or pair of columns for each p0, at its price."""
-        families: tuple[Sequence[object], ...] = self._families
         ranges, levels, pairs, crossed = self._families
-        # Ranges are what is asked for most: two parts of delta, and one for each other family that there is.
-        parts = [weight if family else 0 for weight, family in zip((2, 1, 1, 1), families, strict=True)]
-        sizes = map(len, families)
-        prices = [math.log(sum(parts) * size / part) if part else 0.0 for size, part in zip(sizes, parts, strict=True)]
+        prices = self._prices
         for j in ranges:
             yield [found.priced(prices[0], column=j) for found in self._ordered[j].best(wrong, rates)]
         for j in levels:
@@ -267,22 +300,22 @@ class SegmentScan:
     def _segment(self, found: Candidate, breach: Breach, wrong: BoolArray) -> Segment:
         low, high, levels = -math.inf, math.inf, found.levels
         if found.column is not None:
-            column = self._ordered[found.column]
-            values = self.ordered[found.column]
+            column, values = self._ordered[found.column], self.ordered[found.column]
+            some = column.order
             if found.level is not None:
-                column = column.within(self.levels[found.level])
-                levels = ((found.level, int(self.levels[found.level][column.order[found.first]])),)
-            # The ends of a column belong to a tail, whatever values other rows have.
-            some = column.order if found.level is None else np.flatnonzero(self.levels[found.level] == levels[0][1])
-            first, last = float(values[column.order[found.first]]), float(values[column.order[found.last]])
-            low = first if first > np.nanmin(values[some]) else low
-            high = last if last < np.nanmax(values[some]) else high
-        segment = Segment(breach, 0, 0, found.column, low, high, levels, found.log_p)
+                codes = self.levels[found.level]
+                column = column.within(codes)
+                levels = ((found.level, int(codes[column.order[found.first]])),)
+                some = some[codes[some] == levels[0][1]]
+            first, last = (float(values[column.order[place]]) for place in (found.first, found.last))
+            # A range that begins or ends with the column is a tail, whatever values other rows may have.
+            low = first if first > values[some[0]] or first == last else low
+            high = last if last < values[some[-1]] or first == last else high
+        segment = Segment(breach, column=found.column, low=low, high=high, levels=levels, log_p=found.log_p)
         there = segment.members(self.ordered, self.levels)
-        if found.column is not None:
-            there &= ~np.isnan(self.ordered[found.column])
-        n_rows, n_wrong = int(np.count_nonzero(there)), int(np.count_nonzero(there & wrong))
-        return Segment(breach, n_rows, n_wrong, found.column, low, high, levels, found.log_p)
+        n, k = (int(np.count_nonzero(rows)) for rows in (there, there & wrong))
+        n_others, k_others = len(there) - n, int(np.count_nonzero(wrong)) - k
+        return replace(segment, n_rows=n, n_wrong=k, n_others=n_others, n_wrong_others=k_others)
 
     def _log_p_of_trend(self, wrong: BoolArray) -> float:
         worst, columns = 0.0, [column for column in self._ordered if column.n_steps > 1]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from massart.agreement import Agreement, Level
+from massart.certificate.segments import Segment
 from massart.certificate.support import CONFIDENCE, Support
 from massart.rows import FloatArray
+
+if TYPE_CHECKING:
+    from massart.certificate.words import SegmentFacts
 
 
 class Verdict(Enum):
@@ -53,7 +58,7 @@ class Reason(Enum):
     DIRECTION = "in some direction at most half of the evidence agrees"
     HALF = "at most half of the rows agree"
     LIMITS = "too few rows lie between the limits"
-    PART = "in some part of the rows most do not agree: another rule may hold there"
+    PART = "in a segment of the table most rows break it: another rule may hold there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,9 @@ class Certificate:
         Whether the label is the same in every row that agrees.
     scale : float or None
         Robust scale of the residuals, for NOISY.
+    segment : Segment or None
+        The segment of the table in which rows that do not agree crowd most surely, if they do: in a range of a column,
+        a level, or both. If most of its rows break the formula, the verdict is at most PLURALITY.
     """
 
     verdict: Verdict
@@ -136,6 +144,7 @@ class Certificate:
     thin: tuple[tuple[int, float], ...] = ()
     constant: bool = False
     scale: float | None = None
+    segment: Segment | None = None
 
     @property
     def noise_rate(self) -> float:
@@ -155,11 +164,19 @@ class Certificate:
         open_columns = {j for group in self.undetermined_columns for j in group}
         return tuple(j for j in np.flatnonzero(~self.support.confirmed).tolist() if j not in open_columns)
 
-    def explain(self, names: Sequence[str] | None = None) -> str:
-        """Say in plain words what holds, under which assumption, and what is not claimed."""
+    def explain(self, names: Sequence[str] | None = None, segment: SegmentFacts | None = None) -> str:
+        """Say in plain words what holds, under which assumption, and what is not claimed.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Of the columns; they have numbers without names.
+        segment : SegmentFacts, optional
+            The segment in which the formula breaks, where more is known of it than the certificate knows.
+        """
         from massart.certificate.words import explain
 
-        return explain(self, names)
+        return explain(self, names, segment)
 
     def __repr__(self) -> str:
         rows = f"{self.n_agree:g} of {self.n_rows:g} rows agree {self.agreement}"

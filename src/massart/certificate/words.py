@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from massart.certificate.mechanisms import FurtherRule
+from massart.certificate.segments import Breach, Segment
 from massart.certificate.support import CONFIDENCE, PieceSupport
 from massart.certificate.verdict import Certificate, Reason, Verdict
 
@@ -50,15 +51,57 @@ class Judgement:
     off: str
 
 
-def judgement(certificate: Certificate) -> Judgement:
-    """Say in short what a verdict means."""
+@dataclass(frozen=True, slots=True)
+class SegmentFacts:
+    """A segment of a table for the eye.
+
+    Attributes
+    ----------
+    where : str
+        Which rows these are: "kg from 31.5 up".
+    n_rows, n_wrong : float
+        Its rows, and those of them that break the formula.
+    n_others, n_wrong_others : float
+        The same of all other rows.
+    rule : str
+        What the rows of the segment follow instead, and how many of them; "" if that is not known.
+    """
+
+    where: str
+    n_rows: float
+    n_wrong: float
+    n_others: float
+    n_wrong_others: float
+    rule: str = ""
+
+    @classmethod
+    def of(cls, segment: Segment, names: Sequence[str] | None) -> SegmentFacts:
+        """Describe a segment by the columns of the formula."""
+        where = [f"{name_of(column, names)} = {code}" for column, code in segment.levels]
+        if segment.column is not None:
+            low, high = f"{segment.low:.6g}", f"{segment.high:.6g}"
+            name = name_of(segment.column, names)
+            if segment.low == segment.high:
+                where.append(f"{name} = {low}")
+            elif math.isinf(segment.low) or math.isinf(segment.high):
+                where.append(f"{name} up to {high}" if math.isinf(segment.low) else f"{name} from {low} up")
+            else:
+                where.append(f"{name} from {low} to {high}")
+        counts = segment.n_rows, segment.n_wrong, segment.n_others, segment.n_wrong_others
+        return cls(" and ".join(where), *counts)
+
+
+def judgement(certificate: Certificate, where: str = "") -> Judgement:
+    """Say in short what a verdict means; `where` names the segment in which the formula breaks, if it is known."""
     verdict = certificate.verdict
     meaning = verdict.value + (_apart(certificate) if verdict is Verdict.PROVEN else "")
+    if where and certificate.reason is Reason.PART:
+        meaning = f"the rule does not hold for {where}: another rule may hold there, or none"
     off = "wrong rows" if verdict.stands else "rows that do not follow"
     return Judgement(verdict.name, _SIGNS[verdict], f"{meaning[0].upper()}{meaning[1:]}.", off)
 
 
-def explain(certificate: Certificate, names: Sequence[str] | None = None) -> str:
+def explain(certificate: Certificate, names: Sequence[str] | None = None, segment: SegmentFacts | None = None) -> str:
     """Say in plain words what holds, under which assumption, and what is not claimed.
 
     Parameters
@@ -66,7 +109,11 @@ def explain(certificate: Certificate, names: Sequence[str] | None = None) -> str
     certificate : Certificate
     names : sequence of str, optional
         Of the columns; a column beyond them is the constant. Columns have numbers without names.
+    segment : SegmentFacts, optional
+        The segment in which the formula breaks; by default as the certificate knows it.
     """
+    if segment is None and certificate.segment is not None:
+        segment = SegmentFacts.of(certificate.segment, names)
     match certificate.verdict:
         case Verdict.NONE:
             claim = _nothing(certificate)
@@ -79,7 +126,7 @@ def explain(certificate: Certificate, names: Sequence[str] | None = None) -> str
         case Verdict.MAJORITY:
             claim = _majority(certificate, names)
         case Verdict.PLURALITY:
-            claim = _plurality(certificate, names)
+            claim = _plurality(certificate, names, segment)
     return " ".join([*claim, *_beside(certificate, names)])
 
 
@@ -157,8 +204,10 @@ def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     yield from _parts(c, names)
 
 
-def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+def _plurality(c: Certificate, names: Sequence[str] | None, segment: SegmentFacts | None) -> Iterator[str]:
     yield from _fits(c)
+    if c.reason is Reason.PART and c.segment is not None and segment is not None:
+        yield from _broken(c.segment, segment)
     yield "It is the best formula found, but it is not confirmed: treat it as a hypothesis."
     if c.chance:
         yield (
@@ -170,10 +219,38 @@ def _plurality(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
             "At most half of the rows agree. That it is the rule rests on these alone: far more than chance explains, "
             "but no majority, so another rule may hold for the others."
         )
-    if c.reason is Reason.PART:
-        yield "There is a part of the rows of which most do not agree: another rule may hold there."
     yield from _weakest(c, names)
     yield from _parts(c, names)
+
+
+def _broken(segment: Segment, facts: SegmentFacts) -> Iterator[str]:
+    """Name the segment in which the formula breaks, and say how much is known of it."""
+    yield (
+        f"The rule does not hold for {facts.where}: {number(facts.n_wrong)} of {count(facts.n_rows, 'rows')} "
+        f"{_verb(facts.n_wrong, 'break')} it, {share(facts.n_wrong_others, facts.n_others)} elsewhere."
+    )
+    if segment.breach is Breach.MASSART:
+        known = f"There some label breaks it with a probability above one half ({_percent(CONFIDENCE)})"
+    else:
+        known = f"Rows that break it depend on the columns ({_percent(CONFIDENCE)}), and there most do"
+    yield f"{known}, so these rows follow another rule or none; they are not listed as wrong."
+    if facts.rule:
+        yield f"For these rows: {facts.rule}."
+
+
+def uneven(facts: SegmentFacts) -> str:
+    """Say that rows that break a formula crowd in a segment, of which it is not known that most do.
+
+    Examples
+    --------
+    >>> print(uneven(SegmentFacts("kg from 3 to 9", 400, 120, 2600, 130)))
+    Of 400 rows with kg from 3 to 9, 30.0 % do not follow it, and 5.0 % elsewhere: these rows are not spread evenly.
+    """
+    off, others = share(facts.n_wrong, facts.n_rows), share(facts.n_wrong_others, facts.n_others)
+    return (
+        f"Of {count(facts.n_rows, 'rows')} with {facts.where}, {off} do not follow it, and {others} elsewhere: "
+        "these rows are not spread evenly."
+    )
 
 
 def _noisy(c: Certificate) -> Iterator[str]:

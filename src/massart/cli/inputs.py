@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -110,21 +109,16 @@ def opened(file: str, reading: BlockReading, *, as_stream: bool = False) -> Iter
         if as_stream or stream.is_larger_than(most):
             yield stream
             return
-        if file == "-":  # there is no second read
-            yield stream.whole(draw)
-            return
-    yield whole_table(file, reading)
+        table = stream.whole(draw)
+    yield table
 
 
 def whole_table(file: str, reading: Reading) -> Table:
     """Read a file, or all files of a folder or a pattern, into memory."""
-    from massart.table import read_table, stream_table
+    from massart.table import read_table
 
     with bars(in_bytes=True) as draw:
-        if file == "-" or Path(file).is_file():
-            return read_table(file, **reading.known, callback=draw)
-        with stream_table(file, **reading.known) as stream:
-            return stream.whole(draw)
+        return read_table(file, **reading.known, callback=draw)
 
 
 @contextmanager

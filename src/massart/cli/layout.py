@@ -31,9 +31,10 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     yield from formula_lines(found)
     yield ""
     last_place = f", {count(found.n_last_place, 'rows')} off by a last place" if found.n_last_place else ""
+    apart = f", {count(found.n_apart, 'rows')} set apart" if found.n_apart else ""
     yield (
         f"{verdict.word}: {follow:,} of {judged:,} rows ({share(follow, judged)}) follow it, "
-        f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not{last_place} ({found.agreement})."
+        f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not{last_place}{apart} ({found.agreement})."
     )
     yield from explanation
     if some := list(kind_lines(found)):

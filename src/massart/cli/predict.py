@@ -97,8 +97,7 @@ def predict(
 @contextmanager
 def _writing(out: Path | None) -> Iterator[tuple[list[Prediction], Callable[[Prediction], None]]]:
     """Yield what takes the next predictions and writes them to a file or to stdout, and a list of what was written."""
-    from massart.table import csv_text, table_writer
-    from massart.table.frames import assembled
+    from massart.table import assembled, csv_text, table_writer
 
     parts: list[Prediction] = []
     if out is None:

@@ -164,13 +164,14 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
 
     def _keep_wrong_rows(self, X: Any, y: Any, origin: Origin) -> None:
         """Keep the wrong rows with what the formula gives for them; of rows in memory, which cost no second read."""
-        self._wrong_rows = None
+        self._wrong_rows, self._apart = None, None
         if is_elsewhere(X) or isinstance(getattr(X, "base", None), np.memmap | mmap):
             return
+        self._apart = tuple(self._rows_apart(X, j) for j in range(len(self._answers)))
         found = []
         for j, (formula, certificate) in enumerate(self._answers):
             agree, last_place = (self._of_output(mask, j) for mask in (self.inlier_mask_, self.last_place_mask_))
-            wrong = np.flatnonzero(called_wrong(certificate, agree, last_place))
+            wrong = np.flatnonzero(called_wrong(certificate, agree, last_place, self._apart[j]))
             given = np.asarray(self._of_output(y, j)[wrong], dtype=np.float64)
             parts = [formula.predict(_picked(X, wrong[block])) for block in row_blocks(len(wrong), X.shape[1])]
             implied = np.concatenate(parts) if parts else np.empty(0)

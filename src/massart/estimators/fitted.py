@@ -65,6 +65,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     _covariances: tuple[FloatArray | None, ...]
     _weights: tuple[Any, ...]
     _wrong_rows: tuple[WrongRows, ...] | None
+    _apart: tuple[BoolArray, ...] | None
 
     def _link(self) -> Link:
         """Return f of y = f(w.x)."""
@@ -169,8 +170,13 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
         agree, last_place = (self._of_output(mask, output) for mask in (self.inlier_mask_, self.last_place_mask_))
-        wrong = called_wrong(certificate, agree, last_place)
-        findings = Findings(type(self).__name__, formula, certificate, len(agree), int(agree.sum()), int(wrong.sum()))
+        if self._apart is not None:
+            apart = self._apart[output]
+        else:  # of rows elsewhere, where they are given
+            apart = np.zeros(len(agree), dtype=bool) if X is None else self._rows_apart(X, output)
+        wrong = called_wrong(certificate, agree, last_place, apart)
+        counts = len(agree), int(agree.sum()), int(wrong.sum())
+        findings = Findings(type(self).__name__, formula, certificate, *counts, n_apart=int(apart.sum()))
         if X is None:
             return Report(findings)
         origin = origin_of(X, y)
@@ -218,6 +224,16 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         """Return the values of one label column, in memory."""
         values = to_numpy(values)
         return np.asarray(values.reshape(len(values), -1)[:, output])
+
+    def _rows_apart(self, X: Any, output: int) -> BoolArray:
+        """Return the rows that are set apart, since most rows of their segment of X break the formula."""
+        off = ~self._of_output(self.inlier_mask_, output) & ~self._of_output(self.last_place_mask_, output)
+        segment = self._answers[output][1].segment
+        if segment is None or not segment.is_accused or segment.column is None:
+            return np.zeros(len(off), dtype=bool)
+        column = to_numpy(X[:, segment.column])
+        column = column.toarray().ravel() if hasattr(column, "toarray") else column
+        return np.asarray(off & (column >= segment.low) & (column <= segment.high))
 
     def _inference(self, output: int) -> Inference:
         """Return the tests and intervals of one label column."""

@@ -27,7 +27,7 @@ from massart.audit.model_file import SavedModel
 from massart.link import Link
 from massart.rules.formula import Summand
 from massart.rules.terms import Term, product
-from massart.table.encoding import Category, Input, Target
+from massart.table import Category, Input, Target
 
 
 class ExportError(ValueError):

@@ -8,11 +8,13 @@ from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.polish import polish
 from massart.recover.propose import Options, Proposal, propose
 from massart.recover.rule_list import ListedRule, RuleList, recover_list
+from massart.recover.scanned import Covariates
 from massart.recover.score import beyond_chance
 
 __all__ = [
     "ArrayRecovery",
     "Assumption",
+    "Covariates",
     "Formula",
     "Judges",
     "ListedRule",

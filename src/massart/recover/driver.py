@@ -12,7 +12,7 @@ of them proposes, and the others hold their labels back until the formula is fin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -31,6 +31,7 @@ from massart.recover.judges import PLAIN, Assumption, Formula, Judges
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
 from massart.recover.propose import Options
+from massart.recover.scanned import Covariates, Scanned
 from massart.recover.sharpness import stands_out
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
@@ -136,7 +137,7 @@ def recover(
     assumption: Assumption = PLAIN,
     units: NDArray[np.integer] | None = None,
     seen: NDArray[np.intp] | None = None,
-    parts: Sequence[NDArray[np.intp]] = (),
+    covariates: Covariates | None = None,
     start: Start | None = None,
     inputs: bool = True,
     callback: Callback = silent,
@@ -165,8 +166,9 @@ def recover(
         Whether columns may have been rounded; those of products were not.
     seen : (m,) array of int, optional
         Rows whose labels helped to choose the columns: only others can confirm.
-    parts : sequence of (n,) arrays of int
-        Parts of the rows, by X alone: a rule that most rows of one break is no more than a plurality.
+    covariates : Covariates, optional
+        All columns of the table: a rule that most rows of a segment break is no more than a plurality. By default the
+        columns of X.
     units : (n,) array of int, optional
         Rows of one unit are wrong together; by default each row is a unit.
     callback : callable
@@ -174,9 +176,9 @@ def recover(
     if inliers not in ("auto", "exact", "noisy"):
         raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {inliers!r}')
     options = Options(rng, None if search is True else int(search), callback)
-    driver = _Driver(rows, link, tolerance, assumption, units, options)
+    driver = _Driver(rows, link, tolerance, assumption, units, options, covariates)
     driver.finder = replace(driver.finder, start=start, inputs=inputs)
-    driver.judges = replace(driver.judges, seen=seen, parts=tuple(codes[driver.judges.rows.index] for codes in parts))
+    driver.judges = replace(driver.judges, seen=seen)
     outcomes = [driver.outcome(j, inliers) for j in range(rows.n_outputs)]
     return Recovery(
         coef=np.stack([outcome.coef for outcome in outcomes], axis=1),
@@ -216,6 +218,7 @@ class _Driver:
         assumption: Assumption,
         units: NDArray[np.integer] | None,
         options: Options,
+        covariates: Covariates | None = None,
     ) -> None:
         self.rows, self.link, self.options = rows, link, options
         d = rows.n_columns
@@ -238,13 +241,14 @@ class _Driver:
             share = max(round(FINDING_SHARE * len(judging.index)), min(2 * first_size, len(judging.index) // 2))
             chosen = _some_units(np.arange(len(judging.index)) if own is None else own, share, options.rng)
             finding, held_out = judging.take(chosen).in_canonical_order(), ~chosen
-        self.judges = Judges(judging, geometry, held_out, own, assumption, options.rng)
-        scouts = self.judges
+        scanned = Scanned.of(judging, own, covariates)
+        self.judges = Judges(judging, geometry, held_out, own, assumption, options.rng, scanned=scanned)
+        scouts = replace(self.judges, scanned=None)
         if link.invertible:
-            scouts = replace(self.judges, rows=finding)
+            scouts = replace(scouts, rows=finding)
         elif held_out is not None:
             geometry = geometry_of(finding.X, sample_weight=finding.weights)
-            scouts = replace(self.judges, rows=finding, geometry=geometry, held_out=None)
+            scouts = replace(scouts, rows=finding, geometry=geometry, held_out=None)
         self.finder = Finder(finding, scouts, rows.precision, link, tolerance, first_size, rare, options)
 
     def outcome(self, j: int, inliers: Literal["auto", "exact", "noisy"]) -> _Outcome:

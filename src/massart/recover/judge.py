@@ -6,7 +6,8 @@ The ladder, for linear formulas and links alike:
 - CONFIRMED: the support of the formula (:mod:`massart.certificate.support`) excludes every rival with the confidence
   stated, unless labels are wrong with a probability above the bound assumed, or not independently.
 - MAJORITY: more than half of the evidence agrees in every direction.
-- PLURALITY: far above chance, but not that.
+- PLURALITY: far above chance, but not that; or in a segment of the table most rows break the formula
+  (:mod:`massart.certificate.segments`), which refutes what the verdicts above take for granted.
 - NONE: no more than chance or the most frequent value explains.
 
 **What is fixed when.** For a linear formula the theorem holds however w was found, so all rows judge. The set of rows
@@ -23,7 +24,6 @@ from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
-from scipy.special import bdtr
 
 from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, speaks
 from massart.agreement.marks import KINDS, Marks
@@ -58,10 +58,6 @@ OPEN = 1e-9
 
 _DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those that any formula fits
 _SMALL_GAIN = 2  # rows a term that a formula explains beyond the most frequent value, at least
-
-
-STRANGE = 1e-4
-"""How improbable it is that so few rows of a part agree, before another rule may hold there: 14 rows at least."""
 
 
 def judge(
@@ -145,41 +141,29 @@ def judge(
         bound=sharing.bound,
         n_seen=None if judges.seen is None else len(judges.seen),
     )
-    strange = _strangers(judges, marks & AGREES > 0)
-    if sharing.proven and judges.seen is None and not strange and not _seen(rows.X, span):
+    segment = judges.worst_segment(marks)
+    broken = segment is not None and segment.is_accused
+    draft = replace(draft, segment=segment)
+    if sharing.proven and judges.seen is None and not broken and not _seen(rows.X, span):
         return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
-    if eta_max >= bound and support.alpha > 0 and resolution < np.inf and not strange:
+    if eta_max >= bound and support.alpha > 0 and resolution < np.inf and not broken:
         return replace(draft, verdict=Verdict.CONFIRMED, resolution=resolution)
     chance = shuffled() * counts.rows if shuffled is not None else 0.0
     draft = replace(draft, chance=whole(round(chance)))
     if beyond <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
-        return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE)
-    if support.alpha > 0.5 and 2 * counts.agree > counts.rows and not strange:
+        return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE, segment=None)
+    if support.alpha > 0.5 and 2 * counts.agree > counts.rows and not broken:
         return replace(draft, verdict=Verdict.MAJORITY)
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
-        return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW)
-    return replace(draft, reason=_doubt(strange, support))
+        return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW, segment=None)
+    return replace(draft, reason=_doubt(broken, support))
 
 
-def _doubt(strange: bool, support: Support) -> Reason:
+def _doubt(broken: bool, support: Support) -> Reason:
     """Say why a plurality is no more."""
-    if strange:
+    if broken:
         return Reason.PART
     return Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF
-
-
-def _strangers(judges: Judges, agree: BoolArray) -> bool:
-    """Tell whether there is a part of the rows, by X alone, of which clearly most break the rule.
-
-    There some label is wrong with a probability above one half, or another rule holds.
-    """
-    for codes in judges.parts:
-        rows = np.bincount(codes)
-        right = np.bincount(codes, agree, minlength=len(rows))
-        chance = bdtr(right, rows, 0.5)
-        if np.any(chance < STRANGE / (len(rows) * len(judges.parts))):
-            return True
-    return False
 
 
 def _without(judges: Judges, columns: list[int]) -> Judges:

@@ -10,9 +10,10 @@ import numpy as np
 from massart.agreement import AGREES, Agreement, Mark, Verified, speaks
 from massart.agreement.agreement import compare
 from massart.agreement.marks import Marks
-from massart.certificate import CONFIDENCE, Support, geometry_of, measure_support
+from massart.certificate import CONFIDENCE, Segment, Support, geometry_of, measure_support
 from massart.certificate.geometry import Geometry
 from massart.link import Link
+from massart.recover.scanned import Scanned
 from massart.rows import BoolArray, FloatArray, Sample
 
 COUNTING_ROWS = 5_000
@@ -96,8 +97,8 @@ class Judges:
         For bounds that hold with confidence.
     seen : (m,) array of int or None
         Rows of the table, by number, whose labels helped to choose the columns: they cannot confirm.
-    parts : tuple of (n,) arrays of int
-        Parts of the rows, by X alone, each of which a rule should explain.
+    scanned : Scanned or None
+        The rows in which segments are looked for that break a rule; None for all, by the columns of X.
     """
 
     rows: Sample
@@ -107,7 +108,7 @@ class Judges:
     assumption: Assumption
     rng: np.random.Generator
     seen: np.ndarray | None = None
-    parts: tuple[np.ndarray, ...] = ()
+    scanned: Scanned | None = None
 
     @property
     def unseen(self) -> Judges | None:
@@ -122,7 +123,12 @@ class Judges:
         rows, units = self.rows.take(fresh), None if self.units is None else self.units[fresh]
         held_out = None if self.held_out is None else self.held_out[fresh]
         geometry = geometry_of(rows.X, sample_weight=rows.weights, units=units)
-        return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, parts=())
+        return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, scanned=None)
+
+    def worst_segment(self, marks: Marks) -> Segment | None:
+        """Return the segment in which a rule breaks, given the marks of these rows; None if there is none."""
+        scanned = Scanned.of(self.rows, self.units) if self.scanned is None else self.scanned
+        return scanned.worst(marks, self.rows)
 
     @property
     def reserved(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import Certificate, Verdict
-from massart.certificate.words import Judgement, judgement
+from massart.certificate.words import Judgement, SegmentFacts, judgement
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 
@@ -93,16 +93,18 @@ class Findings:
     facts: Mapping[str, str] = field(default_factory=dict)  # the command, the file and its digest, versions
     n_left_out: int = 0  # rows that were not judged, since values are missing
     bases: Mapping[str, str] = field(default_factory=dict)  # of categories, the level to compare with
+    n_apart: int = 0  # rows that are set apart: they break the formula where most rows do
+    segment: SegmentFacts | None = None  # where that is
 
     @property
     def judgement(self) -> Judgement:
         """The verdict for the eye."""
-        return judgement(self.certificate)
+        return judgement(self.certificate, "" if self.segment is None else self.segment.where)
 
     @property
     def explanation(self) -> str:
         """The certificate in words."""
-        return self.certificate.explain(self.formula.names)
+        return self.certificate.explain(self.formula.names, self.segment)
 
     @property
     def is_rule(self) -> bool:
@@ -112,12 +114,17 @@ class Findings:
     @property
     def n_last_place(self) -> int:
         """Rows that are off by one unit of the last place only."""
-        return self.n_rows - self.n_agree - self.n_wrong if self.is_rule else 0
+        return self.n_rows - self.n_agree - self.n_wrong - self.n_apart if self.is_rule else 0
 
 
-def called_wrong(certificate: Certificate, agree: BoolArray, last_place: BoolArray) -> BoolArray:
-    """Return the rows that are called wrong: not those off by one unit of the last place, and none without a rule."""
-    return ~agree & ~last_place & (certificate.verdict is not Verdict.NONE)
+def called_wrong(
+    certificate: Certificate, agree: BoolArray, last_place: BoolArray, apart: BoolArray | bool = False
+) -> BoolArray:
+    """Return the rows that are called wrong: not those off by one unit of the last place, and none without a rule.
+
+    Nor those that are set `apart`, since another rule may hold for them.
+    """
+    return np.asarray(~agree & ~last_place & ~np.asarray(apart) & (certificate.verdict is not Verdict.NONE))
 
 
 def usage_of(X: Any, agree: BoolArray, *, constant: bool) -> tuple[Usage, ...]:

@@ -65,6 +65,8 @@ def _counts(findings: Findings, off: str) -> str:
     )
     if findings.n_last_place:
         text += f"; {count(findings.n_last_place, 'rows')} off by one unit of the last place"
+    if findings.n_apart:
+        text += f"; {count(findings.n_apart, 'rows')} set apart"
     return text + "."
 
 

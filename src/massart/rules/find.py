@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Verdict
+from massart.certificate import SegmentScan, Verdict
 from massart.link import RELU, Link
 from massart.progress import Callback, silent
-from massart.recover import Assumption, Recovery, Start, recover
+from massart.recover import Assumption, Covariates, Recovery, Start, recover
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules.choice import Kind, choose
 from massart.rules.columns import Columns
 from massart.rules.matrix import TermMatrix
-from massart.rules.scatter import is_even, parts_of, shared_values
 from massart.rules.search import FEWEST, MARGIN, PILE, Found, draw_sheet, search
 from massart.rules.terms import CONDITIONS, Term
 
@@ -37,6 +35,9 @@ PATIENCE = 1
 
 LOST = 0.01
 """Share of the rows that shorter numbers may lose."""
+
+PART_OF_MORE = 0.25
+"""Of the rows that other terms have to explain, the share that one segment holds."""
 
 EVEN = "Rows that do not agree are spread evenly over the columns: nothing was looked for beyond these."
 """What is said where a certain rule of the plain columns is broken all over the table."""
@@ -58,12 +59,8 @@ class Question:
     y: FloatArray  # (n,)
     intercept: bool
     precision: float  # of the type that the numbers had
+    covariates: Covariates  # all columns of the table: a rule that most rows of a segment break is a plurality at most
     units: NDArray[np.intp] | None = None  # (n,), rows of one unit are wrong together
-
-    @cached_property
-    def parts(self) -> tuple[NDArray[np.intp], ...]:
-        """Parts of the rows, by X alone: a rule that most rows of one break is no more than a plurality."""
-        return parts_of(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +158,7 @@ def find_rule(question: Question, options: Options) -> Answer:
         best = _beyond(question, options, result.found, plain)
     if best is None:
         best = of_columns(patience=PATIENCE) if plain is None else plain
-    shared = () if best.verdict is Verdict.NONE else shared_values(question.columns, best.agree)
-    return replace(best, notices=(*best.notices, *shared, searched))
+    return replace(best, notices=(*best.notices, searched))
 
 
 def _more(question: Question) -> float:
@@ -171,11 +167,18 @@ def _more(question: Question) -> float:
 
 
 def _breaks_are_even(question: Question, plain: Answer) -> bool:
-    """Tell whether the rows that break a rule lie all over the table."""
-    coef = plain.recovery.coef[:, 0]
+    """Return whether the rows that break a rule lie all over the table, so that no other terms explain enough of them.
+
+    If other terms explain rows that the rule gets wrong, and keep those that it gets right, then what they add is zero
+    where it is right: their rows are a segment in which nearly every row is wrong. Caps and floors begin at a value
+    that the rule gives.
+    """
+    coef, scan = plain.recovery.coef[:, 0], question.covariates.scan
     d = question.X.shape[1]
     implied = plain.link(question.X @ coef[:d] + coef[d:].sum())
-    return is_even(question.columns, implied, ~plain.agree, _more(question))
+    scan = SegmentScan([*scan.ordered, implied], scan.levels)
+    wrong = ~plain.agree
+    return scan.fewest(int(wrong.sum())) <= PART_OF_MORE * _more(question) and scan.worst(wrong) is None
 
 
 def fit_terms(question: Question, options: Options, matrix: TermMatrix) -> Answer:
@@ -286,7 +289,7 @@ def _recovered(
             assumption=replace(options.assumption, looks=options.assumption.looks * looks / share),
             units=question.units,
             seen=seen,
-            parts=question.parts,
+            covariates=question.covariates,
             start=start,
             inputs=not isinstance(X, TermMatrix),
             callback=options.callback,

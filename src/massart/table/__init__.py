@@ -1,34 +1,45 @@
 """Files and data frames to numbers, with the rows they come from, and back."""
 
-from massart.table.errors import MissingLibrary, TableError
+from massart.table.errors import MissingLibrary, TableError, counted, quote
 
 try:
     import pyarrow  # noqa: F401
 except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: pip install 'massart[io]'") from None
 
-from massart.table.corrections import replaced
-from massart.table.dates import date_texts
-from massart.table.design import Design, column_values, encode, left_out
-from massart.table.encoding import Category, Date, Encoding, Flag, Number
-from massart.table.frames import frame_in, frame_like, table_of
-from massart.table.gathering import Gathered, gather, join, limit_of
-from massart.table.grouping import groups_of, precision_of_columns
-from massart.table.pieces import Piece, gather_some, pieces_of
-from massart.table.plan import Plan, make_plan
-from massart.table.reading import read_table
-from massart.table.sheets import Notes
-from massart.table.streams import Stream, default_memory, stream_table
+from massart.table.design import Design, Gap, category_codes, column_values, encode, left_out, precision_of_columns
+from massart.table.encoding import Category, Date, Encoding, Flag, Input, Number, Target
+from massart.table.frames import assembled, frame_in, frame_like, table_of
+from massart.table.levels import folded, groups_of
+from massart.table.meaning import NO, YES, role_of
+from massart.table.numbers import date_texts
+from massart.table.plan import Plan, make_plan, names_rows
+from massart.table.sample import Gathered, Piece, gather, gather_some, join, limit_of, pieces_of
+from massart.table.stream import Stream, default_memory, read_table, stream_table
 from massart.table.table import Table, free_name, require_column
-from massart.table.writing import check_output, csv_text, table_writer, write_columns, write_table
+from massart.table.text import TOTAL
+from massart.table.writing import (
+    Notes,
+    check_output,
+    csv_text,
+    replaced,
+    table_writer,
+    write_columns,
+    write_table,
+)
 
 __all__ = [
+    "NO",
+    "TOTAL",
+    "YES",
     "Category",
     "Date",
     "Design",
     "Encoding",
     "Flag",
+    "Gap",
     "Gathered",
+    "Input",
     "MissingLibrary",
     "Notes",
     "Number",
@@ -37,27 +48,35 @@ __all__ = [
     "Stream",
     "Table",
     "TableError",
+    "Target",
+    "assembled",
+    "category_codes",
     "check_output",
     "column_values",
+    "counted",
     "csv_text",
     "date_texts",
     "default_memory",
     "encode",
+    "folded",
     "frame_in",
     "frame_like",
     "free_name",
     "gather",
     "gather_some",
     "groups_of",
+    "join",
     "left_out",
     "limit_of",
-    "join",
     "make_plan",
+    "names_rows",
     "pieces_of",
     "precision_of_columns",
+    "quote",
     "read_table",
     "replaced",
     "require_column",
+    "role_of",
     "stream_table",
     "table_of",
     "table_writer",

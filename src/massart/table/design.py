@@ -14,20 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, precision_of
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.columns import Levels as Coded
-from massart.table.dates import days_of, is_date, read_dates
 from massart.table.encoding import Category, Date, Encoding, Flag, Number, Target
 from massart.table.errors import TableError, counted, quote
-from massart.table.grouping import levels_as_written
-from massart.table.levels import Levels, decoded, is_text, levels_of
-from massart.table.numbers import LARGEST_EXACT, is_missing, read_numbers
-from massart.table.roles import unfit_type, words_for_flags
-from massart.table.spellings import folded
-from massart.table.table import Table
-from massart.table.views import view
+from massart.table.levels import Levels, folded, levels_as_written, levels_of
+from massart.table.meaning import unfit_type, words_for_flags
+from massart.table.numbers import days_of, is_date, is_missing, read_dates, read_numbers
+from massart.table.table import LARGEST_EXACT, Table, decoded, is_text, view
 
 _WORTH_RETURNING = 1 << 20
 _PARTS = 32
@@ -164,6 +160,12 @@ def column_values(table: Table, entry: Target) -> FloatArray:
     values = np.empty(table.n_rows)
     _fill(table, entry, values, _Gaps(table.n_rows))
     return values
+
+
+def category_codes(table: Table, entry: Category) -> NDArray[np.int32]:
+    """Return the place of each row's level among `entry.all_levels`: -1 where it is missing or not among them."""
+    codes = _fill_category(table, entry, np.empty((len(entry.levels), table.n_rows)), _Gaps(table.n_rows))
+    return np.where(codes == len(entry.all_levels), -1, codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,3 +426,13 @@ def _inexact(table: Table, name: str, row: int, shown: str) -> TableError:
         f"{table.name}: column {quote(name)} has {shown} in row {table.place(row)}, an integer beyond 2**53 that "
         "float64 cannot hold exactly (leave the column out, or use it as the id)"
     )
+
+
+def precision_of_columns(table: Table, encoding: Encoding) -> float:
+    """Return the relative precision of the numbers that an encoding reads: the coarsest of their types."""
+    schema = table.arrow.schema
+    numbers = (entry.column for entry in encoding.inputs if not isinstance(entry, Category))
+    read = {encoding.target.column, *numbers}
+    kinds = {kind for name, kind in zip(schema.names, schema.types, strict=True) if name in read}
+    floats = [np.empty(0, kind.to_pandas_dtype()) for kind in kinds if pa.types.is_floating(kind)]
+    return max([precision_of(np.empty(0)), *map(precision_of, floats)])

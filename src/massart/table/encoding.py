@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, TypeAlias
 
-from massart.table.dates import ORDERS, Order
 from massart.table.errors import TableError, quote
-from massart.table.spellings import folded
-from massart.table.units import LONGEST_UNIT
+from massart.table.levels import folded
+from massart.table.numbers import LONGEST_UNIT, ORDERS, Order
 
 MOST_INPUTS = 100_000
 MOST_LEVELS = 200

@@ -36,25 +36,28 @@ def on_one_line(text: str) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """Return how many there are of something: "1 row", "2,000 rows"."""
+    """Return a number with what it counts: "1 row", "2,000 rows"."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def listed(words: Iterable[str], number: int, most: int) -> str:
-    """Return the first of so many words, with commas between them, and how many more there are."""
+    """Return the first `most` of a number of words, with commas between them, and how many more there are."""
     more = f" and {number - most:,} more" if number > most else ""
     return ", ".join(islice(words, most)) + more
+
+
+def near_names(name: str, names: Iterable[str]) -> str:
+    """Return the names that are spelled nearly like `name`, quoted: '"total" or "totals"'; empty if there are none."""
+    folded: dict[str, str] = {}
+    for other in names:
+        folded.setdefault(other.casefold().strip(), other)
+    close = difflib.get_close_matches(name.casefold().strip(), folded, n=3, cutoff=0.6)
+    return " or ".join(quote(folded[match]) for match in close)
 
 
 def near(name: str, names: Iterable[str]) -> str:
     """Return a hint for a name that is not among `names`: the nearest ones, or all of them if they are few."""
     names = list(names)
-    folded: dict[str, str] = {}
-    for other in names:
-        folded.setdefault(other.casefold().strip(), other)
-    close = [folded[match] for match in difflib.get_close_matches(name.casefold().strip(), folded, n=3, cutoff=0.6)]
-    if close:
-        return f"did you mean {' or '.join(map(quote, close))}?"
-    if not names:
-        return "there are none"
-    return f"there are {listed(map(quote, names), len(names), _MOST_NAMES)}"
+    if close := near_names(name, names):
+        return f"did you mean {close}?"
+    return f"there are {listed(map(quote, names), len(names), _MOST_NAMES)}" if names else "there are none"

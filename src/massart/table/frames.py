@@ -13,11 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.table.errors import MissingLibrary, TableError, quote
-from massart.table.gaps import with_gaps
 from massart.table.json_lines import column_of
-from massart.table.reading import read_table
-from massart.table.streams import Stream
-from massart.table.table import Table, check_names, checked, named
+from massart.table.stream import Stream, read_table
+from massart.table.table import Table, check_names, named, with_missing
 
 INDEX = "index label"
 """The column that an index of pandas without a name becomes."""
@@ -56,7 +54,7 @@ def table_of(
     if isinstance(frame, str | Path):
         return read_table(frame, sheet=sheet, skip=skip, na=na)
     table = _of_any(frame, name)
-    return replace(table, arrow=with_gaps(table.arrow, na)) if na else table
+    return replace(table, arrow=with_missing(table.arrow, na))
 
 
 def _of_any(frame: object, name: str) -> Table:
@@ -126,7 +124,14 @@ def _of_frame(frame: Any, name: str) -> Table:
 
 
 def _named(arrow: pa.Table, name: str) -> Table:
-    return checked(arrow.rename_columns(named(arrow.column_names)), name)
+    """Return a table that has rows, columns and one name for each column; TableError if it does not."""
+    names = named(arrow.column_names)
+    if not names:
+        raise TableError(f"{name}: there are no columns")
+    check_names(names, name)
+    if arrow.num_rows == 0:
+        raise TableError(f"{name}: there are no rows below the column names")
+    return Table(arrow.rename_columns(names), name)
 
 
 def _unboxed(value: object) -> object:

@@ -16,60 +16,52 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.json
 
-from massart.progress import Callback
 from massart.rows.ahead import in_order
-from massart.table.chunks import Chunk, LongRow, chunks_of
-from massart.table.delimited import Widened, joined, may_have_lost
+from massart.table.delimited import Chunk, chunks_of, last_row_end
 from massart.table.errors import TableError, quote
-from massart.table.numbers import LARGEST_EXACT
-from massart.table.sources import Source
-from massart.table.table import check_names, named
-from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, lines_of, size_of
+from massart.table.source import Beginning, Format, ReadOptions, Source, Widened
+from massart.table.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named
+from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, line_at
 
 _INT64 = 2**63
-
-
+_BEFORE = "\ufeff \t\r\n"  # the first sign of JSON
 _NO_OBJECT = re.compile(rb"(?:^|[}\n])\s*null")  # a null in the place of an object ends Arrow, and the process
+
+_Item = tuple[int, Chunk]  # a chunk with its place in the text
 
 
 class JsonLines:
-    """A file of JSON objects; attributes and batches as those of `Delimited`."""
+    """A file of JSON objects; a `massart.table.source.Reader`."""
 
-    decimal = None
+    decimal = remarks = None
 
-    def __init__(self, source: Source, head: bytes, encoding: str | None, callback: Callback) -> None:
-        self._source, self._callback = source, callback
-        self._encoding = encoding_of(source, head, encoding)
+    def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
+        self._source, self._options = source, options
+        self._encoding, _ = encoding_of(source, beginning, options.encoding or _by_mark(beginning))
         self.spellings: Mapping[str, str] = {}
         self.names: list[str] = []
         self.types: list[pa.DataType] = []
         self._keys: list[str] = []  # the names as the file has them
-        self._whole = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        self._first: Chunk | None = None
-        if not self._whole:
-            with Text(source, self._encoding) as text:
-                self._first = next(self._chunks(text), b"")
-        self._widen(self._first)
+        first = Text.first(source, self._encoding, beginning)
+        size = len(first) * source.size // beginning.stored  # of the whole text
+        self._is_array = first.lstrip(_BEFORE.encode()).startswith(b"[")
+        if not beginning.is_all:
+            first = b"" if self._is_array else first[: last_row_end(first, None)]
+            first = first or bytes(next(self._chunks(), (0, b""))[1])
+        self._widen((0, first))
+        self.nbytes = self._parse((0, first), self._wanted).nbytes * max(size, len(first)) // max(len(first), 1)
 
     @property
-    def nbytes(self) -> int:
-        """About what the parsed table takes in memory, by what the first chunk takes."""
-        decoded = self._parse(self._first, dict(zip(self._keys, self.types, strict=True))).nbytes
-        return int(decoded / len(self._first) * size_of(self._source, self._encoding)) if self._first else decoded
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Names and types of the columns."""
-        return pa.schema(zip(self.names, self.types, strict=True))
+    def _wanted(self) -> dict[str, pa.DataType]:
+        return dict(zip(self._keys, self.types, strict=True))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in order; `Widened` after the last chunk if some of them needed wider types."""
-        schema, wanted, widened = self.schema, dict(zip(self._keys, self.types, strict=True)), False
-        with Text(self._source, self._encoding, self._callback) as text:
-            chunks: Iterable[Chunk | None] = [None] if self._whole else self._chunks(text)
-            for chunk, table in in_order(partial(self._fitting, wanted=wanted), chunks):
+        """Yield the rows, in order; raise `Widened` after the last if some of them needed wider types."""
+        schema, wanted, widened = pa.schema(zip(self.names, self.types, strict=True)), self._wanted, False
+        with Text(self._source, self._encoding, self._options.callback) as text:
+            for item, table in in_order(partial(self._fitting, wanted=wanted), self._chunks(text)):
                 if table is None:
-                    self._widen(chunk)
+                    self._widen(item)
                     widened = True
                 elif not widened:
                     for batch in table.to_batches():
@@ -77,26 +69,40 @@ class JsonLines:
         if widened:
             raise Widened
 
-    def _chunks(self, text: Text) -> Iterator[Chunk]:
-        try:
-            yield from chunks_of(text, None)
-        except LongRow:
-            raise self._fault() from None
+    def _chunks(self, text: Text | None = None) -> Iterator[_Item]:
+        """Yield whole lines in chunks, each with its place in the text; an array as one."""
+        if text is None:
+            with Text(self._source, self._encoding) as text:
+                yield from self._chunks(text)
+            return
+        if self._is_array:
+            parts = []
+            while part := text.read(self._options.chunk_bytes):
+                parts.append(part)
+            yield 0, b"".join(parts)
+            return
+        place = 0
+        for chunk in chunks_of(text, None, self._options.chunk_bytes):
+            if not chunk:
+                line = line_at(self._source, self._encoding, place)
+                raise TableError(f"{self._source.name}: line {line:,} is too long to be read")
+            yield place, chunk
+            place += len(chunk)
 
-    def _fitting(self, chunk: Chunk | None, wanted: Mapping[str, pa.DataType]) -> tuple[Chunk | None, pa.Table | None]:
+    def _fitting(self, item: _Item, wanted: Mapping[str, pa.DataType]) -> tuple[_Item, pa.Table | None]:
         """Parse a chunk by the types that are wanted; None where they do not fit."""
-        table = self._parse(chunk, wanted)
+        table = self._parse(item, wanted)
         kinds = dict(zip(table.column_names, table.schema.types, strict=True))
         if any(kind not in (wanted.get(key), pa.null()) or key not in wanted for key, kind in kinds.items()):
-            return chunk, None
+            return item, None
         columns = [table[key] if kinds.get(key) == kind else pa.nulls(len(table), kind) for key, kind in wanted.items()]
-        return b"", pa.table(columns, names=list(wanted))
+        return item, pa.table(columns, names=list(wanted))
 
-    def _widen(self, chunk: Chunk | None) -> None:
+    def _widen(self, item: _Item) -> None:
         """Make the columns as many and as wide as a chunk needs them."""
         while True:
-            wanted = dict(zip(self._keys, self.types, strict=True))
-            table = self._parse(chunk, wanted)
+            wanted = self._wanted
+            table = self._parse(item, wanted)
             for key, kind in zip(table.column_names, table.schema.types, strict=True):
                 # Dates stay as they are written, for nothing is computed with them.
                 found = pa.string() if pa.types.is_temporal(kind) else kind
@@ -104,36 +110,56 @@ class JsonLines:
                     self._keys.append(key)
                     self.types.append(found)
                 elif found not in (wanted[key], pa.null()):
-                    wider = joined(wanted[key], found)
+                    wider = joined_type(wanted[key], found)
                     self.types[self._keys.index(key)] = wider if wider != wanted[key] else pa.string()
-            if wanted == dict(zip(self._keys, self.types, strict=True)):
+            if wanted == self._wanted:
                 break
         self.names = named(self._keys)
         check_names(self.names, self._source.name)
 
-    def _parse(self, chunk: Chunk | None, wanted: Mapping[str, pa.DataType]) -> pa.Table:
-        if chunk is None:
-            return _tabulated(self._source, _objects(self._source, self._encoding), wanted)
-        table = _by_arrow(chunk, wanted)
+    def _parse(self, item: _Item, wanted: Mapping[str, pa.DataType]) -> pa.Table:
+        place, chunk = item
+        table = None if self._is_array else _by_arrow(chunk, wanted)
         if table is not None:
             return table
-        try:
-            lines = io.StringIO(str(chunk, UTF_8).removeprefix("\ufeff"), newline="")
-            return _tabulated(self._source, _lines(self._source, lines), wanted)
-        except (TableError, UnicodeDecodeError):
-            raise self._fault() from None
+        text = str(chunk, UTF_8, "surrogateescape")
+        check_utf_8(text, self._source, self._encoding, place)
+        return _tabulated(self._array(text) if self._is_array else self._lines(text, place), wanted)
 
-    def _fault(self) -> TableError:
-        """Return the first fault of the file."""
+    def _lines(self, text: str, place: int) -> Iterator[Mapping[str, object]]:
+        for number, line in enumerate(io.StringIO(text, newline="")):
+            if stripped := line.strip(_BEFORE):
+                try:
+                    yield _object(stripped)
+                except _Fault as fault:
+                    line_number = line_at(self._source, self._encoding, place) + number
+                    raise TableError(f"{self._source.name}: line {line_number:,} {fault}") from None
+
+    def _array(self, text: str) -> Iterator[Mapping[str, object]]:
         try:
-            for where, content in _objects(self._source, self._encoding):
-                _check_object(self._source, where, content)
-        except TableError as error:
-            return error
-        return TableError(f"{self._source.name}: a line is too long to be read")
+            items = _parsed(text.strip(_BEFORE))
+        except _Fault as fault:
+            raise TableError(f"{self._source.name}: the array {fault}") from None
+        for number, item in enumerate(items if isinstance(items, list) else [items], 1):
+            if not isinstance(item, Mapping):
+                raise TableError(f"{self._source.name}: item {number:,} of the array {_NOT_AN_OBJECT}")
+            yield item
+
+
+_NOT_AN_OBJECT = "is not a JSON object with a value for each column"
+
+
+class _Fault(Exception):
+    """What is wrong with a line."""
+
+
+def _by_mark(beginning: Beginning) -> str | None:
+    """Return UTF-8 for text without a byte order mark: JSON is never that of Windows."""
+    return None if beginning.data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) else UTF_8
 
 
 def _by_arrow(chunk: Chunk, wanted: Mapping[str, pa.DataType]) -> pa.Table | None:
+    """Return what Arrow makes of a chunk; None if it refuses it, or does not read it as it is written."""
     if _NO_OBJECT.search(chunk):
         return None
     known = pa.schema([(key, kind) for key, kind in wanted.items() if not pa.types.is_null(kind)])
@@ -149,10 +175,10 @@ def _by_arrow(chunk: Chunk, wanted: Mapping[str, pa.DataType]) -> pa.Table | Non
     return None if any(map(may_have_lost, table.columns)) else table
 
 
-def _tabulated(source: Source, objects: Iterable[tuple[str, object]], wanted: Mapping[str, pa.DataType]) -> pa.Table:
+def _tabulated(objects: Iterable[Mapping[str, object]], wanted: Mapping[str, pa.DataType]) -> pa.Table:
     columns: dict[str, list[object]] = {}
-    for n_rows, (where, content) in enumerate(objects):
-        for name, value in _check_object(source, where, content).items():
+    for n_rows, content in enumerate(objects):
+        for name, value in content.items():
             if name not in columns:
                 columns[name] = [None] * n_rows
             columns[name].append(value)
@@ -160,12 +186,6 @@ def _tabulated(source: Source, objects: Iterable[tuple[str, object]], wanted: Ma
             if len(column) == n_rows:
                 column.append(None)
     return pa.table({name: _column(values, wanted.get(name)) for name, values in columns.items()})
-
-
-def _check_object(source: Source, where: str, content: object) -> Mapping[str, object]:
-    if not isinstance(content, Mapping):
-        raise TableError(f"{source.name}: {where} is not a JSON object with a value for each column")
-    return content
 
 
 def _column(values: list[object], wanted: pa.DataType | None) -> pa.Array:
@@ -177,45 +197,24 @@ def _column(values: list[object], wanted: pa.DataType | None) -> pa.Array:
     return pa.array([_text(value) for value in values], pa.string()) if wanted == pa.string() else found
 
 
-def _objects(source: Source, encoding: str) -> Iterator[tuple[str, object]]:
-    """Yield the objects of a file, each with the words for where it is."""
-    check_utf_8(source, encoding)
-    with lines_of(source, encoding) as lines:
-        first = next((line for line in lines if line.strip("\ufeff \t\r\n")), "").lstrip("\ufeff \t")
-        if first.startswith("["):
-            content = _parsed(source, first + lines.read(), "the array")
-            listed = content if isinstance(content, list) else [content]
-            yield from ((f"item {number:,} of the array", item) for number, item in enumerate(listed, 1))
-            return
-    with lines_of(source, encoding) as lines:
-        yield from _lines(source, lines)
+def _object(text: str) -> Mapping[str, object]:
+    content = _parsed(text)
+    if not isinstance(content, Mapping):
+        raise _Fault(_NOT_AN_OBJECT)
+    return content
 
 
-def _lines(source: Source, lines: Iterable[str]) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(lines, 1):
-        stripped = line.strip("\ufeff \t\r\n")
-        if stripped:
-            yield f"line {number:,}", _parsed(source, stripped, f"line {number:,}")
-
-
-def _parsed(source: Source, text: str, where: str) -> object:
+def _parsed(text: str) -> object:
     try:
         return json.loads(
-            text,
-            object_pairs_hook=lambda pairs: _without_twins(source, pairs, where),
-            parse_float=_finite_or_text,
-            parse_constant=_finite_or_text,
+            text, object_pairs_hook=_without_twins, parse_float=_finite_or_text, parse_constant=_finite_or_text
         )
-    except TableError:
-        raise
     except json.JSONDecodeError as error:
-        raise TableError(
-            f"{source.name}: {where} is not valid JSON ({error.msg}, character {error.pos + 1:,})"
-        ) from None
+        raise _Fault(f"is not valid JSON ({error.msg}, character {error.pos + 1:,})") from None
     except RecursionError:
-        raise TableError(f"{source.name}: {where} is nested too deeply to be a row of a table") from None
+        raise _Fault("is nested too deeply to be a row of a table") from None
     except ValueError:  # Python refuses integers of more than 4,300 digits
-        raise TableError(f"{source.name}: {where} holds a number that is too long") from None
+        raise _Fault("holds a number that is too long") from None
 
 
 def _finite_or_text(written: str) -> float | str:
@@ -224,12 +223,12 @@ def _finite_or_text(written: str) -> float | str:
     return written if math.isinf(value) else value
 
 
-def _without_twins(source: Source, pairs: list[tuple[str, object]], where: str) -> dict[str, object]:
+def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise TableError(f"{source.name}: {where} has two values for {quote(twice)}")
+        raise _Fault(f"has two values for {quote(twice)}")
     return content
 
 
@@ -251,3 +250,11 @@ def _text(value: object) -> str | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _is_json(source: Source, head: bytes) -> bool:
+    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return begin.startswith((b'{"', b"[{"))
+
+
+FORMAT = Format("JSON", (".jsonl", ".ndjson", ".json"), is_binary=False, matches=_is_json, read=JsonLines)

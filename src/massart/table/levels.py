@@ -1,7 +1,14 @@
-"""The distinct texts of a column, how often each occurs, and which row has which."""
+"""The distinct texts of a column: how often each occurs, which row has which, and which of them mean the same.
+
+Spellings that differ only by capitals and blanks are one level: ``north`` is ``North``. A rare one that is a slip of
+the pen away from a frequent one is not: ``Suoth`` may be ``South``, or a name of its own. Its rows are left out, and a
+notice asks. So are those of a rare ``N/A``, which is the level of no row.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +17,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray
-from massart.table.views import view
+from massart.table.errors import counted, listed, quote
+from massart.table.numbers import MISSING
+from massart.table.table import Table, as_text, decoded, is_text, view
+
+NO_GROUP = "(missing)"
+"""The name of the group of rows without a value."""
+
+_SHORTEST = 4
+_RARE = 2
+_RARE_SHARE = 1e-3
+_TIMES = 20
+_MOST_SHOWN = 5
+_MOST_MISSING = 0.05  # share of the rows: N/A in more of them may be an answer
+_MISSING = frozenset(spelling.lower() for spelling in MISSING) - {"none"}  # no discount is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +53,6 @@ class Levels:
     def text(self, row: int) -> str:
         """Return the text of a row."""
         return str(self.texts[int(self.codes[row])].as_py())
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a type holds text, possibly coded already."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind))
-
-
-def is_plain_text(kind: pa.DataType) -> bool:
-    """Whether a type holds text that is not coded."""
-    return is_text(kind) and not pa.types.is_dictionary(kind)
-
-
-def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column, which may be coded, as values."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def levels_of(column: pa.ChunkedArray) -> Levels:
@@ -76,5 +79,111 @@ def _without_blanks(texts: pa.Array, codes: NDArray[np.int32]) -> Levels:
     return Levels(texts, codes, counts)
 
 
-def _is_view(kind: pa.DataType) -> bool:
-    return hasattr(pa.types, "is_string_view") and pa.types.is_string_view(kind)
+def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the group of each row by the value of a column, whatever it holds, and the names of the groups.
+
+    Rows without a value are a group, too, the last one.
+    """
+    levels = levels_as_written(table.column(column))
+    names = levels.texts.to_pylist()
+    codes = levels.codes.astype(np.intp)
+    codes[codes < 0] = len(names)
+    return codes, [*names, NO_GROUP]
+
+
+def levels_as_written(column: pa.ChunkedArray) -> Levels:
+    """Return a column, whatever it holds, coded by its values as text: 101 for 101.0, dates in ISO form."""
+    if is_text(column.type):
+        return levels_of(column)
+    column = decoded(column)
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        with suppress(pa.ArrowInvalid):  # unless all are whole
+            column = column.cast(pa.int64())
+    return levels_of(as_text(column))
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """Levels that are meant, each with its rows under its most frequent spelling.
+
+    What was merged, and what looks misspelt, is in `words`: sentences with a blank before each.
+    """
+
+    counts: dict[str, int]
+    words: str
+
+
+def folded(text: str) -> str:
+    """Return a text without capitals and needless blanks.
+
+    Examples
+    --------
+    >>> folded("New  York ") == folded("new york")
+    True
+    """
+    return " ".join(text.casefold().split())
+
+
+def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings:
+    """Return the levels that texts mean, given the rows of each; if they were `asked` for, all are levels, ``N/A`` too.
+
+    Examples
+    --------
+    >>> found = spellings_of({"South": 80, "North": 90, "north": 2, "Suoth": 1})
+    >>> found.counts
+    {'North': 92, 'South': 80}
+    >>> print(found.words)
+     Took "north" (2 rows) for "North". "Suoth" (1 row): did you mean "South"? Such rows are left out.
+    """
+    meant: dict[str, str] = {}
+    total: dict[str, int] = {}
+    merged: list[str] = []
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        level = meant.setdefault(folded(text), text)
+        total[level] = total.get(level, 0) + counts[text]
+        if level != text:
+            merged.append(f"{_with_rows(text, counts)} for {quote(level)}")
+    slips = _slips(total)
+    words = f" Took {listed(merged, len(merged), _MOST_SHOWN)}." if merged else ""
+    if slips:
+        doubts = [f"{_with_rows(slip, total)}: did you mean {quote(own)}?" for slip, own in slips.items()]
+        words += f" {' '.join(doubts[:_MOST_SHOWN])} Such rows are left out."
+    nothing = [] if asked else [level for level in total if level.lower() in _MISSING]
+    if nothing and sum(total[level] for level in nothing) <= _MOST_MISSING * sum(total.values()):
+        named = listed((_with_rows(level, total) for level in nothing), len(nothing), _MOST_SHOWN)
+        words += f" Took {named} as missing: such rows are left out (--category makes it a level)."
+        slips |= dict.fromkeys(nothing, "")
+    return Spellings({level: count for level, count in total.items() if level not in slips}, words)
+
+
+def _slips(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return rare levels that are one slip away from a frequent one, with that one."""
+    most = max(_RARE, int(_RARE_SHARE * sum(counts.values())))
+    rare = [level for level, count in counts.items() if count <= most and _is_word(level)]
+    found = {}
+    for slip in rare:
+        for level, count in counts.items():
+            if count >= _TIMES * counts[slip] and _is_word(level) and _is_slip(folded(slip), folded(level)):
+                found[slip] = level
+                break
+    return found
+
+
+def _is_word(text: str) -> bool:
+    """Whether a slip can be told from another name: codes and numbers differ by one sign on purpose."""
+    return len(text) >= _SHORTEST and not any(sign.isdigit() for sign in text)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether two texts differ by one sign: another one, one more, or two neighbours that changed places."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    a, b = one[start:], other[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+def _with_rows(text: str, counts: Mapping[str, int]) -> str:
+    return f"{quote(text)} ({counted(counts[text], 'row')})"

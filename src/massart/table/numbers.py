@@ -1,14 +1,24 @@
-"""Numbers as people write them: ``1,234.50``, ``1.234,50 €``, ``(1 234)``, ``CHF 5.-``, ``12 %``.
+"""Numbers and dates as people write them: ``1,234.50``, ``1.234,50 €``, ``(1 234)``, ``2.7 mg/L``, ``1.5.2024``.
 
 A text is stripped of what surrounds a number, then matched against two grammars, one with a decimal point and one with
 a decimal comma. A column speaks for the grammar that more of its cells fit; cells such as ``1,234`` fit both, and where
 nothing else decides, the comma parts thousands. Everything works on the distinct texts of a column.
+
+Units: after a blank any short word may be a unit, for what tells a unit from other words is that all cells of a column
+have the same. Without a blank only known units count, for ``12B`` and ``3rd`` have none.
+
+Dates are days since 1970-01-01, exactly or not at all. A text is a date where its year has four digits and all three
+parts are numbers with one sign between them; a time of the day behind it has to be midnight, in no time zone or UTC.
+Whether the day or the month comes first is for the column to tell.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +26,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.units import same_unit, units_of
-from massart.table.views import flags, view
-
-LARGEST_EXACT = 2**53
-"""Integers beyond it have no exact float64."""
+from massart.table.errors import quote
+from massart.table.table import LARGEST_EXACT, decoded, flags, view
 
 _ABBREVIATIONS = ("na", "n/a", "n.a.", "n.a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none")
 MISSING = (
@@ -75,6 +82,34 @@ _CLOCK = r"^[-+]?\d+:[0-5]\d(?::[0-5]\d)?$"
 _INFINITE = r"^[-+]?(?i:inf|infinity)$"
 _PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
 _INTEGER = r"^[-+]?\d{16,}$"
+
+
+LONGEST_UNIT = 24
+
+_WORD = r"(?:°?\p{L}+|[°‰%]|\p{Sc})(?:\^?-?[1-4]|⁻?[¹²³⁴])?"
+_UNIT = rf"{_WORD}(?: ?[/*·⋅×] ?(?:10* ?)?{_WORD}|[ .-]?{_WORD}){{0,3}}"
+_SPLIT = rf"^(?P<number>[-+]?[\d.,][\d.,' ]*?(?:[eE][-+]?\d+)?)(?P<unit> *{_UNIT}\.?)$"
+_KNOWN = re.compile(
+    "(?:[nμmcdk]?m|[nμmk]?g|[nμm]?s|[μmcdh]?[lL]|[mk]?mol|[mkMGT]?(?:W|Wh|Pa|J|N|eV|V|Hz)|hPa|[μmk]A|K|k?cal|[kMGT]i?B"
+    "|[kMG]?bit|[kMG]bps|[kM]?Ω|[μm]Sv|m?bar|dB|ha|t|k|h|hrs?|d|mins?|secs?|yrs?|Std|Stk|pcs|lbs?|oz|mi|yd|gal|psi|atm"
+    "|mmHg|mph|kmh|rpm|ppm|ppb|px|°[CF]?|‰|[$€£¥](?=/))(?:\\^?-?[1-4])?(?:[/*·⋅×].*)?"
+)
+# Hours of the day, ordinals, dimensions, credit and debit, and months.
+_NO_UNITS = re.compile(
+    "am|pm|st|nd|rd|th|x|cr|dr|"
+    "jan(uary?)?|feb(ruary?)?|mar(ch)?|mär(z)?|apr(il)?|ma[yi]|june?|jul[yi]?|aug(ust)?|sept?(ember)?|o[ck]t(ober)?|"
+    "nov(ember)?|de[cz](ember)?|juni|januar|februar"
+)
+
+Order: TypeAlias = Literal["ymd", "dmy", "mdy"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+_SEPARATORS = ("-", "/", r"\.")
+_PARTS = {"y": r"(?P<y>\d{4})", "m": r"(?P<m>\d{1,2})", "d": r"(?P<d>\d{1,2})"}
+_MIDNIGHT = r"(?:[T ]00?:00(?::00(?:[.,]0+)?)?\s*(?:Z|UTC|[-+]00:?00)?)?"
+_UTC = ("UTC", "Etc/UTC", "Z", "+00:00", "GMT")
+_TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+# 0001-01-01 and 9999-12-31, the years that have four digits.
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,3 +275,142 @@ def _cast(texts: pa.Array, which: BoolArray) -> FloatArray:
         numbers = pc.cast(texts.filter(pa.array(which)), pa.float64())
         values[which] = view(numbers)
     return values
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Texts parted into numbers and units."""
+
+    numbers: pa.Array  # (k,), what is before the unit, which may be no number after all; null where there is no unit
+    codes: NDArray[np.intp]  # (k,), places in `names`, -1 where there is no unit
+    names: tuple[str, ...]  # the units, all different
+
+
+def units_of(texts: pa.Array) -> Units:
+    """Part texts, without blanks around them and with the minus signs and blanks of ASCII, into numbers and units.
+
+    Examples
+    --------
+    >>> found = units_of(pa.array(["2.7 mg/L", "5h", "12B", "7"]))
+    >>> found.numbers.to_pylist(), found.names
+    (['2.7', '5', None, None], ('mg/L', 'h'))
+    """
+    parts = pc.extract_regex(texts, _SPLIT)
+    coded = pc.dictionary_encode(pc.struct_field(parts, "unit"))
+    units = [_unit_of(text) for text in coded.dictionary.to_pylist()]
+    present = set(units)
+    units = [f"{unit}s" if same_unit(unit, f"{unit}s") and f"{unit}s" in present else unit for unit in units]
+    names = tuple(dict.fromkeys(unit for unit in units if unit))
+    places = {unit: place for place, unit in enumerate(names)}
+    renamed = np.array([places.get(unit, -1) for unit in units] + [-1], dtype=np.intp)
+    codes = renamed[view(pc.fill_null(coded.indices, -1))]
+    numbers = pc.if_else(pa.array(codes >= 0), pc.struct_field(parts, "number"), pa.scalar(None, texts.type))
+    return Units(numbers, codes, names)
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Whether two units are the same, or one is the plural of the other: "1 day" and "2 days"."""
+    short, long = sorted((one, other), key=len)
+    return short == long or (len(short) > 2 and short.isalpha() and f"{short}s" == long)
+
+
+def _unit_of(text: str) -> str:
+    """Return the unit that follows a number, "" if it is none."""
+    name = unicodedata.normalize("NFKC", text).strip().removesuffix(".")
+    if len(name) > LONGEST_UNIT or _NO_UNITS.fullmatch(name.lower().replace(".", "")):
+        return ""
+    return name if text.startswith(" ") or _KNOWN.fullmatch(name) else ""
+
+
+def is_date(kind: pa.DataType) -> bool:
+    """Whether a type holds dates, with or without a time of the day, possibly coded."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def days_of(column: pa.ChunkedArray) -> tuple[FloatArray, str]:
+    """Return a column of dates as days, NaN where there is none, and why it cannot be, "" if it can.
+
+    A time of the day is a fraction that float64 holds, such as 06:00 or 11:15, or the column cannot be.
+    """
+    column = decoded(column)
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz not in _UTC:
+        return np.empty(0), f"it holds dates with times in the time zone {quote(kind.tz)}"
+    a_day = 1 if pa.types.is_date32(kind) else _TICKS_A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
+    # A day has 2**k times an odd number of these units, and a fraction is exact where only 2**k is left below it.
+    odd = a_day // (a_day & -a_day)
+    days, start = np.empty(len(column)), 0
+    for chunk in column.cast(pa.int32() if a_day == 1 else pa.int64()).chunks:
+        units = view(pc.fill_null(chunk, 0)).astype(np.int64)
+        if (units % odd).any():
+            return np.empty(0), "it holds dates with times of the day"
+        part = days[start : start + len(chunk)]
+        part[:] = units // a_day
+        part += units % a_day / a_day
+        part[flags(pc.is_null(chunk))] = np.nan
+        start += len(chunk)
+    return days, ""
+
+
+def read_dates(texts: pa.Array, order: Order) -> FloatArray:
+    """Return texts as days, NaN where one is no date; those that begin with the year are, whatever the order."""
+    days = np.full(len(texts), np.nan)
+    for sign in _SEPARATORS:
+        for form in dict.fromkeys(("ymd", order)):
+            found = _days(texts, form, sign)
+            days = np.where(np.isnan(days), found, days)
+    return days
+
+
+def order_of(texts: pa.Array) -> tuple[Order | None, str]:
+    """Return the order of day, month and year that all texts are dates in, and what is in doubt.
+
+    Without an order the doubt is why; with one it is that the day was only assumed to come first.
+    """
+    if not np.isnan(read_dates(texts, "ymd")).any():
+        return "ymd", ""
+    strange = np.isnan([read_dates(texts, order) for order in ORDERS]).all(axis=0)
+    if strange.any():
+        example = texts[int(np.argmax(strange))].as_py()
+        return None, f"it holds dates or times, and {quote(example)} is none that can be read for sure"
+    for sign in _SEPARATORS:
+        day_first, month_first = _days(texts, "dmy", sign), _days(texts, "mdy", sign)
+        by_day, by_month = (not np.isnan(days).any() for days in (day_first, month_first))
+        if by_day and by_month and (differ := day_first != month_first).any():
+            example = quote(texts[int(np.argmax(differ))].as_py())
+            doubt = f"nothing tells whether {example} begins with the day or the month"
+            return ("dmy", doubt) if sign == r"\." else (None, f"it holds dates, and {doubt}")
+        if by_day or by_month:
+            return "dmy" if by_day else "mdy", ""
+    return None, "it holds dates in different forms"
+
+
+def date_texts(days: FloatArray) -> NDArray[np.str_]:
+    """Return days as ISO dates, with the time where they are not whole; as numbers beyond the years 1 to 9999."""
+    readable = (days >= _FIRST_DAY) & (days < _LAST_DAY + 1)
+    seconds = np.round(np.where(readable, days, 0.0) * _TICKS_A_DAY["s"]).astype("datetime64[s]")
+    texts = np.datetime_as_string(seconds.astype("datetime64[D]")).astype("U32")
+    timed = readable & (days != np.floor(days))
+    texts[timed] = np.datetime_as_string(seconds[timed])
+    texts[~readable] = [f"{day:.15g}" for day in days[~readable]]
+    return texts
+
+
+def as_dates(days: FloatArray) -> pa.Array:
+    """Return days as Arrow's dates, NaN as null; as `date_texts` where some are no dates."""
+    missing = np.isnan(days)
+    present = days[~missing]
+    if ((present >= _FIRST_DAY) & (present <= _LAST_DAY) & (present == np.floor(present))).all():
+        return pa.array(np.where(missing, 0, days).astype(np.int32), mask=missing).cast(pa.date32())
+    return pa.array(date_texts(days), mask=missing)
+
+
+def _days(texts: pa.Array, order: str, sign: str) -> FloatArray:
+    found = pc.extract_regex(texts, f"^{sign.join(_PARTS[part] for part in order)}{_MIDNIGHT}$")
+    year, month, day = (view(pc.fill_null(pc.struct_field(found, part), "0").cast(pa.int64())) for part in "ymd")
+    first = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    days = first.astype("datetime64[D]").astype(np.int64)
+    length = (first + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - days
+    real = (year > 0) & (month > 0) & (month <= 12) & (day > 0) & (day <= length)
+    return np.where(real, days + day - 1, np.nan)

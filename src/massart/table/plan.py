@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
 from massart.table.errors import TableError, quote
 from massart.table.frames import INDEX
-from massart.table.levels import decoded, is_text
-from massart.table.roles import Role, role_as_category, role_as_number, role_of
-from massart.table.table import Table
+from massart.table.meaning import Role, role_as_category, role_as_number, role_of
+from massart.table.table import Table, decoded, is_text
 
 _ID_WORDS = frozenset(
     {"id", "ids", "uuid", "guid", "key", "no", "nr", "number", "num", "row", "index", "idx", "rownum"}
@@ -72,7 +71,7 @@ def make_plan(
     _check_request(table, {role: dict.fromkeys(names) for role, names in asked.items()}, features)
     entry, notices = _target_entry(table, target, target in number)
     taken = {target, id_column, *exclude, *category, *number, *(features or ())}
-    called_ids = [name for name in table.column_names if name not in taken and _names_rows(table, name)]
+    called_ids = [name for name in table.column_names if name not in taken and names_rows(table, name)]
     if id_column is None and called_ids:
         id_column = called_ids[0]
     if features is None:
@@ -156,8 +155,8 @@ def _judged(
     return None, f"Left out {quote(name)}: {role.why}."
 
 
-def _names_rows(table: Table, name: str) -> bool:
-    """Whether a column is called an id and its values are all different."""
+def names_rows(table: Table, name: str) -> bool:
+    """Return whether a column is called an id and its values are all different."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     last = re.split(r"[\W_]+", words.lower().rstrip(" .#:"))[-1]
     if last not in _ID_WORDS and name.lower() not in _INDEX_NAMES and not name.rstrip().endswith("#"):

@@ -1,4 +1,4 @@
-"""A table in memory: Arrow columns under names that are all different, and a name for messages."""
+"""A table in memory: Arrow columns under names that are all different, and what is done to any Arrow column."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 from massart.table.errors import TableError, near, quote
-from massart.table.views import adopted
 
 if TYPE_CHECKING:
-    from massart.table.streams import Stream
+    from massart.table.stream import Stream
+
+LARGEST_EXACT = 2**53
+"""Integers beyond it have no exact float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +33,7 @@ class Table:
 
     arrow: pa.Table
     name: str  # the name of the file, or "the table"
-    decimal: str | None = None  # the decimal mark that the file as a whole speaks for; None where it does not tell
+    decimal: str | None = None  # the decimal mark that the file as a whole suggests, if it suggests one
     # what a text file writes in a column, if not nothing, where a value is missing
     spellings: Mapping[str, str] = field(default_factory=dict)
     # of some rows of a larger table, their numbers there, from 0; by default these are all of it
@@ -39,7 +42,7 @@ class Table:
     files: tuple[tuple[int, str], ...] = ()
     # of a column of text in the larger table, how many rows have each text
     frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()  # what was passed over when the table was read, as sentences
+    remarks: tuple[str, ...] = ()  # what was left out when the table was read, as sentences
 
     def place(self, row: int) -> str:
         """Return the number of a row as people count, from 1, and its file if there are several."""
@@ -88,18 +91,6 @@ def require_column(table: Table | Stream, name: str) -> None:
     if name not in table.column_names:
         alone = " (only one column was found: is the delimiter right?)" if len(table.column_names) == 1 else ""
         raise TableError(f"{table.name}: no column {quote(name)}: {near(name, table.column_names)}{alone}")
-
-
-def checked(
-    arrow: pa.Table, name: str, decimal: str | None = None, spellings: Mapping[str, str] | None = None
-) -> Table:
-    """Return a table that has rows, columns and one name for each column; TableError if it does not."""
-    if arrow.num_columns == 0:
-        raise TableError(f"{name}: there are no columns")
-    check_names(arrow.column_names, name)
-    if arrow.num_rows == 0:
-        raise TableError(f"{name}: there are no rows below the column names")
-    return Table(arrow, name, decimal, spellings or {})
 
 
 def check_names(names: Sequence[str], name: str) -> None:
@@ -159,3 +150,108 @@ def _as_json(value: object) -> str | None:
     if isinstance(value, bytes):
         return value.hex()
     return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type holds text, possibly coded already."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view)
+
+
+def is_plain_text(kind: pa.DataType) -> bool:
+    """Whether a type holds text that is not coded."""
+    return is_text(kind) and not pa.types.is_dictionary(kind)
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column, which may be coded, as values."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def joined_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type of a column of text that holds cells of both."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else pa.string()
+
+
+def may_have_lost(column: pa.ChunkedArray) -> bool:
+    """Whether a column of floats may come from integers that they do not hold, or from numbers too large."""
+    return pa.types.is_float64(column.type) and not all(map(_are_small, column.chunks))
+
+
+def _are_small(numbers: pa.Array) -> bool:
+    """Whether all numbers are below the first integer that has no float of its own; NaN is not."""
+    if numbers.null_count:
+        if pc.any(pc.is_nan(numbers)).as_py():
+            return False
+        limits = pc.min_max(numbers).as_py()
+        low, high = limits["min"] or 0.0, limits["max"] or 0.0
+    else:  # numpy answers a few thousand numbers sooner
+        values = view(numbers)
+        low, high = values.min(initial=0.0), values.max(initial=0.0)
+    return bool(-LARGEST_EXACT < low and high < LARGEST_EXACT)
+
+
+def view(array: pa.Array) -> NDArray[Any]:
+    """Return the numbers of an Arrow array without nulls, in its own memory, read-only.
+
+    Arrow's own conversion imports pandas where it is installed, which takes longer than reading most tables of numbers.
+    """
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    if len(array) == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=array.offset * dtype.itemsize)
+
+
+def adopted(values: NDArray[Any]) -> pa.Array:
+    """Return contiguous numbers as an Arrow array, in their own memory."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def flags(mask: pa.Array | pa.ChunkedArray) -> BoolArray:
+    """Return Arrow booleans as numpy's; null is false."""
+    filled = pc.fill_null(mask, False).cast(pa.uint8())
+    chunks = filled.chunks if isinstance(filled, pa.ChunkedArray) else [filled]
+    return np.concatenate([np.empty(0, dtype=bool), *(view(chunk).astype(bool) for chunk in chunks)])
+
+
+def with_missing(arrow: pa.Table, na: Sequence[str]) -> pa.Table:
+    """Return a table without the values that a caller says mean missing: texts that are one of `na`, or numbers.
+
+    Examples
+    --------
+    >>> with_missing(pa.table({"a": [1.5, -999.0], "b": ["x", "-999"]}), ["-999"]).to_pydict()
+    {'a': [1.5, None], 'b': ['x', None]}
+    """
+    if not na:
+        return arrow
+    numbers = [number for number in map(_number, na) if number is not None]
+    return pa.table([_without(column, na, numbers) for column in arrow.columns], schema=arrow.schema)
+
+
+def _without(column: pa.ChunkedArray, na: Sequence[str], numbers: Sequence[float]) -> pa.ChunkedArray:
+    kind = column.type
+    if is_plain_text(kind):
+        # Of views on texts few functions of Arrow know.
+        cells = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        values = pa.array([text.strip() for text in na], pa.large_string())
+    elif numbers and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        cells, values = column.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64())
+    else:
+        return column
+    gone = pc.is_in(cells, value_set=values)
+    if is_plain_text(kind):
+        return pc.if_else(gone, None, column.cast(pa.large_string())).cast(kind)
+    return pc.if_else(gone, pa.scalar(None, kind), column)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

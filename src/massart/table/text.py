@@ -1,40 +1,66 @@
-"""Text files as UTF-8 bytes, whatever they are stored as, watched for what a table of text does not hold."""
+"""How a text file writes a table: its encoding, its delimiter and decimal mark, and the row of column names.
+
+Everything is decided from the beginning of the file, by parsing its lines in each way that is possible and keeping the
+way in which most of them have as many cells as the header.
+"""
 
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import pyarrow as pa
-
-from massart.progress import Callback, Progress, silent
+from massart.progress import Callback, silent
 from massart.table.errors import TableError, quote
-from massart.table.sources import Source, open_stream
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer  # in collections.abc from 3.12 on
+from massart.table.numbers import MISSING
+from massart.table.source import Beginning, ReadOptions, Source
 
 UTF_8 = "utf-8"
-WINDOWS = "cp1252"
-SAMPLE_BYTES = 1 << 18
+BLANKS = " "
+"""The delimiter of files with one or more blanks between the cells, as in columns that are aligned."""
 
-_STEP = 1 << 16
+TOTAL = (
+    r"^\s*\W*(?:(?:grand|sub|over ?all|end|zwischen|gesamt|general)[ -]?)?"
+    r"(?:totals?|totale[ns]?|totaux|sums?|summen?|somm[ae]|sumas?|gesamt|insgesamt|saldo|balance|kontostand|ensemble|"
+    r"average|mean|mittelwert|moyenne|media|promedio|durchschnitt)(?:\W.*)?$"
+)
+"""What a row that sums up others begins with, in English, German, French, Spanish and Italian."""
 
-_NO_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1b]")
-_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of it
-
-_MARKS = (
+_DELIMITERS = (",", ";", "\t", "|")
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+_SAMPLE_ROWS = 1000  # more would take longer than it tells
+_HEADER_ROWS = 200  # the names of the columns are not below so many
+_GUESS_BYTES = 1 << 18  # of these the encoding is guessed; what is no UTF-8 further down is an error
+_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_NO_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1b]")
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of it
+_DIRECTIVE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel writes it as the first line
+_CODE = re.compile(r"[-+]?0(\d+|[xX][0-9a-fA-F]+)")
+# A mark with three digits after it may part thousands, so it is no evidence.
+_DECIMAL_COMMA = re.compile(r"[-+]?(\d*,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+)")
+_DECIMAL_POINT = re.compile(r"[-+]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+)")
+_NUMBER = re.compile(r"[-+(]?\s*[^\w\s]?\s*\d[\d.,' \u00a0\u202f%]*\)?-?(?:\s*[^\W\d]{1,3}\.?)?")
+_YEAR = re.compile(r"(?:19|20)\d\d(?:\.0)?")  # may be the name of a column
+_MISSING = frozenset(MISSING)
 
 
-def encoding_of(source: Source, head: bytes, asked: str | None) -> str:
-    """Return the encoding asked for, that of a byte order mark in the first bytes, or UTF-8."""
+def encoding_of(source: Source, beginning: Beginning, asked: str | None) -> tuple[str, str]:
+    """Return the encoding of a text, and a remark where it was guessed.
+
+    It is the one asked for, that of a byte order mark, or UTF-8; or that of Windows, if the first bytes are no UTF-8
+    but may be what Windows writes, and none of them is a letter in UTF-8.
+    """
     if asked is not None:
         try:
             found = codecs.lookup(asked)
@@ -44,24 +70,22 @@ def encoding_of(source: Source, head: bytes, asked: str | None) -> str:
             ) from None
         if not getattr(found, "_is_text_encoding", True):
             raise TableError(f"{source.name}: {quote(asked)} is not an encoding of text: try utf-8, latin-1 or cp1252")
-        return found.name
-    return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), UTF_8)
-
-
-def is_windows_text(source: Source, encoding: str) -> bool:
-    """Whether the first bytes are no UTF-8 but may be what Windows writes: no letter of theirs is one of UTF-8."""
-    if encoding != UTF_8:
-        return False
-    data = first_bytes(open_stream(source, silent), SAMPLE_BYTES)
+        return found.name, ""
+    data = beginning.data[:_GUESS_BYTES]
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return encoding, ""
     text = data.decode(UTF_8, "surrogateescape")
-    cut = 3 if len(data) >= SAMPLE_BYTES else 0  # a letter may be cut at the end
+    cut = 3 if len(beginning.data) > len(data) else 0  # a letter may be cut at the end
     odd = _NO_UTF_8.search(text[: len(text) - cut])
     letters = (c for c in text if not c.isascii() and not "\udc80" <= c <= "\udcff")
-    return odd is not None and b"\0" not in data and not _NO_WINDOWS.search(data) and next(letters, None) is None
+    if odd is None or b"\0" in data or _NO_WINDOWS.search(data) or next(letters, None) is not None:
+        return UTF_8, ""
+    return "cp1252", "Read the text in the encoding of Windows (cp1252), for it is not UTF-8; --encoding names another."
 
 
-class Text(io.RawIOBase):
-    """The text of a source as UTF-8, read once from its start.
+class Text:
+    """The text of a source as UTF-8 without a byte order mark, read once from its start.
 
     Attributes
     ----------
@@ -69,59 +93,40 @@ class Text(io.RawIOBase):
         Quotation marks read so far: an odd number at the end is a sign of one that is never closed.
     """
 
-    _stream: Any = None
-
-    def __init__(self, source: Source, encoding: str, callback: Callback = silent) -> None:
+    def __init__(self, source: Source, encoding: str, callback: Callback = silent, stream: Any = None) -> None:
         self.quotes = 0
         self._source, self._encoding = source, encoding
-        self._stream = open_stream(source, callback)
+        self._stream = source.open_unpacked(callback) if stream is None else stream
         self._decoder = None if encoding == UTF_8 else codecs.getincrementaldecoder(encoding)()
-        self._done = self._lines = 0
+        self._done = self._lines = 0  # lines are counted where text is decoded, and for UTF-8 only if somebody asks
 
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
+    def __enter__(self) -> Text:
+        """Return the text."""
+        return self
 
-    def read(self, size: int = -1) -> bytes:
-        """Return up to about `size` bytes; none at the end."""
-        return b"" if self.closed else self._read(size)
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill a buffer, for the wrappers of the standard library."""
-        room = memoryview(buffer).cast("B")
-        data = self.read(len(room) // 4)  # one byte of another encoding is at most three in UTF-8
-        room[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the source."""
-        if self._stream is not None:
-            self._stream.close()
-        super().close()
+        self._stream.close()
 
-    def _read(self, size: int) -> bytes:
-        data: bytes = self._stream.read(size)
-        if self._decoder is not None:
-            data = self._decoded(data, size)
+    def read(self, size: int) -> bytes:
+        """Return up to about `size` bytes; none at the end."""
+        data = self._read(size)
         if b'"' in data:  # looking is quicker than counting
             self.quotes += data.count(b'"')
         if b"\0" in data:
-            line = self._lines_read() + data.count(b"\n", 0, data.index(b"\0")) + 1
+            line = line_at(self._source, self._encoding, self._done + data.index(b"\0"))
             raise TableError(
                 f"{self._source.name}: line {line:,} holds a NUL byte, so this is no UTF-8 text: "
                 "if it is text in another encoding, name it (--encoding utf-16-le)"
             )
         self._done += len(data)
-        if self._decoder is not None:
-            self._lines += data.count(b"\n")
         return data
 
-    def _lines_read(self) -> int:
-        """Return the number of lines read; for UTF-8 they are counted only where somebody asks."""
+    def _read(self, size: int) -> bytes:
+        data: bytes = self._stream.read(size)
         if self._decoder is not None:
-            return self._lines
-        with open_stream(self._source, silent) as stream:
-            return sum(stream.read(min(_STEP, self._done - k)).count(b"\n") for k in range(0, self._done, _STEP))
+            data = self._decoded(data, size)
+        return data if self._done else data.removeprefix(_MARK)
 
     def _decoded(self, data: bytes, size: int) -> bytes:
         assert self._decoder is not None
@@ -135,51 +140,264 @@ class Text(io.RawIOBase):
                 f"{self._source.name}: line {self._lines + 1:,} or below is not {self._encoding} text: "
                 "name the right encoding (--encoding)"
             ) from None
+        self._lines += text.count("\n")
         return text.encode(UTF_8, "replace")
 
-
-def lines_of(source: Source, encoding: str) -> io.TextIOWrapper:
-    """Return the text line by line, with what is no UTF-8 kept as surrogates, to look for faults."""
-    buffered = io.BufferedReader(Text(source, encoding), 1 << 16)
-    return io.TextIOWrapper(buffered, UTF_8, errors="surrogateescape", newline="")
-
-
-def first_bytes(stream: io.RawIOBase | pa.NativeFile, size: int) -> bytes:
-    """Return about the first `size` bytes of a stream, fewer only if there are no more, and close it."""
-    parts: list[bytes] = []
-    with stream:
-        while size > 0 and (part := stream.read(size)):
-            parts.append(part)
-            size -= len(part)
-    return b"".join(parts)
+    @classmethod
+    def first(cls, source: Source, encoding: str, beginning: Beginning) -> bytes:
+        """Return the beginning of a text as UTF-8."""
+        stream = io.BytesIO(beginning.data)
+        text = cls(source, encoding, stream=stream)
+        first = text.read(len(beginning.data))
+        return first + text.read(1) if beginning.is_all else first  # at the end all characters are complete
 
 
-def size_of(source: Source, encoding: str) -> int:
-    """Return about how many bytes a text has as UTF-8, by how many the first of the stored bytes become."""
-    stored = 1
-
-    def note(progress: Progress) -> None:
-        nonlocal stored
-        stored = max(progress.step, 1)
-
-    with Text(source, encoding, note) as text:
-        return len(text.read(SAMPLE_BYTES)) * source.size // stored
-
-
-def sample_of(source: Source, encoding: str) -> str:
-    """Return the first lines, cut after a whole one where the text is longer than the sample."""
-    data = first_bytes(Text(source, encoding), SAMPLE_BYTES)
-    if len(data) >= SAMPLE_BYTES and b"\n" in data:
-        data = data[: data.rindex(b"\n") + 1]
-    return data.decode(UTF_8, "replace").removeprefix("\ufeff")
+def line_at(source: Source, encoding: str, place: int) -> int:
+    """Return the number of the line, from 1, that the byte at a place of a text stands in; the text is read again."""
+    line, before = 1, b""
+    with Text(source, encoding) as text:
+        while place > 0 and (data := text._read(min(place, 1 << 20))[:place]):
+            text._done += len(data)
+            line += n_line_ends(data) - (before == b"\r" and data.startswith(b"\n"))
+            before, place = data[-1:], place - len(data)
+    return line
 
 
-def check_utf_8(source: Source, encoding: str) -> None:
-    """Raise TableError naming the first line that is no UTF-8."""
-    with lines_of(source, encoding) as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.isascii() and _NO_UTF_8.search(line):
-                raise TableError(
-                    f"{source.name}: line {number:,} is not UTF-8 text: "
-                    "name the encoding, for instance --encoding latin-1 or cp1252"
-                )
+def n_line_ends(data: bytes) -> int:
+    r"""Return the number of line ends: ``\n``, ``\r\n``, or the ``\r`` of old Macs."""
+    return data.count(b"\n") + (data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0)
+
+
+def check_utf_8(text: str, source: Source, encoding: str, place: int) -> None:
+    """Raise TableError naming the first line that is no UTF-8 of a piece, decoded by "surrogateescape", of a text."""
+    if not text.isascii() and (odd := _NO_UTF_8.search(text)):
+        before = text[: odd.start()].encode(UTF_8, "surrogateescape")
+        raise TableError(
+            f"{source.name}: line {line_at(source, encoding, place + len(before)):,} is not UTF-8 text: "
+            "name the encoding, for instance --encoding latin-1 or cp1252"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the rows of a text file are found and read."""
+
+    delimiter: str
+    decimal: str | None  # "." or "," where the file gives evidence, None where it does not
+    start: int  # the first byte below the header
+    names: tuple[str, ...]  # the cells of the header, one for each column
+    coded: frozenset[int]  # columns with cells such as 007 or 0x1F, which would not be the same as numbers
+    spellings: dict[int, str]  # what a column has most often, if not nothing, where a number is missing
+    remarks: tuple[str, ...]
+
+
+def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dialect:
+    """Return the dialect of a text from its first lines.
+
+    Raises
+    ------
+    TableError
+        If these are no lines of a table, or options say what cannot be.
+    """
+    name, delimiter = source.name, options.delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
+        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
+    if options.decimal not in (None, ".", ","):
+        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
+    if not text.strip("\r\n \t,;|"):
+        raise TableError(f"{name}: the file holds no text but blanks")
+    lines = [*io.StringIO(text, newline="")]
+    directive = _DIRECTIVE.match(text) if options.skip is None else None
+    n_above = int(directive is not None)
+    if not is_all:
+        lines = lines[: max(len(lines) - 1, 1)]  # the last one may be cut
+    delimiter = delimiter or (directive and directive[1])
+    first, _ = _rows(lines[n_above:], delimiter or ",", 1)
+    if text.count('"') % 2 and "\n" in "".join(*first):
+        raise TableError(f"{name}: a quotation mark that opens in the header is never closed")
+    delimiter, place = _delimiter_and_header(lines[n_above:], delimiter, source, options)
+    rows, ends = _rows(lines[n_above:], delimiter, _SAMPLE_ROWS + place)
+    if place >= len(rows):
+        raise too_long_cell(name, n_above + 1)
+    header, body = rows[place], [row for row in rows[place + 1 :] if row]
+    n_above += ends[place]
+    longer = sum(any(not is_empty(cell) for cell in row[len(header) :]) for row in body)
+    if 2 * longer > len(body):  # most rows have more cells than there are names
+        header = header + [""] * (max(map(len, body)) - len(header))
+    body = [row for row in body if len(row) >= len(header)]
+    decimal = options.decimal
+    if decimal is None and delimiter != ",":
+        decimal = _decimal_mark(body)
+    missing = Counter((j, cell) for row in body for j, cell in enumerate(row[: len(header)]) if cell in _MISSING)
+    spellings: dict[int, str] = {}
+    for (j, cell), _ in missing.most_common():
+        spellings.setdefault(j, cell)
+    remarks = ["The cells are separated by blanks."] if delimiter == BLANKS else []
+    above = sum(any(not is_empty(cell) for cell in row) for row in rows[:place])
+    if above and options.skip is None:
+        titles = f"{above:,} line{'' if above == 1 else 's'}"
+        line = n_above - ends[place] + ends[place - 1] + 1
+        remarks.append(f"Left out {titles} above the column names, which are in line {line:,} of the file.")
+    return Dialect(
+        delimiter=delimiter,
+        decimal=decimal,
+        start=len("".join(lines[:n_above]).encode(UTF_8, "surrogateescape")),
+        names=tuple(header),
+        coded=frozenset(j for row in body for j, cell in enumerate(row) if _CODE.fullmatch(cell.strip())),
+        spellings={j: cell for j, cell in spellings.items() if cell},
+        remarks=tuple(remarks),
+    )
+
+
+def _delimiter_and_header(
+    lines: Sequence[str], known: str | None, source: Source, options: ReadOptions
+) -> tuple[str, int]:
+    """Return the delimiter, and which row has the names: with it most rows are as long as that one."""
+    best, best_score = None, (0.0, False, 0)
+    for delimiter in _DELIMITERS if known is None else (known,):
+        rows, ends = _rows(lines, delimiter, _SAMPLE_ROWS)
+        if not rows:
+            continue
+        if options.skip is None:
+            place = header_row(rows[:_HEADER_ROWS])
+        else:
+            place = next((k + 1 for k, end in enumerate(ends) if end >= options.skip), len(rows)) if options.skip else 0
+        if place >= len(rows):
+            raise TableError(f"{source.name}: there is no row below the {options.skip:,} lines that are skipped")
+        width = len(rows[place])
+        below = [len(row) for row in rows[place + 1 :] if row]
+        alike = sum(n in (width, width + 1) for n in below) / len(below) if below else 0.0
+        score = (alike, delimiter == "\t" and source.suffix in (".tsv", ".tab"), width)
+        if width > 1 and (best is None or score > best_score):
+            best, best_score = (delimiter, place), score
+    if best is not None:
+        return best
+    if known is None and options.skip is None:
+        if _are_numbers_in_columns(lines):
+            return BLANKS, 0
+        _refuse_odd_delimiters(lines, source.name)
+    if known is None:
+        known = ","
+    rows, ends = _rows(lines, known, _SAMPLE_ROWS)
+    first = next((k for k, row in enumerate(rows) if row and ends[k] > (options.skip or 0)), len(rows))
+    return known, first
+
+
+def _rows(lines: Sequence[str], delimiter: str, most: int) -> tuple[list[list[str]], list[int]]:
+    """Return the first rows of a text, and how many lines there are up to the end of each."""
+    rows: list[list[str]] = []
+    ends: list[int] = []
+    reader = csv.reader(lines if delimiter != BLANKS else map(squeezed, lines), delimiter=delimiter)
+    try:
+        for row in reader:
+            rows.append(row)
+            ends.append(reader.line_num)
+            if len(rows) == most:
+                break
+    except csv.Error:  # a cell too long, as after a quotation mark that is never closed: the parser will say so
+        pass
+    return rows, ends
+
+
+def squeezed(text: str) -> str:
+    r"""Return lines with one blank between cells, and none around them.
+
+    Examples
+    --------
+    >>> squeezed(" a   b \n 1  2 \n")
+    'a b\n1 2\n'
+    """
+    return re.sub(r"(?m)^[ \t]+|[ \t]+(?=[\r\n]|\Z)", "", re.sub(r"[ \t]+", " ", text))
+
+
+def _are_numbers_in_columns(lines: Sequence[str]) -> bool:
+    """Whether a text is names and below them mostly numbers, as many in each line, with blanks between."""
+    rows = [row for row in (line.split() for line in lines) if row]
+    if len(rows) < 3 or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return False
+    cells = [cell for row in rows[1:] for cell in row]
+    return header_row(rows[:_HEADER_ROWS]) == 0 and 2 * sum(map(is_number, cells)) > len(cells)
+
+
+def _refuse_odd_delimiters(lines: Sequence[str], name: str) -> None:
+    lines = [line for line in lines[:_SAMPLE_ROWS] if line.strip()]
+    for delimiter in (" ", ":", "^", "~", "\x01"):
+        widths = {len(line.split(None if delimiter == " " else delimiter)) for line in lines}
+        if len(lines) > 1 and len(widths) == 1 and widths != {1}:
+            words = _NAMES.get(delimiter, quote(delimiter))
+            raise TableError(
+                f"{name}: only one column was found; cells seem to be separated by {words}: name the delimiter"
+            )
+    inside = [delimiter for delimiter in _DELIMITERS if any(delimiter in line for line in lines[1:])]
+    if inside:
+        raise TableError(
+            f"{name}: only one column was found, but lines below the header hold {_NAMES[inside[0]]}: "
+            "is there a header, and is the delimiter right?"
+        )
+
+
+def too_long_cell(name: str, line: int) -> TableError:
+    """Return the error for a cell that Python's parser refuses."""
+    return TableError(
+        f"{name}: a cell that ends near line {line:,} is longer than {csv.field_size_limit():,} "
+        "characters: is a quotation mark before it never closed?"
+    )
+
+
+def _decimal_mark(rows: Sequence[Sequence[str]]) -> str | None:
+    commas = sum(_DECIMAL_COMMA.fullmatch(cell.strip()) is not None for row in rows for cell in row)
+    points = sum(_DECIMAL_POINT.fullmatch(cell.strip()) is not None for row in rows for cell in row)
+    if commas == points:
+        return None
+    return "," if commas > points else "."
+
+
+def header_row(rows: Sequence[Sequence[object]]) -> int:
+    """Return which of the first rows of a text file or a sheet has the names of the columns; "" and None are empty.
+
+    That is the first one that has names for most of the columns that the rows below it fill, if no cell of it is a
+    number; else the first that is not empty.
+
+    Examples
+    --------
+    >>> header_row([["Sales 2024", ""], ["", ""], ["qty", "total"], [1, 2.5], [2, 5.0]])
+    2
+    """
+    filled = [sum(not is_empty(cell) for cell in row) for row in rows]
+    first = next((place for place, n in enumerate(filled) if n), 0)
+    for share in (1.0, 0.6):  # benchmarks/messy.py, datev_booking_text
+        for place in range(first, len(rows)):
+            n, below = filled[place], sorted(n for n in filled[place + 1 :] if n)
+            if not below:
+                break
+            typical = below[len(below) // 2]
+            if n < max(share * typical, min(2, typical)):
+                continue
+            cells = [cell for cell in rows[place] if not is_empty(cell)]
+            if _are_names(cells):
+                return place
+            if n >= typical and place == first and len({*cells}) == len(cells):  # a name stands there once
+                return first
+    return first
+
+
+def _are_names(cells: Sequence[object]) -> bool:
+    years = [cell for cell in cells if _YEAR.fullmatch(str(cell))]
+    texts = [cell for cell in cells if isinstance(cell, str) and not is_number(cell)]
+    return len(set(cells)) == len(cells) == len(years) + len(texts) and len(texts) > 0
+
+
+def is_empty(cell: object) -> bool:
+    """Whether nothing is written in a cell."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell of a text file looks like a number, or like one that is missing."""
+    text = text.strip()
+    return text in _MISSING or _NUMBER.fullmatch(text) is not None
+
+
+def says_total(text: str) -> bool:
+    """Whether a text announces a total."""
+    return re.match(TOTAL, text, re.IGNORECASE) is not None

@@ -15,12 +15,10 @@ import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
 from massart.table.errors import counted, listed, quote
-from massart.table.header import TOTAL
-from massart.table.levels import Levels, is_plain_text, is_text, levels_of
-from massart.table.numbers import in_ascii, is_missing, read_numbers
-from massart.table.table import named
-from massart.table.units import units_of
-from massart.table.views import flags
+from massart.table.levels import Levels, levels_of
+from massart.table.numbers import in_ascii, is_missing, read_numbers, units_of
+from massart.table.table import flags, is_plain_text, is_text, named
+from massart.table.text import TOTAL
 
 _NEARLY_ALL = 0.9
 _MOST_TOTALS = 0.1

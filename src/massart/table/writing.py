@@ -1,37 +1,70 @@
-"""Tables to files: whole or not at all."""
+"""Tables to files, whole or not at all, and a table with some values of a column put right.
+
+In a workbook numbers are numbers and texts are texts: a text is never taken for a formula, whatever it begins with.
+Wrong cells are in colour, and a second sheet says what was found.
+"""
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import json
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+from numpy.typing import ArrayLike, NDArray
 
 from massart.files import check_place, replacing
-from massart.table.errors import TableError, quote
+from massart.rows import BoolArray, FloatArray
+from massart.table.design import column_values
+from massart.table.encoding import Date, Number, Target
+from massart.table.errors import MissingLibrary, TableError, quote
 from massart.table.frames import assembled
-from massart.table.levels import decoded, is_text
-from massart.table.sheets import BookWriter, Notes
-from massart.table.sources import COMPRESSIONS
-from massart.table.table import Table, as_text, plain_values
+from massart.table.levels import levels_of
+from massart.table.meaning import numbers_and_unit, role_of
+from massart.table.numbers import as_dates, is_date
+from massart.table.source import COMPRESSIONS
+from massart.table.table import LARGEST_EXACT, Table, as_text, decoded, is_text, plain_values
 
+MOST_ROWS = 1 << 20
+MOST_COLUMNS = 1 << 14
+
+_LONGEST_TEXT = 32_767
+_RED, _DARK_RED = "#FFC7CE", "#9C0006"
+_SAME_BYTES = datetime.datetime(2000, 1, 1)
+_WIDEST, _NARROWEST = 60, 8
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _BOOK = ".xlsx"
 _BINARIES = (".parquet", ".arrow", ".feather", _BOOK)
 _BLOCK_ROWS = 1 << 16
-NO_NOTES = Notes()
 # Spreadsheets run what begins with one of these as a formula.
 _FORMULA = "^([=+\\-@\t\r])"
+_SHORT_DIGITS = 9
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a workbook shows besides its rows; other formats do not."""
+
+    marked: Mapping[str, BoolArray] = field(default_factory=dict)  # of a column, the cells in colour
+    findings: Sequence[Sequence[object]] = ()  # the rows of a second sheet
+
+
+NO_NOTES = Notes()
 
 
 def check_output(path: str | Path) -> None:
@@ -201,3 +234,131 @@ def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:
         for row in zip(*map(plain_values, block.columns), strict=True):
             text.write(as_json(dict(zip(names, row, strict=True))) + "\n")
         stream.write(text.getvalue().encode())
+
+
+class BookWriter:
+    """A workbook, written part by part; its name is for messages."""
+
+    def __init__(self, stream: BinaryIO, name: str, notes: Notes) -> None:
+        # No text is taken for a formula, a number or a link; rows go to a temporary file as they come.
+        options = dict.fromkeys(("strings_to_formulas", "strings_to_numbers", "strings_to_urls"), False)
+        self._book: Any = _library().Workbook(stream, {"constant_memory": True, **options})
+        self._book.set_properties({"created": _SAME_BYTES, "author": "massart"})
+        self._sheet = self._book.add_worksheet("rows")
+        self._formats = {
+            "name": self._book.add_format({"bold": True, "bottom": 1}),
+            "wrong": self._book.add_format({"bg_color": _RED, "font_color": _DARK_RED}),
+        }
+        self._name, self._notes, self._row = name, notes, 0
+
+    def write_table(self, arrow: pa.Table) -> None:
+        """Write rows, below the names of the columns if they are the first."""
+        if self._row + arrow.num_rows >= MOST_ROWS or arrow.num_columns > MOST_COLUMNS:
+            raise TableError(
+                f"{self._name}: a sheet holds {MOST_ROWS - 1:,} rows and {MOST_COLUMNS:,} columns: write CSV or Parquet"
+            )
+        if self._row == 0:
+            self._sheet.freeze_panes(1, 0)
+            for j, name in enumerate(arrow.column_names):
+                self._sheet.set_column(j, j, min(max(len(name) + 2, _NARROWEST), _WIDEST))
+            self._write_row(arrow.column_names, [self._formats["name"]] * arrow.num_columns)
+        marks = [self._notes.marked.get(name) for name in arrow.column_names]
+        start = self._row - 1
+        for k, cells in enumerate(zip(*map(plain_values, arrow.columns), strict=True)):
+            red = [None if mark is None or not mark[start + k] else self._formats["wrong"] for mark in marks]
+            self._write_row(cells, red)
+
+    def close(self) -> None:
+        """Write the findings, and finish the file."""
+        if self._notes.findings:
+            self._sheet, self._row = self._book.add_worksheet("findings"), 0
+            self._sheet.set_column(0, 0, 24)
+            self._sheet.set_column(1, 1, 90)
+            for cells in self._notes.findings:
+                self._write_row(cells, [self._formats["name"] if j == 0 else None for j in range(len(cells))])
+        self._book.close()
+
+    def _write_row(self, cells: Sequence[object], formats: Sequence[Any]) -> None:
+        for j, (cell, form) in enumerate(zip(cells, formats, strict=True)):
+            self._write(j, cell, form)
+        self._row += 1
+
+    def _write(self, j: int, cell: object, form: Any) -> None:
+        sheet, row = self._sheet, self._row
+        if isinstance(cell, bool):
+            sheet.write_boolean(row, j, cell, form)
+        elif isinstance(cell, int | float) and abs(cell) <= LARGEST_EXACT and math.isfinite(cell):
+            sheet.write_number(row, j, cell, form)
+        elif cell is None or cell == "":
+            sheet.write_blank(row, j, None, form)
+        else:
+            sheet.write_string(row, j, str(cell)[:_LONGEST_TEXT], form)
+
+
+def _library() -> Any:
+    try:
+        return import_module("xlsxwriter")
+    except ModuleNotFoundError:
+        raise MissingLibrary("writing workbooks needs xlsxwriter: pip install 'massart[excel]'") from None
+
+
+def replaced(
+    table: Table,
+    column: str,
+    rows: Sequence[int] | NDArray[np.intp],
+    values: ArrayLike,
+    original: str,
+    *,
+    whole: bool | None = None,
+) -> Table:
+    """Return a table in which some values of a column are others; as `original` the column stays right behind it.
+
+    The column holds numbers or dates, or text that can be read as such. It becomes integers if all its numbers are
+    whole, which these rows tell unless the caller does, and floats otherwise; dates are in ISO form; missing values
+    stay missing. Values within rounding error of a short decimal become that decimal.
+    """
+    if original in table.column_names:
+        raise TableError(f"{table.name}: there is a column {quote(original)} already")
+    before = table.column(column)
+    entry = _entry(table, column)
+    numbers = column_values(table, entry)
+    numbers[np.asarray(rows, dtype=np.intp)] = shortened(np.asarray(values, dtype=np.float64))
+    missing = np.isnan(numbers)
+    after = as_dates(numbers) if isinstance(entry, Date) else pa.array(numbers, mask=missing)
+    if whole is None:
+        whole = bool((numbers[~missing] == np.round(numbers[~missing])).all())
+    integers = whole and not isinstance(entry, Date) and not pa.types.is_floating(before.type)
+    if integers and np.abs(numbers[~missing]).max(initial=0) <= LARGEST_EXACT:
+        after = pc.cast(after, pa.int64())
+    place = table.column_names.index(column)
+    arrow = table.arrow.set_column(place, column, after).add_column(place + 1, original, before)
+    spellings = dict(table.spellings)
+    if column in spellings:
+        spellings[original] = spellings[column]
+    return replace(table, arrow=arrow, spellings=spellings)
+
+
+def _entry(table: Table, column: str) -> Target:
+    """Return how to read a column as numbers."""
+    kind = table.column(column).type
+    if is_date(kind):
+        return Date(column)
+    if not is_text(kind):
+        return Number(column)
+    found = role_of(table, column, asked=True).entry
+    if isinstance(found, Date):
+        return found
+    numbers, unit = numbers_and_unit(levels_of(table.column(column)), table.decimal)
+    return Number(column, numbers.decimal, unit)
+
+
+def shortened(values: FloatArray) -> FloatArray:
+    """Return values with those replaced by a decimal of few digits that differ from it only by rounding.
+
+    Examples
+    --------
+    >>> shortened(np.array([0.1 + 0.2, 1 / 3]))
+    array([0.3       , 0.33333333])
+    """
+    short = np.array([float(f"{value:.{_SHORT_DIGITS}g}") for value in values], dtype=np.float64)
+    return np.where(np.abs(short - values) <= _ROUNDING * np.abs(values), short, values)

@@ -24,8 +24,7 @@ from massart.progress import Callback, Progress
 from massart.rows import FloatArray
 from massart.rules.columns import Columns
 from massart.rules.terms import TermError, column
-from massart.table import Table, TableError
-from massart.table.errors import counted
+from massart.table import Table, TableError, counted
 
 _FORMS = 3  # of one identity that are judged, solved for different columns, the one that reads best first
 _SINGLE = float(np.finfo(np.float32).eps)

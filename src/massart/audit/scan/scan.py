@@ -26,9 +26,7 @@ from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.report import Findings
 from massart.report.scan_page import ScanFindings, render_scan
 from massart.rows import FloatArray
-from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, table_of
-from massart.table.errors import quote
-from massart.table.roles import role_of
+from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, quote, role_of, table_of
 
 MOST_TERMS = 8
 BUDGET = 60.0
@@ -126,7 +124,9 @@ class Scan:
 
 
 def _rule(audit: Audit) -> Findings:
-    return Findings("", audit.formula, audit.certificate, audit.n_judged, audit.n_agree, audit.n_wrong)
+    return Findings(
+        "", audit.formula, audit.certificate, audit.n_judged, audit.n_agree, audit.n_wrong, n_apart=audit.n_apart
+    )
 
 
 def _plain(audit: Audit) -> dict[str, Any]:

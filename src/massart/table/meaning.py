@@ -12,21 +12,28 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.dates import date_texts, days_of, is_date, order_of, read_dates
 from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
 from massart.table.errors import TableError, listed, quote
-from massart.table.grouping import levels_as_written
-from massart.table.levels import Levels, is_text, levels_of
-from massart.table.numbers import LARGEST_EXACT, Numbers, currencies_in, in_ascii, is_missing, read_numbers
-from massart.table.spellings import spellings_of
-from massart.table.table import Table
-from massart.table.units import units_of
-from massart.table.views import flags
+from massart.table.levels import Levels, levels_as_written, levels_of, spellings_of
+from massart.table.numbers import (
+    Numbers,
+    currencies_in,
+    date_texts,
+    days_of,
+    in_ascii,
+    is_date,
+    is_missing,
+    order_of,
+    read_dates,
+    read_numbers,
+    units_of,
+)
+from massart.table.table import LARGEST_EXACT, Table, flags, is_text
 
 YES = ("yes", "true", "y", "t")
 NO = ("no", "false", "n", "f")
-ROWS_A_LEVEL = 4
-FEW_LEVELS = 20
+_ROWS_A_LEVEL = 4
+_FEW_LEVELS = 20
 NUMBERS_SHARE = 0.9
 """From this share of numbers on, a text among them is taken for a mistake and not for a level."""
 
@@ -343,10 +350,10 @@ def _role_of_number_text(
 def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:
     n_levels = len(levels.texts)
     n_present = sum(table.frequencies[name].values()) if name in table.frequencies else levels.n_present
-    few = min(MOST_LEVELS, max(FEW_LEVELS, math.isqrt(n_present)))
+    few = min(MOST_LEVELS, max(_FEW_LEVELS, math.isqrt(n_present)))
     if asked:
         few = MOST_LEVELS
-    if n_levels > 1 and (n_levels > few or n_present < (2 if asked else ROWS_A_LEVEL) * n_levels):
+    if n_levels > 1 and (n_levels > few or n_present < (2 if asked else _ROWS_A_LEVEL) * n_levels):
         return Role(None, doubt or f"it looks like an identifier or free text: {n_levels:,} different values")
     return _category(table, name, levels, with_base, doubt)
 

@@ -9,8 +9,10 @@ rest of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +21,25 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray
 from massart.rows.sampling import RUN, Draw, Reservoir
-from massart.table.levels import is_text, levels_of
-from massart.table.table import Table
-from massart.table.views import view
+from massart.table.columnar import ParquetPart
+from massart.table.errors import TableError
+from massart.table.levels import levels_of
+from massart.table.source import Beginning, ReadOptions, file_source
+from massart.table.stream import Stream, cast
+from massart.table.table import Table, is_text, view
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 """Rows drawn at random, and rare rows at most: together no more than judge a formula."""
 
-ROWS_A_LEVEL, MOST_LEVELS = 64, 1_000
+_FIRST_ROWS, _MOST_TEXTS = 64, 1_000
 """First rows that are kept of a level, and levels beyond which a column is no category."""
+
+
+ROWS_A_PIECE = 250_000
+"""Small row groups are read together, so that a task is worth its message."""
+
+FEWEST_PIECES, SHARE_READ = 6, 8
+"""Pieces that tell what the others are like: so many at least, and this part of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +130,7 @@ def join(parts: Sequence[Gathered], seed: int) -> Gathered:
             counts = Counter[str]()
             for part in parts:
                 counts.update(part.table.frequencies.get(name, {}))
-            if len(counts) > MOST_LEVELS or not all(name in part.table.frequencies for part in parts):
+            if len(counts) > _MOST_TEXTS or not all(name in part.table.frequencies for part in parts):
                 continue  # no category
             frequencies[name] = counts
         rare.append(_Watch().rows(column))
@@ -189,7 +201,7 @@ class _Watch:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.kept: list[NDArray[np.intp]] = []
-        self._many, self._left, self._usual = False, ROWS_A_LEVEL, None
+        self._many, self._left, self._usual = False, _FIRST_ROWS, None
 
     @property
     def is_varied(self) -> bool:
@@ -221,10 +233,90 @@ class _Watch:
         kept = [np.empty(0, dtype=np.intp)]
         for code, (text, count) in enumerate(zip(levels.texts.to_pylist(), levels.counts.tolist(), strict=True)):
             before = self.counts.get(text, 0)
-            if before < ROWS_A_LEVEL:
-                kept.append(np.flatnonzero(levels.codes == code)[: ROWS_A_LEVEL - before])
+            if before < _FIRST_ROWS:
+                kept.append(np.flatnonzero(levels.codes == code)[: _FIRST_ROWS - before])
             self.counts[text] = before + count
-            if len(self.counts) > MOST_LEVELS:
+            if len(self.counts) > _MOST_TEXTS:
                 self._many, self.counts, self.kept = True, {}, []
                 return kept[0]
         return np.concatenate(kept)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Some row groups of a Parquet file: small, and it can be sent."""
+
+    path: str  # of the file, as all workers see it
+    name: str  # of the whole table, for messages
+    groups: tuple[int, ...]
+    start: int  # the number of its first row in the whole table
+    schema: pa.Schema  # of the whole table
+    size: int  # bytes of a block
+    files: tuple[tuple[int, str], ...]  # the number of the first row of its file, and the name, if there are several
+
+    def blocks(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
+        """Yield its rows in blocks."""
+        names = list(self.schema.names if columns is None else columns)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        part = ParquetPart(file_source(Path(self.path)), Beginning(b"PAR1", 1, False, False), ReadOptions())
+        try:
+            start = self.start
+            for batch in part.batches(names, self.size, self.groups):
+                numbers = np.arange(start, start + batch.num_rows)
+                start += batch.num_rows
+                yield Table(pa.Table.from_batches([cast(batch, schema)]), self.name, numbers=numbers, files=self.files)
+        finally:
+            part.close()
+            part.source.check_unchanged()
+
+
+def pieces_of(stream: Stream) -> list[Piece]:
+    """Cut a stream of Parquet files into pieces, in order.
+
+    Raises
+    ------
+    TableError
+        Naming a file that is no Parquet, or not where workers could read it.
+    """
+    found: list[Piece] = []
+    start = 0
+    for k, part in enumerate(stream.parts):
+        own = stream.files[k : k + 1]
+        if not isinstance(part, ParquetPart) or part.path is None:
+            raise TableError(f"{part.source.name}: a cluster reads Parquet files that are not compressed as a whole")
+        groups: list[int] = []
+        rows = 0
+        sizes = part.group_sizes
+        for group, n_rows in enumerate(sizes):
+            groups.append(group)
+            rows += n_rows
+            if rows >= ROWS_A_PIECE or group == len(sizes) - 1:
+                found.append(
+                    Piece(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes, own)
+                )
+                start += rows
+                groups, rows = [], 0
+    return found
+
+
+def gather_some(stream: Stream, seed: int) -> Gathered | None:
+    """Gather rows of some pieces of Parquet files, drawn at random, if these tell as much as all; None otherwise.
+
+    They do where all columns hold numbers without gaps, as the statistics of the files say, and each column has many
+    values in the pieces that are read: then there is nothing rare to look for in the others.
+    """
+    kinds = stream.schema.types
+    if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in kinds):
+        return None
+    if not all(isinstance(part, ParquetPart) and part.path is not None and part.is_full for part in stream.parts):
+        return None
+    pieces = pieces_of(stream)
+    n_read = max(FEWEST_PIECES, len(pieces) // SHARE_READ)
+    if 2 * n_read > len(pieces):
+        return None
+    chosen = np.sort(np.random.default_rng(seed).choice(len(pieces), n_read, replace=False))
+    found = gather(chain.from_iterable(pieces[k].blocks() for k in chosen), seed)
+    floats = frozenset(
+        name for name, kind in zip(stream.schema.names, kinds, strict=True) if pa.types.is_floating(kind)
+    )
+    return replace(found, n_total=stream.n_rows, gappy=floats) if found.varied else None

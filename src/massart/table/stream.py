@@ -1,0 +1,442 @@
+"""Files as tables: one file, a folder of files or a pattern, read block by block, any number of times, or as a whole.
+
+A table is a stream that was read as a whole. All files of a stream have the same columns; where their types differ, the
+wider one holds for all. Parquet and Arrow files are read from where they are. Text is parsed once and kept, for parsing
+takes ten times as long as reading numbers: in memory as long as that is little, then in a temporary file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+
+from massart.progress import Callback, Progress, silent
+from massart.table import columnar, delimited, json_lines, workbook
+from massart.table.errors import TableError, quote
+from massart.table.source import (
+    Reader,
+    ReadOptions,
+    Source,
+    Widened,
+    format_of,
+    in_plain_words,
+    in_temporary_folder,
+    sources_of,
+)
+from massart.table.table import Table, joined_type, require_column, with_missing
+from massart.table.tidy import tidied
+
+FORMATS = (columnar.PARQUET, columnar.ARROW, workbook.FORMAT, json_lines.FORMAT, delimited.FORMAT)
+"""The formats of files that are read; each says by which bytes it is known, and the last is that of any other text."""
+
+_LARGEST_BLOCK = 1 << 25  # judging is quicker than in smaller ones, and four of them are under way at most
+_SMALLEST_CHUNK = 1 << 12
+_COPIES = 3  # what a table in memory and its numbers take at most: benchmarks/bench_fit.py
+_LEAST_MEMORY = 1 << 29
+_MOST_KEPT = 1 << 27  # of parsed text in memory; from a file it is read nearly as fast
+_HEAD_BYTES = 1 << 12
+
+
+def read_table(
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+    skip: int | None = None,
+    na: Sequence[str] = (),
+    callback: Callback = silent,
+) -> Table:
+    """Read a table from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV, JSON lines, Parquet or Arrow (Feather), each also compressed by gzip, zstd or bz2; or a workbook
+        (.xlsx, .ods, .xls). A folder of such files, or a pattern such as ``data/*.parquet``, is one table: its files
+        are read in the order of their names. "-" is standard input.
+    delimiter, encoding, decimal : str, optional
+        Of a text file: what separates its cells, its encoding and its decimal mark. By default they are found from its
+        first lines.
+    sheet : str or int, optional
+        Of a workbook: its name or its number, from 1. By default the largest that can be seen.
+    skip : int, optional
+        Number of lines above the column names; found by default.
+    na : sequence of str
+        Texts that mean that a value is missing, besides "", "-", "NA" and the like.
+    callback : callable
+        Called with a `Progress` as bytes are read.
+
+    Raises
+    ------
+    TableError
+        One line that names the file and what is wrong with it.
+    """
+    known = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet, "skip": skip, "na": na}
+    with stream_table(path, **known, callback=callback) as stream:  # type: ignore[arg-type]
+        return stream.whole(callback)
+
+
+def stream_table(
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+    skip: int | None = None,
+    na: Sequence[str] = (),
+    max_memory: int = 1 << 29,
+    callback: Callback = silent,
+) -> Stream:
+    """Open a table that may be larger than memory.
+
+    Parameters
+    ----------
+    path, delimiter, encoding, decimal, sheet, skip, na
+        As `read_table` takes them.
+    max_memory : int
+        Bytes that blocks, and what is kept of parsed text, may take.
+    callback : callable
+        Called with a `Progress` while text is parsed.
+
+    Raises
+    ------
+    TableError
+        One line that names the file and what is wrong with it.
+    """
+    if skip is not None and skip < 0:
+        raise ValueError(f"skip must be a number of lines, got {skip}")
+    na = (na,) if isinstance(na, str) else tuple(map(str, na))
+    block_bytes = min(max(max_memory // 16, 1), _LARGEST_BLOCK)
+    chunk_bytes = max(block_bytes // 16, _SMALLEST_CHUNK)
+    sheet = None if sheet is None else str(sheet)
+    options = ReadOptions(delimiter, encoding, decimal, sheet, skip, na, chunk_bytes, callback)
+    name, sources = sources_of(path)
+    parts: list[Part] = []
+    try:
+        most_kept = min(max_memory // 4, _MOST_KEPT) // len(sources)
+        parts.extend(_opened(source, options, most_kept) for source in sources)
+    except BaseException:
+        for part in parts:
+            part.close()
+        raise
+    return Stream(name, parts, block_bytes, na)
+
+
+def _opened(source: Source, options: ReadOptions, most_kept: int) -> Part:
+    """Return a file as a part of a stream: its beginning is read, which says what it holds and how it is written."""
+    with in_plain_words(source):
+        beginning = source.beginning()
+        found = format_of(source, beginning.data[:_HEAD_BYTES], FORMATS).read(source, beginning, options)
+    return found if isinstance(found, columnar.FilePart) else ParsedPart(source, found, most_kept)  # type: ignore[arg-type]
+
+
+def default_memory() -> int:
+    """Return the bytes that massart takes by default: an eighth of the machine's memory."""
+    return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, _LEAST_MEMORY)
+
+
+class Stream:
+    """The rows of one file or of several; made by `stream_table`, closed by `with` or `close`.
+
+    Text is parsed when `schema`, `n_rows` or `blocks` is first asked for.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, the folder or the pattern, for messages.
+    parts : sequence of ParsedPart, ParquetPart and ArrowPart
+        Its files.
+    block_bytes : int
+        About the size of a block.
+    """
+
+    def __init__(self, name: str, parts: Sequence[Part], block_bytes: int, na: Sequence[str] = ()) -> None:
+        self.name, self._na = name, na
+        self.parts, self.block_bytes = parts, block_bytes
+
+    def __enter__(self) -> Stream:
+        """Return the stream."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the stream."""
+        self.close()
+
+    def close(self) -> None:
+        """Remove temporary files."""
+        for part in self.parts:
+            part.close()
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns, the same in every block."""
+        common = joined_type if all(isinstance(part, ParsedPart) for part in self.parts) else _promoted
+        types: dict[str, pa.DataType] = {}
+        while True:  # types only become wider, so this ends
+            for part in self.parts:
+                part.settle(types)
+                if not part.schema.names:
+                    raise TableError(f"{part.source.name}: there are no columns")
+                if types:
+                    self._check_columns(part)
+                for field in part.schema:
+                    kind = common(types.get(field.name, pa.null()), field.type)
+                    if kind is None:
+                        raise TableError(
+                            f"{part.source.name}: column {quote(field.name)} holds {field.type}, "
+                            f"but {types[field.name]} in {self.parts[0].source.name}"
+                        )
+                    types[field.name] = kind
+            if common is _promoted or all(
+                field.type in (types[field.name], pa.null()) for part in self.parts for field in part.schema
+            ):
+                break
+        if not any(part.n_rows for part in self.parts):
+            raise TableError(f"{self.name}: there are no rows below the column names")
+        return pa.schema(types)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, in their order."""
+        return tuple(self.schema.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(part.n_rows for part in self.parts) if self.schema else 0
+
+    @property
+    def files(self) -> tuple[tuple[int, str], ...]:
+        """The number of the first row of each file, and its name; nothing where there is one file."""
+        starts = accumulate((part.n_rows for part in self.parts[:-1]), initial=0)
+        names = (part.source.name for part in self.parts)
+        return tuple(zip(starts, names, strict=True)) if len(self.parts) > 1 else ()
+
+    @property
+    def nbytes(self) -> int:
+        """About what the whole table would take in memory; no text is parsed to know it."""
+        return sum(part.nbytes for part in self.parts)
+
+    def is_larger_than(self, max_memory: int) -> bool:
+        """Whether the whole table, and what is made of it, would take more than that number of bytes."""
+        return _COPIES * self.nbytes > max_memory
+
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark that the text as a whole suggests, if it suggests one."""
+        return next((part.decimal for part in self.parts if part.decimal is not None), None)
+
+    @property
+    def spellings(self) -> dict[str, str]:
+        """What a text writes in a column, if not nothing, where a value is missing."""
+        return {name: spelling for part in reversed(self.parts) for name, spelling in part.spellings.items()}
+
+    def blocks(self, columns: Sequence[str] | None = None, callback: Callback = silent) -> Iterator[Table]:
+        """Yield the table in blocks of whole rows, from its start; of some columns, which alone are read, or of all."""
+        names = list(self.schema.names if columns is None else columns)
+        for name in names:
+            require_column(self, name)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        n_rows, done, files = self.n_rows, 0, self.files
+        for batches in _gathered(self._batches(schema, self.block_bytes), self.block_bytes):
+            block = with_missing(pa.Table.from_batches(batches, schema), self._na)
+            done += block.num_rows
+            callback(Progress(f"reading {self.name}", done, float(n_rows - done), 0.0))
+            yield Table(block, self.name, self.decimal, self.spellings, np.arange(done - block.num_rows, done), files)
+
+    def whole(self, callback: Callback = silent) -> Table:
+        """Return the whole table in memory, without rows that are no part of it.
+
+        The callback is called as Parquet and Arrow files are read, in bytes, as that of `stream_table` is for text.
+        """
+        for part in self.parts:
+            if isinstance(part, ParsedPart):
+                part.most_kept = np.inf
+        batches = [*self._batches(self.schema, 1 << 62, callback)]
+        arrow = with_missing(pa.Table.from_batches(batches, self.schema), self._na)
+        numbers = np.arange(arrow.num_rows) if self.files else None
+        remarks = [part.remarks for part in self.parts if part.remarks is not None]
+        if remarks:
+            arrow, kept, said = tidied(arrow, self.decimal)
+            if arrow.num_rows == 0:
+                raise TableError(f"{self.name}: there are no rows below the column names")
+            numbers, remarks = numbers if kept is None else np.flatnonzero(kept), [*remarks, said]
+        said = tuple(chain(*remarks))
+        return Table(arrow, self.name, self.decimal, self.spellings, numbers, self.files, remarks=said)
+
+    def _batches(self, schema: pa.Schema, block_bytes: int, callback: Callback = silent) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            part.source.check_unchanged()
+            size, n_done = part.source.size, 0
+            for batch in part.batches(schema.names, block_bytes):
+                part.source.check_unchanged()
+                n_done += batch.num_rows
+                if isinstance(part, columnar.FilePart):
+                    done = size * n_done // max(part.n_rows, 1)
+                    callback(Progress(f"reading {part.source.name}", done, float(size - done), 0.0))
+                with in_plain_words(part.source):
+                    yield cast(batch, schema)
+            part.source.check_unchanged()
+
+    def _check_columns(self, part: Part) -> None:
+        first = self.parts[0]
+        for one, other in ((first, part), (part, first)):
+            for name in one.schema.names:
+                if name not in other.schema.names:
+                    raise TableError(
+                        f"{other.source.name}: there is no column {quote(name)}, but there is one in {one.source.name}"
+                    )
+
+
+class ParsedPart:
+    """A text or a workbook of a stream, parsed when it is first needed and kept to be read again.
+
+    Up to `most_kept` bytes of the parsed table stay in memory, and the rest goes to a file without a name, which is
+    gone when the process is, however that ends. Each column of each batch is a message of its own in the file, so that
+    some columns can be read without the others, by plain reads: of a memory map every page that was looked at would
+    count as memory of the process.
+    """
+
+    def __init__(self, source: Source, reader: Reader, most_kept: float) -> None:
+        self.source, self.decimal, self.spellings = source, reader.decimal, reader.spellings
+        self.most_kept = most_kept
+        self._reader, self._is_parsed, self._lock = reader, False, threading.Lock()
+        self._file: IO[bytes] | None = None
+        self.close()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types as far as they are known; final after `settle`."""
+        return pa.schema(zip(self._reader.names, self._reader.types, strict=True))
+
+    @property
+    def remarks(self) -> tuple[str, ...] | None:
+        """What was left out; None where every row of the file is a row of the table."""
+        return self._reader.remarks
+
+    @property
+    def nbytes(self) -> int:
+        """What the parsed table takes; before `settle` an estimate."""
+        return self._n_bytes if self._is_parsed else self._reader.nbytes
+
+    def settle(self, wanted: Mapping[str, pa.DataType]) -> None:
+        """Parse the text, with types at least as wide as those that are wanted."""
+        types = self._reader.types
+        for j, name in enumerate(self._reader.names):
+            wider = joined_type(types[j], wanted.get(name, pa.null()))
+            if wider != types[j]:
+                self._is_parsed = self._is_parsed and pa.types.is_null(types[j])  # nulls are nulls of any type
+                types[j] = wider
+        with in_plain_words(self.source):
+            while not self._is_parsed:
+                self.close()
+                try:
+                    for batch in self._reader.batches():
+                        self._keep(batch)
+                    self._is_parsed = True
+                except Widened:
+                    continue
+                except BaseException:
+                    self.close()
+                    raise
+        self.source.check_unchanged()
+
+    def batches(self, columns: Sequence[str], block_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in order, with some of the columns."""
+        for batch in self._kept:
+            yield batch.select(list(columns))
+        for schema, places in self._moved:
+            fields = [schema.field(name) for name in columns]
+            arrays = [self._message(pa.schema([one]), *places[schema.get_field_index(one.name)]) for one in fields]
+            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def close(self) -> None:
+        """Forget what was kept, in memory and on the disk."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._kept: list[pa.RecordBatch] = []
+        self._moved: list[tuple[pa.Schema, list[tuple[int, int]]]] = []
+        self.n_rows = self._n_bytes = 0
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        """Add a batch; TableError if there is no room on the disk."""
+        self.n_rows += batch.num_rows
+        self._n_bytes += batch.nbytes
+        if self._n_bytes <= self.most_kept:
+            self._kept.append(batch)
+            return
+        with in_temporary_folder():
+            self._file = self._file or tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
+            places = []
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                message = pa.RecordBatch.from_arrays([column], [name]).serialize()
+                places.append((self._file.tell(), message.size))
+                if self._file.write(message) < message.size:
+                    raise OSError(28, "No space left on device")
+        self._moved.append((batch.schema, places))
+
+    def _message(self, schema: pa.Schema, start: int, size: int) -> pa.Array:
+        assert self._file is not None
+        with self._lock:
+            self._file.seek(start)
+            message = self._file.read(size)
+        return pa.ipc.read_record_batch(pa.py_buffer(message), schema).column(0)
+
+
+Part = ParsedPart | columnar.FilePart
+
+
+def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds the values of two others; None if there is none."""
+    try:
+        pair = [pa.schema([("", kind)]) for kind in (one, other)]
+        return pa.unify_schemas(pair, promote_options="permissive").types[0]
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+
+
+def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the types of a schema of the same columns."""
+    if batch.schema.equals(schema):
+        return batch
+    return pa.RecordBatch.from_arrays(
+        [column.cast(kind) for column, kind in zip(batch.columns, schema.types, strict=True)], schema=schema
+    )
+
+
+def _gathered(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield batches in lists of about `size` bytes; much larger ones are cut.
+
+    One that is large enough stays alone, for columns that are in one piece need not be copied.
+    """
+    gathered: list[pa.RecordBatch] = []
+    total = 0
+    for batch in batches:
+        nbytes = max(batch.nbytes, 1)
+        n_rows = batch.num_rows if 2 * nbytes <= 3 * size else max(batch.num_rows * size // nbytes, 1)
+        for start in range(0, batch.num_rows, n_rows):
+            piece = batch.slice(start, n_rows)
+            if gathered and 2 * (total + piece.nbytes) > 3 * size:
+                yield gathered
+                gathered, total = [], 0
+            gathered.append(piece)
+            total += piece.nbytes
+            if 2 * total > size:
+                yield gathered
+                gathered, total = [], 0
+    if gathered:
+        yield gathered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,12 +15,7 @@ from scipy.optimize import linprog
 from drug_discovery import drug_discovery
 from harness import MissingPeer
 from massart.isotropy import decompose
-from massart.l1 import L1Solution, Status, direct, l1_regression
-from massart.l1.balance import smooth
-from massart.l1.matrix import DenseMatrix, SparseMatrix, check_rows
-from massart.l1.program import Program, evaluate
-from massart.l1.rank import structure_of
-from massart.l1.vertex import finish
+from massart.l1 import L1Solution, Status, l1_regression
 from massart.progress import Progress
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -121,6 +117,15 @@ def test_objective_equals_that_of_linear_programming(block):
         program = primal_program if seed % 3 == 0 else dual_program
         expected = program(X, y, weight, np.where(one_sided, 0.0, weight))
         assert solution.objective == pytest.approx(expected, rel=1e-9, abs=1e-9 * (weight @ np.abs(y))), seed
+
+
+def test_the_vertex_is_reached_in_few_steps_and_without_help():
+    found = []
+    for seed in range(100):
+        X, y, weight, one_sided = hard_case(seed)
+        found.append(l1_regression(X, y, weight, one_sided=one_sided))
+    assert not any(solution.fell_back for solution in found)
+    assert np.mean([solution.n_iter for solution in found]) < 10
 
 
 @laws
@@ -356,12 +361,12 @@ def test_extreme_magnitudes(x, label, weight):
     if x == 1e-150 and label == 1e150:
         label = 1e100  # coefficients of 1e300 times labels would leave the range
     X, y, w = wrong_labels(11, n=200)
-    X[:, 1] *= x
+    X[:, 1] *= -x
     y = y * label
     solution = l1_regression(X, y, np.full(200, weight))
     assert solution.status is Status.OPTIMAL
     w = w * label
-    w[1] /= x
+    w[1] /= -x
     np.testing.assert_allclose(solution.coef, w, rtol=1e-12)
 
 
@@ -451,38 +456,14 @@ def test_a_low_limit_is_reported_as_inexact():
     )
 
 
-def test_the_fallback_answers_when_the_vertex_is_not_found(monkeypatch):
-    X, y, _ = wrong_labels(31, noise=1.0)
-    expected = l1_regression(X, y)
-
-    def lost(problem, w, a, weight, max_pivots):
-        return evaluate(problem, np.zeros_like(w), a), 0
-
-    monkeypatch.setattr(direct, "finish", lost)
+@pytest.mark.parametrize("seed", [1930, 6785])
+def test_highs_answers_where_the_vertex_is_not_found(seed):
+    X, y, weight, one_sided = hard_case(seed)
     for form in (np.asarray, sp.csr_array):
-        solution = l1_regression(form(X), y)
+        solution = l1_regression(form(X), y, weight, one_sided=one_sided)
         assert solution.fell_back
-        assert solution.status is Status.OPTIMAL
-        np.testing.assert_allclose(solution.coef, expected.coef, atol=1e-12)
-        check_proof(X, y, solution)
-
-
-def test_an_unproven_answer_is_inexact_where_nothing_helps(monkeypatch):
-    X, y, _ = wrong_labels(31, noise=1.0)
-    monkeypatch.setattr(direct, "finish", lambda problem, w, a, *_: (evaluate(problem, np.zeros_like(w), a), 0))
-    monkeypatch.setattr(direct, "linear_program", lambda *_: None)
-    solution = l1_regression(X, y)
-    assert solution.status is Status.INEXACT
-    assert solution.objective == pytest.approx(np.abs(y).sum())
-
-
-def test_a_dual_out_of_balance_shows_in_the_gap_even_at_zero():
-    # w = 0 costs 6 and the minimum is 0: a dual that ignores X'a = 0 must not call it optimal.
-    X, y = np.ones((3, 1)), np.full(3, 2.0)
-    problem = Program(structure_of(check_rows(X)).design, y, np.ones(3), np.ones(3), np.zeros(1))
-    point = evaluate(problem, np.zeros(1), np.ones(3))
-    assert not point.optimal
-    assert point.gap >= point.objective == 6.0
+        assert solution.status is not Status.INEXACT
+        check_proof(X, y, solution, weight, one_sided)
 
 
 @pytest.mark.slow
@@ -503,35 +484,20 @@ def test_drug_discovery_set_has_the_objective_of_highs(labels):
     assert solution.objective == pytest.approx(dual_program(X, y, np.ones(y.size), np.ones(y.size)), rel=1e-10)
 
 
-@pytest.mark.slow
 @laws
-@given(SEEDS, st.floats(0.0, 0.04))
-def test_sparse_and_dense_matrices_speak_alike(seed, density):
+@given(SEEDS, st.floats(0.0, 0.04), st.sampled_from([1.0, 1e140]))
+def test_tables_that_are_mostly_zero_are_fitted_like_any_other(seed, density, size):
+    """Above 63 columns such an array is solved as a sparse matrix, with its full columns apart."""
     rng = np.random.default_rng(seed)
-    X = np.where(rng.random((40, 80)) < density, rng.standard_normal((40, 80)), 0.0)
-    X[:, :3] = rng.standard_normal((40, 3))
+    X = np.where(rng.random((90, 70)) < density, rng.standard_normal((90, 70)), 0.0)
+    X[:, 3:5] = rng.standard_normal((90, 2))
     X[:, 5] = 0.0
-    sparse, dense = check_rows(X), DenseMatrix(X)
-    assert isinstance(sparse, SparseMatrix)
-    w, a, q, scale = rng.standard_normal(80), rng.standard_normal(40), rng.random(40), rng.random(80)
-    index = rng.permutation(40)[:7]
-    for ours, theirs in (
-        (sparse.times(w), X @ w),
-        (sparse.transposed_times(a), X.T @ a),
-        (sparse.magnitudes_times(w), np.abs(X) @ w),
-        (dense.magnitudes_times(w), np.abs(X) @ w),
-        (sparse.column_maxima(), np.abs(X).max(axis=0)),
-        (dense.column_maxima(), np.abs(X).max(axis=0)),
-        (sparse.gram(q, None), X.T @ (q[:, None] * X)),
-        (dense.gram(q, None), X.T @ (q[:, None] * X)),
-        (sparse.gram(q, scale), scale[:, None] * (X.T @ (q[:, None] * X)) * scale),
-        (dense.gram(q, scale), scale[:, None] * (X.T @ (q[:, None] * X)) * scale),
-        (dense.gram(np.where(q < 0.5, 0.0, q), None), X.T @ (np.where(q < 0.5, 0.0, q)[:, None] * X)),
-        (sparse.rows(index), X[index]),
-        (sparse.restricted(index).times(w), X[index] @ w),
-        (sparse.for_highs().toarray(), X),
-    ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    y = X @ rng.standard_normal(70) + rng.standard_normal(90)
+    scale = np.where(np.arange(70) == 4, -size, 1.0)
+    for form in (np.asarray, sp.coo_array):
+        solution = l1_regression(form(X * scale), y)
+        assert solution.rank == np.linalg.matrix_rank(X)
+        check_proof(X, y, replace(solution, coef=solution.coef * scale))
 
 
 def test_the_callback_sees_the_gap_close():
@@ -580,43 +546,3 @@ def test_the_solution_is_frozen():
     assert isinstance(solution, L1Solution)
     with pytest.raises(AttributeError):
         solution.gap = 0.0
-
-
-# --- the steps, each by itself: a later one would mend what an earlier one leaves undone ---
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_the_largest_entries_of_columns_are_found_whatever_their_sign(make):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0.5, 1.0, (60_000, 3)) * [1.0, -1.0, 0.0]
-    X[50_000:] *= 1.5
-    np.testing.assert_array_equal(check_rows(make(X)).column_maxima(), np.abs(X).max(axis=0))
-
-
-@laws
-@given(SEEDS)
-def test_a_smoothed_problem_is_solved_where_its_dual_is_in_balance(seed):
-    rng = np.random.default_rng(seed)
-    X, y, w = wrong_labels(seed, noise=1.0)
-    lo, hi = rng.uniform(0.1, 2.0, (2, len(y)))
-    problem = Program(structure_of(check_rows(X)).design, y, lo, hi, np.zeros(4))
-    width = rng.uniform(0.3, 3.0)
-    w = problem.design.original(smooth(problem, w / problem.design.scale, width, 100))
-    dual = np.clip((hi - lo) / 2 + (hi + lo) / 2 * (y - X @ w) / width, -lo, hi)
-    assert np.abs(X.T @ dual).max() <= 1e-10 * (np.abs(X).T @ (lo + hi)).max()
-
-
-@laws
-@given(SEEDS, st.booleans())
-def test_any_rows_to_begin_with_lead_to_the_best_vertex(seed, integers):
-    rng = np.random.default_rng(seed)
-    X, y, _ = wrong_labels(seed, noise=1.0)
-    if integers:
-        X, y = np.rint(2 * X), np.rint(y)
-        X[:4] = np.eye(4)
-    lo, hi = (rng.integers(1, 4, (2, len(y))) if integers else rng.uniform(0.1, 2.0, (2, len(y)))).astype(float)
-    problem = Program(structure_of(check_rows(X)).design, y, lo, hi, np.zeros(4))
-    point, pivots = finish(problem, np.zeros(4), np.zeros(len(y)), rng.random(len(y)), 100)
-    assert point.optimal
-    assert pivots <= 30  # four rows of sixty are exchanged, most of them a few times
-    assert point.objective == pytest.approx(dual_program(X, y, lo, hi))

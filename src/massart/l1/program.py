@@ -1,4 +1,4 @@
-r"""The linear program behind L1 regression, and the gap that proves an answer.
+r"""The linear program behind L1 regression, the gap that proves an answer, and Newton's method for the dual.
 
 With residuals :math:`r = y - Xw` and costs :math:`lo_i, hi_i \ge 0`,
 
@@ -9,11 +9,29 @@ With residuals :math:`r = y - Xw` and costs :math:`lo_i, hi_i \ge 0`,
     \max_a \; y^\top a \quad \text{s.t.} \quad X^\top a = b, \; -lo \le a \le hi .
 
 Plain L1 regression has :math:`lo = hi` and :math:`b = 0`; a one-sided row has :math:`hi_i = 0`; the term b carries rows
-whose sign is already known (:mod:`massart.l1.preprocessing`). For any w, and any a in its box,
+whose sign is already known (:mod:`massart.l1.regression`). For any w, and any a in its box,
 
 .. math:: f(w) - \min f \; \le \; \sum_i \bigl( c_i(r_i) - a_i r_i \bigr) + |X^\top a - b|^\top |w^* - w| ,
 
 where :math:`c_i` is the cost of row i. Every term of the sum is non-negative, so it loses nothing to cancellation.
+
+**A dual by Newton's method.** Clip a linear function of the rows to the box,
+
+.. math:: X^\top a(\lambda) = b, \qquad
+          a_i(\lambda) = \operatorname{clip}\bigl(c_i + k_i (\tau_i + x_i^\top \lambda), \; lower_i, \; upper_i\bigr).
+
+The left side is the gradient of a convex, piecewise quadratic function, so that Newton's method ends after finitely
+many steps when a solution exists. The equation serves twice:
+
+* :func:`smooth`: with :math:`\tau = r / h` it is the optimality condition of the Huber-smoothed problem of width h,
+  whose dual is feasible for the L1 problem [1]_.
+* :func:`prove`: with :math:`\tau = 0` and :math:`k_i = 0` off the fit it asks for a dual that is free on the fitted
+  rows alone, which proves that the fit is optimal. When most rows are fitted there are many such duals, and this one
+  costs a few passes, where a simplex method would wander from one degenerate basis to the next.
+
+References
+----------
+.. [1] K. Madsen, H. B. Nielsen. A finite smoothing algorithm for linear l1 estimation. SIAM J. Optimization 3 (1993).
 """
 
 from __future__ import annotations
@@ -22,8 +40,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.l1.design import Design
-from massart.l1.matrix import IntArray
+from massart.l1.design import Design, Factor, IntArray
 from massart.rows import BoolArray, FloatArray
 
 RELATIVE_GAP = 1e-11
@@ -92,7 +109,7 @@ class Point:
 
 
 def evaluate(problem: Program, w: FloatArray, a: FloatArray | None = None) -> Point:
-    """Return the point (w, a) with its gap; without `a`, rows off the fit sit at their bound and the others near 0."""
+    """Return the point (w, a) with its gap; without `a`, rows off the fit are at their bound and the others near 0."""
     r = problem.residuals(w)
     size = problem.design.sizes(w)
     size += np.abs(problem.y)
@@ -116,3 +133,98 @@ def _gap(problem: Program, w: FloatArray, a: FloatArray, r: FloatArray) -> float
     lengths = problem.design.lengths
     reach = np.abs(w) + np.linalg.norm(problem.y) / np.where(lengths > 0, lengths, np.inf)
     return slack + float(np.abs(problem.design.transposed_times(a) - problem.b) @ reach)
+
+
+@dataclass(frozen=True, slots=True)
+class _ClippedDual:
+    r"""The coefficients of :math:`a(\lambda)`, one entry a row; `offset` is :math:`\tau`, `centre` c, `slope` k."""
+
+    offset: FloatArray
+    centre: FloatArray
+    slope: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    def at(self, t: FloatArray) -> FloatArray:
+        r"""Return a for :math:`t = \tau + X \lambda`."""
+        a = self.slope * t
+        a += self.centre
+        return np.clip(a, self.lower, self.upper, out=a)
+
+
+def prove(problem: Program, point: Point, start: FloatArray | None = None) -> tuple[Point, FloatArray]:
+    r"""Return the point with a dual that is free on its fitted rows, and the :math:`\lambda` of that dual.
+
+    The point comes back unchanged when the new dual proves less than the one it has.
+    """
+    lo, hi, fitted = problem.lo, problem.hi, point.fitted
+    bound = np.where(point.r > 0, hi, -lo)
+    dual = _ClippedDual(
+        offset=np.zeros_like(bound),
+        centre=np.where(fitted, 0.5 * (hi - lo), bound),
+        slope=np.where(fitted, 0.5 * (hi + lo), 0.0),
+        lower=np.where(fitted, -lo, bound),
+        upper=np.where(fitted, hi, bound),
+    )
+    shift, a = _newton(problem, dual, np.zeros(problem.b.size) if start is None else start)
+    proven = with_dual(problem, point, a)
+    return (proven if proven.gap < point.gap else point), shift
+
+
+def smooth(problem: Program, w: FloatArray, width: float, max_iter: int) -> FloatArray:
+    """Return w after Newton steps on the problem with every kink rounded off within `width`."""
+    lo, hi = problem.lo, problem.hi
+    dual = _ClippedDual(problem.residuals(w) / width, 0.5 * (hi - lo), 0.5 * (hi + lo), -lo, hi)
+    return w - width * _newton(problem, dual, np.zeros_like(w), max_iter=max_iter)[0]
+
+
+def _newton(
+    problem: Program,
+    dual: _ClippedDual,
+    start: FloatArray,
+    *,
+    max_iter: int = 12,
+    balanced: float = 1e-13,
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return :math:`\lambda` and :math:`a(\lambda)` after Newton steps from `start`.
+
+    Whether they solve the equation is for the caller to check: a gap is computed from a in any case.
+
+    Parameters
+    ----------
+    problem, dual, start
+        Rows and b; the coefficients of a; the first :math:`\lambda`.
+    max_iter : int
+        Steps: half of these prove what can be proven (benchmarks/bench_l1.py, exact labels).
+    balanced : float
+        The equation holds when its error is this fraction of the terms that cancel in it.
+    """
+    design, b = problem.design, problem.b
+    shift = start
+    t = dual.offset + design.times(shift)
+    a = dual.at(t)
+    # |X'a| is at most the column's length times that of a: the error is at rounding level below this.
+    largest = np.maximum(np.abs(dual.lower), np.abs(dual.upper))
+    noise = balanced * (design.lengths * np.linalg.norm(largest) + np.abs(b))
+    for _ in range(max_iter):
+        error = b - design.transposed_times(a)
+        if (np.abs(error) <= noise).all():
+            break
+        free = (a > dual.lower) & (a < dual.upper)
+        direction = Factor(design.gram(dual.slope * free)).solve(error)
+        along = design.times(direction)
+        # The derivative a(t + l along)'along - b'direction of the convex function increases with the step l. The full
+        # step is taken wherever it does not overshoot much.
+        goal, length = float(b @ direction), 1.0
+        before = float(a @ along) - goal
+        if before >= 0.0:  # the free rows do not span, and rounding is all that is left of the error
+            break
+        for _ in range(10):
+            ahead = float(dual.at(t + length * along) @ along) - goal
+            if ahead <= 0.5 * abs(before):
+                break
+            length *= max(-before / (ahead - before), 0.1)  # the secant through both ends
+        shift = shift + length * direction
+        t += length * along
+        a = dual.at(t)
+    return shift, a

@@ -11,11 +11,10 @@ from massart.paper.descent import Descent, DescentStatus, Scale, Transformation,
 from massart.paper.linear import (
     LinearRecovery,
     LinearStatus,
-    StructuralMargin,
     algorithm_1,
     algorithm_2,
-    structural_margin,
 )
+from massart.paper.margin import StructuralMargin, structural_margin
 from massart.paper.noise import *  # noqa: F403 - what __all__ lists there
 from massart.paper.pac import OutlierRemoval, OutlierStatus, PACLearning, PACLearningStatus, pac_learn, remove_outliers
 from massart.paper.position import EffectivePosition, effective_number, failure_probability, most_effective_position

@@ -30,7 +30,6 @@ from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
 from massart.isotropy import Status as IsotropyStatus
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression
-from massart.l1.ratio import largest_ratio
 from massart.paper.position import most_effective_position
 from massart.progress import Callback, silent
 from massart.rows import FloatArray, check_labels, check_matrix, check_weights
@@ -237,68 +236,3 @@ def _status(pieces: Sequence[RadialIsotropy], d: int, optimal: bool, *, complete
     if spanned < d:
         return LinearStatus.NOT_SPANNING if complete else LinearStatus.HEAVY_SUBSPACE
     return LinearStatus.DONE
-
-
-# --- Lemma 2.3 ---
-
-
-@dataclass(frozen=True, slots=True)
-class StructuralMargin:
-    """Two sides of the margin of Lemma 2.3's condition.
-
-    Attributes
-    ----------
-    lower : float
-        The margin is at least this. Positive: the condition holds, and w* is the unique L1 minimizer whatever the
-        labels of the wrong rows are.
-    upper : float
-        The margin is at most this: its value at `direction`. Not positive: the condition is violated, and there are
-        labels of the wrong rows for which w* is not the unique L1 minimizer.
-    direction : (d,) array
-        A unit vector, the worst that was found.
-    """
-
-    lower: float
-    upper: float
-    direction: FloatArray
-
-
-def structural_margin(X_right: ArrayLike, X_wrong: ArrayLike, *, size_limit: int = 20_000) -> StructuralMargin:
-    r"""Lemma 2.3 (star): how far the right rows outweigh the wrong ones in the worst direction.
-
-    .. math::
-        \mu = \min_{r \ne 0} \frac{\sum_{right} |r \cdot x| - \sum_{wrong} |r \cdot x|}{\sum_{all} |r \cdot x|}
-            = \frac{1 - \rho}{1 + \rho}, \qquad
-        \rho = \max_{r \ne 0} \frac{\sum_{wrong} |r \cdot x|}{\sum_{right} |r \cdot x|} .
-
-    Parameters
-    ----------
-    X_right, X_wrong : (n, d) and (m, d) arrays
-        The rows that w* fits and the others, as the L1 regression sees them: for Algorithm 1 in its position. The
-        wrong rows may be none.
-    size_limit : int
-        The lower side is sharp, a linear program, up to this product n m of right and wrong rows, and a cheap bound
-        beyond. 100 right and 20 wrong rows in 30 dimensions take about two seconds.
-
-    Notes
-    -----
-    The maximum of a convex function over a polytope is hard in general, so two sides are reported
-    (:func:`massart.l1.ratio.largest_ratio`). At the paper's size they differ by about .03, in 5 dimensions by less
-    than .01.
-
-    Paper: Lemma 2.3. Tests: test_paper_linear::test_a_positive_lower_side_makes_the_l1_answer_exact, test_paper_linear::test_a_negative_upper_side_lets_an_adversary_defeat_l1
-
-    Examples
-    --------
-    >>> margin = structural_margin([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0.5, 0.0]])
-    >>> round(margin.lower, 6), round(margin.upper, 6)
-    (0.6, 0.6)
-    """  # noqa: E501 - the line is read by the table of the documentation
-    right = check_matrix(X_right, "X_right")
-    d = right.shape[1]
-    wrong = np.zeros((0, d)) if np.shape(X_wrong)[:1] == (0,) else check_matrix(X_wrong, "X_wrong")
-    if wrong.shape[1] != d:
-        raise ValueError(f"X_wrong has {wrong.shape[1]} columns but X_right has {d}")
-    found = largest_ratio(wrong, right, size_limit=size_limit)
-    lower, upper = ((1 - ratio) / (1 + ratio) if np.isfinite(ratio) else -1.0 for ratio in (found.bound, found.ratio))
-    return StructuralMargin(lower, upper, found.direction)

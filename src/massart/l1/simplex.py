@@ -1,4 +1,4 @@
-r"""Finishing on a vertex: d rows that are fitted exactly, and the dual that proves them right.
+r"""From the interior point to a vertex: d rows that are fitted exactly, and the dual that proves them right.
 
 A basis B of d independent rows fixes :math:`w = X_B^{-1} y_B`. Rows off the basis have the dual
 :math:`a_i = hi_i` or :math:`-lo_i` that the sign of their residual asks for, and the basis has
@@ -7,8 +7,11 @@ A basis B of d independent rows fixes :math:`w = X_B^{-1} y_B`. Rows off the bas
 
 If :math:`a_B` lies in its box, w is optimal. If the dual of a row k leaves its box, moving along the edge on which only
 k leaves the fit lowers the objective. The objective is piecewise linear along the edge, a weighted median finds its
-minimum, and the row that is met there enters the basis. This is the method of Barrodale and Roberts [1]_, started next
-to its end by the interior point.
+minimum, and the row that is met there enters the basis. This is the simplex method of Barrodale and Roberts [1]_,
+started next to its end by the interior point.
+
+Where many w are optimal, the interior point stands amid them and too few rows are on its fit. The basis is completed
+with *loose* rows that keep their residual for now: one pivot each exchanges them for rows that are met.
 
 References
 ----------
@@ -21,70 +24,54 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sla
 
-from massart.l1.balance import prove
-from massart.l1.design import Design
-from massart.l1.matrix import IntArray
-from massart.l1.program import Point, Program, evaluate, with_dual
+from massart.l1.design import Design, IntArray
+from massart.l1.program import Point, Program, evaluate, prove, with_dual
 from massart.rows import BoolArray, FloatArray
 
-INDEPENDENT = 1e-13
-"""A pivot below this fraction of the largest means that the rows of the pool are dependent."""
 
-LIGHTEST = 1e-6
-"""What a row off the fit counts next to one on it: it enters the first basis only where nothing else spans."""
+def vertex_near(
+    problem: Program,
+    w: FloatArray,
+    a: FloatArray,
+    weight: FloatArray,
+    max_pivots: int,
+    *,
+    loose: float = 1e-8,
+) -> tuple[Point, int]:
+    """Return the best proven point that a vertex near (w, a) leads to, and the number of pivots.
 
-LOOSE = 1e-8
-"""A row with less than this fraction of the largest weight is not on the fit."""
-
-REFRESH = 32
-"""Pivots after which the inverse of the basis is computed afresh."""
-
-MOVING = 1e-11
-"""A row whose residual changes at less than this fraction of the fastest stays where it is."""
-
-IDLE = 1e-12
-"""A step that gains less than this fraction of the objective has only changed the basis of the same vertex ..."""
-
-PATIENCE = 8
-"""... and after so many of them in a row, a dual that needs no basis is tried."""
-
-IN_BOX = 1e-10
-"""How far outside its box, relative to its width, a basic dual may lie and count as inside."""
-
-
-def finish(problem: Program, w: FloatArray, a: FloatArray, weight: FloatArray, max_pivots: int) -> tuple[Point, int]:
-    """Return the best proven point that a vertex near (w, a) leads to, and the pivots it took.
-
-    `weight` says how much each row belongs on the fit: only the order and the ratios count.
+    Parameters
+    ----------
+    problem : Program
+    w, a : arrays of shape (d,) and (n,)
+        A primal and a dual point near the optimum.
+    weight : array of shape (n,)
+        How much each row belongs on the fit: only the order and the ratios count.
+    max_pivots : int
+    loose : float
+        A row with less than this fraction of the largest weight is not on the fit.
     """
-    interior = w, a
-    basis = independent_rows(problem.design, weight)
+    basis = _independent_rows(problem.design, weight)
     if basis is None:
-        return evaluate(problem, *interior), 0
-    # Where many w are optimal, the interior point stands amid them and too few rows are on its fit. The basis is
-    # completed with rows that keep their residual for now: one pivot each exchanges them for rows that are met.
-    loose = weight[basis] < LOOSE * weight.max()
-    vertex = evaluate(problem, _solve_exactly(problem, basis, loose, w))
+        return evaluate(problem, w, a), 0
+    off_fit = weight[basis] < loose * weight.max()
+    vertex = evaluate(problem, _solve_exactly(problem, basis, off_fit, w))
     # A highly degenerate vertex has so many bases that few prove it; a dual that is free on all fitted rows does.
-    if not loose.any() and np.count_nonzero(vertex.fitted) >= 2 * basis.size:
+    if not off_fit.any() and np.count_nonzero(vertex.fitted) >= 2 * basis.size:
         vertex, _ = prove(problem, vertex)
         if vertex.optimal:
             return vertex, 0
-    budget = max_pivots + int(np.count_nonzero(loose))
-    pivots = 0
-    for patience in (PATIENCE, budget):
-        vertex, more = _descend(problem, basis, loose, vertex, a, budget - pivots, patience)
-        pivots += more
-        if not vertex.optimal:
-            vertex, _ = prove(problem, vertex)
-        if vertex.optimal:
-            return vertex, pivots
-        a = vertex.a
-    other = evaluate(problem, *interior)
-    return (vertex if vertex.gap <= other.gap else other), pivots  # the vertex of a singular basis has no gap (NaN)
+    budget = max_pivots + int(np.count_nonzero(off_fit))
+    vertex, pivots = _descend(problem, basis, off_fit, vertex, a, budget)
+    if not vertex.optimal:
+        vertex, _ = prove(problem, vertex)
+    if vertex.optimal:
+        return vertex, pivots
+    interior = evaluate(problem, w, a)
+    return (vertex if vertex.gap <= interior.gap else interior), pivots  # a singular basis has no gap (NaN)
 
 
-def independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
+def _independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
     """Return d independent rows of large weight, or None if the rows of positive weight do not span.
 
     Gaussian elimination with row exchanges, on the rows times the roots of their weights, prefers heavy rows, and
@@ -92,34 +79,25 @@ def independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
     """
     n, d = design.shape
     size = n if n <= 10 * d else 3 * d + 32
-    while True:
+    while n >= d:
         pool = np.argpartition(weight, n - size)[n - size :] if size < n else np.arange(n)
         pool = pool[np.lexsort((pool, -weight[pool]))]
         heavy = weight[pool]
-        reference = heavy[d - 1] if heavy.size >= d and heavy[d - 1] > 0 else 1.0
-        rows = design.rows(pool) * np.maximum(np.sqrt(np.minimum(heavy, reference) / reference), LIGHTEST)[:, None]
-        chosen = _eliminate(rows, d)
-        if chosen is not None:
-            return pool[chosen]
+        reference = heavy[d - 1] or 1.0
+        rows = design.rows(pool) * np.sqrt(np.minimum(heavy, reference) / reference)[:, None]
+        length = np.abs(rows).max(axis=0)
+        length[length == 0] = 1.0
+        # LAPACK itself, here and below: scipy's wrapper warns of the dependence that is looked for.
+        triangle, exchanges, _ = sla.lapack.dgetrf(rows / length)
+        pivots = np.abs(np.diag(triangle))
+        if pivots.min() > np.finfo(float).eps * pivots.max():
+            for k, other in enumerate(exchanges):
+                pool[[k, other]] = pool[[other, k]]
+            return pool[:d]
         if size == n:
-            return None
+            break
         size = min(n, 4 * size)
-
-
-def _eliminate(rows: FloatArray, d: int) -> IntArray | None:
-    if rows.shape[0] < d:
-        return None
-    length = np.abs(rows).max(axis=0)
-    length[length == 0] = 1.0
-    # LAPACK itself, here and below: scipy's wrapper warns of the dependence that is looked for.
-    triangle, exchanges, _ = sla.lapack.dgetrf(rows / length)
-    pivots = np.abs(np.diag(triangle))
-    if pivots.min() <= INDEPENDENT * pivots.max():
-        return None
-    order = np.arange(rows.shape[0])
-    for k, other in enumerate(exchanges):
-        order[[k, other]] = order[[other, k]]
-    return order[:d]
+    return None
 
 
 def _solve_exactly(problem: Program, basis: IntArray, loose: BoolArray, w: FloatArray) -> FloatArray:
@@ -141,25 +119,28 @@ def _descend(
     vertex: Point,
     a: FloatArray,
     max_pivots: int,
-    patience: int,
+    *,
+    in_box: float = 1e-10,
 ) -> tuple[Point, int]:
-    """Walk from vertex to vertex until the dual is feasible, the budget ends or `patience` steps in a row gain nothing.
+    """Walk from vertex to vertex until the dual is feasible or the budget ends.
 
     `basis` and `loose` are brought up to date. `a` decides on which side the fitted rows off the basis are counted.
+
+    Parameters
+    ----------
+    problem, basis, loose, vertex, a, max_pivots
+    in_box : float
+        How far outside its box, relative to its width, a basic dual may lie and count as inside.
     """
     design, lo, hi = problem.design, problem.lo, problem.hi
     positive = np.where(vertex.fitted, 2 * a > hi - lo, vertex.r > 0)
-    w = vertex.w
-    pivots = idle = 0
+    w, r, pivots = vertex.w, vertex.r.copy(), 0
+    rows = design.rows(basis)
+    try:
+        inverse = np.asarray(np.linalg.inv(rows), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return vertex, 0
     while True:
-        if pivots % REFRESH == 0:
-            w = _solve_exactly(problem, basis, loose, w) if pivots else w
-            rows = design.rows(basis)
-            try:
-                inverse = np.asarray(np.linalg.inv(rows), dtype=np.float64)
-            except np.linalg.LinAlgError:
-                break
-            r = problem.residuals(w) if pivots else vertex.r.copy()
         a = np.where(positive, hi, -lo)
         tight = basis[~loose]
         a[tight] = 0.0
@@ -172,9 +153,9 @@ def _descend(
         # The dual of a loose row has no room at all: it is the slope along the row's edge.
         above = np.where(loose, dual, dual - hi[basis])
         below = np.where(loose, -dual, -lo[basis] - dual)
-        outside = np.maximum(above, below) / (hi[basis] + lo[basis])
-        k = int(np.argmax(np.where(loose, np.inf, outside)))
-        if (not loose[k] and (outside[k] <= IN_BOX or idle == patience)) or pivots == max_pivots:
+        outside = np.where(loose, np.inf, np.maximum(above, below) / (hi[basis] + lo[basis]))
+        k = int(np.argmax(outside))
+        if outside[k] <= in_box or pivots == max_pivots:
             break
 
         # The edge: row k gets the residual `side` times the step, the rest of the basis keeps its own.
@@ -186,7 +167,6 @@ def _descend(
         passed, entering, length = _weighted_median(r, speed, positive, lo + hi, descent)
         if entering < 0:
             break
-        idle = 0 if descent * length > IDLE * abs(vertex.objective) else idle + 1
         leaving = basis[k]
         r -= length * speed
         if not loose[k]:
@@ -209,14 +189,20 @@ def _descend(
 
 
 def _weighted_median(
-    r: FloatArray, speed: FloatArray, positive: BoolArray, width: FloatArray, descent: float
+    r: FloatArray, speed: FloatArray, positive: BoolArray, width: FloatArray, descent: float, *, moving: float = 1e-11
 ) -> tuple[IntArray, int, float]:
     """Minimise the objective along an edge: return the rows that change sign, the row met at the minimum, and where.
 
     The objective falls at the rate `descent` at first; every row that changes sign takes off its width times its speed.
+
+    Parameters
+    ----------
+    r, speed, positive, width, descent
+    moving : float
+        A row whose residual changes at less than this fraction of the fastest stays where it is.
     """
     towards = np.where(positive, speed, -speed)
-    meets = np.flatnonzero(towards > MOVING * np.abs(speed).max())
+    meets = np.flatnonzero(towards > moving * np.abs(speed).max())
     # A fitted row may be counted on the side opposite to its rounding error: it is met at once.
     time = np.maximum(np.where(positive, r, -r)[meets], 0.0) / towards[meets]
     order = np.argsort(time, kind="stable")

@@ -20,9 +20,9 @@ from massart.rules.columns import Columns
 from massart.rules.columns import Levels as Coded
 from massart.table.encoding import Category, Date, Encoding, Flag, Number, Target
 from massart.table.errors import TableError, counted, quote
-from massart.table.levels import Levels, folded, levels_as_written, levels_of
+from massart.table.levels import Levels, folded, levels_in, numbers_in
 from massart.table.meaning import unfit_type, words_for_flags
-from massart.table.numbers import days_of, is_date, is_missing, read_dates, read_numbers
+from massart.table.numbers import days_of, is_date, is_missing, read_dates
 from massart.table.table import LARGEST_EXACT, Table, decoded, is_text, view
 
 _WORTH_RETURNING = 1 << 20
@@ -273,7 +273,7 @@ def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
     if unfit:
         raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {unfit}")
     if is_text(column.type):
-        spelling = _fill_text(table, column, entry, out, gaps)
+        spelling = _fill_text(table, entry, out, gaps)
     else:
         spelling = table.spellings.get(entry.column, "")
         _fill_numbers(table, column, entry, out)
@@ -293,7 +293,7 @@ def _fill_dates(table: Table, entry: Date, out: FloatArray, gaps: _Gaps) -> str:
     """Fill `out` with days, and return the spelling that most missing values have, "" if they are empty."""
     column = table.column(entry.column)
     if is_text(column.type):
-        levels = levels_of(column)
+        levels = levels_in(table, entry.column)
         days, missing = read_dates(levels.texts, entry.order), is_missing(levels.texts)
         strange = np.isnan(days) & ~missing
         _add_unreadable(gaps, entry.column, levels, strange)
@@ -318,7 +318,7 @@ def _add_unreadable(gaps: _Gaps, column: str, levels: Levels, strange: BoolArray
 
 def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) -> NDArray[np.int32]:
     """Fill the rows of `out`, one for each level with a term, note the rows without one, and return the codes."""
-    levels = levels_as_written(table.column(entry.column))
+    levels = levels_in(table, entry.column)
     known = {level: place for place, level in enumerate(entry.all_levels)}
     unknown = len(known)
     alike = {text: known[level] for text, level in entry.alike.items()}
@@ -335,11 +335,11 @@ def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) 
     return codes
 
 
-def _fill_text(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> str:
+def _fill_text(table: Table, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> str:
     """Fill `out`, and return the spelling that most missing values have, "" if they are empty."""
-    levels = levels_of(column)
+    levels = levels_in(table, entry.column)
     decimal, unit = (entry.decimal, entry.unit) if isinstance(entry, Number) else (".", None)
-    numbers = read_numbers(levels.texts, levels.counts, decimal=decimal, unit=unit)
+    numbers = numbers_in(table, entry.column, decimal=decimal, unit=unit)
     values = np.append(numbers.values, np.nan)
     if isinstance(entry, Flag):
         yes, no, nothing = words_for_flags(levels)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray
 from massart.table.errors import counted, listed, quote
-from massart.table.numbers import MISSING
+from massart.table.numbers import MISSING, Numbers, read_numbers
 from massart.table.table import Table, as_text, decoded, is_text, view
 
 NO_GROUP = "(missing)"
@@ -79,29 +80,50 @@ def _without_blanks(texts: pa.Array, codes: NDArray[np.int32]) -> Levels:
     return Levels(texts, codes, counts)
 
 
-def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the group of each row by the value of a column, whatever it holds, and the names of the groups.
+def levels_in(table: Table, name: str) -> Levels:
+    """Return a column, whatever it holds, coded by its values as text: 101 for 101.0, dates in ISO form.
 
-    Rows without a value are a group, too, the last one.
+    A column is coded once for all who ask.
     """
-    levels = levels_as_written(table.column(column))
-    names = levels.texts.to_pylist()
-    codes = levels.codes.astype(np.intp)
-    codes[codes < 0] = len(names)
-    return codes, [*names, NO_GROUP]
+    return table.once(("levels", name), lambda: levels_of(_as_written(table.column(name))))
 
 
-def levels_as_written(column: pa.ChunkedArray) -> Levels:
-    """Return a column, whatever it holds, coded by its values as text: 101 for 101.0, dates in ISO form."""
+def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if is_text(column.type):
-        return levels_of(column)
+        return column
     column = decoded(column)
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         with suppress(pa.ArrowInvalid):  # unless all are whole
             column = column.cast(pa.int64())
-    return levels_of(as_text(column))
+    return as_text(column)
+
+
+def numbers_in(table: Table, name: str, *, decimal: str | None = None, unit: str | None = None) -> Numbers:
+    """Return the texts of a column as numbers, in the order of its levels; read once for all who ask.
+
+    Without a decimal mark the column decides, and where it does not, the table.
+    """
+    levels = levels_in(table, name)
+    own = table.known(("numbers", name, None, unit))
+    if isinstance(own, Numbers) and decimal in (None, own.decimal):
+        return own
+    hint = table.decimal if decimal is None else None
+    read = partial(read_numbers, levels.texts, levels.counts, decimal=decimal, hint=hint, unit=unit)
+    return table.once(("numbers", name, decimal, unit), read)
+
+
+def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the group of each row by the value of a column, whatever it holds, and the names of the groups.
+
+    Rows without a value are a group, too, the last one.
+    """
+    levels = levels_in(table, column)
+    names = levels.texts.to_pylist()
+    codes = levels.codes.astype(np.intp)
+    codes[codes < 0] = len(names)
+    return codes, [*names, NO_GROUP]
 
 
 @dataclass(frozen=True, slots=True)

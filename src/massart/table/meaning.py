@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from massart.rows import BoolArray, FloatArray
 from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
 from massart.table.errors import TableError, listed, quote
-from massart.table.levels import Levels, levels_as_written, levels_of, spellings_of
+from massart.table.levels import Levels, levels_in, numbers_in, spellings_of
 from massart.table.numbers import (
     Numbers,
     currencies_in,
@@ -74,7 +74,7 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     column = table.column(name)
     coded = pa.types.is_dictionary(column.type)
     unfit = unfit_type(column.type)
-    levels = levels_of(column) if not unfit and (coded or is_text(column.type)) else None
+    levels = levels_in(table, name) if not unfit and (coded or is_text(column.type)) else None
     n_present = len(column) - column.null_count if levels is None else levels.n_present
     if n_present == 0:
         return Role(None, "it is empty")
@@ -98,7 +98,7 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
 
 def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role:
     """Return the role of a column that is to be a category, whatever it holds; TableError if it has too many values."""
-    levels = levels_as_written(table.column(name))
+    levels = levels_in(table, name)
     if not levels.n_present:
         return Role(None, "it is empty")
     if len(levels.texts) > MOST_LEVELS:
@@ -141,11 +141,10 @@ def role_as_number(table: Table, name: str) -> Role:
         raise TableError(f"{table.name}: column {quote(name)} cannot be a number: {unfit}")
     if not is_text(column.type):
         return _role_of_numbers(column, name)
-    levels = levels_of(column)
-    numbers, unit = numbers_and_unit(levels, table.decimal)
+    numbers, unit = numbers_and_unit(table, name)
     if not numbers.is_number.any():
         raise TableError(f"{table.name}: column {quote(name)} cannot be a number: no cell of it is one")
-    return _role_of_number_text(table, name, levels, numbers, True, unit)
+    return _role_of_number_text(table, name, numbers, True, unit)
 
 
 def bad_cells(table: Table, levels: Levels, strange: BoolArray) -> str:
@@ -181,13 +180,10 @@ def unit_of(levels: Levels, numbers: Numbers) -> tuple[str | None, str]:
     return None, f"its numbers have different units ({', '.join(map(quote, names))})"
 
 
-def numbers_and_unit(levels: Levels, decimal: str | None) -> tuple[Numbers, str | None]:
-    """Return texts as numbers, whatever else is among them, and the unit behind these."""
-    numbers = read_numbers(levels.texts, levels.counts, hint=decimal)
-    unit, _ = unit_of(levels, numbers)
-    if unit is not None:
-        numbers = read_numbers(levels.texts, levels.counts, hint=decimal, unit=unit)
-    return numbers, unit
+def numbers_and_unit(table: Table, name: str) -> tuple[Numbers, str | None]:
+    """Return a column of text as numbers, whatever else is among them, and the unit behind these."""
+    unit, _ = unit_of(levels_in(table, name), numbers_in(table, name))
+    return numbers_in(table, name, unit=unit), unit
 
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
@@ -252,7 +248,7 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
     if yes.any() and no.any() and (yes | no | nothing).all():
         return Role(Flag(name), notice=f"Read {quote(name)} as 1 for yes or true and 0 for no or false.")
     if is_text(table.column(name).type) and _may_be_numbers_or_dates(levels):
-        numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal)
+        numbers = numbers_in(table, name)
         present = int(levels.counts[~numbers.missing].sum())
         n_numbers = int(levels.counts[numbers.is_number].sum())
         if present == 0:
@@ -262,13 +258,12 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
             if len(mixed) > 1:
                 listed = ", ".join(f"{currency} in {count:,} rows" for currency, count in mixed.items())
                 return Role(None, f"it mixes currencies ({listed}); --number reads the numbers as they are")
-            return _role_of_number_text(table, name, levels, numbers, asked)
+            return _role_of_number_text(table, name, numbers, asked)
         if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * present:
             return _role_of_date_text(name, levels, numbers.missing, asked)
         unit, doubt = unit_of(levels, numbers)
         if unit is not None:
-            numbers = read_numbers(levels.texts, levels.counts, hint=table.decimal, unit=unit)
-            return _role_of_number_text(table, name, levels, numbers, asked, unit)
+            return _role_of_number_text(table, name, numbers_in(table, name, unit=unit), asked, unit)
         return _role_of_levels(table, name, levels, asked, with_base, doubt)
     return _role_of_levels(table, name, levels, asked, with_base)
 
@@ -320,9 +315,8 @@ def _role_of_days(entry: Date, days: FloatArray, why: str, asked: bool) -> Role:
     return Role(entry)
 
 
-def _role_of_number_text(
-    table: Table, name: str, levels: Levels, numbers: Numbers, asked: bool, unit: str | None = None
-) -> Role:
+def _role_of_number_text(table: Table, name: str, numbers: Numbers, asked: bool, unit: str | None = None) -> Role:
+    levels = levels_in(table, name)
     values = numbers.values[numbers.is_number]
     entry, behind = Number(name, numbers.decimal, unit), f" {unit}" if unit else ""
     n_rows, n_present = len(levels.codes), int(levels.counts[numbers.is_number].sum())
@@ -354,6 +348,7 @@ def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_b
     if asked:
         few = MOST_LEVELS
     if n_levels > 1 and (n_levels > few or n_present < (2 if asked else _ROWS_A_LEVEL) * n_levels):
+        table.forget(("levels", name))
         return Role(None, doubt or f"it looks like an identifier or free text: {n_levels:,} different values")
     return _category(table, name, levels, with_base, doubt)
 

@@ -268,14 +268,10 @@ class Stream:
         batches = [*self._batches(self.schema, 1 << 62, callback)]
         arrow = with_missing(pa.Table.from_batches(batches, self.schema), self._na)
         numbers = np.arange(arrow.num_rows) if self.files else None
-        remarks = [part.remarks for part in self.parts if part.remarks is not None]
-        if remarks:
-            arrow, kept, said = tidied(arrow, self.decimal)
-            if arrow.num_rows == 0:
-                raise TableError(f"{self.name}: there are no rows below the column names")
-            numbers, remarks = numbers if kept is None else np.flatnonzero(kept), [*remarks, said]
-        said = tuple(chain(*remarks))
-        return Table(arrow, self.name, self.decimal, self.spellings, numbers, self.files, remarks=said)
+        said = [part.remarks for part in self.parts if part.remarks is not None]
+        remarks = tuple(chain(*said))
+        table = Table(arrow, self.name, self.decimal, self.spellings, numbers, self.files, remarks=remarks)
+        return tidied(table) if said else table
 
     def _batches(self, schema: pa.Schema, block_bytes: int, callback: Callback = silent) -> Iterator[pa.RecordBatch]:
         for part in self.parts:

@@ -6,11 +6,11 @@ import json
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ from massart.table.errors import TableError, near, quote
 
 if TYPE_CHECKING:
     from massart.table.stream import Stream
+
+Made = TypeVar("Made")
 
 LARGEST_EXACT = 2**53
 """Integers beyond it have no exact float64."""
@@ -43,6 +45,7 @@ class Table:
     # of a column of text in the larger table, how many rows have each text
     frequencies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()  # what was left out when the table was read, as sentences
+    _made: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False)
 
     def place(self, row: int) -> str:
         """Return the number of a row as people count, from 1, and its file if there are several."""
@@ -51,6 +54,20 @@ class Table:
             return f"{number + 1:,}"
         start, name = self.files[bisect_right(self.files, number, key=itemgetter(0)) - 1]
         return f"{number - start + 1:,} of {name}"
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made of the table for a key before, or make it now: what is read once serves all who ask."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(Made, self._made[key])
+
+    def known(self, key: Hashable) -> object:
+        """Return what was made for a key before, if anything."""
+        return self._made.get(key)
+
+    def forget(self, key: Hashable) -> None:
+        """Forget what was made for a key: it is large, and nobody will ask again."""
+        self._made.pop(key, None)
 
     @property
     def n_rows(self) -> int:

@@ -8,6 +8,7 @@ that lacks what nearly all have, and whose number is the sum of those above it (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,9 @@ import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
 from massart.table.errors import counted, listed, quote
-from massart.table.levels import Levels, levels_of
-from massart.table.numbers import in_ascii, is_missing, read_numbers, units_of
-from massart.table.table import flags, is_plain_text, is_text, named
+from massart.table.levels import Levels, levels_in, levels_of, numbers_in
+from massart.table.numbers import Numbers, in_ascii, read_numbers, units_of
+from massart.table.table import Table, flags, is_plain_text, is_text, named
 from massart.table.text import TOTAL
 
 _NEARLY_ALL = 0.9
@@ -28,26 +29,27 @@ _MOST_LOOKED_AT = 200
 _ROUNDING = 1e-9
 
 
-def tidied(arrow: pa.Table, decimal: str | None) -> tuple[pa.Table, BoolArray | None, tuple[str, ...]]:
-    """Return a table as it was read without what is no part of it, the rows that are left, and remarks.
+def tidied(table: Table) -> Table:
+    """Return a table as it was read without what is no part of it, with remarks that say so.
 
-    The columns have names by `named`; `decimal` is the decimal mark of texts, if it is known. None stands for all rows.
+    Its columns have names by `named`.
     """
-    places = named([""] * arrow.num_columns)
-    empty = [j for j, column in enumerate(arrow.columns) if _n_present(column) == 0]
+    arrow, places = table.arrow, named([""] * table.arrow.num_columns)
+    empty = [j for j, column in enumerate(arrow.columns) if column.null_count == len(column)]
     nameless = {j for j in empty if arrow.column_names[j] == places[j]}
     if nameless and len(nameless) < arrow.num_columns:
         arrow = arrow.select([j for j in range(arrow.num_columns) if j not in nameless])
+        table = replace(table, arrow=arrow)
     if not any(column.null_count or is_text(column.type) for column in arrow.columns):
-        return arrow, None, ()
+        return table
     present = [_present(column) for column in arrow.columns]
     blank = ~np.logical_or.reduce(present)
-    numbers = _numbers_of(arrow, decimal)
+    numbers = _numbers_of(table)
     texts = _texts_where_numbers_are(present, numbers) & ~blank
     totals = _totals(arrow, present, numbers, ~(blank | texts))
     gone = blank | texts | totals
     if not gone.any() or gone.all():
-        return arrow, None, ()
+        return table
     remarks = [
         f"{counted(int(which.sum()), 'row')} left out: {words} ({_examples(arrow, which)})."
         for which, words in (
@@ -56,11 +58,8 @@ def tidied(arrow: pa.Table, decimal: str | None) -> tuple[pa.Table, BoolArray | 
         )
         if which.any()
     ]
-    return arrow.filter(pa.array(~gone)), ~gone, tuple(remarks)
-
-
-def _n_present(column: pa.ChunkedArray) -> int:
-    return len(column) - int(column.null_count)
+    kept = arrow.filter(pa.array(~gone))
+    return replace(table, arrow=kept, numbers=np.flatnonzero(~gone), remarks=(*table.remarks, *remarks))
 
 
 def _present(column: pa.ChunkedArray) -> BoolArray:
@@ -73,30 +72,32 @@ def _present(column: pa.ChunkedArray) -> BoolArray:
     return flags(there.combine_chunks())
 
 
-def _numbers_of(arrow: pa.Table, decimal: str | None) -> dict[int, FloatArray]:
+def _numbers_of(table: Table) -> dict[int, FloatArray]:
     """Return the columns that hold numbers but for a few cells, with NaN for these."""
     found: dict[int, FloatArray] = {}
-    for j, column in enumerate(arrow.columns):
+    for j, (name, column) in enumerate(zip(table.column_names, table.arrow.columns, strict=True)):
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             found[j] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         elif is_plain_text(column.type):
             # To read the words of a text takes long, and the first hundred tell that they are no numbers.
-            few = _readable(levels_of(column.slice(0, _FIRST_ROWS)), decimal)[0]
-            if 2 * few.sum() <= len(few):
+            few = levels_of(column.slice(0, _FIRST_ROWS))
+            with_number = _with_number(few, read_numbers(few.texts, few.counts, hint=table.decimal))
+            if 2 * with_number.sum() <= len(with_number):
                 continue
-            levels = levels_of(column)
-            is_number, values = _readable(levels, decimal)
-            missing = is_missing(levels.texts, words=True)
-            n_present = levels.counts[~missing].sum()
-            if n_present and levels.counts[is_number].sum() >= _NEARLY_ALL * n_present:
-                found[j] = np.append(np.where(is_number & np.isnan(values), 0.0, values), np.nan)[levels.codes]
+            levels, read = levels_in(table, name), numbers_in(table, name)
+            with_number = _with_number(levels, read)
+            n_present = levels.counts[~read.missing].sum()
+            if n_present and levels.counts[with_number].sum() >= _NEARLY_ALL * n_present:
+                values = np.where(with_number & np.isnan(read.values), 0.0, read.values)
+                found[j] = np.append(values, np.nan)[levels.codes]
     return found
 
 
-def _readable(levels: Levels, decimal: str | None) -> tuple[BoolArray, FloatArray]:
-    """Return which texts are numbers, with a unit or without, and these numbers as far as they are known."""
-    read = read_numbers(levels.texts, levels.counts, hint=decimal)
-    return read.is_number | (units_of(in_ascii(levels.texts)).codes >= 0), read.values
+def _with_number(levels: Levels, read: Numbers) -> BoolArray:
+    """Mark the texts that are numbers, with a unit or without."""
+    found, other = read.is_number.copy(), np.flatnonzero(~read.is_number)
+    found[other] = units_of(in_ascii(levels.texts.take(pa.array(other)))).codes >= 0
+    return found
 
 
 def _texts_where_numbers_are(present: Sequence[BoolArray], numbers: dict[int, FloatArray]) -> BoolArray:

@@ -33,7 +33,6 @@ from massart.table.design import column_values
 from massart.table.encoding import Date, Number, Target
 from massart.table.errors import MissingLibrary, TableError, quote
 from massart.table.frames import assembled
-from massart.table.levels import levels_of
 from massart.table.meaning import numbers_and_unit, role_of
 from massart.table.numbers import as_dates, is_date
 from massart.table.source import COMPRESSIONS
@@ -348,7 +347,7 @@ def _entry(table: Table, column: str) -> Target:
     found = role_of(table, column, asked=True).entry
     if isinstance(found, Date):
         return found
-    numbers, unit = numbers_and_unit(levels_of(table.column(column)), table.decimal)
+    numbers, unit = numbers_and_unit(table, column)
     return Number(column, numbers.decimal, unit)
 
 

@@ -61,6 +61,7 @@ from massart.recover.propose import (
     _Task,
     chance_inside,
     has_edge,
+    has_majority,
     has_more_digits,
     search_rows,
 )
@@ -165,14 +166,14 @@ def test_chance_is_half_of_those_within_three_half_widths():
 def test_rows_crowd_outside_of_a_level_or_no_majority_follows(near, far, size, expected):
     residuals = residuals_of((60, 0.0), (near, 3.0), (far, size), (40 - near - far, 100.0))
     best = proposal(residuals, EXACT, (1.0, 2.0), 1e-9)
-    looser = Agreement(Level.GIVEN, label=1.0)
-    assert _crowded(best, np.zeros(100), looser, np.ones(100)) == expected
+    looser, X = Agreement(Level.GIVEN, label=1.0), np.ones((100, 2))
+    assert _crowded(best, X, np.zeros(100), looser, np.ones(100)) == expected
     sized = replace(best, rows=replace(best.rows, products=np.full(100, -3.0)))
-    assert _crowded(sized, np.full(100, 5.0), Agreement(Level.GIVEN, relative=1 / 8), np.ones(100)) == expected
+    assert _crowded(sized, X, np.full(100, 5.0), Agreement(Level.GIVEN, relative=1 / 8), np.ones(100)) == expected
     half = proposal(residuals_of((51, 0.0), (49, 100.0)), EXACT, (1.0, 2.0), 1e-9)
-    assert _crowded(half, np.zeros(100), looser, np.ones(100))
+    assert _crowded(half, X, np.zeros(100), looser, np.ones(100))
     more = proposal(residuals_of((52, 0.0), (48, 100.0)), EXACT, (1.0, 2.0), 1e-9)
-    assert not _crowded(more, np.zeros(100), looser, np.ones(100))
+    assert not _crowded(more, X, np.zeros(100), looser, np.ones(100))
 
 
 def gains(tight, loose, X=None, coef=(1.0,), levels=(EXACT, CENTS), widths=(0.01, 1.0), y=None):
@@ -269,15 +270,17 @@ def task(X, y, link=IDENTITY):
 
 
 def test_every_column_has_a_majority_of_the_rows_that_use_it():
-    X = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0], [1.0, 3.0, 0.0], [1.0, 0.0, 0.0]])
-    problem = task(X, np.zeros(4))
+    X = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0], [1.0, 3.0, 0.0], [1.0, 0.0, 0.0]]).repeat(9, axis=0)
 
-    def told(*agree):
-        return problem._all_columns(Verified(np.zeros(4), np.zeros(4), np.zeros(4), np.array(agree, dtype=bool)))
+    def has(*agree, clear=0.0):
+        marks = np.array(agree, dtype=bool).repeat(9)
+        return has_majority(Verified(np.zeros(36), np.zeros(36), np.zeros(36), marks), X, np.ones(36), clear)
 
-    assert told(1, 1, 1, 0)
-    assert not told(1, 1, 0, 1)  # one of two of the second
-    assert not told(0, 1, 1, 0)  # two of four of the first
+    assert has(1, 1, 1, 0)
+    assert not has(1, 1, 0, 1)  # one of two of the second
+    assert has(1, 1, 0, 1, clear=1.0)  # which is not clear
+    assert not has(1, 0, 0, 1, clear=1.0)
+    assert not has(0, 1, 1, 0, clear=9.0)  # two of four of all
 
 
 @pytest.mark.parametrize("wrong", [3, 8])
@@ -584,7 +587,7 @@ def test_a_looser_formula_has_to_fit_more_rows_than_chance_adds():
         assert f._is_better(f.rows, found(weight, CENTS, 4.0), found(40)) == expected
         assert f._is_better(f.rows, found(40), found(weight, CENTS, 4.0)) == (not expected)
     for weight, expected in [(92.0, False), (92.5, True)]:  # four in five of what a majority leaves
-        assert f._is_better(f.rows, found(weight, CENTS, 4.0), found(60)) == expected
+        assert f._is_better(f.rows, found(weight, CENTS, 4.0), found(60, alpha=0.6)) == expected
     assert f._is_better(f.rows, found(60.5, CENTS, 4.0), found(50))  # one half is no majority
     assert f._is_better(f.rows, found(41, Agreement(Level.GIVEN, 1.0)), found(40, CENTS))  # as loose
 

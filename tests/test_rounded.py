@@ -269,3 +269,20 @@ def test_a_rounded_column_explains_labels_of_any_digits():
     found = MassartRegressor(fit_intercept=False, random_state=0).fit(np.column_stack([capital, gap]), value)
     np.testing.assert_array_equal(found.coef_, [2.0, 1.0])
     np.testing.assert_array_equal(found.inlier_mask_, ~wrong)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rates_of_which_some_are_exact_and_others_rounded_are_found_together(seed):
+    # More than half of the rows agree exactly with rates of 50.8, 1 and 1: the last is what was not converted.
+    rng = np.random.default_rng(seed)
+    unit, quantity = rng.integers(0, 3, 1_500), np.round(rng.gamma(2, 40, 1_500) + 0.5, 1)
+    rates = np.array([50.8, 1.0, 0.4536])
+    right = np.round(quantity * rates[unit], 3)
+    other = np.where((rng.random(1_500) < 0.5) & (unit != 1), quantity, np.round(rng.uniform(1, 4_000, 1_500), 3))
+    wrong = rng.random(1_500) < 0.26
+    found = MassartRegressor(random_state=0).fit(
+        quantity[:, None] * (unit[:, None] == np.arange(3)), np.where(wrong, other, right)
+    )
+    np.testing.assert_allclose(found.coef_, rates, rtol=1e-9)
+    assert found.certificate_.verdict.name in ("PROVEN", "CONFIRMED", "MAJORITY")
+    assert np.mean(found.inlier_mask_ == (right == np.where(wrong, other, right))) == 1

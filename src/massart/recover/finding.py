@@ -185,14 +185,14 @@ class Finder:
         return bool(found.decided <= self.rows.X.shape[1] + 1 + few)
 
     def _is_better(self, finding: Sample, found: Found, best: Found) -> bool:
-        """Tell whether a formula fits more rows; a looser one, many more than one that already has a majority."""
+        """Return whether a formula fits more rows; a looser one, many more than a majority in every direction."""
         slack = [one.formula.agreement.slack(one.formula.coef) for one in (found, best)]
         if found.formula.agreement.level is best.formula.agreement.level or slack[0] == slack[1]:
             return found.weight > best.weight
         tighter, looser = (found, best) if slack[0] < slack[1] else (best, found)
         total = float(self.rows.counts.sum())
         needed = looser.chance + CLEAR * np.sqrt(looser.chance)
-        if 2 * tighter.weight > total:
+        if self._is_settled(tighter):
             needed = max(needed, NEARLY_ALL * (total - tighter.weight))
         elif looser.formula.agreement.inputs and stands_out(tighter.formula, finding, finding.X.shape[1]):
             return tighter is found

@@ -136,7 +136,7 @@ def propose(
         problem = problem.begun(levels, unit)
     best: Proposal | None = None
     for level in levels:
-        if best is not None and not _crowded(best, y, level, counts):
+        if best is not None and not _crowded(best, X, y, level, counts):
             continue
         loose = level.uncapped
         if best is not None and level.level is Level.EXACT and level.precision == best.agreement.precision:
@@ -157,9 +157,9 @@ def propose(
     return best
 
 
-def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
-    """Tell whether a looser level may explain more: no majority agrees yet, or rows crowd outside of the tight one."""
-    if 2 * best.weight <= counts.sum() + len(best.coef):
+def _crowded(best: Proposal, X: FloatArray, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
+    """Return whether a looser level may explain more: no majority agrees yet, or rows crowd outside of a tight one."""
+    if not has_majority(best.rows, X, counts):
         return True
     sizes = np.abs(best.rows.residuals)
     # The formula of a looser level may be another, with which rows agree that are a unit off here.
@@ -172,8 +172,8 @@ def _crowded(best: Proposal, y: FloatArray, level: Agreement, counts: FloatArray
 def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, y: FloatArray, counts: FloatArray) -> bool:
     """Tell whether a looser level explains more rows than chance adds to a tighter one.
 
-    A majority that agrees more closely than it need is no chance. So where the tighter level has one, the looser has to
-    keep it, and to explain nearly all the rows that are but little off.
+    A majority that agrees more closely than it need is no chance. So where the tighter level has one (of all rows, and
+    of those of each column), the looser has to keep it, and to explain nearly all the rows that are but little off.
     """
     gain = looser.weight - tighter.weight
     if not _is_more(gain, chance_inside(looser.rows, counts)):
@@ -188,7 +188,7 @@ def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, y: FloatArray, co
             terms <= HIDDEN * np.median(looser.rows.half_widths)
         )  # beneath what arithmetic explains
         return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight and not hidden.any())
-    if 2 * tighter.weight <= counts.sum() + len(tighter.coef):
+    if not has_majority(tighter.rows, X, counts):
         return True
     lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())
     sizes = np.abs(tighter.rows.residuals)
@@ -201,6 +201,18 @@ def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, y: FloatArray, co
         if tighter.weight > (1 + expected) / 2 * all_inside and _FEW_FARTHER * farther > gain:
             return False  # a few errors, each smaller than what large coefficients make of half a unit
     return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
+
+
+def has_majority(rows: Verified, X: FloatArray, counts: FloatArray, clear: float = CLEAR) -> bool:
+    """Return whether more than half of the rows agree, and for no column clearly fewer of those where it is not zero.
+
+    Fewer by `clear` standard deviations: of rates by category, some may be exact numbers and others within rounding.
+    """
+    if 2 * float(counts[rows.agree].sum()) <= counts.sum() + X.shape[1]:
+        return False
+    present = X != 0
+    n_rows, n_agree = counts @ present, (counts * rows.agree) @ present
+    return bool(np.all((2 * n_agree + clear * np.sqrt(n_rows) > n_rows) | (n_rows == 0)))
 
 
 def has_more_digits(y: FloatArray, agreement: Agreement) -> BoolArray:
@@ -295,7 +307,7 @@ class _Task:
         w = algorithm_2(self.X, self.link.inverse(self.y), sample_weight=self.counts, pieces=self.pieces).w
         for level in scaled:
             _, found = polish(self.X, self.y, self.counts, w, level, self.link)
-            if 2 * self._weight(found.agree) > self.counts.sum() + len(w):
+            if has_majority(found, self.X, self.counts):
                 return replace(self, first=w)
         low, high = np.percentile(self.y, [25, 75])
         fine = [one for one in scaled if one.level is Level.LABEL and one.label * FINE <= high - low]
@@ -363,7 +375,7 @@ class _Task:
     def _improve(self, w: FloatArray, found: Verified, agreement: Agreement) -> tuple[FloatArray, Verified]:
         """Change single coefficients where that makes more rows agree."""
         told = self.link.decisive(self.y, found.half_widths)
-        if not told.any() or (2 * self._weight(found.agree) > self.counts.sum() + len(w) and self._all_columns(found)):
+        if not told.any() or has_majority(found, self.X, self.counts, clear=0.0):
             return w, found
         widths = agreement.loosened(NEAR).half_widths(np.abs(self.X[told]) @ np.abs(w) + np.abs(self.y[told]), w)
         labels = self.link.inverse(self.y[told])
@@ -372,12 +384,6 @@ class _Task:
             return w, found
         better, now = polish(self.X, self.y, self.counts, better, agreement, self.link)
         return (better, now) if self._weight(now.agree) > self._weight(found.agree) else (w, found)
-
-    def _all_columns(self, found: Verified) -> bool:
-        """Tell whether more than half of the rows in which a column is not zero agree, for every column."""
-        present = self.X != 0
-        rows = self.counts @ present
-        return bool(np.all((2 * (self.counts * found.agree) @ present > rows) | (rows == 0)))
 
     def _or_nothing(self, w: FloatArray, found: Verified, agreement: Agreement) -> FloatArray:
         """Return zero where no more decisive rows agree than any w fits, and zero says it better."""

@@ -578,3 +578,36 @@ def test_how_half_a_unit_is_rounded_depends_on_no_other_row() -> None:
     for size in (1, 7, 500):
         parts = [implied_values(found.X[k : k + size], found.formula, 2) for k in range(0, 1000, size)]
         assert np.array_equal(np.concatenate(parts)[:1000], found.implied[:1000])
+
+
+def gappy(n: int = 400) -> dict[str, Any]:
+    """A stock with its movements, and two columns that nothing needs and that are not always filled in."""
+    rng = np.random.default_rng(0)
+    bought, sold = rng.integers(0, 50, n), rng.integers(0, 30, n)
+    stock = 500 + np.cumsum(bought - sold)
+    return {
+        "bought": bought,
+        "sold": sold,
+        "note": np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 9, n)),
+        "clerk": [name if share > 0.1 else None for name, share in zip(["ab", "cd"] * n, rng.random(n), strict=False)],
+        "stock": np.where(np.arange(n) % 17 == 16, stock + 90, stock),
+        "value": np.where(np.arange(n) % 17 == 3, 7, 3 * bought + 2 * sold),
+    }
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"number": ["note"], "category": ["clerk"]}, {"features": ["bought", "sold", "note"]}]
+)
+def test_what_no_term_reads_need_not_be_there(more: dict[str, Any]) -> None:
+    audit = audit_table(gappy(), "value", terms="bought, sold", exclude=["stock"], **more)
+    assert str(audit.formula) == "value = 3 * bought + 2 * sold"
+    assert len(audit.design.kept) == 400
+    assert np.flatnonzero(audit.wrong).tolist() == list(range(3, 400, 17))
+
+
+def test_a_term_that_looks_at_the_row_before_needs_only_the_columns_it_reads() -> None:
+    audit = audit_table(gappy(), formula="stock ~ lag(stock) + bought + sold")
+    assert str(audit.formula) == "stock = lag(stock) + bought - sold"
+    assert np.flatnonzero(audit.wrong).tolist() == list(range(15, 399, 17))  # the first row has none before it
+    with pytest.raises(TableError, match="needs every row of the table, but row [0-9]+ lacks a value"):
+        audit_table(gappy(), "stock", terms="lag(note), bought")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -111,8 +111,7 @@ def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArr
     if not gaps or asked or request.strict or not audit.is_rule or not used:
         return found
     # The labels chose what is left out, which is a second look at them.
-    without = replace(request, exclude=(*request.exclude, *gaps), looks=SECOND_LOOK * request.looks, announce=None)
-    without = replace(without, category=[name for name in request.category if name not in gaps], only_scanned=[*gaps])
+    without = replace(_without(request, gaps), looks=SECOND_LOOK * request.looks, announce=None)
     again = _find(table, without, ordered, drawn)
     order = list(Verdict)
     better = order.index(again.audit.certificate.verdict) <= order.index(audit.certificate.verdict)
@@ -210,6 +209,9 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
     matrix = None
     if request.formula is not None or request.terms not in ("auto", "columns"):
         asked, intercept = _asked(design, request)
+        unread = {gap.column for gap in design.gaps} - {target, *(name for term in asked for name in term.columns())}
+        if unread:  # what no term reads need not be there
+            return prepare(table, _without(request, unread), ordered=ordered, drawn=drawn)
         check_order(design, asked)
         matrix = TermMatrix(with_target(design, target), asked)
         design, matrix = with_values(design, matrix)
@@ -234,6 +236,18 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
         None if units is None else units[design.kept],
     )
     return Prepared(plan, design, matrix, question, covariates)
+
+
+def _without(request: Request, names: Collection[str]) -> Request:
+    """Return the same question without some columns, by which segments are looked for all the same."""
+    return replace(
+        request,
+        features=None if request.features is None else [name for name in request.features if name not in names],
+        exclude=(*request.exclude, *names),
+        category=[name for name in request.category if name not in names],
+        number=[name for name in request.number if name not in names],
+        only_scanned=(*request.only_scanned, *names),
+    )
 
 
 def _find(table: Table, request: Request, ordered: bool, drawn: BoolArray | None) -> Found:

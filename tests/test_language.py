@@ -295,6 +295,7 @@ HOSTILE = {
     "(region = nort)": "did you mean north",
     "(qty = abc)": "holds numbers, not 'abc'",
     "(qty = in)": "holds numbers, not 'in'",
+    "(qty = Yes)": "holds numbers, not 'Yes': write 1 for yes or true, 0 for no or false",
     "(region > 3)": "holds text",
     "(qty > 2024-05-01)": "holds no dates",
     "(day > 2024-02-30)": "no date such as",

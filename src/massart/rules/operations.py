@@ -83,11 +83,16 @@ def _level(columns: Columns, parts: Parts) -> FloatArray:
     return _is_one_of(_column(columns, (name,)), [_number_of(columns, name, value) for value in values])
 
 
+FLAGS = ("yes", "true", "y", "t", "no", "false", "n", "f")
+"""Words that a table holds where its columns have 1 and 0."""
+
+
 def _number_of(columns: Columns, name: str, value: str) -> float:
     try:
         return day_of(value) if name in columns.dates and is_day(value) else float(value)
     except ValueError:
-        raise TermError(f"column {shown(name)} holds numbers, not {shown(value)}") from None
+        hint = ": write 1 for yes or true, 0 for no or false" if value.lower() in FLAGS else ""
+        raise TermError(f"column {shown(name)} holds numbers, not {shown(value)}{hint}") from None
 
 
 def _is_one_of(values: FloatArray, wanted: list[float]) -> FloatArray:

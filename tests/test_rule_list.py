@@ -135,8 +135,8 @@ def test_amounts_that_rows_are_off_by_are_set_aside(amounts, cents):
         y = given(X, FIRST) + off
         found = recover_list(X, y.round(2) if cents else y)
         assert written(found) == [FIRST.tolist()]
-        assert {amount for amount, _ in found.rules[0].amounts} == set(amounts)
-        assert sum(rows for _, rows in found.rules[0].amounts) == np.isin(off, amounts).sum()
+        assert {one.error for one in found.errors} == {RuleError(0, ErrorType.AMOUNT, amount) for amount in amounts}
+        assert all(np.array_equal(one.rows, np.flatnonzero(off == one.error.value)) for one in found.errors)
 
 
 def test_behind_an_amount_another_rule_is_found():
@@ -147,7 +147,9 @@ def test_behind_an_amount_another_rule_is_found():
     y = np.choose(which, [first, first + 25, given(X, SECOND), rng.uniform(0, 600, 1500)]).round(2)
     found = recover_list(X, y)
     assert written(found) == [FIRST.tolist(), SECOND.tolist()]
-    assert found.rules[0].amounts == ((25.0, int((which == 1).sum())),)
+    (off,) = found.errors
+    assert off.error == RuleError(0, ErrorType.AMOUNT, 25.0)
+    assert np.array_equal(off.rows, np.flatnonzero(which == 1))
 
 
 @pytest.mark.parametrize(
@@ -170,8 +172,8 @@ def test_an_error_that_makes_a_formula_is_no_rule(change, error, column):
     found = recover_list(X, y)
     assert written(found) == [[1.5, 4.0, 9.0]]
     (listed,) = found.errors
-    assert listed.error == RuleError(0, error, listed.error.factor, column)
-    assert np.array_equal(listed.own, which == 1)
+    assert listed.error == RuleError(0, error, listed.error.value, column)
+    assert np.array_equal(listed.rows, np.flatnonzero(which == 1))
     assert np.array_equal(found.none, which != 0)
     assert np.array_equal(found.assigned, np.where(which == 0, 0, -1))
 
@@ -234,7 +236,7 @@ def test_the_best_of_all_lines_stays_below_what_is_needed():
     """Every line through two of the rows is counted: none fits as many rows as the theorem asks for."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        x, y = rng.uniform(0, 1, 80), rng.choice(6, 80).astype(float)
+        x, y = rng.uniform(0, 1, 80), rng.choice(30, 80).astype(float)
         found = explained_by_chance(y, [], Width.of(1e-9, 1.0), 1e-3)
         i, j = np.triu_indices(80, 1)
         slope = (y[j] - y[i]) / (x[j] - x[i])

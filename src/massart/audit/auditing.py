@@ -10,6 +10,7 @@ from typing import Any, Literal
 from massart.audit.cluster import OnCluster
 from massart.audit.finding import Request, find, target_in
 from massart.audit.fixing import write_fixed
+from massart.audit.listing import check_list_request, list_rules
 from massart.audit.log import log
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
@@ -37,6 +38,7 @@ def audit_table(
     wrong_at_most: float = 0.5,
     looks: float = 1.0,
     tolerance: float | Literal["auto"] = "auto",
+    rules: int | Literal["auto"] | None = None,
     inliers: Inliers = "auto",
     intercept: bool = True,
     strict: bool = False,
@@ -93,6 +95,9 @@ def audit_table(
         Where the answers of several calls are claimed together, among how many what may fail is shared.
     tolerance : "auto" or float
         Largest residual of a row that follows the rule; see :class:`massart.MassartRegressor`.
+    rules : int or "auto", optional
+        Look for several rules, each followed by some of the rows: at most so many, or until one fails its test. The
+        answer is then a :class:`massart.audit.ListAudit`, or the fit of one rule where there is no second.
     inliers : {"auto", "exact", "noisy"}
         Whether right rows follow the rule exactly (up to `tolerance`), carry noise of their own, or what the data say.
         With a `tolerance` they are exact up to it.
@@ -163,20 +168,25 @@ def audit_table(
         seed,
         announce,
         callback,
+        rules=rules,
     )
+    if rules is not None:
+        _check_list(request, fixed, fill)
     engine = None if client is None else OnCluster(client)
     if isinstance(source, Stream):
+        _check_in_memory(request)
         return audit_stream(source, request, audit=audit, fixed=_unfilled(fixed, fill), force=force, engine=engine)
     if isinstance(source, str | Path) and str(source) != "-":
         most = default_memory() if max_memory is None else max_memory
         with stream_table(source, sheet=sheet, skip=skip, na=na, max_memory=most, callback=callback) as stream:
             if engine is not None or stream.is_larger_than(most):
+                _check_in_memory(request)
                 fixed = _unfilled(fixed, fill)
                 return audit_stream(stream, request, audit=audit, fixed=fixed, force=force, engine=engine)
             if not Path(source).is_file():
                 source = stream.whole()
     table = source if isinstance(source, Table) else table_of(source, sheet=sheet, skip=skip, na=na)
-    found = find(table, request).audit
+    found = find(table, request).audit if rules is None else list_rules(table, request, rules)
     if audit is not None:
         rows = found.rows()
         write_columns(audit, rows, notes_on_rows(found, rows))
@@ -187,6 +197,24 @@ def audit_table(
         log.info("%s: %s", found.table.name, notice)
     log.info("%r", found)
     return replace(found, frame=frame_in(source))
+
+
+def _check_list(request: Request, fixed: str | Path | None, fill: bool) -> None:
+    """Raise ValueError for what a list of rules cannot do."""
+    check_list_request(request)
+    if fixed is not None or fill:
+        raise ValueError(
+            "a list of rules does not say which of them a wrong row should follow, so that no fixed table is written: "
+            "fit one rule, or choose its rows first"
+        )
+
+
+def _check_in_memory(request: Request) -> None:
+    if request.rules is not None:
+        raise ValueError(
+            "a list of rules is looked for where the whole table is in memory: raise --max-memory, leave out --dask, "
+            "or take a part of the rows"
+        )
 
 
 def _unfilled(fixed: str | Path | None, fill: bool) -> str | Path | None:

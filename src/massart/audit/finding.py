@@ -17,6 +17,7 @@ from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.recover.driver import LARGEST_LABEL
 from massart.recover.judges import SECOND_LOOK
+from massart.recover.rule_list import checked_number_of_rules
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import BoolArray, FloatArray
 from massart.rules.choice import KINDS, Kind
@@ -70,6 +71,7 @@ class Request:
     announce: Callable[[Audit | None], None] | None = None
     callback: Callback = silent
     only_scanned: Sequence[str] = ()  # excluded columns by which segments are looked for all the same
+    rules: int | Literal["auto"] | None = None
 
     def __post_init__(self) -> None:
         if self.model not in ("auto", *KINDS):
@@ -82,6 +84,8 @@ class Request:
             raise ValueError(f"tolerance must be finite and not negative, got {self.tolerance}")
         if self.inliers not in ("auto", "exact", "noisy"):
             raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {self.inliers!r}')
+        if self.rules is not None:
+            checked_number_of_rules(self.rules, "rules")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

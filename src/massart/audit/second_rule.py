@@ -7,7 +7,9 @@ one without a term, is said in these words. The test is that of a list of rules
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,7 +20,7 @@ from massart.audit.kinds import MOST_EXAMPLES, Kind, Kinds
 from massart.certificate import FurtherRule, span_of
 from massart.certificate.words import beyond_chance, count
 from massart.link import IDENTITY
-from massart.recover.further_rule import GLIMPSE_ROWS, FoundRule, KnownRule, Search, may_follow_one
+from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
 from massart.rows import FloatArray
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import TermMatrix
@@ -100,7 +102,7 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     if found is None:
         return None
     rows = np.flatnonzero(found.known.fits & among)
-    return SecondRule(_composed(audit.formula.target, terms, found, X[rows]), rows, found.test)
+    return SecondRule(composed(audit.formula.target, terms, (found.coef, found.fractions), X[rows]), rows, found.test)
 
 
 def _terms_of(audit: Audit) -> tuple[tuple[Term, ...], int]:
@@ -113,12 +115,17 @@ def _terms_of(audit: Audit) -> tuple[tuple[Term, ...], int]:
     return (*plain, *chosen), len(chosen)
 
 
-def _composed(target: str, terms: tuple[Term, ...], found: FoundRule, rows: FloatArray) -> Formula:
-    """Return the rule as a formula; `rows` are those that follow it."""
+def composed(
+    target: str,
+    terms: tuple[Term, ...],
+    numbers: tuple[FloatArray, Sequence[Fraction | None]],
+    rows: FloatArray,
+) -> Formula:
+    """Return a rule as a formula, given its coefficients and their exact values; `rows` are those that follow it."""
     open_columns = {j for group in span_of(rows).groups for j in group}
     written = [
         Summand(term, float(coef), exact, 0.0, j not in open_columns)
-        for j, (term, coef, exact) in enumerate(zip([*terms, None], found.coef.tolist(), found.fractions, strict=False))
+        for j, (term, coef, exact) in enumerate(zip([*terms, None], numbers[0].tolist(), numbers[1], strict=False))
     ]
     return Formula(target, tuple(written[: len(terms)]), (*written[len(terms) :], None)[0], IDENTITY, noisy=False)
 

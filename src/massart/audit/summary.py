@@ -70,6 +70,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
         ],
         "second_rule": second_rule(audit),
         "segment": segment(audit),
+        **rule_list(audit),
         "agreement": str(audit.agreement),
         "scale": certificate.scale,
         "undetermined": [
@@ -108,6 +109,29 @@ def second_rule(audit: Audit) -> dict[str, Any] | None:
     if found is None:
         return None
     return {"formula": str(found.formula), "rows": len(found.rows), "rows_needed": found.test.needed}
+
+
+def rule_list(audit: Audit) -> dict[str, Any]:
+    """Return the rules of a list as JSON values; nothing for a fit of one rule."""
+    from massart.audit.list_audit import ListAudit
+
+    if not isinstance(audit, ListAudit):
+        return {}
+
+    return {
+        "rules": [
+            {
+                "formula": str(rule.formula),
+                "rows": rule.n_rows,
+                "rows_shared": rule.listed.n_shared,
+                "rows_needed": rule.listed.test.needed,
+                "coefficients": [_coefficient(term, None) for term in rule.formula.all_terms if term.is_shown],
+            }
+            for rule in audit.rules
+        ],
+        "rows_shared": audit.n_shared,
+        "rows_explained": audit.most_explained,
+    }
 
 
 def _coefficient(term: Summand, usage: Usage | None) -> dict[str, Any]:

@@ -552,5 +552,7 @@ def beside(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[
 
 def _padded(values: NDArray[Any], n_shown: int, n_missing: int) -> NDArray[Any]:
     """Return so many of the values, then nothing, also for the rows that were not judged."""
-    padded = np.concatenate([values, np.zeros(n_missing, dtype=values.dtype)])
-    return np.ma.MaskedArray(padded, mask=np.arange(len(padded)) >= n_shown)
+    hidden = values.mask if isinstance(values, np.ma.MaskedArray) else np.zeros(len(values), dtype=bool)
+    padded = np.concatenate([np.asarray(values), np.zeros(n_missing, dtype=values.dtype)])
+    mask = np.concatenate([hidden, np.ones(n_missing, dtype=bool)]) | (np.arange(len(padded)) >= n_shown)
+    return np.ma.MaskedArray(padded, mask=mask)

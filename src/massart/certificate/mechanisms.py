@@ -37,11 +37,12 @@ then within 3h of the same t. Evidence are rows that are more than 3h off each k
 :math:`|\epsilon| > 2h`; the rows in the windows are counted among all that are more than h off, and these are among
 them.
 
-**Amounts that many rows are off by** make a large q. Cells of a fixed grid, as wide as the windows, may be set aside:
-a window meets two of them. Labels chose which: the cell of the largest probability among those kept is one of the r + 1
-most probable, so that the limit and the price are shared among r + 1 of them. Whether windows or cells are taken for a
-mechanism is for the labels to say, too, and shared in the same way. A rounding may move a row to the next cell, so that
-rows in the cells beside are no evidence, either.
+**Amounts that many rows are off by** make a large q. So cells of a fixed grid, twice as wide as the windows, may be set
+aside, and those of a second grid that is shifted by a window: each window lies within a cell of one of them. If that
+cell is set aside, none of its rows is evidence, and if not, its probability bounds that of the window. Labels chose
+which cells: the cell of the largest probability among those of a grid that are kept is one of the r + 1 most probable,
+so that the limit and the price are shared among r + 1 cells of either grid. Whether windows or cells are taken for a
+mechanism is for the labels to say, too, and shared in the same way.
 """
 
 from __future__ import annotations
@@ -60,6 +61,13 @@ from massart.rows import BoolArray, FloatArray
 
 MOST_CELLS = 12
 """Cells of amounts that are set aside for one mechanism, at most: an amount may lie on the border of two."""
+
+AMOUNT_TIMES, AMOUNT_CELLS = 3.0, 1.5
+"""Cells are set aside where the fullest window holds this many times the rows of the fullest cell that has to be kept,
+and those that hold so many times its rows: residuals of columns with few values repeat by chance, and every row set
+aside is lost as evidence (benchmarks/rule_lists.py, "list", tables of flags and quantities)."""
+
+_EITHER, _CELLS_CHOSEN = 2, 2 * (MOST_CELLS + 1)  # windows or cells; a cell of either grid
 
 _ROUNDED = 3.0  # half-widths: a window of residuals that are rounded, as the proof has it
 _STEPS = (1.0, 2.0, 5.01, 10.0)  # half-widths are these times a power of ten: half a cent is one of them
@@ -177,36 +185,39 @@ def explained_by_chance(y: FloatArray, known: Sequence[FloatArray], width: Width
     for values in known:
         distance = np.minimum(distance, np.abs(y - values))
     off, left = distance > h, distance > _ROUNDED * h
-    chance = failure / (2 * width.hypotheses)
-    windows, cells = chance / 2 ** len(mechanisms), chance / (len(mechanisms) * (MOST_CELLS + 1))
-    in_windows: list[int] = []
-    most_hidden, share, hypotheses = 0, 0.0, width.hypotheses
+    chance = failure / width.hypotheses
+    rows, most_hidden, choices = 0, 0, 1.0
     for place, values in enumerate(mechanisms):
         reach = _ROUNDED * h if place else h
         others = [other for rank, other in enumerate(mechanisms) if rank not in (0, place)]
-        hidden = sum(fullest_window(other - values, h + reach) for other in others)
-        if hidden >= n:
-            return Explained(1.0, left, hypotheses)
+        most_hidden = max(most_hidden, sum(fullest_window(other - values, h + reach) for other in others))
         rest = (y - values)[off]
         fullest = fullest_window(rest, reach)
-        least, amounts = largest_share_outside(fullest, n, windows), np.empty(0)
-        numbers = np.floor(rest / (2 * reach))
-        found, counts = np.unique(numbers, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        for r in range(1, min(MOST_CELLS, len(found) - 1) + 1):
-            limit = 2 * largest_share_outside(int(counts[order[r]]), n, cells)
-            if limit < least:
-                least, amounts = limit, found[order[:r]]
-        if len(amounts):
-            beside = np.concatenate([amounts - 1, amounts, amounts + 1])
-            left[np.flatnonzero(off)[np.isin(numbers, beside)]] = False
-            share, hypotheses = share + least * n / (n - hidden), hypotheses * 2 * (MOST_CELLS + 1)
+        largest, aside = _set_aside(rest, reach)
+        if fullest >= AMOUNT_TIMES * max(largest, 1):
+            left[np.flatnonzero(off)[aside]] = False
+            rows, choices = rows + largest, choices * _EITHER * _CELLS_CHOSEN
         else:
-            in_windows.append(fullest)
-            most_hidden, hypotheses = max(most_hidden, hidden), hypotheses * 2
-    if in_windows:
-        share += largest_share_outside(sum(in_windows), n, windows) * n / (n - most_hidden)
-    return Explained(min(share, 1.0), left, hypotheses)
+            rows, choices = rows + fullest, choices * _EITHER
+    if most_hidden >= n:
+        return Explained(1.0, left, width.hypotheses)
+    share = largest_share_outside(rows, n, chance / choices) * n / (n - most_hidden)
+    return Explained(min(share, 1.0), left, width.hypotheses * choices)
+
+
+def _set_aside(rest: FloatArray, reach: float) -> tuple[int, BoolArray]:
+    """Return the rows of the fullest cell that is kept, and which residuals lie in cells that are set aside."""
+    grids = [np.floor(rest / (4 * reach) + shift) for shift in (0.0, 0.5)]
+    counted = [np.unique(cells, return_inverse=True, return_counts=True)[1:] for cells in grids]
+    fewest = max(
+        (int(-np.partition(-counts, MOST_CELLS)[MOST_CELLS]) for _, counts in counted if len(counts) > MOST_CELLS),
+        default=0,
+    )
+    most = max(AMOUNT_CELLS * fewest, 1)  # a cell that holds hardly more than others costs evidence for nothing
+    aside = np.zeros(len(rest), dtype=bool)
+    for places, counts in counted:
+        aside |= (counts > most)[places]
+    return max((int(counts[counts <= most].max(initial=0)) for _, counts in counted), default=0), aside
 
 
 def fullest_window(values: FloatArray, half: float) -> int:

@@ -59,6 +59,7 @@ class Reason(Enum):
     HALF = "at most half of the rows agree"
     LIMITS = "too few rows lie between the limits"
     PART = "in a segment of the table most rows break it: another rule may hold there"
+    LIST = "several rules hold, each for some of the rows"
 
 
 @dataclass(frozen=True, slots=True)

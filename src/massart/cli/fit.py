@@ -80,6 +80,13 @@ def fit(
     tolerance: Annotated[
         str, typer.Option(help="Largest residual of a right row, such as 0.005; auto is rounding error.")
     ] = "auto",
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|N",
+            help="Several rules, each followed by some of the rows: at most N, or until one fails its test.",
+        ),
+    ] = None,
     inliers: Annotated[
         Inliers, typer.Option(help="Right rows follow the rule exactly, or up to noise; auto asks the rows.")
     ] = Inliers.auto,
@@ -123,7 +130,9 @@ def fit(
     from massart.certificate import Verdict
     from massart.table import require_column
 
-    level = _tolerance(tolerance)
+    level, most_rules = _tolerance(tolerance), _rules(rules)
+    if most_rules is not None and save is not None:
+        raise ValueError("--save: a model has one rule, and --rules asks for several")
     targets: list[str | None] = [*(target or [])] or [None]
     if targets == [None] and formula is None:
         raise ValueError("--target must name the column that should follow a rule (or --formula)")
@@ -157,6 +166,7 @@ def fit(
                     wrong_at_most=wrong_at_most,
                     looks=len(targets),
                     tolerance=level,
+                    rules=most_rules,
                     inliers=inliers.value,
                     intercept=intercept,
                     strict=strict,
@@ -240,6 +250,14 @@ def _tolerance(text: str) -> float | Literal["auto"]:
         return float(text)
     except ValueError:
         raise ValueError(f"--tolerance must be auto or a number, got {text!r}") from None
+
+
+def _rules(text: str | None) -> int | Literal["auto"] | None:
+    if text is None or text == "auto":
+        return None if text is None else "auto"
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"--rules must be auto or a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def names_of(given: Sequence[str], table: Table | Stream) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from massart.audit import Audit
+from massart.audit import Audit, ListAudit
 from massart.certificate.words import count, judgement, share
 from massart.cli.text import WIDTH, one_line, table, width_of
-from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, pieces
+from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, pieces
 
 MOST_TERMS = 30
 MOST_KINDS = 12
@@ -21,6 +21,11 @@ MOST_WRONG_ROWS = 5
 
 def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
+    if isinstance(found, ListAudit):
+        from massart.cli.list_layout import list_lines
+
+        yield from list_lines(found, most_rows)
+        return
     verdict = judgement(found.certificate)
     judged, follow = found.n_judged, found.n_agree
     unbroken = one_line(found.explanation).replace(" %", "\u00a0%")
@@ -28,7 +33,7 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     if not found.is_rule:
         yield from [f"{verdict.word}.", *explanation]
         return
-    yield from formula_lines(found)
+    yield from formula_lines(found.formula)
     yield ""
     last_place = f", {count(found.n_last_place, 'rows')} off by a last place" if found.n_last_place else ""
     apart = f", {count(found.n_apart, 'rows')} set apart" if found.n_apart else ""
@@ -45,14 +50,14 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     yield from _coefficients(found)
     if found.plan.group_column is not None:
         yield ""
-        yield from _groups(found)
+        yield from group_lines(found)
     if some := list(wrong_lines(found, most_rows)):
         yield from ("", *some)
 
 
-def formula_lines(found: Audit, start: str = "") -> Iterator[str]:
+def formula_lines(formula: Formula, start: str = "") -> Iterator[str]:
     """Break the formula into lines, each of whole terms with their signs; behind a `start`, if there is one."""
-    first, *others = pieces(one_line(found.formula.text(MOST_TERMS)))
+    first, *others = pieces(one_line(formula.text(MOST_TERMS)))
     line, indent = start + first, " " * (len(start) + 2 if start else 4)
     for piece in others:
         if width_of(f"{line} {piece}") > WIDTH + len(start) // 2:
@@ -71,7 +76,7 @@ def kind_lines(found: Audit) -> Iterator[str]:
     example = found.some(np.array([kind.examples[0] for kind in kinds]))
     names = list(example)[:-4]  # without residual, wrong, kind, rank
     head = ["what happened", "rows", f"for example {names[0]}", *names[1:]]
-    cells = ([_cell(value) for value in example[name]] for name in names)
+    cells = ([cell_of(value) for value in example[name]] for name in names)
     rows = zip((kind.label for kind in kinds), (f"{kind.rows:,}" for kind in kinds), *cells, strict=True)
     yield from table([head, *rows])
     if len(found.kinds.kinds) > MOST_KINDS:
@@ -108,7 +113,8 @@ def _coefficients(found: Audit) -> Iterator[str]:
         )
 
 
-def _groups(found: Audit) -> Iterator[str]:
+def group_lines(found: Audit) -> Iterator[str]:
+    """Show the wrong rows of each value of the group column."""
     groups = found.groups()
     rows = [(found.plan.group_column or "", "wrong" if found.certificate.verdict.stands else "off", "rows", "share")]
     rows += [
@@ -132,11 +138,12 @@ def wrong_lines(found: Audit, most: int) -> Iterator[str]:
         yield "The wrong row:" if found.n_wrong == 1 else f"The {shown} worst of {found.n_wrong:,} wrong rows:"
     *chosen, _, kind, _ = worst  # all are wrong, and in the order of their rank
     chosen.append(kind)
-    cells = ([_cell(value) for value in worst[name]] for name in chosen)
+    cells = ([cell_of(value) for value in worst[name]] for name in chosen)
     yield from table([chosen, *zip(*cells, strict=True)], name=len(chosen) - 1)
 
 
-def _cell(value: object) -> str:
+def cell_of(value: object) -> str:
+    """Return a cell of a table as text."""
     if isinstance(value, float):
         return f"{value:.10g}"
     return "" if value is None else str(value)

@@ -104,7 +104,7 @@ def _rules(audits: Sequence[Audit]) -> Iterator[str]:
     wrong = [f"{audit.n_wrong:,} of {len(audit.agree):,} wrong" for audit in audits]
     width = max(map(len, wrong))
     for audit, counts in zip(audits, wrong, strict=True):
-        yield from formula_lines(audit, f"{audit.certificate.verdict.name:<9}  {counts:>{width}}  ")
+        yield from formula_lines(audit.formula, f"{audit.certificate.verdict.name:<9}  {counts:>{width}}  ")
 
 
 def _listed(names: Sequence[str]) -> str:

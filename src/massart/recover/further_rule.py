@@ -45,6 +45,9 @@ GLIMPSE_HALF_WIDTHS, ROWS_PER_COLUMN = 6.0, 4
 """A formula that few rounded rows fix is taken to be right where a row is off by at most this many half-widths; and the
 rows a column that reweighted least squares takes."""
 
+DIFFERENT_ROWS = 2
+"""Different rows that follow a rule, for each of its coefficients, at least: copies of a few wrong rows are no rule."""
+
 _GLIMPSE_DIGITS = 1e-9
 
 
@@ -104,6 +107,8 @@ class Search:
         Machine epsilon of the type that the numbers had.
     hypotheses : float
         Number of sets of columns among which labels chose this one.
+    looks : float
+        Number of columns of labels whose rules are claimed together.
     callback : callable
     """
 
@@ -113,6 +118,7 @@ class Search:
     seed: int = 0
     precision: float = float(np.finfo(float).eps)
     hypotheses: float = 1.0
+    looks: float = 1.0
     callback: Callback = silent
 
     @property
@@ -122,7 +128,7 @@ class Search:
     def explained(self, known: Sequence[KnownRule], half: float) -> Explained:
         """Return what the known rules and chance explain of the next one, at the half-widths of all of them."""
         width = Width.of(max([half, *(rule.half for rule in known)]), self._scale)
-        failure = failure_of(len(known) + 1) / 2
+        failure = failure_of(len(known) + 1) / self.looks / 2
         found = explained_by_chance(self.y, [rule.values for rule in known], width, failure)
         return replace(found, hypotheses=found.hypotheses * self.hypotheses)
 
@@ -138,7 +144,7 @@ class Search:
         return self._scale * self.precision
 
     def _test(self, rows: int, explained: Explained, place: int) -> FurtherRule:
-        return judge_further_rule(rows, self.X.shape[1], explained, failure_of(place))
+        return judge_further_rule(rows, self.X.shape[1], explained, failure_of(place) / self.looks)
 
     def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> FoundRule | None:
         """Return a rule that far more of the rows left follow than chance and the known rules explain; None without.
@@ -184,7 +190,7 @@ class Search:
         explained = self.explained(known, half)
         own = agree & explained.left if among is None else agree & explained.left & among
         test = self._test(int(np.count_nonzero(own)), explained, len(known) + 1)
-        if not test.is_certified:
+        if not test.is_certified or len(np.unique(X[own], axis=0)) < DIFFERENT_ROWS * X.shape[1]:
             return None
         judges = np.flatnonzero(left | own)
         sample = Sample(X[judges], y[judges], None, judges)

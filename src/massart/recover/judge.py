@@ -25,7 +25,7 @@ from math import comb
 
 import numpy as np
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, speaks
+from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, speaks
 from massart.agreement.marks import KINDS, Marks
 from massart.certificate import (
     EXACT_REACH,
@@ -157,6 +157,33 @@ def judge(
     if counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW, segment=None)
     return replace(draft, reason=_doubt(broken, support))
+
+
+def judge_list(agreement: Agreement, n_rows: int, n_follow: int, n_last_place: int, n_columns: int) -> Certificate:
+    """Return the certificate of a list of rules, each of which passed its test: a plurality of formulas.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Of the first rule.
+    n_rows, n_follow, n_last_place : int
+        All rows, those that follow some rule, and the others that are off one by a last place.
+    n_columns : int
+        Of each rule, the constant included.
+    """
+    return Certificate(
+        verdict=Verdict.PLURALITY,
+        reason=Reason.LIST,
+        n_rows=n_rows,
+        n_agree=n_follow,
+        n_columns=n_columns,
+        rank=n_columns,
+        n_decisive=n_follow,
+        agreement=agreement,
+        undetermined=np.zeros((n_columns, 0)),
+        undetermined_columns=(),
+        n_last_place=n_last_place,
+    )
 
 
 def _doubt(broken: bool, support: Support) -> Reason:

@@ -20,7 +20,7 @@ from massart.agreement import Agreement, levels
 from massart.certificate.mechanisms import FurtherRule
 from massart.progress import Callback, silent
 from massart.recover.further_rule import FoundRule, Search
-from massart.recover.rule_errors import RuleError, amounts_of, error_between
+from massart.recover.rule_errors import RowsWithError, RuleError, error_between, errors_of
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, precision_of
 
 MOST_RULES, MOST_ERRORS = 8, 8
@@ -43,13 +43,9 @@ class ListedRule:
     fits : (n,) boolean array
         Rows that agree, whether or not another rule fits them, too.
     own : (n,) boolean array
-        Rows that fit this rule and no other; of an error, rows that fit no rule and no other error.
+        Rows that fit this rule and no other.
     test : FurtherRule
         This rule against chance, repeated errors and the rules before it.
-    amounts : tuple of pairs (float, int)
-        Amounts by which many of the rows that nothing explains are off this one, and these rows.
-    error : RuleError or None
-        The error in a rule of the list that makes this formula; None for a rule.
     """
 
     coef: FloatArray
@@ -59,8 +55,6 @@ class ListedRule:
     fits: BoolArray
     own: BoolArray
     test: FurtherRule
-    amounts: tuple[tuple[float, int], ...] = ()
-    error: RuleError | None = None
 
     @property
     def n_own(self) -> int:
@@ -89,9 +83,9 @@ class RuleList:
     rules : tuple of ListedRule
         Each one passed its test: there is a mechanism beyond chance and the rules before it, or errors depend on the
         columns.
-    errors : tuple of ListedRule
-        Formulas that are a rule of the list with an error in it: a multiple, a term forgotten, the value of a column.
-        Each passed the same test.
+    errors : tuple of RowsWithError
+        What many of the rows that follow none are: a multiple of a rule, a rule without a term, the value of a column,
+        or off a rule by some amount.
     shared : (n,) boolean array
         Rows that fit two rules or more: they are given to none.
     none : (n,) boolean array
@@ -101,10 +95,18 @@ class RuleList:
     """
 
     rules: tuple[ListedRule, ...]
-    errors: tuple[ListedRule, ...]
+    errors: tuple[RowsWithError, ...]
     shared: BoolArray
     none: BoolArray
     needed: int
+
+    @property
+    def unexplained(self) -> BoolArray:
+        """Rows that follow no rule and have none of the errors."""
+        found = self.none.copy()
+        for error in self.errors:
+            found[error.rows] = False
+        return found
 
     @property
     def assigned(self) -> np.ndarray:
@@ -230,7 +232,7 @@ def find_rules(search: Search, most: int, *, intercept: bool, category_levels: B
             break
         found = sorted([*found, rule], key=lambda one: -int(np.count_nonzero(one.known.fits)))
         errors = _errors_among(found, search, single)
-    return _listed(found, errors, search, intercept=intercept)
+    return _listed(found, errors, search, single, intercept=intercept)
 
 
 def _errors_among(found: Sequence[FoundRule], search: Search, single: BoolArray) -> list[RuleError | None]:
@@ -248,15 +250,17 @@ def _errors_among(found: Sequence[FoundRule], search: Search, single: BoolArray)
 
 
 def _listed(
-    found: Sequence[FoundRule], errors: Sequence[RuleError | None], search: Search, *, intercept: bool
+    found: Sequence[FoundRule],
+    errors: Sequence[RuleError | None],
+    search: Search,
+    single: BoolArray,
+    *,
+    intercept: bool,
 ) -> RuleList:
-    """Give each row to the rule that it fits alone, and where it fits no rule to the error that explains it alone."""
-    n = len(search.y)
-    is_error = np.array([error is not None for error in errors], dtype=bool)
-    fits = np.stack([rule.known.fits for rule in found], axis=1) if found else np.zeros((n, 0), dtype=bool)
-    rules, explained = fits[:, ~is_error].sum(axis=1), fits[:, is_error].sum(axis=1)
-    none = rules == 0
-    unexplained = none & (explained == 0)
+    """Give each row to the rule that it fits alone, and name the errors in those that fit none."""
+    rules = [rule for rule, error in zip(found, errors, strict=True) if error is None]
+    known = [(error, rule.known.fits) for rule, error in zip(found, errors, strict=True) if error is not None]
+    times = np.sum([rule.known.fits for rule in rules], axis=0) if rules else np.zeros(len(search.y), dtype=int)
     listed = [
         ListedRule(
             rule.coef[:-1] if intercept else rule.coef,
@@ -264,17 +268,16 @@ def _listed(
             rule.fractions,
             rule.agreement,
             rule.known.fits,
-            rule.known.fits & (rules == 1) if error is None else rule.known.fits & none & (explained == 1),
+            rule.known.fits & (times == 1),
             rule.test,
-            () if error else amounts_of(search.y - rule.known.values, unexplained, rule.known.half),
-            error,
         )
-        for rule, error in zip(found, errors, strict=True)
+        for rule in rules
     ]
+    numbers = [(rule.coef, rule.known.half) for rule in rules]
     return RuleList(
-        tuple(one for one in listed if one.error is None),
-        tuple(one for one in listed if one.error is not None),
-        rules > 1,
-        none,
+        tuple(listed),
+        errors_of(search.X, search.y, numbers, known, times == 0, single),
+        times > 1,
+        times == 0,
         search.needed([rule.known for rule in found]),
     )

@@ -12,6 +12,7 @@ from massart.report.findings import (
     called_wrong,
     usage_of,
 )
+from massart.report.list_page import ListedFormula, ListFindings, ListReport
 from massart.report.page import check_installed
 from massart.report.report import Report
 
@@ -21,6 +22,9 @@ __all__ = [
     "Findings",
     "Group",
     "JudgedRows",
+    "ListFindings",
+    "ListReport",
+    "ListedFormula",
     "Report",
     "Rest",
     "RowKinds",

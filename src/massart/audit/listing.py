@@ -1,0 +1,194 @@
+"""The rules that the rows of a table follow: of the plain columns first, then in terms that the rows left ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from massart.agreement import LAST_PLACE
+from massart.audit.finding import Prepared, Request, find, options_of, prepare
+from massart.audit.implied import marks_of
+from massart.audit.list_audit import ListAudit, TableRule
+from massart.audit.second_rule import TERMS_TO_CHOOSE_FROM, composed
+from massart.audit.table_audit import Audit
+from massart.certificate.words import count
+from massart.recover import ListedRule, RuleList, judge_list
+from massart.recover.further_rule import Search
+from massart.recover.judges import SECOND_LOOK
+from massart.recover.rule_list import MOST_RULES, find_rules
+from massart.rows import BoolArray, FloatArray
+from massart.rules.find import Answer, Question, find_rule
+from massart.rules.matrix import TermMatrix
+from massart.rules.terms import CONDITIONS, Term, TermError
+from massart.table import Table
+
+LEFT_SHARE = 0.15
+"""Share of the rows that no rule of the plain columns explains from which on rules in other terms are looked for, too:
+where there are rules, labels of none are mostly less (benchmarks/rule_lists.py, "list")."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Listed:
+    """Rules in some terms."""
+
+    terms: tuple[Term, ...]
+    X: FloatArray | TermMatrix
+    found: RuleList
+
+
+def check_list_request(request: Request) -> None:
+    """Raise ValueError for what makes no sense together with a list of rules."""
+    asked = {
+        "model": request.model == "relu",
+        "inliers": request.inliers == "noisy",
+        "error_unit": request.error_unit is not None,
+        "wrong_at_most": request.wrong_at_most != 0.5,
+    }
+    reasons = {
+        "model": "the rules of a list are sums of terms",
+        "inliers": "rows that follow a rule up to noise cannot be told apart from those of another rule",
+        "error_unit": "its tests take rows to be independent of each other",
+        "wrong_at_most": "it does not rest on how many labels are wrong",
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise ValueError(f"{name} has no place beside rules, which asks for a list: {reasons[name]}")
+
+
+def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> Audit:
+    """Return the rules of a table in memory, or the fit of one rule where there is no second.
+
+    Columns that no rule uses cost no rows: where they have gaps, rules are looked for once more without them.
+    """
+    check_list_request(request)
+    found = _listed(table, request, most)
+    if not isinstance(found, ListAudit):
+        return found
+    used = {name for rule in found.rules for term in rule.formula.terms if term.coef for name in _columns(term.term)}
+    gaps = {gap.column for gap in found.design.gaps} - used - {request.target}
+    asked = request.features is not None or request.formula is not None or request.terms not in ("auto", "columns")
+    if not gaps or asked or request.strict:
+        return found
+    without = replace(request, exclude=(*request.exclude, *sorted(gaps)), looks=SECOND_LOOK * request.looks)
+    again = _listed(table, replace(without, category=[name for name in request.category if name not in gaps]), most)
+    if not isinstance(again, ListAudit) or again.n_agree <= found.n_agree:
+        return found
+    names = ", ".join(f'"{name}"' for name in sorted(gaps))
+    notice = f"Left out {names}: no rule needs it, and rows without it would not be judged."
+    return replace(again, notices=(notice, *again.notices))
+
+
+def _columns(term: Term | None) -> Sequence[str]:
+    return () if term is None else [*term.columns()]
+
+
+def _listed(table: Table, request: Request, most: int | Literal["auto"]) -> Audit:
+    prepared = prepare(table, request)
+    question, n_rules = prepared.question, MOST_RULES if most == "auto" else most
+    plain: Audit | None = None
+    if prepared.matrix is not None:
+        ordered = next((term for term in prepared.matrix.terms if term.needs_order), None)
+        if ordered is not None:
+            raise TermError(f"the term {ordered} looks at other rows: a list of rules takes rows as independent")
+        prepared.matrix.check()
+        best = _rules_in(prepared.matrix.terms, prepared.matrix, prepared, request, n_rules)
+    else:
+        best = _rules_in(question.plain, question.X, prepared, request, n_rules)
+        left = best.found.unexplained
+        if request.terms == "auto" and request.budget > 0 and np.mean(left) > LEFT_SHARE:
+            more: tuple[Term, ...]
+            if best.found.rules:
+                more = _terms_beyond(question, find_rule(_some_of(question, np.flatnonzero(left)), options_of(request)))
+            else:
+                alone = find(table, request)
+                plain, more = alone.audit, _terms_beyond(question, alone.answer)
+            if more and (plain is None or plain.n_judged == len(question.y)):
+                terms = (*question.plain, *more)
+                wider = _rules_in(terms, TermMatrix(question.columns, terms), prepared, request, n_rules, len(more))
+                if np.count_nonzero(wider.found.none) < np.count_nonzero(best.found.none):
+                    best = wider
+    if len(best.found.rules) > 1:
+        return _audit_of(table, request, prepared, best)
+    audit = find(table, request).audit if plain is None else plain
+    which = "second rule" if best.found.rules else "rule"
+    fewest = min(best.found.needed, len(question.y))
+    notice = (
+        f"No list of rules: no {which} passed the test of a list, which asks for {count(fewest, 'rows')} or more. "
+        "This is the fit of one rule."
+    )
+    return replace(audit, notices=(notice, *audit.notices))
+
+
+def _some_of(question: Question, rows: np.ndarray) -> Question:
+    return replace(question, columns=question.columns.take(rows), X=question.X[rows], y=question.y[rows], units=None)
+
+
+def _terms_beyond(question: Question, answer: Answer) -> tuple[Term, ...]:
+    """Return the terms of a rule that are no plain columns."""
+    used = zip(answer.terms, answer.recovery.coef[:, 0], strict=False)
+    chosen = [term for term, coef in used if coef and term not in question.plain and not term.needs_order]
+    return tuple(chosen) if np.isfinite(TermMatrix(question.columns, chosen)[:]).all() else ()
+
+
+def _rules_in(
+    terms: tuple[Term, ...],
+    X: FloatArray | TermMatrix,
+    prepared: Prepared,
+    request: Request,
+    most: int,
+    n_chosen: int = 0,
+) -> _Listed:
+    """Return the rules in some terms, `n_chosen` of which were chosen by labels."""
+    question = prepared.question
+    values, intercept = X[:], question.intercept
+    search = Search(
+        np.column_stack([values, np.ones(len(values))]) if intercept else values,
+        question.y,
+        request.tolerance,
+        request.seed,
+        question.precision,
+        hypotheses=TERMS_TO_CHOOSE_FROM**n_chosen,
+        looks=request.looks,
+        callback=request.callback,
+    )
+    levels: BoolArray = np.array([any(part.op in CONDITIONS for part in term.factors) for term in terms], dtype=bool)
+    levels = np.append(levels, [True] * intercept)
+    return _Listed(terms, X, find_rules(search, most, intercept=intercept, category_levels=levels))
+
+
+def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed) -> ListAudit:
+    question, found = prepared.question, best.found
+
+    def rule(listed: ListedRule) -> TableRule:
+        rows = best.X[np.flatnonzero(listed.fits)]
+        coef = listed.coef
+        if question.intercept:
+            rows, coef = np.column_stack([rows, np.ones(len(rows))]), np.append(coef, listed.intercept)
+        return TableRule(composed(request.target, best.terms, (coef, listed.fractions), rows), listed)
+
+    rules = tuple(map(rule, found.rules))
+    last_place = found.none.copy()
+    last_place &= np.any(
+        [marks_of(table.name, best.X, question.y, one.formula, one.listed.agreement) & LAST_PLACE > 0 for one in rules],
+        axis=0,
+    )
+    for error in found.errors:
+        last_place[error.rows] = False
+    agreement, n = rules[0].listed.agreement, len(question.y)
+    n_last, n_columns = int(np.count_nonzero(last_place)), len(best.terms) + question.intercept
+    return ListAudit(
+        table,
+        prepared.plan,
+        prepared.design,
+        best.X,
+        rules[0].formula,
+        judge_list(agreement, n, n - int(np.count_nonzero(found.none)), n_last, n_columns),
+        ~found.none,
+        last_place,
+        (*prepared.design.notices, *prepared.plan.notices),
+        rules=rules,
+        found=found,
+    )

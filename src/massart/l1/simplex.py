@@ -100,6 +100,7 @@ def _independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
     return None
 
 
+@np.errstate(invalid="ignore", over="ignore")  # rows that are nearly dependent: what is no number has no gap
 def _solve_exactly(problem: Program, basis: IntArray, loose: BoolArray, w: FloatArray) -> FloatArray:
     """Return the w that fits the basis, with residuals at rounding level; loose rows keep the fit of the given w."""
     rows = problem.design.rows(basis)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
 
+from massart.agreement import Level
 from massart.audit import audit_table, check_table
 from massart.cli import run
 
@@ -361,3 +362,33 @@ def test_a_saved_rule_that_most_rows_break_puts_nothing_right() -> None:
     assert checked.is_certain
     with pytest.raises(ValueError, match="Most of these rows do not follow the saved rule"):
         checked.fixed()
+
+
+def test_a_right_value_beside_a_wrong_column_is_left_as_it_is() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    rng = np.random.default_rng(0)
+    qty, fee = np.rint(np.exp(rng.uniform(0, 7, 800))), rng.integers(1, 40_000, 800) / 100
+    y = np.round(12.5 * qty + fee, 2)
+    typed, given = qty.copy(), y.copy()
+    small, large = np.flatnonzero(qty < 100)[:3], np.flatnonzero(qty >= 100)[:40]
+    typed[small] *= 10
+    given[large] = np.round(y[large] + rng.integers(1_000, 90_000, 40) / 7, 2)
+    found = audit_table(pd.DataFrame({"qty": typed, "fee": fee, "y": given}), "y", terms="columns")
+    fixed = found.fixed()
+    assert (fixed["y"][small] == y[small]).all()
+    assert [str(word) for word in np.asarray(fixed["kind"])[small]] == ["qty may be wrong: factor 10"] * 3
+    assert np.count_nonzero(np.asarray(fixed["y"]) == y) >= 795
+
+
+def test_what_rounded_columns_do_not_settle_is_left_as_it_is() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    rng = np.random.default_rng(1)
+    columns = {name: rng.uniform(0, 100, 1_500) for name in "ab"}
+    y = np.round(31.7 * columns["a"] + 12.3 * columns["b"], 2)
+    given = y.copy()
+    given[:60] = np.round(10 * y[:60], 2)
+    table = {name: np.round(values, 2) for name, values in columns.items()} | {"y": given}
+    found = audit_table(pd.DataFrame(table), "y", terms="columns")
+    assert found.agreement.level is Level.INPUTS
+    assert found.n_wrong == 60
+    assert (np.asarray(found.fixed(force=True)["y"]) == given).all()

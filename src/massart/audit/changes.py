@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from massart.agreement.decimals import LONG, count_decimals
 from massart.link import IDENTITY, Link
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import Matrix
@@ -46,6 +46,7 @@ MOST_COLUMNS = 30
 CONSTANT = "constant"
 _STEPS = 3
 _MOST_POINTS = 1e9
+_DUST = 1e-6
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -63,6 +64,11 @@ class Usual:
     def n_values(self) -> float:
         """How many values the column may have."""
         return round((self.high - self.low) / self.step) + 1.0
+
+    def holds(self, values: FloatArray) -> BoolArray:
+        """Return which values are multiples of the step; outside the limits, too: there are other rows."""
+        steps = (values - self.low) / self.step
+        return np.asarray(np.abs(steps - np.rint(steps)) < _DUST)
 
 
 def usual_values(columns: Columns | None) -> dict[str, Usual]:
@@ -97,6 +103,8 @@ class Change:
         How many values it allows a row.
     reads : tuple of str
         Columns that it reads, if the rule may not.
+    apart : callable, optional
+        Given what `values` is given: how far apart the values are that it allows, where these are many.
     """
 
     family: str
@@ -104,6 +112,7 @@ class Change:
     values: Callable[[Rows, FloatArray, FloatArray], FloatArray]
     choices: float = 1.0
     reads: tuple[str, ...] = ()
+    apart: Callable[[Rows, FloatArray, FloatArray], FloatArray] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -409,20 +418,40 @@ class _Rule:
         assert self.columns is not None
         column = self.columns.numbers[name]
 
+        usual = self.usual.get(name)
+
         def scaled(factor: float, rows: Rows, each: FloatArray, _: FloatArray) -> FloatArray:
-            return self._with(name, places, rows, each, column[rows] / factor)
+            value = column[rows] / factor
+            found = self._with(name, places, rows, each, value)
+            return found if usual is None else np.where(usual.holds(value), found, np.nan)
 
         for factor in () if name in self.columns.dates else (*FACTORS, -1.0):
             what = "sign" if factor < 0 else f"factor {factor:g}"
             yield Change(COLUMN, f"{name} may be wrong: {what}", partial(scaled, factor))
-        if usual := self.usual.get(name):
-            solved = partial(self._solved, name, places, usual)
-            yield Change(COLUMN, f"{name} may be wrong", solved, usual.n_values)
+        if usual is not None:
+            solved, apart = (partial(f, name, places, usual) for f in (self._solved, self._apart))
+            yield Change(COLUMN, f"{name} may be wrong", solved, usual.n_values, apart=apart)
 
     def _solved(
         self, name: str, places: Sequence[int], usual: Usual, rows: Rows, each: FloatArray, given: FloatArray
     ) -> FloatArray:
         """Return what the rule gives for the usual value of a column that fits a label best; NaN if there is none."""
+        assert self.columns is not None
+        value = self._solution(name, places, usual, rows, each, given)
+        found = self._with(name, places, rows, each, value)
+        return np.where(np.abs(value - self.columns.numbers[name][rows]) > usual.step / 2, found, np.nan)
+
+    def _apart(
+        self, name: str, places: Sequence[int], usual: Usual, rows: Rows, each: FloatArray, given: FloatArray
+    ) -> FloatArray:
+        """Return how far what the rule gives moves from that value of the column to the next one."""
+        value = self._solution(name, places, usual, rows, each, given)
+        here, there = (self._with(name, places, rows, each, at) for at in (value, value + usual.step))
+        return np.abs(there - here)
+
+    def _solution(
+        self, name: str, places: Sequence[int], usual: Usual, rows: Rows, each: FloatArray, given: FloatArray
+    ) -> FloatArray:
         assert self.columns is not None
         column = self.columns.numbers[name][rows]
         value, step = column, usual.step
@@ -431,8 +460,7 @@ class _Rule:
             with np.errstate(all="ignore"):
                 value = usual.low + np.rint((value + step * (given - here) / (there - here) - usual.low) / step) * step
             value = np.where(np.isfinite(value), np.clip(value, usual.low, usual.high), column)
-        found = self._with(name, places, rows, each, value)
-        return np.where(np.abs(value - column) > step / 2, found, np.nan)
+        return value
 
 
 def _as_texts(usual: Usual | None) -> tuple[str, ...]:

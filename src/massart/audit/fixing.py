@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from massart import files
 from massart.audit.explanations import Labels
-from massart.audit.implied import are_open, places_of, settle_ties
-from massart.audit.kinds import Kinds
+from massart.audit.implied import are_open, loose_of, places_of, settle_ties
+from massart.audit.kinds import Kinds, columns_at_fault
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
 from massart.rows import BoolArray, FloatArray
@@ -73,26 +74,32 @@ class Corrections:
         left_open: FloatArray,
         labels: Labels,
         kinds: Kinds,
-        rule: tuple[Formula, int | None, tuple[int, ...]],
+        rule: tuple[Formula, int | None, tuple[int, ...], float],
         rests: BoolArray | None = None,
+        at_fault: Mapping[str, NDArray[np.intp]] | None = None,
     ) -> Corrections:
         """Take the wrong rows among those that were `kept` of so many, but for those that are left open.
 
-        The formula, to how many places what it gives is rounded, and how, are the `rule`; what is implied for rows that
-        `rests` names rests on other rows, which may be wrong.
+        The formula, to how many places what it gives is rounded, and how, and how far the rounding of columns may move
+        it, are the `rule`; what is implied for rows that `rests` names rests on other rows, which may be wrong. Rows
+        that are `at_fault`, by what is said of them, may have a wrong column.
         """
         index = np.flatnonzero(labels.wrong)
-        formula, places, ways = rule
-        implied, unsettled = settle_ties(X, formula, places, index, ways)
+        formula, places, ways, loose = rule
+        implied, unsettled = settle_ties(X, formula, places, index, ways, loose)
         is_open = are_open(X[index], left_open) | unsettled
         on_others = np.zeros(len(index), dtype=bool) if rests is None else rests[index]
-        is_changed = ~is_open & ~on_others
+        doubts = at_fault or {}
+        doubtful = np.isin(index, np.concatenate([index[:0], *doubts.values()]))
+        is_changed = ~is_open & ~on_others & ~doubtful
         changed, untold = index[is_changed], kept[index[is_open]]
         told, wrong, codes = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
         told[kept], wrong[kept], codes[kept] = True, labels.wrong, kinds.codes
         told[untold], codes[untold] = False, len(kinds.words)
         told[kept[index[on_others]]], codes[kept[index[on_others]]] = False, len(kinds.words) + 1
-        kind = pa.array([*kinds.words, LEFT_OPEN, RESTS_ON_OTHERS]).take(pa.array(codes))
+        for code, rows in enumerate(doubts.values(), len(kinds.words) + 2):
+            told[kept[rows]], codes[kept[rows]] = False, code
+        kind = pa.array([*kinds.words, LEFT_OPEN, RESTS_ON_OTHERS, *doubts]).take(pa.array(codes))
         return cls(kept[changed], implied[is_changed], pa.array(wrong, mask=~told), kind)
 
     @classmethod
@@ -101,8 +108,10 @@ class Corrections:
         rests = None if audit.chains is None else audit.chains.open
         kept, labels = audit.design.kept, audit.labels
         X = audit.X if audit.chains is None else audit.chains.X
-        rule = audit.formula, places_of(audit.X, audit.formula, audit.agreement), audit.ways_to_round
-        found = cls.of(audit.table.n_rows, kept, X, audit.left_open, labels, audit.kinds, rule, rests)
+        places, ways = places_of(audit.X, audit.formula, audit.agreement), audit.ways_to_round
+        rule = audit.formula, places, ways, loose_of(audit.formula, audit.agreement)
+        faults = columns_at_fault(X, audit.rule, labels, audit.kinds, audit.columns)
+        found = cls.of(audit.table.n_rows, kept, X, audit.left_open, labels, audit.kinds, rule, rests, faults)
         if not fill:
             return found
         model = audit.model()

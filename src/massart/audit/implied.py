@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement, Mark, Marks
+from massart.agreement import Agreement, Level, Mark, Marks
 from massart.agreement.agreement import EDGE, EPS
 from massart.agreement.decimals import LONG, count_decimals
 from massart.rows import ArrayRows, BoolArray, FloatArray
@@ -79,18 +79,35 @@ def ways_to_round(
 
 
 def settle_ties(
-    X: Matrix, formula: Formula, places: int | None, index: NDArray[np.intp], ways: tuple[int, ...]
+    X: Matrix,
+    formula: Formula,
+    places: int | None,
+    index: NDArray[np.intp],
+    ways: tuple[int, ...],
+    loose: float = 0.0,
 ) -> tuple[FloatArray, BoolArray]:
-    """Return what is implied for some rows, halves rounded in one of these ways, and where they do not tell."""
+    """Return what is implied for some rows, halves rounded in one of these ways, and where they do not tell.
+
+    Nor do they tell where a value that is off by as much as is `loose` is rounded to another one.
+    """
     values, unsettled = implied_values(X, formula, places, index), np.zeros(len(index), dtype=bool)
+    if loose:
+        exact = implied_values(X, formula, None, index)
+        ends = [exact + sign * loose if places is None else np.round(exact + sign * loose, places) for sign in (-1, 1)]
+        unsettled = ends[0] != ends[1]
     tie, below = _halves(X, formula, places, index)
     if places is None or not len(tie):
         return values, unsettled
     rounded = [_WAYS[k](below) for k in ways]
-    unsettled[tie] = np.any([way != rounded[0] for way in rounded], axis=0) if rounded else True
+    unsettled[tie] |= np.any([way != rounded[0] for way in rounded], axis=0) if rounded else True
     if rounded:
         values[tie] = np.round(rounded[0] / 10.0**places, places) + 0.0
     return values, unsettled
+
+
+def loose_of(formula: Formula, agreement: Agreement) -> float:
+    """Return how far what a formula gives may move while its columns move within their rounding."""
+    return agreement.slack(formula.coef) - agreement.label if agreement.level is Level.INPUTS else 0.0
 
 
 def _halves(

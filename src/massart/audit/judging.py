@@ -16,8 +16,8 @@ from massart.agreement import AGREES, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms, rows_with_values
 from massart.audit.fixing import Corrections
-from massart.audit.implied import implied_values, places_of, residuals
-from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule
+from massart.audit.implied import implied_values, loose_of, places_of, residuals
+from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule, columns_at_fault
 from massart.audit.segments import TableSegment
 from massart.audit.table_audit import Audit, beside, count_groups
 from massart.audit.totals import NONE, Totals, Worst
@@ -368,6 +368,11 @@ class _Judged:
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
         judge, kinds = self.judge, Kinds(self.codes, self.judge.catalogue.kinds)
-        rule = judge.formula, judge.places, judge.ways
-        changes = Corrections.of(self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds, rule)
+        formula, usual = judge.formula, judge.catalogue.usual
+        rule = formula, judge.places, judge.ways, loose_of(formula, judge.agreement)
+        of_rule = Rule(formula, judge.agreement)
+        faults = columns_at_fault(self.X, of_rule, self.labels, kinds, self.columns, usual)
+        changes = Corrections.of(
+            self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds, rule, at_fault=faults
+        )
         return changes.applied(self.block, judge.encoding.target.column, judge.whole_numbers).arrow

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.agreement import Agreement, Level
-from massart.audit.changes import Parts, Usual, parts_of, usual_values
+from massart.audit.changes import COLUMN, LEVEL, Parts, Usual, parts_of, usual_values
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
 from massart.audit.explanations import (
     AFTER,
@@ -34,6 +34,9 @@ UNEXPLAINED, LAST_PLACE = "unexplained", "last place"
 
 UNDER_ANOTHER_RULE = "under another rule?"
 """What is said of rows that break the rule where most rows do: they are set apart, and not called wrong."""
+
+BY_CHANCE = 0.05
+"""The probability, at most, with which a label that has nothing to do with a column fits one of its other values."""
 
 MOST_EXAMPLES = 5
 _ROUNDS = 3
@@ -196,6 +199,43 @@ class Catalogue:
         rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
         known = {kind.label: (kind.family, kind.parameter) for kind in self.kinds if kind.explains}
         return recalled(rows, labels, parts, known)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def columns_at_fault(
+    X: Matrix,
+    rule: Rule,
+    labels: Labels,
+    kinds: Kinds,
+    columns: Columns | None,
+    usual: Mapping[str, Usual] | None = None,
+) -> dict[str, NDArray[np.intp]]:
+    """Return, by what is said of them, wrong rows in which a column may be wrong and the label right.
+
+    These are the rows that are as for another level or another value of a column, and those that nothing else explains
+    whose label is right for a usual error in one column: a factor of ten, a sign, or another of its values, if a label
+    that has nothing to do with it would hardly fit one of these.
+    """
+    found = {
+        kind.label: np.flatnonzero(kinds.codes == code)
+        for code, kind in enumerate(kinds.kinds, 1)
+        if kind.family in (COLUMN, LEVEL)
+    }
+    left = kinds.unexplained[labels.wrong[kinds.unexplained]]
+    if columns is None or not len(left) or rule.is_noisy:
+        return found
+    parts = parts_of(X, rule.formula, columns, usual)
+    rows = WrongRows.of(with_widths(parts, rule, labels), parts, left)
+    each, open_ = parts.contributions(left), np.ones(len(left), dtype=bool)
+    for change in parts.changes:
+        if change.family == COLUMN:
+            fits = rows.are(change.values(left, each, rows.given)) & open_
+            if change.apart is not None:
+                fits[fits] = (change.apart(left, each, rows.given) * BY_CHANCE > 2 * rows.close)[fits]
+            if fits.any():
+                found[change.label] = np.union1d(found.get(change.label, left[:0]), left[fits])
+                open_ &= ~fits
+    return found
 
 
 NOTHING = Catalogue(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))

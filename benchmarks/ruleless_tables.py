@@ -179,12 +179,13 @@ def series(rng: Generator) -> Ruleless:
 
 @_family
 def noisy_sums(rng: Generator) -> Ruleless:
-    """Draw a sum of columns and noise of 3 to 300 units of the last place."""
-    n, d, places = _rows(rng), int(rng.integers(1, 6)), int(rng.integers(0, 3))
-    X = np.round(rng.uniform(0, 100, (n, d)), int(rng.integers(0, 3)))
-    size = float(np.exp(rng.uniform(np.log(3), np.log(300)))) * 10.0**-places
+    """Draw a sum of columns and noise of 3 to 300 units of the last place, and more than rounded columns explain."""
+    n, d, places, digits = _rows(rng), int(rng.integers(1, 6)), int(rng.integers(0, 3)), int(rng.integers(0, 3))
+    X, w = np.round(rng.uniform(0, 100, (n, d)), digits), rng.integers(1, 40, d) / 4
+    units = float(np.exp(rng.uniform(np.log(3), np.log(300))))
+    size = units * max(10.0**-places, w.sum() / 2 * 10.0**-digits)
     noise = (rng.standard_normal, lambda k: rng.standard_t(3, k), lambda k: rng.laplace(size=k))[int(rng.integers(3))]
-    target = np.round(X @ rng.integers(1, 40, d) / 4 + size * noise(n), places)
+    target = np.round(X @ w + size * noise(n), places)
     return _with(rng, {f"x{j}": X[:, j] for j in range(d)} | _others(rng, n, 0, 4), target)
 
 

@@ -230,6 +230,8 @@ def alarms(seed: int, tables: int, *, even: bool) -> None:
         said[breach] += 1
         if breach in ("MASSART", "MOSTLY") or (even and breach != "none"):
             print(f"  {place}: {len(frame)} rows, {audit.certificate.verdict.name}, {breach}: {audit.segment.where}")
+        if place % 100 == 99:
+            print(f"  {place + 1} tables: {dict(said)}", flush=True)
     print(f"{'alarms' if even else 'uneven'}: {tables} tables: {dict(said)}")
 
 

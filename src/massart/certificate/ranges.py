@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,11 +89,11 @@ class Sorted:
         there = wrong[self.order]
         return there.astype(np.intp) if self.edges is None else np.add.reduceat(there, self.edges[:-1], dtype=np.intp)
 
-    def best(self, wrong: BoolArray, rates: Sequence[float], *, tails: bool = True) -> list[Candidate]:
-        """Return the best range for each p0; half of delta is for tails, if these are asked for."""
+    def best(self, wrong: BoolArray, p0: float, *, tails: bool = True) -> Candidate:
+        """Return the best range; half of delta is for tails, if these are asked for."""
         at = np.flatnonzero(wrong[self.order])
         if not len(at):
-            return [NOTHING for _ in rates]
+            return NOTHING
         # A range begins and ends with a step that has wrong rows: rows and wrong rows before each, and in each.
         if self.edges is None:
             places, size, off, groups = at, np.ones(1, dtype=np.intp), np.ones(1, dtype=np.intp), None
@@ -107,32 +106,28 @@ class Sorted:
             groups = None if self.groups is None else self.groups[places]
         n, k, price = len(self.order), len(at), math.log((1 + tails) * len(ALTERNATIVES))
         one, (S, T, least) = price + math.log(self.n_steps), np.empty((3, len(places)))
-        found = []
-        for p0 in rates:
-            best = (math.inf, 0, 0)
-            for p1 in ALTERNATIVES:
-                if p1 <= p0:
-                    continue
-                right, more = math.log((1 - p1) / (1 - p0)), math.log(p1 / p0) - math.log((1 - p1) / (1 - p0))
-                np.multiply(before, right, out=S)
-                np.multiply(wrong_before, more, out=T)
-                S += T
-                np.add(S, right * size + more * off, out=T)
-                if groups is not None:  # no range reaches into another level: every level begins below all before
-                    S -= (1 + more * n) * groups
-                    T -= (1 + more * n) * groups
-                np.minimum.accumulate(S, out=least)
-                np.subtract(T, least, out=least)
-                last = int(np.argmax(least))
-                if one - least[last] < best[0]:
-                    best = (one - float(least[last]), int(np.argmin(S[: last + 1])), last)
-                if tails:
-                    last, first = int(np.argmax(T)), int(np.argmin(S))
-                    from_first = right * n + more * k - float(S[first])
-                    best = min(best, (price + math.log(2) - float(T[last]), -1, last))
-                    best = min(best, (price + math.log(2) - from_first, first, len(places)))
-            log_p, first, last = best
-            begin = 0 if first < 0 else int(before[first])
-            end = n if last == len(places) else int(before[last] + size[last % len(size)])
-            found.append(Candidate(log_p, begin, end - 1))
-        return found
+        best = (math.inf, 0, 0)
+        for p1 in (p1 for p1 in ALTERNATIVES if p1 > p0):
+            right = math.log((1 - p1) / (1 - p0))
+            more = math.log(p1 / p0) - right
+            np.multiply(before, right, out=S)
+            np.multiply(wrong_before, more, out=T)
+            S += T
+            np.add(S, right * size + more * off, out=T)
+            if groups is not None:  # no range reaches into another level: every level begins below all before
+                S -= (1 + more * n) * groups
+                T -= (1 + more * n) * groups
+            np.minimum.accumulate(S, out=least)
+            np.subtract(T, least, out=least)
+            last = int(np.argmax(least))
+            if one - least[last] < best[0]:
+                best = (one - float(least[last]), int(np.argmin(S[: last + 1])), last)
+            if tails:
+                last, first = int(np.argmax(T)), int(np.argmin(S))
+                from_first = right * n + more * k - float(S[first])
+                best = min(best, (price + math.log(2) - float(T[last]), -1, last))
+                best = min(best, (price + math.log(2) - from_first, first, len(places)))
+        log_p, first, last = best
+        begin = 0 if first < 0 else int(before[first])
+        end = n if last == len(places) else int(before[last] + size[last % len(size)])
+        return Candidate(log_p, begin, end - 1)

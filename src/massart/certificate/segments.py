@@ -58,8 +58,8 @@ from massart.rows import BoolArray, FloatArray
 
 MOSTLY = 1e-3
 """How improbable so many wrong rows of an uneven segment are at one half each, before most of it is called wrong. These
-labels chose the segment, which is not accounted for, so nothing is claimed of it. At 1e-2 three in a hundred tables were
-accused of which every label is wrong with probability at most one half (`benchmarks/segments.py`, "uneven")."""
+labels chose the segment, which is not accounted for, so nothing is claimed of it. At 1e-2 three in a hundred tables
+were accused of which every label is wrong with probability at most one half (`benchmarks/segments.py`, "uneven")."""
 
 MOST_LEVELS = 64
 """Levels of a column of which the ranges of other columns are scanned, and values up to which numbers repeat by nature:
@@ -181,18 +181,14 @@ class SegmentScan:
             return None
         delta = 1 - confidence
         limit = largest_share_outside(k, n, delta / 10)
-        rates = (0.5, limit) if limit < 0.5 else (limit,)
-        share = math.log(0.9 * delta / len(rates))
-        best: list[Candidate] = [NOTHING for _ in rates]
-        for found in self._candidates(wrong, rates):
-            best = [
-                min(one, other, key=lambda candidate: candidate.log_p) for one, other in zip(best, found, strict=True)
-            ]
-        if limit < 0.5 and best[0].log_p <= share:
-            return self._segment(best[0], Breach.MASSART, every)
-        if best[-1].log_p > share:
-            return None
-        uneven = self._segment(best[-1], Breach.UNEVEN, every)
+        share = math.log(0.9 * delta / (2 if limit < 0.5 else 1))
+        best = self._best(wrong, limit)
+        if best.log_p > share:
+            return None  # nor is one half refuted anywhere: a share above it scores less there
+        massart = self._best(wrong, 0.5) if limit < 0.5 else NOTHING
+        if massart.log_p <= share:
+            return self._segment(massart, Breach.MASSART, every)
+        uneven = self._segment(best, Breach.UNEVEN, every)
         is_most = bdtrc(uneven.n_wrong - 1, uneven.n_rows, 0.5) <= MOSTLY
         return replace(uneven, breach=Breach.MOSTLY) if is_most else uneven
 
@@ -279,24 +275,27 @@ class SegmentScan:
         parts = [weight if size else 0 for weight, size in zip((2, 1, 1, 1), sizes, strict=True)]
         return [math.log(sum(parts) * size / part) if part else 0.0 for size, part in zip(sizes, parts, strict=True)]
 
-    def _candidates(self, wrong: BoolArray, rates: Sequence[float]) -> Iterator[list[Candidate]]:
-        """Yield the best segment of each column or pair of columns for each p0, at its price."""
+    def _best(self, wrong: BoolArray, p0: float) -> Candidate:
+        """Return the segment with the smallest bound."""
+        return min(self._candidates(wrong, p0), key=lambda found: found.log_p, default=NOTHING)
+
+    def _candidates(self, wrong: BoolArray, p0: float) -> Iterator[Candidate]:
+        """Yield the best segment of each column or pair of columns, at its price."""
         ranges, levels, pairs, crossed = self._families
         prices = self._prices
         for j in ranges:
-            yield [found.priced(prices[0], column=j) for found in self._ordered[j].best(wrong, rates)]
+            yield self._ordered[j].best(wrong, p0).priced(prices[0], column=j)
         for j in levels:
-            codes, n = self.levels[j], self._n_levels[j]
-            yield [found.priced(prices[1], levels=((j, code),)) for found, code in _best_level(codes, n, wrong, rates)]
+            found, code = _best_level(self.levels[j], self._n_levels[j], wrong, p0)
+            yield found.priced(prices[1], levels=((j, code),))
         for i, j in pairs:
             n = self._n_levels[j]
             codes = self.levels[i].astype(np.intp) * n + self.levels[j]
-            best = _best_level(codes, self._n_levels[i] * n, wrong, rates)
-            yield [found.priced(prices[2], levels=((i, code // n), (j, code % n))) for found, code in best]
+            found, code = _best_level(codes, self._n_levels[i] * n, wrong, p0)
+            yield found.priced(prices[2], levels=((i, code // n), (j, code % n)))
         for i, j in crossed:
-            within = self._ordered[j].within(self.levels[i])
-            for_each = within.best(wrong, rates, tails=False)
-            yield [found.priced(prices[3], column=j, level=i) for found in for_each]
+            found = self._ordered[j].within(self.levels[i]).best(wrong, p0, tails=False)
+            yield found.priced(prices[3], column=j, level=i)
 
     def _segment(self, found: Candidate, breach: Breach, wrong: BoolArray) -> Segment:
         low, high, levels = -math.inf, math.inf, found.levels
@@ -334,22 +333,16 @@ class SegmentScan:
         return math.log(2 * max(len(columns), 1)) - worst
 
 
-def _best_level(
-    codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, rates: Sequence[float]
-) -> list[tuple[Candidate, int]]:
-    """Return the level with the smallest binomial tail for each p0, at the price of all levels."""
+def _best_level(codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, p0: float) -> tuple[Candidate, int]:
+    """Return the level with the smallest binomial tail, at the price of all levels."""
     rows = np.bincount(codes, minlength=n_levels)
     off = np.bincount(codes[wrong], minlength=n_levels)
-    price, found = math.log(np.count_nonzero(rows)), []
-    for p0 in rates:
-        some = np.flatnonzero(off > p0 * rows)
-        if not len(some):
-            found.append((NOTHING, 0))
-            continue
-        log_p = _log_tail(off[some], rows[some], p0)
-        best = int(np.argmin(log_p))
-        found.append((Candidate(price + float(log_p[best])), int(some[best])))
-    return found
+    some = np.flatnonzero(off > p0 * rows)
+    if not len(some):
+        return NOTHING, 0
+    log_p = _log_tail(off[some], rows[some], p0)
+    best = int(np.argmin(log_p))
+    return Candidate(math.log(np.count_nonzero(rows)) + float(log_p[best])), int(some[best])
 
 
 def _log_tail(k: NDArray[np.intp], n: NDArray[np.intp], p: float) -> FloatArray:

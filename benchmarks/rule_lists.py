@@ -123,6 +123,10 @@ def by_command(table: Planted) -> tuple[int, np.ndarray]:
     """Return the same of the audit that ``massart fit --rules auto`` writes of a CSV file."""
     with tempfile.TemporaryDirectory() as folder:
         rows = commanded(Path(folder), table, "--rules", "auto")
+    if rows and "rule" not in rows[0]:  # the fit of one rule
+        fits = np.array([row["wrong"].lower() != "true" for row in sorted(rows, key=lambda row: int(row["row"]))])
+        n_found = int(bool(rows[0]["implied"]))
+        return n_found, _renamed(fits[:, None] if n_found else fits[:, :0], table)
     names = sorted({name for row in rows for name in row["rule"].split(" or ") if name != "none"}, key=int)
     fits = np.zeros((len(rows), len(names)), dtype=bool)
     for row in rows:

@@ -246,3 +246,26 @@ def test_a_configuration_may_ask_for_a_list(file, tmp_path, capsys):
     config.write_text(f'[[check]]\ntarget = "price"\nrules = "all"\nfiles = "{file}"\n')
     assert run(["check", "--config", str(config)]) == 2
     assert "rules has to be" in capsys.readouterr().err
+
+
+def test_a_rule_of_a_part_of_the_table_is_said_to_be_one():
+    rng = np.random.default_rng(4)
+    kg, km, zone = rng.uniform(0.2, 40, 600).round(1), rng.integers(5, 900, 600), rng.choice(["A", "B", "C"], 600)
+    second = (zone == "B") | (rng.random(600) < 0.04)
+    price = np.where(second, 3.1 * kg + 0.08 * km + 15, 2.5 * kg + 0.12 * km + 8)
+    price = np.where(rng.random(600) < 0.1, rng.uniform(5, 200, 600), price).round(2)
+    found = audit_table(pa.table({"kg": kg, "km": km, "zone": zone, "price": price}), "price", rules="auto")
+    assert [rule.formula.expression() for rule in found.rules] == [
+        "2.5 * kg + 0.12 * km + 8",
+        "3.1 * kg + 0.08 * km + 15",
+    ]
+    branch = found.rules[1].branch
+    assert branch.where == "zone = B"
+    assert branch.n_rows == (zone == "B").sum()
+    assert branch.n_follow == (found.rules[1].listed.fits & (zone == "B")).sum()
+    assert "Which rule a row follows depends on the columns: " in found.explanation
+    assert f"{branch.n_follow} of {branch.n_rows} rows with zone = B follow rule 2" in found.explanation
+
+
+def test_rules_that_rows_follow_at_random_are_no_parts(found):
+    assert [rule.branch for rule in found.rules] == [None, None]

@@ -4,7 +4,7 @@ import massart.table  # noqa: F401  # first, since it says which extra brings wh
 from massart.audit.auditing import audit_table
 from massart.audit.checking import Check, check_table
 from massart.audit.contract import BAD_INPUT, MAX_UNJUDGED, TOO_MANY_WRONG, Contract, Outcome, worst_status
-from massart.audit.list_audit import ListAudit, TableRule
+from massart.audit.list_audit import Branch, ListAudit, TableRule
 from massart.audit.model_file import ModelError, SavedModel, load_model
 from massart.audit.prediction import Prediction, apply_model
 from massart.audit.scan import Scan, scan_table
@@ -17,6 +17,7 @@ __all__ = [
     "MAX_UNJUDGED",
     "TOO_MANY_WRONG",
     "Audit",
+    "Branch",
     "Check",
     "Contract",
     "Kind",

@@ -15,7 +15,7 @@ from massart.audit.kinds import LAST_PLACE, MOST_EXAMPLES, UNEXPLAINED, Kind, Ki
 from massart.audit.second_rule import SecondRule
 from massart.audit.table_audit import Audit, beside, versions
 from massart.certificate import CONFIDENCE
-from massart.certificate.words import count, listed
+from massart.certificate.words import count, listed, share
 from massart.recover import ListedRule, RuleList
 from massart.recover.rule_errors import ErrorType, RuleError
 from massart.report import ListedFormula, ListFindings, ListReport, Report, Usage, usage_of
@@ -34,6 +34,27 @@ _MOST_PAIRS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """A segment of a table most of whose rows follow one rule of a list, and not by chance.
+
+    Attributes
+    ----------
+    where : str
+        Which rows these are: "zone = B".
+    n_rows, n_follow : int
+        Rows of the segment, and those that follow the rule.
+    n_others, n_follow_others : int
+        The same of the other rows.
+    """
+
+    where: str
+    n_rows: int
+    n_follow: int
+    n_others: int
+    n_follow_others: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TableRule:
     """One rule of a table.
 
@@ -42,10 +63,13 @@ class TableRule:
     formula : Formula
     listed : ListedRule
         Its rows, and its test.
+    branch : Branch or None
+        The segment that it holds for, if the rows that follow it depend on the columns.
     """
 
     formula: Formula
     listed: ListedRule
+    branch: Branch | None = None
 
     @property
     def n_rows(self) -> int:
@@ -104,6 +128,14 @@ class ListAudit(Audit):
         follow = listed([first, *(text.replace(" rows follow", " others") for text in others)])
         heading = _NUMBERS[len(rules)] if len(rules) < len(_NUMBERS) else f"{len(rules)} rules"
         yield f"{heading}: {follow}{self._shared_words()}."
+        branches = [(k, rule.branch) for k, rule in enumerate(rules, 1) if rule.branch is not None]
+        if branches:
+            there = (
+                f"{one.n_follow:,} of {count(one.n_rows, 'rows')} with {one.where} follow rule {k}, "
+                f"{share(one.n_follow_others, one.n_others)} elsewhere"
+                for k, one in branches
+            )
+            yield f"Which rule a row follows depends on the columns: {'; '.join(there)}."
         verbs = {label: verb for label, verb, _ in self._explanations()}
         named = [(kind.rows, verbs[kind.label], kind.label) for kind in self.kinds.kinds if kind.explains]
         if self.n_last_place:

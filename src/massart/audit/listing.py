@@ -11,7 +11,7 @@ import numpy as np
 from massart.agreement import LAST_PLACE
 from massart.audit.finding import Prepared, Request, find, options_of, prepare
 from massart.audit.implied import marks_of
-from massart.audit.list_audit import ListAudit, TableRule
+from massart.audit.list_audit import Branch, ListAudit, TableRule
 from massart.audit.second_rule import TERMS_TO_CHOOSE_FROM, composed
 from massart.audit.table_audit import Audit
 from massart.certificate.words import count
@@ -159,6 +159,16 @@ def _rules_in(
     return _Listed(terms, X, find_rules(search, most, intercept=intercept, category_levels=levels))
 
 
+def _branch_of(prepared: Prepared, listed: ListedRule) -> Branch | None:
+    """Return the segment most of whose rows follow a rule, if they follow it more often there than by chance."""
+    covariates = prepared.covariates
+    found = covariates.covariates.scan.worst(listed.fits, labels=prepared.question.y)
+    if found is None or not found.is_accused:
+        return None
+    where = covariates.named(found).where
+    return Branch(where, found.n_rows, found.n_wrong, found.n_others, found.n_wrong_others)
+
+
 def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed) -> ListAudit:
     question, found = prepared.question, best.found
 
@@ -167,7 +177,8 @@ def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed)
         coef = listed.coef
         if question.intercept:
             rows, coef = np.column_stack([rows, np.ones(len(rows))]), np.append(coef, listed.intercept)
-        return TableRule(composed(request.target, best.terms, (coef, listed.fractions), rows), listed)
+        formula = composed(request.target, best.terms, (coef, listed.fractions), rows)
+        return TableRule(formula, listed, _branch_of(prepared, listed))
 
     rules = tuple(map(rule, found.rules))
     last_place = found.none.copy()

@@ -125,6 +125,14 @@ def rule_list(audit: Audit) -> dict[str, Any]:
                 "rows": rule.n_rows,
                 "rows_shared": rule.listed.n_shared,
                 "rows_needed": rule.listed.test.needed,
+                "branch": None
+                if rule.branch is None
+                else {
+                    "where": rule.branch.where,
+                    "rows": rule.branch.n_rows,
+                    "rows_follow": rule.branch.n_follow,
+                    "share_elsewhere": rule.branch.n_follow_others / max(rule.branch.n_others, 1),
+                },
                 "coefficients": [_coefficient(term, None) for term in rule.formula.all_terms if term.is_shown],
             }
             for rule in audit.rules

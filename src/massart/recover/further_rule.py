@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from massart.agreement import Agreement
+from massart.certificate import span_of
 from massart.certificate.mechanisms import (
     Explained,
     FurtherRule,
@@ -29,6 +30,7 @@ from massart.recover.driver import recover
 from massart.recover.judges import Formula
 from massart.recover.polish import polish
 from massart.recover.sharpness import stands_out
+from massart.recover.shorten import shorten
 from massart.recover.snapping import snap
 from massart.rows import ArrayRows, BoolArray, FloatArray, Sample
 from massart.search import reweighted
@@ -181,7 +183,9 @@ class Search:
     ) -> FoundRule | None:
         """Polish a formula on all rows that agree, and return it if it passes its test."""
         X, y, n = self.X, self.y, len(self.y)
-        coef, _ = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
+        coef, found = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
+        if span_of(X[found.agree]).groups:  # of the formulas that fit the same rows, the one with the fewest terms
+            coef = shorten(X, y, np.ones(n), coef, formula.agreement.uncapped, IDENTITY).coef
         agree = formula.agreement.agree(X, y, coef)
         coef, fractions = snap(X, y, agree, coef, formula.agreement, IDENTITY)
         agree = formula.agreement.agree(X, y, coef)

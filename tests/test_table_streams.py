@@ -4,25 +4,20 @@ import bz2
 import contextlib
 import errno
 import gzip
-import io
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
 import pyarrow.compute
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet  # noqa: F401
 from test_table_malformed import MALFORMED
 
 from massart.table import TableError, read_table, stream_table, write_columns
-from massart.table.delimited import chunks_of
 
 N_ROWS = 3000
 KINDS = (
@@ -363,31 +358,67 @@ def test_a_full_disk_is_one_line_that_names_the_folder(tmp_path, kind, monkeypat
         assert_same(stream, read_table(path))
 
 
-CELLS = st.sampled_from(
-    ["", "1", "2.5", '5" pipe', '"', '""', '"a"', '"a""b"', '"two\nlines"', '"x,y"', '"a"b', "ü", " "]
-)
+CELLS = ("", "1", "2.5", '5" pipe', '"', '""', '"a"', '"a""b"', '"two\nlines"', '"x,y"', '"a"b', "ü", " ")
+
+
+def in_one_piece_and_in_many(path):
+    """Read a text in one chunk and in chunks of a few hundred rows; what is refused gives its words."""
+    found = []
+    for memory in (1 << 29, 1):
+        try:
+            with stream_table(path, max_memory=memory) as stream:
+                table = stream.whole()
+            found.append((table.arrow.to_pydict(), table.arrow.schema.types, table.remarks))
+        except TableError as error:
+            found.append(str(error))
+    return found
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(
-    rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=30),
-    end=st.sampled_from(["\n", "\r\n", "\r"]),
-    size=st.integers(1, 60),
-)
-def test_chunks_end_where_rows_end(rows, end, size):
-    """The law of the cut: parsed one by one, the chunks have the rows of the text."""
-    content = "".join(",".join(row) + end for row in rows).encode()
+def test_chunks_end_where_rows_end(tmp_path):
+    rng, n_read = np.random.default_rng(0), 0
+    for _ in range(30):
+        rows = rng.choice(CELLS, (int(rng.integers(1, 30)), 3))
+        end = str(rng.choice(["\n", "\r\n", "\r"]))
+        text = "".join(",".join(row) + end for row in rows)
+        path = written(tmp_path / "a.csv", f"a,b,c{end}" + text * (20_000 // len(text)))
+        one, many = in_one_piece_and_in_many(path)
+        assert one == many
+        n_read += isinstance(one, tuple)
+    assert n_read > 3
 
-    def parsed(text):
-        options = pa.csv.ReadOptions(column_names=["a", "b", "c"], block_size=1 << 20, use_threads=False)
-        convert = pa.csv.ConvertOptions(column_types=dict.fromkeys("abc", pa.string()))
-        return pa.csv.read_csv(pa.BufferReader(text), options, convert_options=convert).to_pylist()
 
-    chunks = list(chunks_of(io.BytesIO(content), ",", size))
-    assert b"".join(chunks) == content
-    try:
-        wanted = parsed(content)
-    except pa.ArrowInvalid:  # the marks were such that rows have not three cells
-        return
-    assert [row for chunk in chunks for row in parsed(chunk)] == wanted
+ASIDES = ("Section 7", "", "Total,,", '"a note, on\ntwo lines"', "as of,today")
+
+
+@pytest.mark.parametrize("n_rows", [40, 1500, 3000])
+def test_lines_that_are_no_rows_are_left_out_wherever_they_stand(tmp_path, n_rows):
+    rng = np.random.default_rng(n_rows)
+    rows = [f"{k},{k / 4},{'north' if k % 2 else 'south'},{k},{5 * k}" for k in range(n_rows)]
+    lines = [*rows]
+    for place in np.sort(rng.integers(1, n_rows, 12))[::-1]:
+        lines.insert(place, str(rng.choice(ASIDES)))
+    lines = [line + "," * int(rng.integers(0, 2)) if line in rows else line for line in lines]
+    head = ["Report of 2024", "", "row,hours,region,items,total"]
+    second = ["", "region,mean", "north,2", "south,3", "end"]
+    path = written(tmp_path / "a.csv", "\n".join([*head, *lines, *second]) + "\n")
+    one, many = in_one_piece_and_in_many(path)
+    assert one == many
+    assert one[0]["row"] == [*range(n_rows)]
+    assert one[0]["total"] == [5 * k for k in range(n_rows)]
+    assert "in line 3 of the file" in one[2][0]
+    first = next(k for k, line in enumerate(lines) if line and line.rstrip(",") not in rows)
+    assert f"line {sum(line.count(chr(10)) + 1 for line in [*head, *lines[:first]]) + 1:,} " in one[2][1]
+    for wrong in ("7,8,north", "1,2,3,4,5,6"):
+        place = int(rng.integers(1, n_rows))
+        broken = [*head, *rows[:place], wrong, *rows[place:]]
+        for words in in_one_piece_and_in_many(written(tmp_path / "b.csv", "\n".join(broken))):
+            assert words.startswith(
+                f"b.csv: line {place + 4:,} has {wrong.count(',') + 1} fields, but the header has 5"
+            )
+
+
+def test_what_goes_on_below_a_blank_line_is_no_second_table(tmp_path):
+    text = "a,b,c\n" + "1,2,3\n" * 2000 + "\n4,5\n" + "1,2,3\n" * 2000
+    for words in in_one_piece_and_in_many(written(tmp_path / "a.csv", text)):
+        assert words.startswith("a.csv: line 2,003 has 2 fields")

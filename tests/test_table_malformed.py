@@ -108,9 +108,9 @@ def numbers_then(cell, n=20):
 
 MALFORMED = {
     "empty": (text(""), ["empty"]),
-    "blank": (text("\n\n  \n"), ["blanks"]),
+    "blank": (text("\n\n  \n"), ["blank"]),
     "header only": (text("hours,total\n"), ["no rows"]),
-    "one column, other delimiter": (text("hours total\n1 2\n"), ["one column", "blanks", "delimiter"]),
+    "one column, other delimiter": (text("hours total\n1 2\n"), ["one column", "spaces", "delimiter"]),
     "one column, strange delimiter": (text("hours^total\n1^2\n3^4\n"), ["one column", '"^"']),
     "one column, no header": (text("a ledger\n1,2\n3,4\n"), ["one column", "commas", "header"]),
     "target alone": (text("total\n1\n2\n"), ["no column is left"]),
@@ -383,9 +383,9 @@ def test_a_failure_to_write_leaves_nothing_behind(tmp_path, monkeypatch):
         ({"a": [1, 2], "b": [1]}, '"b" has 1 rows'),
         ({"a": [1], " a": [2]}, '"a"'),
         ({"a": np.zeros((2, 2))}, "2 dimensions"),
-        ({"a": 7}, "no sequence"),
-        ({"a": "text"}, "no sequence"),
-        ({"a": np.array([1 + 2j])}, "no table cells"),
+        ({"a": 7}, "not a sequence"),
+        ({"a": "text"}, "not a sequence"),
+        ({"a": np.array([1 + 2j])}, "cannot be cells"),
     ],
 )
 def test_what_is_no_table_is_refused(frame, words):

@@ -30,7 +30,7 @@ from massart.table.numbers import MISSING
 from massart.table.source import TEXT_SUFFIXES, Beginning, Format, ReadOptions, Source, Widened
 from massart.table.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named
 from massart.table.text import (
-    BLANKS,
+    SPACES,
     UTF_8,
     Text,
     check_utf_8,
@@ -158,7 +158,7 @@ class Delimited:
         missing: Sequence[str] = MISSING,
     ) -> pa.Table:
         """Parse rows; columns are named by their places, for names in a header may not be different."""
-        if self._dialect.delimiter == BLANKS:
+        if self._dialect.delimiter == SPACES:
             chunk = squeezed(str(chunk, UTF_8, "surrogateescape")).encode(UTF_8, "surrogateescape")
         kinds = types.items() if isinstance(types, Mapping) else enumerate(types)
         return pa.csv.read_csv(
@@ -203,7 +203,7 @@ class Delimited:
     def _inferred(self, chunk: Chunk) -> pa.Table:
         found = self._parse(chunk, {})
         if any(pa.types.is_binary(kind) for kind in found.schema.types):
-            raise pa.ArrowInvalid("a cell is no UTF-8")
+            raise pa.ArrowInvalid("a cell is not UTF-8")
         return found
 
     def _widen(self, chunk: Chunk) -> None:
@@ -235,7 +235,7 @@ class Delimited:
         return [j for j, cells in zip(doubtful, texts.columns, strict=True) if _differ(table[j], cells)]
 
     def _without_asides(self, place: int, chunk: Chunk, *, is_below: bool) -> bytes:
-        """Return a chunk that Arrow refused without the lines that are no part of the table.
+        """Return a chunk that Arrow refused without the lines that are not part of the table.
 
         A line of fewer cells than the header is left out if it is short and without a number, or says that it is a
         total. Below a blank line other short lines are, too, if no row as long as the header follows: they are another
@@ -244,7 +244,7 @@ class Delimited:
         source, width = self._source, len(self.names)
         text = str(chunk, UTF_8, "surrogateescape")
         check_utf_8(text, source, self._encoding, place)
-        lines = [*io.StringIO(squeezed(text) if self._dialect.delimiter == BLANKS else text, newline="")]
+        lines = [*io.StringIO(squeezed(text) if self._dialect.delimiter == SPACES else text, newline="")]
         if text.count('"') % 2:
             self._check_closed(place, lines)
         kept: list[list[str]] = []
@@ -325,7 +325,7 @@ FORMAT = Format("a text file", TEXT_SUFFIXES, is_binary=False, matches=lambda so
 def chunks_of(text: Text, delimiter: str | None, size: int, start: int = 0) -> Iterator[Chunk]:
     """Yield a text from a place on in chunks of about `size` bytes that end with a row.
 
-    Without a delimiter every line end parts rows, as in JSON lines. A row that is longer than the largest chunk is
+    Without a delimiter every line end separates rows, as in JSON lines. A row that is longer than the largest chunk is
     followed by an empty one.
     """
     chunk = b""
@@ -350,8 +350,8 @@ def chunks_of(text: Text, delimiter: str | None, size: int, start: int = 0) -> I
 def last_row_end(chunk: bytes, delimiter: str | None) -> int:
     """Return where the last complete row of a chunk ends; 0 if there is none.
 
-    A line end parts rows unless it stands inside quotation marks, and a quotation mark opens only at the start of a
-    cell: in ``5" pipe`` it is a sign like any other. So the quoted cells are found first.
+    A line end separates rows unless it stands inside quotation marks, and a quotation mark opens only at the start of a
+    cell: in ``5" pipe`` it is a character like any other. So the quoted cells are found first.
     """
     opens, ends = (_NONE, _NONE) if delimiter is None or b'"' not in chunk else _quoted(chunk, delimiter)
     stop = len(chunk)

@@ -151,7 +151,7 @@ def _move(table: Table, columns: dict[str, FloatArray]) -> None:
         return
     table.move(columns)
     if sum(values.nbytes for values in columns.values()) >= _WORTH_RETURNING:
-        pa.default_memory_pool().release_unused()  # Arrow keeps what it frees for later, of which there is none
+        pa.default_memory_pool().release_unused()  # Arrow would keep what it frees for later use, and there is none
     columns.clear()
 
 
@@ -172,7 +172,7 @@ def category_codes(table: Table, entry: Category) -> NDArray[np.int32]:
 class Gap:
     """Why rows are left out: they have "no" value in a column, or "an unknown" one, `example`.
 
-    Where there is no value, `example` is what is written instead, "" for nothing.
+    Where the value is missing, `example` is what is written instead, "" for nothing.
     """
 
     column: str
@@ -225,7 +225,7 @@ class _Gaps:
 def left_out(gaps: Mapping[Gap, int], n_rows: int, *, refit: bool = True) -> tuple[str, ...]:
     """Return the counts as a sentence, with advice where they are large; nothing where no row is left out.
 
-    To fit without a column is no advice where the formula is known and there is no `refit`.
+    Without `refit`, where the rule is known already, to fit without a column is not among the advice.
     """
     if not gaps:
         return ()

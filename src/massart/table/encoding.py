@@ -1,14 +1,14 @@
 """How columns become numbers: one entry for the target and one for each input, in a form that JSON can hold.
 
-An encoding is made from one table and read back for others, possibly from a file that a stranger wrote, so
-`Encoding.from_json` trusts nothing.
+An encoding is made from one table and read back for others, possibly from a file of unknown origin, so
+`Encoding.from_json` checks everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import ClassVar, TypeAlias
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, TypeAlias
 
 from massart.table.errors import TableError, quote
 from massart.table.levels import folded
@@ -75,7 +75,7 @@ class Category(_Column):
 
     @property
     def alike(self) -> dict[str, str]:
-        """The levels by their texts without capitals and needless blanks; nothing where these tell two apart."""
+        """The levels by their texts without capitals and extra spaces; empty where two of them are then the same."""
         found = {folded(level): level for level in self.all_levels}
         return found if len(found) == len(self.all_levels) else {}
 
@@ -136,11 +136,11 @@ class Encoding:
         TableError
             Naming what is wrong.
         """
-        fields = _mapping(content, "the encoding", {"target", "inputs"})
-        target = _entry(fields["target"], "target")
+        given = _mapping(content, "the encoding", {"target", "inputs"})
+        target = _entry(given["target"], "target")
         if isinstance(target, Category):
             raise TableError("encoding: target must be a number, a flag or a date, not a category")
-        listed = _sequence(fields["inputs"], "inputs", MOST_INPUTS)
+        listed = _sequence(given["inputs"], "inputs", MOST_INPUTS)
         inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(listed))
         columns = [entry.column for entry in inputs]
         if len(set(columns)) < len(columns):
@@ -152,36 +152,29 @@ class Encoding:
 
 def _entry(content: object, where: str) -> Input:
     kind = content.get("kind") if isinstance(content, Mapping) else None
-    if kind == "number":
-        fields = _mapping(content, where, {"kind", "column", "decimal", "unit"})
-        if fields["decimal"] not in (".", ","):
-            raise TableError(f'encoding: {where}.decimal must be "." or ","')
-        unit = None if fields["unit"] is None else _text(fields["unit"], f"{where}.unit")
-        if unit is not None and not 0 < len(unit) <= LONGEST_UNIT:
-            raise TableError(f"encoding: {where}.unit must be null or have 1 to {LONGEST_UNIT} characters")
-        return Number(_text(fields["column"], f"{where}.column"), str(fields["decimal"]), unit)
-    if kind == "flag":
-        fields = _mapping(content, where, {"kind", "column"})
-        return Flag(_text(fields["column"], f"{where}.column"))
-    if kind == "category":
-        return _category(_mapping(content, where, {"kind", "column", "levels", "base"}), where)
-    if kind == "date":
-        fields = _mapping(content, where, {"kind", "column", "order"})
-        order = next((order for order in ORDERS if order == fields["order"]), None)
-        if order is None:
-            raise TableError(f'encoding: {where}.order must be "ymd", "dmy" or "mdy"')
-        return Date(_text(fields["column"], f"{where}.column"), order)
-    _mapping(content, where, None)
-    raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
-
-
-def _category(fields: Mapping[str, object], where: str) -> Category:
-    listed = _sequence(fields["levels"], f"{where}.levels", MOST_LEVELS)
-    levels = tuple(_text(level, f"{where}.levels[{place}]") for place, level in enumerate(listed))
-    base = None if fields["base"] is None else _text(fields["base"], f"{where}.base")
-    if len(set(levels)) < len(levels) or base in levels:
+    entry = next((one for one in (Number, Flag, Category, Date) if one.kind == kind), None)
+    if entry is None:
+        _mapping(content, where, None)
+        raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
+    given = _mapping(content, where, {"kind", *(field.name for field in fields(entry))})
+    values: dict[str, Any] = {}
+    for name in (field.name for field in fields(entry)):
+        value, place = given[name], f"{where}.{name}"
+        if name == "levels":
+            listed = _sequence(value, place, MOST_LEVELS)
+            values[name] = tuple(_text(level, f"{place}[{k}]") for k, level in enumerate(listed))
+        else:
+            values[name] = None if value is None and name in ("unit", "base") else _text(value, place)
+    if values.get("decimal", ".") not in (".", ","):
+        raise TableError(f'encoding: {where}.decimal must be "." or ","')
+    if values.get("unit") is not None and not 0 < len(values["unit"]) <= LONGEST_UNIT:
+        raise TableError(f"encoding: {where}.unit must be null or have 1 to {LONGEST_UNIT} characters")
+    if values.get("order", ORDERS[0]) not in ORDERS:
+        raise TableError(f'encoding: {where}.order must be "ymd", "dmy" or "mdy"')
+    levels = values.get("levels", ())
+    if len(set(levels)) < len(levels) or values.get("base") in levels:
         raise TableError(f"encoding: {where} has the same level twice")
-    return Category(_text(fields["column"], f"{where}.column"), levels, base)
+    return entry(**values)
 
 
 def _mapping(content: object, where: str, keys: set[str] | None) -> Mapping[str, object]:

@@ -47,7 +47,7 @@ def table_of(
     Raises
     ------
     TableError
-        If it is no table, or two columns have the same name.
+        If it is not a table, or two columns have the same name.
     """
     if isinstance(frame, Table):
         return frame
@@ -80,14 +80,14 @@ def column_from(values: object, column: str, name: str) -> pa.ChunkedArray:
         if isinstance(values, np.ndarray) and values.ndim != 1:
             raise TableError(f"{name}: column {quote(column)} has {values.ndim} dimensions, not one")
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise TableError(f"{name}: column {quote(column)} is no sequence of values")
+            raise TableError(f"{name}: column {quote(column)} is not a sequence of values")
         if isinstance(values, np.ndarray) and values.dtype != object:
             return pa.chunked_array([pa.array(values, from_pandas=True)])
         return pa.chunked_array([column_of([_unboxed(value) for value in values])])
     except TableError:
         raise
     except _REFUSALS:
-        raise TableError(f"{name}: column {quote(column)} holds values that are no table cells") from None
+        raise TableError(f"{name}: column {quote(column)} holds values that cannot be cells of a table") from None
 
 
 def assembled(columns: Mapping[str, object], name: str) -> pa.Table:

@@ -169,7 +169,7 @@ def _by_arrow(chunk: Chunk, wanted: Mapping[str, pa.DataType]) -> pa.Table | Non
             pa.json.ReadOptions(use_threads=False, block_size=len(chunk) + 1),
             pa.json.ParseOptions(explicit_schema=known),
         )
-        table.validate(full=True)  # its texts may be no UTF-8
+        table.validate(full=True)  # its texts may not be UTF-8
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
         return None
     return None if any(map(may_have_lost, table.columns)) else table

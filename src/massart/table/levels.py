@@ -1,6 +1,6 @@
 """The distinct texts of a column: how often each occurs, which row has which, and which of them mean the same.
 
-Spellings that differ only by capitals and blanks are one level: ``north`` is ``North``. A rare one that is a slip of
+Spellings that differ only by capitals and spaces are one level: ``north`` is ``North``. A rare one that is a slip of
 the pen away from a frequent one is not: ``Suoth`` may be ``South``, or a name of its own. Its rows are left out, and a
 notice asks. So are those of a rare ``N/A``, which is the level of no row.
 """
@@ -38,7 +38,7 @@ _MISSING = frozenset(spelling.lower() for spelling in MISSING) - {"none"}  # no 
 class Levels:
     """A column of text, coded."""
 
-    texts: pa.Array  # (k,), all different, none empty, without surrounding blanks, by first occurrence
+    texts: pa.Array  # (k,), all different, none empty, stripped, by first occurrence
     codes: NDArray[np.int32]  # (n,), the text of each row, -1 where there is none
     counts: NDArray[np.int64]  # (k,)
 
@@ -67,10 +67,10 @@ def levels_of(column: pa.ChunkedArray) -> Levels:
         codes[start : start + len(chunk)] = view(pc.fill_null(chunk.indices, -1))
         start += len(chunk)
     texts = coded.chunks[0].dictionary if coded.num_chunks else pa.array([], pa.string())
-    return _without_blanks(texts, codes)
+    return _stripped(texts, codes)
 
 
-def _without_blanks(texts: pa.Array, codes: NDArray[np.int32]) -> Levels:
+def _stripped(texts: pa.Array, codes: NDArray[np.int32]) -> Levels:
     trimmed = pc.utf8_trim_whitespace(texts)
     if not trimmed.equals(texts) or pc.any(pc.equal(trimmed, "")).as_py():
         merged = pc.dictionary_encode(pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed))
@@ -130,7 +130,7 @@ def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
 class Spellings:
     """Levels that are meant, each with its rows under its most frequent spelling.
 
-    What was merged, and what looks misspelt, is in `words`: sentences with a blank before each.
+    What was merged, and what looks misspelt, is in `words`: sentences with a space before each.
     """
 
     counts: dict[str, int]
@@ -138,7 +138,7 @@ class Spellings:
 
 
 def folded(text: str) -> str:
-    """Return a text without capitals and needless blanks.
+    """Return a text in small letters, with single spaces between words.
 
     Examples
     --------
@@ -194,12 +194,12 @@ def _slips(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def _is_word(text: str) -> bool:
-    """Whether a slip can be told from another name: codes and numbers differ by one sign on purpose."""
+    """Whether a text may be misspelt: codes and numbers differ by one character on purpose."""
     return len(text) >= _SHORTEST and not any(sign.isdigit() for sign in text)
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two texts differ by one sign: another one, one more, or two neighbours that changed places."""
+    """Whether two texts differ by one character: another one, one more, or two neighbours that changed places."""
     if abs(len(one) - len(other)) > 1:
         return False
     start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

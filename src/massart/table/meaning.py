@@ -68,8 +68,8 @@ class Role:
 def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:
     """Decide what a column can serve as.
 
-    One that somebody `asked` for by name may have more levels, and gaps in most rows. With a base, the most frequent
-    level of a category gets no column of X.
+    A column that was `asked` for by name may have more levels, and missing values in most rows. With a base, the most
+    frequent level of a category gets no column of X.
     """
     column = table.column(name)
     coded = pa.types.is_dictionary(column.type)
@@ -127,7 +127,7 @@ def unfit_type(kind: pa.DataType) -> str:
 
 
 def words_for_flags(levels: Levels) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """Return which texts mean yes, which mean no, and which mean nothing."""
+    """Return which texts mean yes, which mean no, and which mean that the value is missing."""
     small = pc.utf8_lower(levels.texts)
     yes, no = (flags(pc.is_in(small, value_set=pa.array(words, small.type))) for words in (YES, NO))
     return yes, no, is_missing(levels.texts)
@@ -187,7 +187,7 @@ def numbers_and_unit(table: Table, name: str) -> tuple[Numbers, str | None]:
 
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
-    # The first rows tell of nearly every column that it is neither empty nor constant.
+    # The first rows are enough to see of nearly every column that it is neither empty nor constant.
     for part in (column.slice(0, _FIRST_ROWS), column):
         low, high = _limits(part)
         if low is not None and low < high:
@@ -199,7 +199,7 @@ def _role_of_numbers(column: pa.ChunkedArray, name: str) -> Role:
 
 
 def _counted(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return the values of a column with how often each occurs, if one at its ends may stand for none; else nothing."""
+    """Return the values of a column and how often each occurs, if the least or the largest may mean missing."""
     low, high = _limits(column)
     if low not in _SENTINELS and high not in _SENTINELS:
         return np.empty(0), np.empty(0, dtype=np.int64)
@@ -269,7 +269,7 @@ def _role_of_text(table: Table, name: str, levels: Levels, asked: bool, with_bas
 
 
 def _may_be_numbers_or_dates(levels: Levels) -> bool:
-    """Whether more than half of some texts are numbers or dates: a look at all of a column of free text takes long."""
+    """Whether more than half of a sample are numbers or dates: to read all of a column of free text takes long."""
     step = len(levels.texts) // _SAMPLE_TEXTS
     if step < 2:
         return True
@@ -308,7 +308,7 @@ def _role_of_days(entry: Date, days: FloatArray, why: str, asked: bool) -> Role:
     if not present.size:  # Arrow counts no nulls that are among coded values
         return Role(None, "it is empty")
     if len(present) < len(days) and not asked:
-        # Few rules need it, and as an input it would cost the rows of all others.
+        # Few rules need it, and as an input it would cost all rules the rows in which it is empty.
         return Role(None, f"it holds dates and is empty in {len(days) - len(present):,} of {len(days):,} rows")
     if present.min() == present.max():
         return Role(entry, f"it is {date_texts(present[:1])[0]} in every row", constant=True)

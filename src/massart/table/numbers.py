@@ -4,12 +4,12 @@ A text is stripped of what surrounds a number, then matched against two grammars
 a decimal comma. A column speaks for the grammar that more of its cells fit; cells such as ``1,234`` fit both, and where
 nothing else decides, the comma parts thousands. Everything works on the distinct texts of a column.
 
-Units: after a blank any short word may be a unit, for what tells a unit from other words is that all cells of a column
-have the same. Without a blank only known units count, for ``12B`` and ``3rd`` have none.
+Units: after a space any short word may be a unit, for a unit is known by being the same in all cells of a column.
+Without a space only known units count, for ``12B`` and ``3rd`` have none.
 
 Dates are days since 1970-01-01, exactly or not at all. A text is a date where its year has four digits and all three
 parts are numbers with one sign between them; a time of the day behind it has to be midnight, in no time zone or UTC.
-Whether the day or the month comes first is for the column to tell.
+Whether the day or the month comes first is decided by the column.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def read_numbers(
     hint: str | None = None,
     unit: str | None = None,
 ) -> Numbers:
-    """Read distinct texts, without blanks around them, as numbers, given how often each occurs.
+    """Read distinct texts, stripped, as numbers, given how often each occurs.
 
     The texts decide on the decimal mark if it is not given, and where they do not, the hint does. Numbers that a unit
     may follow have no currencies and percent signs.
@@ -213,7 +213,7 @@ def is_missing(texts: pa.Array, words: bool = False) -> BoolArray:
 
 
 def in_ascii(texts: pa.Array) -> pa.Array:
-    """Return texts with minus signs, blanks, apostrophes and infinity as ASCII has them."""
+    """Return texts with minus signs, spaces, apostrophes and infinity as ASCII has them."""
     return texts if pc.all(pc.string_is_ascii(texts)).as_py() else _without_surroundings(texts, _TYPOGRAPHY)
 
 
@@ -256,7 +256,7 @@ def _inexact(texts: pa.Array, large: BoolArray) -> BoolArray:
 
 
 def _of_clock(text: str) -> float:
-    """Return how many hours, or minutes, a clock shows: what stands first counts.
+    """Return a clock time as a number of its first unit: hours in 7:45:00, minutes in 7:45 of a stopwatch.
 
     Examples
     --------
@@ -279,15 +279,15 @@ def _cast(texts: pa.Array, which: BoolArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Texts parted into numbers and units."""
+    """Texts split into numbers and units."""
 
-    numbers: pa.Array  # (k,), what is before the unit, which may be no number after all; null where there is no unit
+    numbers: pa.Array  # (k,), what is before the unit, which need not be a number; null where there is no unit
     codes: NDArray[np.intp]  # (k,), places in `names`, -1 where there is no unit
     names: tuple[str, ...]  # the units, all different
 
 
 def units_of(texts: pa.Array) -> Units:
-    """Part texts, without blanks around them and with the minus signs and blanks of ASCII, into numbers and units.
+    """Split texts, stripped and with the minus signs and spaces of ASCII, into numbers and units.
 
     Examples
     --------

@@ -32,14 +32,14 @@ DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 """Rows drawn at random, and rare rows at most: together no more than judge a formula."""
 
 _FIRST_ROWS, _MOST_TEXTS = 64, 1_000
-"""First rows that are kept of a level, and levels beyond which a column is no category."""
+"""Number of first rows that are kept of a level, and of levels beyond which a column is not a category."""
 
 
 ROWS_A_PIECE = 250_000
 """Small row groups are read together, so that a task is worth its message."""
 
 FEWEST_PIECES, SHARE_READ = 6, 8
-"""Pieces that tell what the others are like: so many at least, and this part of them."""
+"""Number of pieces that are read to know what the others are like: at least the first, and one of the second number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,8 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np
         start += block.n_rows
     assert first is not None, "a stream has rows"
     drawn.keep(reservoir.prune())
-    # The first blocks may have left rows of columns that are no categories after all: how they are cut must not matter.
+    # The first blocks may have left rows of columns that are not categories after all: drop them, for the result must
+    # not depend on how the stream is cut.
     wanted = np.concatenate([np.empty(0, dtype=np.intp), *(rows for watch in columns.values() for rows in watch.kept)])
     others = np.flatnonzero(np.isin(rare.numbers, wanted) & ~np.isin(rare.numbers, drawn.numbers))
     rare.keep(others)
@@ -144,7 +145,7 @@ def join(parts: Sequence[Gathered], seed: int) -> Gathered:
 
 
 def limit_of(found: Gathered, seed: int) -> float:
-    """Return the largest key of the rows drawn, if these are as many as are needed: others will have smaller ones."""
+    """Return the largest key of the rows drawn if these are enough, else infinity: rows beyond it are not needed."""
     draw = _draw(seed)
     runs = np.unique(found.numbers[found.drawn] // RUN)
     if len(runs) < draw.n_runs:
@@ -157,7 +158,7 @@ def _draw(seed: int) -> Draw:
 
 
 def _enough(found: Gathered, draw: Draw) -> NDArray[np.intp]:
-    """Return the places of the rows drawn, and of no more rare ones than are needed, in order."""
+    """Return the places of the rows drawn and of at most `RARE_ROWS` others, in order."""
     rare = np.flatnonzero(~found.drawn)
     if len(rare) > RARE_ROWS:
         keys = draw.weighted_keys(found.numbers[rare], np.ones(len(rare)))
@@ -167,7 +168,7 @@ def _enough(found: Gathered, draw: Draw) -> NDArray[np.intp]:
 
 
 def _has_gaps(column: pa.ChunkedArray) -> bool:
-    """Tell whether a column lacks values, or holds text, in which these may be spelled out."""
+    """Return whether values of a column are missing, or may be: in text they may be spelled out."""
     if column.null_count or is_text(column.type):
         return True
     return any(bool(np.isnan(np.asarray(view(chunk)).sum())) for chunk in column.chunks)  # NaN, or infinities
@@ -276,7 +277,7 @@ def pieces_of(stream: Stream) -> list[Piece]:
     Raises
     ------
     TableError
-        Naming a file that is no Parquet, or not where workers could read it.
+        Naming a file that is not Parquet, or not where workers could read it.
     """
     found: list[Piece] = []
     start = 0
@@ -300,10 +301,10 @@ def pieces_of(stream: Stream) -> list[Piece]:
 
 
 def gather_some(stream: Stream, seed: int) -> Gathered | None:
-    """Gather rows of some pieces of Parquet files, drawn at random, if these tell as much as all; None otherwise.
+    """Gather rows of some pieces of Parquet files, drawn at random, if these are enough; None otherwise.
 
-    They do where all columns hold numbers without gaps, as the statistics of the files say, and each column has many
-    values in the pieces that are read: then there is nothing rare to look for in the others.
+    They are where all columns hold numbers and none is missing, as the statistics of the files say, and each column has
+    many values in the pieces that are read: then there is nothing rare to look for in the others.
     """
     kinds = stream.schema.types
     if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in kinds):

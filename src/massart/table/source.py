@@ -179,7 +179,7 @@ class Source:
         return self.suffix in TEXT_SUFFIXES and may_be_text(head)
 
     def check_unchanged(self) -> None:
-        """Raise TableError if the file is no longer what it was when it was opened first."""
+        """Raise TableError if the file is not what it was when it was opened first."""
         if self.path is None:
             return
         try:
@@ -220,7 +220,7 @@ def sources_of(path: str | Path) -> tuple[str, list[Source]]:
 
 
 def file_source(path: Path) -> Source:
-    """Return a file as a source; TableError if it is none that can be read, or empty."""
+    """Return a file as a source; TableError if it cannot be read or is empty."""
     name = on_one_line(path.name or str(path))
     try:
         found = path.stat()
@@ -260,7 +260,7 @@ def format_of(source: Source, head: bytes, formats: Sequence[Format]) -> Format:
     Raises
     ------
     TableError
-        For a file that is no table, or that is not what its name says.
+        For a file that is not a table, or not what its name says.
     """
     for one in formats:
         if one.matches(source, head):

@@ -258,7 +258,7 @@ class Stream:
             yield Table(block, self.name, self.decimal, self.spellings, np.arange(done - block.num_rows, done), files)
 
     def whole(self, callback: Callback = silent) -> Table:
-        """Return the whole table in memory, without rows that are no part of it.
+        """Return the whole table in memory, without rows that are not part of it.
 
         The callback is called as Parquet and Arrow files are read, in bytes, as that of `stream_table` is for text.
         """

@@ -21,8 +21,8 @@ from massart.table.numbers import MISSING
 from massart.table.source import Beginning, ReadOptions, Source
 
 UTF_8 = "utf-8"
-BLANKS = " "
-"""The delimiter of files with one or more blanks between the cells, as in columns that are aligned."""
+SPACES = " "
+"""The delimiter of files with one or more spaces between the cells, as in columns that are aligned."""
 
 TOTAL = (
     r"^\s*\W*(?:(?:grand|sub|over ?all|end|zwischen|gesamt|general)[ -]?)?"
@@ -32,10 +32,10 @@ TOTAL = (
 """What a row that sums up others begins with, in English, German, French, Spanish and Italian."""
 
 _DELIMITERS = (",", ";", "\t", "|")
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-_SAMPLE_ROWS = 1000  # more would take longer than it tells
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+_SAMPLE_ROWS = 1000
 _HEADER_ROWS = 200  # the names of the columns are not below so many
-_GUESS_BYTES = 1 << 18  # of these the encoding is guessed; what is no UTF-8 further down is an error
+_GUESS_BYTES = 1 << 18  # of these the encoding is guessed; what is not UTF-8 further down is an error
 _MARK = b"\xef\xbb\xbf"
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -47,7 +47,7 @@ _NO_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1b]")
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of it
 _DIRECTIVE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel writes it as the first line
 _CODE = re.compile(r"[-+]?0(\d+|[xX][0-9a-fA-F]+)")
-# A mark with three digits after it may part thousands, so it is no evidence.
+# A mark with three digits after it may separate thousands, so it is not evidence.
 _DECIMAL_COMMA = re.compile(r"[-+]?(\d*,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+)")
 _DECIMAL_POINT = re.compile(r"[-+]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+)")
 _NUMBER = re.compile(r"[-+(]?\s*[^\w\s]?\s*\d[\d.,' \u00a0\u202f%]*\)?-?(?:\s*[^\W\d]{1,3}\.?)?")
@@ -58,7 +58,7 @@ _MISSING = frozenset(MISSING)
 def encoding_of(source: Source, beginning: Beginning, asked: str | None) -> tuple[str, str]:
     """Return the encoding of a text, and a remark where it was guessed.
 
-    It is the one asked for, that of a byte order mark, or UTF-8; or that of Windows, if the first bytes are no UTF-8
+    It is the one asked for, that of a byte order mark, or UTF-8; or that of Windows, if the first bytes are not UTF-8
     but may be what Windows writes, and none of them is a letter in UTF-8.
     """
     if asked is not None:
@@ -116,7 +116,7 @@ class Text:
         if b"\0" in data:
             line = line_at(self._source, self._encoding, self._done + data.index(b"\0"))
             raise TableError(
-                f"{self._source.name}: line {line:,} holds a NUL byte, so this is no UTF-8 text: "
+                f"{self._source.name}: line {line:,} holds a NUL byte, so this is not UTF-8 text: "
                 "if it is text in another encoding, name it (--encoding utf-16-le)"
             )
         self._done += len(data)
@@ -169,7 +169,7 @@ def n_line_ends(data: bytes) -> int:
 
 
 def check_utf_8(text: str, source: Source, encoding: str, place: int) -> None:
-    """Raise TableError naming the first line that is no UTF-8 of a piece, decoded by "surrogateescape", of a text."""
+    """Raise TableError naming the first line that is not UTF-8 of a piece, decoded by "surrogateescape", of a text."""
     if not text.isascii() and (odd := _NO_UTF_8.search(text)):
         before = text[: odd.start()].encode(UTF_8, "surrogateescape")
         raise TableError(
@@ -205,7 +205,7 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     if options.decimal not in (None, ".", ","):
         raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
     if not text.strip("\r\n \t,;|"):
-        raise TableError(f"{name}: the file holds no text but blanks")
+        raise TableError(f"{name}: the file is blank")
     lines = [*io.StringIO(text, newline="")]
     directive = _DIRECTIVE.match(text) if options.skip is None else None
     n_above = int(directive is not None)
@@ -232,7 +232,7 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     spellings: dict[int, str] = {}
     for (j, cell), _ in missing.most_common():
         spellings.setdefault(j, cell)
-    remarks = ["The cells are separated by blanks."] if delimiter == BLANKS else []
+    remarks = ["The cells are separated by spaces."] if delimiter == SPACES else []
     above = sum(any(not is_empty(cell) for cell in row) for row in rows[:place])
     if above and options.skip is None:
         titles = f"{above:,} line{'' if above == 1 else 's'}"
@@ -274,7 +274,7 @@ def _delimiter_and_header(
         return best
     if known is None and options.skip is None:
         if _are_numbers_in_columns(lines):
-            return BLANKS, 0
+            return SPACES, 0
         _refuse_odd_delimiters(lines, source.name)
     if known is None:
         known = ","
@@ -287,7 +287,7 @@ def _rows(lines: Sequence[str], delimiter: str, most: int) -> tuple[list[list[st
     """Return the first rows of a text, and how many lines there are up to the end of each."""
     rows: list[list[str]] = []
     ends: list[int] = []
-    reader = csv.reader(lines if delimiter != BLANKS else map(squeezed, lines), delimiter=delimiter)
+    reader = csv.reader(lines if delimiter != SPACES else map(squeezed, lines), delimiter=delimiter)
     try:
         for row in reader:
             rows.append(row)
@@ -300,7 +300,7 @@ def _rows(lines: Sequence[str], delimiter: str, most: int) -> tuple[list[list[st
 
 
 def squeezed(text: str) -> str:
-    r"""Return lines with one blank between cells, and none around them.
+    r"""Return lines with one space between cells, and none around them.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def squeezed(text: str) -> str:
 
 
 def _are_numbers_in_columns(lines: Sequence[str]) -> bool:
-    """Whether a text is names and below them mostly numbers, as many in each line, with blanks between."""
+    """Whether a text is names and below them mostly numbers, as many in each line, with spaces between."""
     rows = [row for row in (line.split() for line in lines) if row]
     if len(rows) < 3 or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
         return False

@@ -1,8 +1,9 @@
-"""Rows and columns of a file that are no part of the table: blank ones, repeated headers, units, totals, footers.
+"""Rows and columns of a file that are not part of the table: blank ones, repeated headers, units, totals, footers.
 
-Exports have them, and people who look at a table do not see them. Three laws tell them from data, in any language: a
-row without a value is none; neither is one that has no number where nearly all rows have numbers, but a text; and a row
-that lacks what nearly all have, and whose number is the sum of those above it (or which says "total"), is a total.
+Exports have them, and people who look at a table do not see them. Three rules, which hold in any language, separate
+them from data: a row without a value is blank; one that has text where nearly all rows have numbers, and no number
+there, is not data; and one that lacks what nearly all have, and whose number is the sum of those above it (or which
+says "total"), is a total.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ROUNDING = 1e-9
 
 
 def tidied(table: Table) -> Table:
-    """Return a table as it was read without what is no part of it, with remarks that say so.
+    """Return a table as it was read without what is not part of it, with remarks that say so.
 
     Its columns have names by `named`.
     """
@@ -53,7 +54,7 @@ def tidied(table: Table) -> Table:
     remarks = [
         f"{counted(int(which.sum()), 'row')} left out: {words} ({_examples(arrow, which)})."
         for which, words in (
-            (texts, "there are no numbers in columns of numbers, so this is no data"),
+            (texts, "there are no numbers in columns of numbers, so this is not data"),
             (totals, "this looks like a total of other rows"),
         )
         if which.any()

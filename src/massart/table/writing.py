@@ -313,7 +313,7 @@ def replaced(
     """Return a table in which some values of a column are others; as `original` the column stays right behind it.
 
     The column holds numbers or dates, or text that can be read as such. It becomes integers if all its numbers are
-    whole, which these rows tell unless the caller does, and floats otherwise; dates are in ISO form; missing values
+    whole, by these rows unless the caller says so, and floats otherwise; dates are in ISO form; missing values
     stay missing. Values within rounding error of a short decimal become that decimal.
     """
     if original in table.column_names:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 from sklearn.exceptions import ConvergenceWarning
 
-from massart import MassartRegressor, audit_table
+from massart import MassartRegressor, audit_table, check_table
 from massart.audit import Contract, summary
 from massart.certificate import Breach, Reason, SegmentScan, Verdict
 from massart.rules.find import EVEN
@@ -396,6 +396,20 @@ def test_a_file_that_is_read_in_blocks_has_the_same_segment(tmp_path, name):
     assert listed.wrong.sum() == parts.n_wrong
     assert (listed.kind[~listed.wrong] == "under another rule?").sum() == parts.n_apart
     assert parts.explanation.split("For these rows")[0] == whole.explanation.split("For these rows")[0]
+
+
+def test_a_check_says_where_a_saved_rule_breaks(tmp_path):
+    frame, _ = parcels(1_500, 6)
+    audit_table(frame, "price", terms="columns").model().save(tmp_path / "model.json")
+    for there, said in ((frame.day >= "2024-10-01", "day from 2024-10-01 up"), (frame.branch == "", None)):
+        later = frame.assign(price=np.where(there, frame.price + 1, frame.price))
+        audit = check_table(tmp_path / "model.json", later).audit
+        notices = [notice for notice in audit.notices if "does not hold" in notice]
+        n = int(there.sum())
+        assert len(notices) == (said is not None)
+        if said is not None:
+            assert notices[0].startswith(f"The rule does not hold for {said}: {n} of {n} rows break it, ")
+            assert audit.wrong[there].all()  # and are wrong by the rule that was saved
 
 
 @pytest.mark.slow

@@ -26,9 +26,11 @@ from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
 from massart.audit.log import log
 from massart.audit.model_file import SavedModel, load_model
 from massart.audit.prediction import Prediction, held, predicted
+from massart.audit.segments import TableCovariates
 from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Reason, Verdict
+from massart.certificate.words import broken
 from massart.progress import Callback, silent
 from massart.rules.matrix import TermMatrix
 from massart.table import (
@@ -46,6 +48,9 @@ from massart.table import (
     table_writer,
     write_columns,
 )
+
+MOST_SCANNED = 40_000
+"""Rows of a table up to which segments are looked for in which a saved rule breaks."""
 
 _DRAWN = 2_000
 _FEW = 200
@@ -212,7 +217,10 @@ class _Checking:
         plan = Plan(model.encoding, self.id_column, self.group_column, ())
         notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
         found = Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
-        return found if is_part else found.chained
+        if is_part:
+            return found
+        found = found.chained
+        return replace(found, notices=(*found.notices, *_broken_in(found)))
 
     def _judge(self) -> Judge:
         encoding, formula, agreement = self.model.encoding, self.model.formula, self.model.agreement
@@ -268,6 +276,19 @@ class _Checking:
         if audit is not None and n_wrong == n_listed:
             write_columns(audit, found.wrong_rows())
         return found
+
+
+def _broken_in(audit: Audit) -> Iterator[str]:
+    """Name the segment in which a saved rule breaks, if there is one: a new tariff since June, say."""
+    n = len(audit.agree)
+    if not n or n > MOST_SCANNED or audit.design.columns.n_rows != n or not audit.wrong.any():
+        return
+    # A number that the rule was not made of may have been made of the target.
+    covariates = TableCovariates.of(audit.table, audit.plan, audit.design, excluded=(), asked=True, drawn=None)
+    found = covariates.covariates.scan.worst(audit.wrong, labels=audit.given)
+    if found is not None and found.is_accused:
+        facts = replace(audit, segment=covariates.named(found)).segment_facts
+        yield from [] if facts is None else [broken(facts)]
 
 
 def _counting(kind: Kind, n_last_place: int) -> Kind:

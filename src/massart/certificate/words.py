@@ -207,7 +207,7 @@ def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
 def _plurality(c: Certificate, names: Sequence[str] | None, segment: SegmentFacts | None) -> Iterator[str]:
     yield from _fits(c)
     if c.reason is Reason.PART and c.segment is not None and segment is not None:
-        yield from _broken(c.segment, segment)
+        yield from _known_of(c.segment, segment)
     yield "It is the best formula found, but it is not confirmed: treat it as a hypothesis."
     if c.chance:
         yield (
@@ -223,12 +223,9 @@ def _plurality(c: Certificate, names: Sequence[str] | None, segment: SegmentFact
     yield from _parts(c, names)
 
 
-def _broken(segment: Segment, facts: SegmentFacts) -> Iterator[str]:
+def _known_of(segment: Segment, facts: SegmentFacts) -> Iterator[str]:
     """Name the segment in which the formula breaks, and say how much is known of it."""
-    yield (
-        f"The rule does not hold for {facts.where}: {number(facts.n_wrong)} of {count(facts.n_rows, 'rows')} "
-        f"{_verb(facts.n_wrong, 'break')} it, {share(facts.n_wrong_others, facts.n_others)} elsewhere."
-    )
+    yield broken(facts)
     if segment.breach is Breach.MASSART:
         known = f"There some label breaks it with a probability above one half ({_percent(CONFIDENCE)})"
     else:
@@ -236,6 +233,21 @@ def _broken(segment: Segment, facts: SegmentFacts) -> Iterator[str]:
     yield f"{known}, so these rows follow another rule or none; they are not listed as wrong."
     if facts.rule:
         yield f"For these rows: {facts.rule}."
+
+
+def broken(facts: SegmentFacts) -> str:
+    """Name the segment in which a rule breaks.
+
+    Examples
+    --------
+    >>> print(broken(SegmentFacts("kg from 31.5 up", 38, 38, 2962, 297)))
+    The rule does not hold for kg from 31.5 up: 38 of 38 rows break it, 10.0 % elsewhere.
+    """
+    off, others = (
+        f"{number(facts.n_wrong)} of {count(facts.n_rows, 'rows')}",
+        share(facts.n_wrong_others, facts.n_others),
+    )
+    return f"The rule does not hold for {facts.where}: {off} {_verb(facts.n_wrong, 'break')} it, {others} elsewhere."
 
 
 def uneven(facts: SegmentFacts) -> str:

@@ -632,7 +632,8 @@ def test_a_plurality_says_all_that_speaks_against_it() -> None:
         "with the most frequent value. At most half of the rows agree. That it is the rule rests on these alone: far "
         "more than chance explains, but no majority, so another rule may hold for the others. In the weakest "
         "direction (mostly b and a), 68.0 % of the evidence disagrees. Confirmed by themselves: a and d. Not "
-        "confirmed: b. Nothing determines the coefficient of c: no row that agrees uses it."
+        "confirmed: b. If errors are known to depend neither on the columns nor on each other, declare it (--errors "
+        "independent): then it may be confirmed. Nothing determines the coefficient of c: no row that agrees uses it."
     )
     assert weakest_columns(certificate) == (1, 0)
     assert weakest_columns(replace(certificate, support=None)) == ()

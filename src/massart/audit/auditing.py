@@ -16,6 +16,7 @@ from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
 from massart.audit.workbook import notes_on_rows
 from massart.progress import Callback, silent
+from massart.recover.judges import Errors
 from massart.rules.choice import Kind
 from massart.rules.find import Inliers
 from massart.table import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
@@ -36,6 +37,7 @@ def audit_table(
     group_column: str | None = None,
     error_unit: str | None = None,
     wrong_at_most: float = 0.5,
+    errors: Errors = "arbitrary",
     looks: float = 1.0,
     tolerance: float | Literal["auto"] = "auto",
     rules: int | Literal["auto"] | None = None,
@@ -91,6 +93,10 @@ def audit_table(
     wrong_at_most : float
         The probability with which a label is wrong at most, as far as you know: CONFIRMED assumes it. With an
         `error_unit`, the probability that a unit has any wrong row.
+    errors : {"arbitrary", "independent"}
+        What you declare of errors. "independent": they depend neither on the columns nor on each other, and no wrong
+        amount is as frequent as right labels. A rule that most rows break may then be CONFIRMED, unless the rows refute
+        the declaration: see :doc:`/support`.
     looks : float
         Where the answers of several calls are claimed together, among how many what may fail is shared.
     tolerance : "auto" or float
@@ -169,6 +175,7 @@ def audit_table(
         announce,
         callback,
         rules=rules,
+        errors=errors,
     )
     if rules is not None:
         _check_list(request, fixed, fill)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from massart.certificate import Certificate, Verdict
 from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.recover.driver import LARGEST_LABEL
-from massart.recover.judges import SECOND_LOOK
+from massart.recover.judges import SECOND_LOOK, Errors
 from massart.recover.rule_list import checked_number_of_rules
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import BoolArray, FloatArray
@@ -72,6 +72,7 @@ class Request:
     callback: Callback = silent
     only_scanned: Sequence[str] = ()  # excluded columns by which segments are looked for all the same
     rules: int | Literal["auto"] | None = None
+    errors: Errors = "arbitrary"
 
     def __post_init__(self) -> None:
         if self.model not in ("auto", *KINDS):
@@ -86,6 +87,13 @@ class Request:
             raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {self.inliers!r}')
         if self.rules is not None:
             checked_number_of_rules(self.rules, "rules")
+        if self.errors not in get_args(Errors):
+            raise ValueError(f'errors must be "arbitrary" or "independent", got {self.errors!r}')
+        if self.errors == "independent" and self.error_unit is not None:
+            raise ValueError(
+                f'errors = "independent" says that rows are wrong independently, and error_unit = {self.error_unit!r} '
+                "that some are wrong together: leave one of the two out"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,7 +296,7 @@ def options_of(request: Request, announce: Callable[[Answer | None], None] = lam
         request.model,
         request.tolerance,
         request.seed,
-        Assumption(wrong_at_most=request.wrong_at_most, looks=request.looks),
+        Assumption(wrong_at_most=request.wrong_at_most, looks=request.looks, errors=request.errors),
         request.budget if request.terms == "auto" else 0.0,
         announce,
         request.callback,

@@ -50,6 +50,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
         "eta_max": None if audit.saved else certificate.eta_max,
         "wrong_at_most": None if audit.saved else certificate.wrong_at_most,
         "confidence": None if audit.saved else certificate.confidence,
+        **_independent_errors(audit),
         "alpha": None if support is None else support.alpha,
         "weakest_direction": [name_of(column, formula.names) for column in weakest_columns(certificate)],
         "rows": audit.n_total,
@@ -100,6 +101,24 @@ def segment(audit: Audit) -> dict[str, Any] | None:
         "share_off_elsewhere": facts.n_wrong_others / facts.n_others if facts.n_others else 0.0,
         "formula": None if audit.segment_rule is None else str(audit.segment_rule.formula),
         "rows_follow_formula": None if audit.segment_rule is None else audit.segment_rule.n_agree,
+    }
+
+
+def _independent_errors(audit: Audit) -> dict[str, Any]:
+    """Return what the declaration that errors are independent gives, if it was made."""
+    found = None if audit.saved else audit.certificate.independent
+    if found is None:
+        return {}
+    names = audit.formula.names
+    return {
+        "independent_errors": {
+            "declared": audit.certificate.declared,
+            "confirmed": [name_of(column, names) for column in found.slopes],
+            "not_confirmed": [name_of(column, names) for column in found.rest],
+            "share": found.share,
+            "deviation": found.deviation if math.isfinite(found.deviation) else None,
+            "within": found.within if found.confirmed else None,
+        }
     }
 
 

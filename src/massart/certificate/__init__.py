@@ -4,6 +4,7 @@ from massart.certificate.blocks import packing_bound, sampled_bound
 from massart.certificate.enumeration import slab_count
 from massart.certificate.fourth_moment import fourth_moment_bound
 from massart.certificate.geometry import geometry_of
+from massart.certificate.independent_errors import IndependentErrors, certify_independent
 from massart.certificate.mechanisms import FurtherRule, Width, explained_by_chance, judge_further_rule, rows_needed
 from massart.certificate.segments import Breach, Segment, SegmentScan
 from massart.certificate.sharing import Decisive, Sharing, bound_sharing, sample_sharing
@@ -20,6 +21,7 @@ __all__ = [
     "EXACT_REACH",
     "FurtherRule",
     "HyperplaneBound",
+    "IndependentErrors",
     "Reason",
     "SLAB_REACH",
     "SegmentScan",
@@ -30,6 +32,7 @@ __all__ = [
     "Verdict",
     "Width",
     "bound_sharing",
+    "certify_independent",
     "explained_by_chance",
     "fourth_moment_bound",
     "geometry_of",

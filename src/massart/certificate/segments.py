@@ -49,7 +49,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, rel_entr
+from scipy.special import bdtrc, log_ndtr, rel_entr
 
 from massart.certificate.coverage import largest_share_outside
 from massart.certificate.ranges import ALTERNATIVES, NOTHING, Candidate, Sorted
@@ -195,11 +195,10 @@ class SegmentScan:
     def is_even(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> bool:
         r"""Return whether nothing shows that wrong rows depend on a column: no segment, and no trend.
 
-        If they do not depend on any, the answer is no with a probability of at most 1 - `confidence`; half of that is
-        for segments, and half for the ranks of the wrong rows along each column. These are a sample without replacement
-        from the (mid-)ranks, so their mean of k of n is off by t with a probability of at most
-        :math:`2 \exp(-2 k t^2 / (1 - (k - 1) / n))`, as a share of all ranks (Serfling 1974); the smaller of the wrong
-        and the right rows are looked at.
+        If they do not depend on any, the answer is no with a probability of about 1 - `confidence` at most; half of
+        that is for segments, and half for the ranks of the wrong rows along each column (Wilcoxon 1945). The wrong rows
+        are a sample without replacement then: k of n midranks, as a share of all rows and of variance :math:`s^2`, have
+        a mean of variance :math:`s^2 (n - k) / (k (n - 1))`, and are about normal.
 
         Examples
         --------
@@ -318,19 +317,18 @@ class SegmentScan:
         return replace(segment, n_rows=n, n_wrong=k, n_others=n_others, n_wrong_others=k_others)
 
     def _log_p_of_trend(self, wrong: BoolArray) -> float:
-        worst, columns = 0.0, [column for column in self._ordered if column.n_steps > 1]
+        columns = [column for column in self._ordered if column.n_steps > 1]
+        least = 0.0
         for column in columns:
             n, steps = len(column.order), column.steps
             off = column.wrong_steps(wrong)
             k = int(off.sum())
             if not 0 < k < n:
                 continue
-            midranks = (steps[1:] + steps[:-1]) / (2.0 * n)
-            mean = float(off @ midranks) / k
-            few = min(k, n - k)
-            away = (mean - 0.5) * k / few  # of the right rows, if these are fewer
-            worst = max(worst, 2 * few * away**2 / (1 - (few - 1) / n))
-        return math.log(2 * max(len(columns), 1)) - worst
+            away = (steps[1:] + steps[:-1]) / (2.0 * n) - 0.5
+            variance = float(np.diff(steps) @ away**2) / n * (n - k) / (k * (n - 1))
+            least = min(least, float(log_ndtr(-abs(float(off @ away)) / k / math.sqrt(variance))))
+        return least + math.log(2 * max(len(columns), 1))
 
 
 def _best_level(codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, p0: float) -> tuple[Candidate, int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from massart.agreement import Agreement, Level
+from massart.certificate.independent_errors import IndependentErrors
 from massart.certificate.segments import Segment
 from massart.certificate.support import CONFIDENCE, Support
 from massart.rows import FloatArray
@@ -60,6 +61,8 @@ class Reason(Enum):
     LIMITS = "too few rows lie between the limits"
     PART = "in a segment of the table most rows break it: another rule may hold there"
     LIST = "several rules hold, each for some of the rows"
+    UNEVEN = "the rows that do not agree depend on the columns, though errors were declared independent of them"
+    SECOND_RULE = "another rule fits many of the other rows, though errors were declared independent of the columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,9 @@ class Certificate:
     segment : Segment or None
         The segment of the table in which rows that do not agree crowd most surely, if they do: in a range of a column,
         a level, or both. If most of its rows break the formula, the verdict is at most PLURALITY.
+    independent : IndependentErrors or None
+        What is certain if errors are independent of the columns, where the user declared that they are, and nothing
+        else confirms the formula.
     """
 
     verdict: Verdict
@@ -146,11 +152,17 @@ class Certificate:
     constant: bool = False
     scale: float | None = None
     segment: Segment | None = None
+    independent: IndependentErrors | None = None
 
     @property
     def noise_rate(self) -> float:
         """The share of the rows that do not agree."""
         return float((self.n_rows - self.n_agree) / self.n_rows) if self.n_rows else 0.0
+
+    @property
+    def declared(self) -> bool:
+        """Whether it is CONFIRMED because errors were declared independent of the columns."""
+        return self.independent is not None and self.verdict is Verdict.CONFIRMED
 
     @property
     def tolerance(self) -> float:

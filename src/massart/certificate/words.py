@@ -97,6 +97,8 @@ def judgement(certificate: Certificate, where: str = "") -> Judgement:
     meaning = verdict.value + (_apart(certificate) if verdict is Verdict.PROVEN else "")
     if where and certificate.reason is Reason.PART:
         meaning = f"the rule does not hold for {where}: another rule may hold there, or none"
+    if certificate.declared:
+        meaning = "it is the formula if errors depend neither on the columns nor on each other, as declared"
     off = "wrong rows" if verdict.stands else "rows that do not follow"
     return Judgement(verdict.name, _SIGNS[verdict], f"{meaning[0].upper()}{meaning[1:]}.", off)
 
@@ -177,8 +179,16 @@ def _same(c: Certificate) -> Iterator[str]:
 
 
 def _confirmed(c: Certificate) -> Iterator[str]:
-    yield from _fits(c)
-    yield _either(c, c.wrong_at_most)
+    if c.declared:
+        yield f"{_DECLARED}. If so, this is the formula with {_percent(c.confidence)} confidence{_among(c)}."
+        yield from _fits(c)
+        yield (
+            "The rows do not refute it: no other rule was found among those that do not agree, and these lie evenly "
+            "over the columns."
+        )
+    else:
+        yield from _fits(c)
+        yield _either(c, c.wrong_at_most)
     yield from _chosen(c)
     yield from _same(c)
 
@@ -202,6 +212,7 @@ def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     if c.n_seen is None:
         yield from _settled_by(c, names)
     yield from _parts(c, names)
+    yield from _as_declared(c, names)
 
 
 def _plurality(c: Certificate, names: Sequence[str] | None, segment: SegmentFacts | None) -> Iterator[str]:
@@ -221,6 +232,8 @@ def _plurality(c: Certificate, names: Sequence[str] | None, segment: SegmentFact
         )
     yield from _weakest(c, names)
     yield from _parts(c, names)
+    yield from _as_declared(c, names)
+    yield from _could_be_declared(c)
 
 
 def _known_of(segment: Segment, facts: SegmentFacts) -> Iterator[str]:
@@ -296,14 +309,58 @@ def _nothing(c: Certificate) -> Iterator[str]:
     yield f"Searched: a linear formula of these columns{clipped}."
 
 
-def _either(c: Certificate, probability: float) -> str:
-    """State what the theorem says for labels that are wrong with at most this probability."""
+def _as_declared(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    """Say what the declaration that errors are independent gives, where it does not confirm the formula."""
+    known = c.independent
+    if known is None:
+        return
+    if c.reason in (Reason.UNEVEN, Reason.SECOND_RULE):
+        yield f"{_DECLARED}; but {c.reason.value}: so nothing is confirmed by it."
+        return
+    if not known.slopes:
+        why = "" if known.n_rows else ", for it is about exact linear rules of rows without weights or clusters"
+        yield f"{_DECLARED}: that confirms nothing here{why}."
+        return
+    they, are = ("it", "is") if len(known.slopes) == 1 else ("they", "are")
+    s = "" if len(known.slopes) == 1 else "s"
+    yield (
+        f"{_DECLARED}. If so, the coefficient{s} of {listed([name_of(j, names) for j in known.slopes])} {are} right "
+        f"({_percent(c.confidence)}), up to what changes the label by a standard deviation of {_up(known.deviation)}: "
+        f"were {they} not, {share(known.share, 1)} of the rows would have to lie near one plane, and none has as many."
+    )
+    if known.rest:
+        yield f"Not confirmed: {listed([name_of(j, names) for j in known.rest])}."
+    else:
+        yield f"The whole formula is known to within {_up(known.within)} on each row only: too little to confirm it."
+
+
+def _could_be_declared(c: Certificate) -> Iterator[str]:
+    """Say which declaration may confirm a formula that most rows break."""
+    if c.independent is None and c.n_active is None and c.segment is None and 2 * c.n_agree <= c.n_rows:
+        yield (
+            "If errors are known to depend neither on the columns nor on each other, declare it (--errors "
+            "independent): then it may be confirmed."
+        )
+
+
+_DECLARED = (
+    "Declared: errors depend neither on the columns nor on each other, and no wrong amount is as frequent as right "
+    "labels"
+)
+
+
+def _among(c: Certificate) -> str:
+    """Say among which formulas one is confirmed."""
     up_to = ", up to what rounding leaves open" if c.agreement.rounded else ""
     up_to += ", up to what no row tells" if c.undetermined_columns else ""
-    up_to = (" but those left out" if c.thin else "") + up_to
+    return f" (among formulas in these terms{' but those left out' if c.thin else ''}{up_to})"
+
+
+def _either(c: Certificate, probability: float) -> str:
+    """State what the theorem says for labels that are wrong with at most this probability."""
     above = "one half" if probability == 0.5 else _percent(math.floor(1000 * probability + 1e-9) / 1000)
     return (
-        f"With {_percent(c.confidence)} confidence: either this is the formula (among formulas in these terms{up_to}), "
+        f"With {_percent(c.confidence)} confidence: either this is the formula{_among(c)}, "
         f"or some label was wrong with a probability above {above}, or errors were not independent."
     )
 

@@ -157,6 +157,7 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
                     tolerance="auto" if task.tolerance is None else task.tolerance,
                     rules=task.rules,
                     inliers=task.inliers,
+                    errors=task.errors,
                     audit=paths["--audit"],
                     callback=draw,
                 )

@@ -12,7 +12,7 @@
 
     [[check]]
     target = "balance"            # no saved rule: it is looked for in each table
-    tolerance = 0.005             # as massart fit has it, and so have inliers and rules
+    tolerance = 0.005             # as massart fit has it, and so have inliers, errors and rules
     files = "ledger.parquet"
 
 Paths are relative to the file. A key that is not known is an error, for a misspelt ``max_wrong`` would allow anything.
@@ -46,6 +46,7 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "tolerance": (int, float),
     "inliers": (str,),
     "rules": (str, int),
+    "errors": (str,),
     "delimiter": (str,),
     "decimal": (str,),
     "encoding": (str,),
@@ -55,7 +56,9 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "max_memory": (str,),
 }
 _Inliers = Literal["auto", "exact", "noisy"]
-_OF_A_FIT = ("tolerance", "inliers", "rules")  # a saved rule has its own
+_Errors = Literal["arbitrary", "independent"]
+_WORDS_OF_A_FIT = {"inliers": _Inliers, "errors": _Errors}
+_OF_A_FIT = ("tolerance", "rules", *_WORDS_OF_A_FIT)  # a saved rule has its own
 _LISTS = ("model", "target", "files")
 _WORDS = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
 
@@ -88,6 +91,7 @@ class Task(BlockReading):
     tolerance: float | None = None
     inliers: _Inliers = "auto"
     rules: int | Literal["auto"] | None = None
+    errors: _Errors = "arbitrary"
 
     @property
     def contract(self) -> Contract:
@@ -175,12 +179,13 @@ def _check_keys(path: Path, where: str, found: Mapping[str, Any], known: Mapping
         raise ValueError(
             f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {_short(found['require'])}"
         )
-    if found.get("inliers", "auto") not in get_args(_Inliers):
-        words = ", ".join(get_args(_Inliers))
-        raise ValueError(f"{path}: {where}inliers has to be one of {words}, got {_short(found['inliers'])}")
     rules = found.get("rules", "auto")
     if rules != "auto" and (isinstance(rules, str) or rules < 1):
         raise ValueError(f'{path}: {where}rules has to be "auto" or a whole number, got {_short(rules)}')
+    for key, choices in _WORDS_OF_A_FIT.items():
+        if key in found and found[key] not in get_args(choices):
+            known_words = ", ".join(get_args(choices))
+            raise ValueError(f"{path}: {where}{key} has to be one of {known_words}, got {_short(found[key])}")
     for key in ("max_wrong", "max_unjudged"):
         if key in found and not 0 <= found[key] <= 1:
             raise ValueError(f"{path}: {where}{key} has to be a share from 0 to 1, got {found[key]!r}")

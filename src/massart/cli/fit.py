@@ -30,6 +30,13 @@ class Inliers(StrEnum):
     noisy = "noisy"
 
 
+class Errors(StrEnum):
+    """What is declared of errors."""
+
+    arbitrary = "arbitrary"
+    independent = "independent"
+
+
 class Kind(StrEnum):
     """Kinds of formula."""
 
@@ -77,6 +84,13 @@ def fit(
         float,
         typer.Option(help="No label is wrong with a larger probability, as far as you know: CONFIRMED assumes it."),
     ] = 0.5,
+    errors: Annotated[
+        Errors,
+        typer.Option(
+            help="Declare that errors depend neither on the columns nor on each other, and that no wrong amount is as "
+            "frequent as right labels: then a rule may be CONFIRMED though most rows break it."
+        ),
+    ] = Errors.arbitrary,
     tolerance: Annotated[
         str, typer.Option(help="Largest residual of a right row, such as 0.005; auto is rounding error.")
     ] = "auto",
@@ -164,6 +178,7 @@ def fit(
                     group_column=group,
                     error_unit=error_unit,
                     wrong_at_most=wrong_at_most,
+                    errors=errors.value,
                     looks=len(targets),
                     tolerance=level,
                     rules=most_rules,

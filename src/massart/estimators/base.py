@@ -29,7 +29,8 @@ from massart.estimators.checks import (
 from massart.estimators.fitted import Fitted, masks_of
 from massart.estimators.frames import Origin, WrongRows, origin_of, target_names
 from massart.estimators.inference import Explain, Weigh
-from massart.recover import Recovery, recover
+from massart.recover import Assumption, Recovery, recover
+from massart.recover.judges import PLAIN
 from massart.report import called_wrong
 from massart.rows import (
     Rows,
@@ -89,12 +90,17 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
                 inliers=self.inliers,
                 rng=generator_of(self.random_state),
                 link=self._link(),
+                assumption=self._assumption(),
             )
         self._targets = target_names(labels, rows.n_outputs)
         self._keep(found, rows, one_output=np.ndim(y) == 1)
         self._keep_wrong_rows(X, y, origin)
         _warn_of_doubt(found.certificates, self._names)
         return self
+
+    def _assumption(self) -> Assumption:
+        """Return what CONFIRMED takes for granted."""
+        return PLAIN
 
     def predict(self, X: Any) -> Any:
         """Return what the formula gives for the rows of `X`, where these are: (n,), or (n, m) if y had m columns."""

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
+from massart.recover import Assumption
 
 
 class MassartRegressor(Recoverer):
@@ -28,6 +29,10 @@ class MassartRegressor(Recoverer):
         With a number as `tolerance`, "auto" means exact up to it.
     random_state : int, RandomState instance or None
         Pass an int to get the same result from the same data every time.
+    errors : {"arbitrary", "independent"}
+        What you declare of errors. "independent": they depend neither on the columns nor on each other, and no wrong
+        amount is as frequent as right labels. A formula that most rows break may then be CONFIRMED, unless the rows
+        refute the declaration: see :doc:`/support`.
 
     Attributes
     ----------
@@ -103,8 +108,13 @@ class MassartRegressor(Recoverer):
         tolerance: float | Literal["auto"] = "auto",
         inliers: Literal["auto", "exact", "noisy"] = "auto",
         random_state: int | np.random.RandomState | None = None,
+        errors: Literal["arbitrary", "independent"] = "arbitrary",
     ) -> None:
         self.fit_intercept = fit_intercept
         self.tolerance = tolerance
         self.inliers = inliers
         self.random_state = random_state
+        self.errors = errors
+
+    def _assumption(self) -> Assumption:
+        return Assumption(errors=self.errors)

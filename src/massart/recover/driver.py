@@ -55,6 +55,12 @@ MOST_REPEATED = 20_000
 HOLDING_OUT, FINDING_SHARE = 200, 0.25
 """With so many rows a column, a link that clips is found on this share of them, and judged by the others."""
 
+SECOND_RULE_ROWS = 5_000
+"""Rows among which a second rule is looked for, before errors are taken to be independent of the columns."""
+
+MULTIPLIED = (12.0, 120.0)
+"""Half-widths of the labels within which a second rule may lie, too."""
+
 MOST_NOISY_ROWS = 20_000
 """Rows that an estimate from noisy rows takes."""
 
@@ -320,11 +326,31 @@ class _Driver:
 
         def verdict(tally: FloatArray) -> Certificate:
             shuffled = partial(self.finder.shuffled, finding, formula)
-            return judge(formula, judges, tally / self.unit, thin=thin, shuffled=shuffled)
+            second = partial(self._has_second_rule, judges.rows, formula)
+            return judge(formula, judges, tally / self.unit, thin=thin, shuffled=shuffled, second_rule=second)
 
         certificate = verdict(counts)
         errors = np.full(len(coef), 0.0 if certificate.verdict.stands else np.nan)
         return _Outcome(coef, fractions, marks, counts, verdict, certificate, errors)
+
+    def _has_second_rule(self, rows: Sample, formula: Formula) -> bool:
+        """Return whether another rule is certified among the rows that do not agree with the formula.
+
+        What was rounded before it was multiplied by 10 or 100 is off by more than what was rounded last.
+        """
+        from massart.recover.further_rule import KnownRule, Search  # which calls the driver
+
+        some = self.finder.some(rows, SECOND_RULE_ROWS)
+        found, marks = formula.marks(some)
+        agree = marks & AGREES > 0
+        half = float(found.half_widths[agree].max(initial=0.0))
+        known = KnownRule(found.products, agree, half)
+        looser = [factor * formula.agreement.label for factor in MULTIPLIED if formula.agreement.rounded]
+        for tolerance in (self.finder.tolerance, *looser):
+            search = Search(some.X, some.y, tolerance, precision=max(self.rows.precision))
+            if search.further([known]) is not None:
+                return True
+        return False
 
     def _noisy(self, j: int, found: NoisyFit) -> _Outcome:
         """Return a formula with noisy inliers, with all rows marked."""

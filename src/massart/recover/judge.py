@@ -5,6 +5,8 @@ The ladder, for linear formulas and links alike:
 - PROVEN: counting shows that no other formula fits as many rows (:mod:`massart.certificate.sharing`), for certain.
 - CONFIRMED: the support of the formula (:mod:`massart.certificate.support`) excludes every rival with the confidence
   stated, unless labels are wrong with a probability above the bound assumed, or not independently.
+- CONFIRMED, too, if the user declares that errors are independent of the columns, and with that the formula is certain
+  whatever most rows do (:mod:`massart.certificate.independent_errors`), unless the rows refute the declaration.
 - MAJORITY: more than half of the evidence agrees in every direction.
 - PLURALITY: far above chance, but not that; or in a segment of the table most rows break the formula
   (:mod:`massart.certificate.segments`), which refutes what the verdicts above take for granted.
@@ -43,6 +45,7 @@ from massart.certificate.geometry import geometry_of
 from massart.certificate.sharing import is_affordable
 from massart.certificate.verdict import whole
 from massart.link import Link
+from massart.recover.declared import as_declared
 from massart.recover.excluded import excluded, excluded_by_counting, resolution_of
 from massart.recover.judges import SECOND_LOOK, Formula, Judges, beyond_mode, measure_support_of
 from massart.rows import BoolArray, FloatArray, Sample
@@ -67,6 +70,7 @@ def judge(
     *,
     thin: tuple[tuple[int, float], ...] = (),
     shuffled: Callable[[], float] | None = None,
+    second_rule: Callable[[], bool] | None = None,
 ) -> Certificate:
     """Return the certificate of a formula.
 
@@ -81,6 +85,9 @@ def judge(
     shuffled : callable, optional
         Returns the share of rows that some formula explains when labels are shuffled, as :func:`beyond_mode` counts
         them; asked where nothing stronger speaks.
+    second_rule : callable, optional
+        Returns whether another rule is certified among the rows that do not agree; asked before a formula is confirmed
+        because errors were declared independent of the columns.
     """
     if thin:
         judges = _without(judges, [column for column, _ in thin])
@@ -152,11 +159,22 @@ def judge(
     draft = replace(draft, chance=whole(round(chance)))
     if beyond <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
         return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE, segment=None)
-    if support.alpha > 0.5 and 2 * counts.agree > counts.rows and not broken:
-        return replace(draft, verdict=Verdict.MAJORITY)
-    if counts.decisive - span.rank <= PLURALITY * counts.rows:
+    most = support.alpha > 0.5 and 2 * counts.agree > counts.rows and not broken
+    if not most and counts.decisive - span.rank <= PLURALITY * counts.rows:
         return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW, segment=None)
-    return replace(draft, reason=_doubt(broken, support))
+    if most:
+        draft = replace(draft, verdict=Verdict.MAJORITY)
+    else:
+        draft = replace(draft, reason=_doubt(broken, support))
+    if judges.assumption.errors == "arbitrary" or broken:
+        return draft
+    declared = as_declared(formula, judges, second_rule)
+    draft = replace(draft, independent=declared.known)
+    if declared.refuted is not Reason.NOTHING:
+        return replace(draft, reason=declared.refuted)
+    if not declared.resolution < np.inf:
+        return draft
+    return replace(draft, verdict=Verdict.CONFIRMED, reason=Reason.NOTHING, resolution=declared.resolution)
 
 
 def judge_list(agreement: Agreement, n_rows: int, n_follow: int, n_last_place: int, n_columns: int) -> Certificate:

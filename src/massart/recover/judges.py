@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -29,6 +29,10 @@ LEAST_FAILURE = 1e-12
 """Confidences nearer to one lose their digits."""
 
 
+Errors: TypeAlias = Literal["arbitrary", "independent"]
+"""What the user declares of errors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assumption:
     """What CONFIRMED takes for granted.
@@ -38,6 +42,10 @@ class Assumption:
     wrong_at_most : float
         No label is wrong with a larger probability.
     confidence : float
+    errors : {"arbitrary", "independent"}
+        Whether the user declares that errors depend neither on the columns nor on each other, and that no wrong amount
+        is as frequent as right labels: then a formula that most rows break may be CONFIRMED
+        (:mod:`massart.certificate.independent_errors`).
     looks : float
         Where formulas of several kinds are judged on the same rows, and the more certain one is taken, what may fail is
         shared among them: this one has one part in so many.
@@ -46,6 +54,11 @@ class Assumption:
     wrong_at_most: float = 0.5
     confidence: float = CONFIDENCE
     looks: float = 1.0
+    errors: Errors = "arbitrary"
+
+    def __post_init__(self) -> None:
+        if self.errors not in get_args(Errors):
+            raise ValueError(f'errors must be "arbitrary" or "independent", got {self.errors!r}')
 
     @property
     def each(self) -> float:
@@ -127,8 +140,15 @@ class Judges:
 
     def worst_segment(self, marks: Marks) -> Segment | None:
         """Return the segment in which a rule breaks, given the marks of these rows; None if there is none."""
-        scanned = Scanned.of(self.rows, self.units) if self.scanned is None else self.scanned
-        return scanned.worst(marks, self.rows)
+        return self._scanned.worst(marks, self.rows)
+
+    def is_even(self, marks: Marks) -> bool:
+        """Return whether nothing shows that rows which break a rule depend on a column, given the marks of these."""
+        return self._scanned.is_even(marks)
+
+    @property
+    def _scanned(self) -> Scanned:
+        return Scanned.of(self.rows, self.units) if self.scanned is None else self.scanned
 
     @property
     def reserved(self) -> float:

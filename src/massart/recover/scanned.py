@@ -74,3 +74,7 @@ class Scanned:
         """Return the segment in which a rule breaks, if there is one; rows off by a last place do not break it."""
         wrong = marks[self.places] & (AGREES | LAST_PLACE) == 0
         return self.scan.worst(wrong, labels=rows.y[self.places])
+
+    def is_even(self, marks: Marks) -> bool:
+        """Return whether nothing shows that rows which break a rule depend on a column."""
+        return self.scan.is_even(marks[self.places] & (AGREES | LAST_PLACE) == 0)

@@ -1,0 +1,174 @@
+r"""Whether many rows lie in one slab, refuted by random tuples of rows.
+
+A *slab* is a set of rows z with :math:`|z \cdot u| \le \omega` for a u with :math:`\mathrm{RMS}(z \cdot u) = 1`: the
+rows near a hyperplane through the origin. The largest share of the rows that one slab holds is hard to compute, and a
+large share is easy to refute.
+
+**Theorem.** Let Z have rank p, in coordinates in which :math:`\mathrm{RMS}(z \cdot u) = |u|`. Suppose that a slab holds
+m of the n rows. Then p - 1 distinct rows drawn at random lie in it with probability :math:`\prod_{j < p - 1} (m - j) /
+(n - j)`, and a tuple that does so is a *hit*: with :math:`\nu` the unit normal of the tuple :math:`D` and
+:math:`\lambda(z) = (D D^\top)^{-1} D z`, at least m rows satisfy
+
+.. math::
+    |\nu \cdot z| \Bigl(1 - \omega \sum_k \mathrm{RMS}(\lambda_k)\Bigr)
+    \le \omega \Bigl(1 + \sum_k |\lambda_k(z)|\Bigr).
+
+*Proof.* :math:`z = \sum_k \lambda_k D_k + (\nu \cdot z) \nu`, so that for rows of the slab :math:`|\nu \cdot z| \, |u
+\cdot \nu| \le |u \cdot z| + \sum_k |\lambda_k| |u \cdot D_k| \le \omega (1 + \sum_k |\lambda_k|)`, and :math:`1 =
+\mathrm{RMS}(z \cdot u) \le \omega \sum_k \mathrm{RMS}(\lambda_k) + |u \cdot \nu|`.
+
+A tuple that does not span a hyperplane says nothing, and counts as a hit. So does one that nearly does not: its
+:math:`\lambda` are large, and all rows seem to be near. Then it is asked again: if D and another row e lie in the slab,
+so do the tuples in which e replaces a row of D, and each of them must have m rows nearby. At least m rows e have to
+pass this. All rows are counted in a sample, of which the slab holds as many as the hypergeometric distribution says.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import bdtr, gammaln, pdtr
+from scipy.stats import hypergeom
+
+from massart.rows import BoolArray, FloatArray
+
+MOST_TUPLES = 500_000
+"""Tuples that are drawn at most: some 5 to 20 microseconds each."""
+
+_GLANCE, _SAMPLE = 40, 1_500  # rows of a slab among those that are looked at first, and rows that are looked at next
+HITS = 2
+"""Tuples that may be hits by chance, while the others still refute a slab."""
+_MOST_DOUBTS = 150  # tuples that are asked again
+_SINGULAR = 1e-10  # smallest eigenvalue of D D', for each unit of its trace
+_BATCH = 4_000
+
+
+def log_chance_inside(m: int, n: int, size: int) -> float:
+    """Return the logarithm of the probability that distinct random rows, so many of n, are among m given ones.
+
+    Examples
+    --------
+    >>> round(math.exp(log_chance_inside(5, 10, 2)), 6)  # 5 / 10 * 4 / 9
+    0.222222
+    """
+    if m < size:
+        return -math.inf
+    return float(gammaln(m + 1) - gammaln(m - size + 1) - gammaln(n + 1) + gammaln(n - size + 1))
+
+
+def number_of_tuples(chance: float, failure: float) -> int:
+    """Return how many tuples refute, with two of them hits, that hits have at least this chance."""
+    low, high = 1.0, 100.0  # of the expected number of hits
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if pdtr(HITS, middle) <= failure else (middle, high)
+    # A binomial number of hits is at most two with a smaller probability than a Poisson number of the same mean.
+    return math.ceil(high / chance)
+
+
+def is_refuted(hits: int, tuples: int, chance: float, failure: float) -> bool:
+    """Return whether so few hits among the tuples refute that each one has at least this chance to be one."""
+    return bool(bdtr(hits, tuples, chance) <= failure)
+
+
+def distinct(n: int, count: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return random tuples of distinct numbers below n: (count, size)."""
+    drawn = rng.integers(n, size=(count, size))
+    while True:
+        ordered = np.sort(drawn, axis=1)
+        again = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if not len(again):
+            return drawn
+        drawn[again] = rng.integers(n, size=(len(again), size))
+
+
+def no_heavy_slab(Z: FloatArray, m: int, width: float, rng: np.random.Generator, failure: float) -> bool:
+    """Return whether no slab holds m rows; where one does, True with probability 3 * failure at most.
+
+    Parameters
+    ----------
+    Z : (n, p) array
+    m : int
+    width : float
+        Half of the slab's, for each unit of the RMS of z.u.
+    rng : numpy.random.Generator
+    failure : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((1000, 3))
+    >>> no_heavy_slab(Z, 300, 0.01, rng, 1e-4)
+    True
+    >>> Z[:350, 0] = Z[:350, 1]
+    >>> no_heavy_slab(Z, 300, 0.01, rng, 1e-4)
+    False
+    """
+    n, p = Z.shape
+    Y = whitened(Z)
+    if Y is None or m <= p or n <= p:
+        return False
+    if p == 1:
+        return bool(np.count_nonzero(np.abs(Y[:, 0]) <= width) < m)
+    chance = math.exp(log_chance_inside(m, n, p - 1))
+    if chance <= 0 or number_of_tuples(chance, failure) > MOST_TUPLES:
+        return False
+    order = rng.permutation(n)
+    glance, sample = Y[order[: math.ceil(_GLANCE * n / m)]], Y[order[:_SAMPLE]]
+    least, least_of_sample = (int(hypergeom.ppf(failure, n, m, len(rows))) for rows in (glance, sample))
+    tuples, hits, doubts = number_of_tuples(chance, failure), 0, 0
+    for start in range(0, tuples, _BATCH):
+        D = Y[distinct(n, min(_BATCH, tuples - start), p - 1, rng)]
+        near, singular = _near(D, glance, width)
+        hits += int(np.count_nonzero(singular))
+        D = D[~singular & (near.sum(axis=1) >= least)]
+        for tuple_ in D[_near(D, sample, width)[0].sum(axis=1) >= least_of_sample]:
+            doubts += 1
+            hits += doubts > _MOST_DOUBTS or _is_hit(tuple_, sample, least_of_sample, width)
+            if hits > HITS:
+                return False
+        if hits > HITS:
+            return False
+    return is_refuted(hits, tuples, chance, failure)
+
+
+def whitened(Z: FloatArray) -> FloatArray | None:
+    """Return the rows in coordinates in which RMS(z.u) = |u|; None where their rank is not full."""
+    scale = np.sqrt((Z * Z).mean(axis=0))
+    if not (scale > 0).all():
+        return None
+    _, sizes, axes = np.linalg.svd(Z / scale, full_matrices=False)
+    if len(sizes) < Z.shape[1] or sizes[-1] <= math.sqrt(_SINGULAR) * sizes[0]:
+        return None
+    return np.asarray((Z / scale) @ (axes.T / sizes) * math.sqrt(len(Z)))
+
+
+def _near(D: FloatArray, rows: FloatArray, width: float) -> tuple[BoolArray, BoolArray]:
+    """Return which rows may lie in a slab with each tuple, and which tuples do not span a hyperplane."""
+    G = D @ np.swapaxes(D, 1, 2)
+    smallest, trace = np.linalg.eigvalsh(G)[:, 0], np.trace(G, axis1=1, axis2=2)
+    singular = ~(smallest > _SINGULAR * trace)
+    G[singular] = np.eye(D.shape[1])
+    B = np.linalg.solve(G, D)  # coordinates in the tuple
+    normal = np.linalg.qr(np.swapaxes(D, 1, 2), mode="complete")[0][:, :, -1]
+    reach = np.abs(B @ rows.T).sum(axis=1)
+    certain = 1 - width * np.linalg.norm(B, axis=2).sum(axis=1)
+    return np.abs(normal @ rows.T) * certain[:, None] <= width * (1 + reach), singular
+
+
+def _is_hit(D: FloatArray, sample: FloatArray, least: int, width: float) -> bool:
+    """Return whether enough rows of the sample may lie in a slab with the tuple, and with each other."""
+    first, _ = _near(D[None], sample, width)
+    others = np.flatnonzero(first[0])
+    passed = 0
+    for place, e in enumerate(others):
+        if passed + len(others) - place < least:
+            return False
+        replaced = np.repeat(D[None], len(D), axis=0)
+        replaced[np.arange(len(D)), np.arange(len(D))] = sample[e]
+        near, singular = _near(replaced, sample, width)
+        passed += bool((singular | (near.sum(axis=1) >= least)).all())
+        if passed >= least:
+            return True
+    return passed >= least

@@ -14,7 +14,6 @@ from drug_discovery import drug_discovery
 from harness import MissingPeer
 from heavy_families import FAMILIES
 from massart.isotropy import Status, decompose, radial_isotropy
-from massart.isotropy.decomposition import _project, _span
 from row_families import integers_on_subspace
 
 
@@ -140,24 +139,17 @@ def test_drug_discovery_rows():
     check_pieces(X, decompose(X))
 
 
-def test_a_product_that_is_all_rounding_is_zero():
-    X = np.array([[0.1 + 0.2, 0.3, 1.0], [1.0, 0.0, 2.0]])
-    basis = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]) / [np.sqrt(2), 1.0]
-    assert (X @ basis)[0, 0] != 0
-    found = _project(X, basis)
-    assert found[0].tolist() == [0.0, 1.0]
-    np.testing.assert_array_equal(found[1], (X @ basis)[1])
-    # A row that would be left without a coordinate keeps what it has.
-    np.testing.assert_array_equal(_project(X, basis[:, :1]), X @ basis[:, :1])
-
-
-def test_a_span_has_its_own_basis_only_where_another_has_too_many_columns():
+def test_a_column_of_rounding_is_no_dimension():
+    """Rows off a heavy plane are projected on its complement, where what cancels is rounding."""
     rng = np.random.default_rng(0)
-    X, basis = rng.standard_normal((30, 3)), np.eye(3)[:, :2]
-    assert _span(X, basis, 1e-10) is basis
-    X[:, 1] = 2 * X[:, 0]
-    found = _span(X, basis, 1e-10)
-    np.testing.assert_allclose(np.abs(found[:, 0]), [1 / np.sqrt(5), 2 / np.sqrt(5), 0.0], atol=1e-12)
-    assert found.shape == (3, 1)
-    tiny = np.diag([1.0, 1e-20, 1.0])  # a row of a tiny column would be lost
-    assert _span(tiny + np.array([[0, 0, 0], [0, 0, 1.0], [0, 0, 0]]), basis, 1e-10) is basis
+    basis = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    rows = np.zeros((120, 6))
+    rows[:80, :2] = rng.standard_normal((80, 2))
+    rows[80:, :4] = rng.standard_normal((40, 4))
+    for scale in (1.0, 1e-9):
+        rows[80:, 2:4] *= scale
+        pieces = decompose(rows @ basis.T, gamma=0.05)
+        assert [piece.subspace.shape[1] for piece in pieces] == [2, 2]
+        for piece, columns in zip(pieces, (slice(0, 2), slice(0, 4)), strict=True):
+            inside = np.linalg.norm(basis[:, columns].T @ piece.subspace, axis=0)
+            np.testing.assert_allclose(inside, 1, atol=1e-6)

@@ -486,3 +486,78 @@ def test_bad_input_is_named(arguments, message):
 def test_a_bad_delta_is_named():
     with pytest.raises(ValueError, match="delta must be between 0 and 1, got 1.0"):
         generalized_forster(np.eye(2), 1.0)
+
+
+# --- the convex function behind the transform (massart.isotropy.descent), its gradient and its curvature ---
+
+
+def problem(n=60, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, k)), rng.standard_normal((k, k)), rng.random(n) + 0.1
+
+
+def f(X, T, weights):
+    share = weights / weights.sum()
+    return T.shape[1] * share @ np.log(np.sum((X @ T) ** 2, axis=1)) - np.linalg.slogdet(T.T @ T)[1]
+
+
+def geodesic(T, D, t):
+    rates, axes = np.linalg.eigh(D)
+    return T @ (axes * np.exp(-t * rates / 2)) @ axes.T
+
+
+def symmetric(k, seed):
+    S = np.random.default_rng(seed).standard_normal((k, k))
+    return S + S.T
+
+
+def unit_rows(X, T, weights):
+    U = X @ T
+    U /= np.linalg.norm(U, axis=1)[:, None]
+    share = weights / weights.sum()
+    return U, share, T.shape[1] * (U * share[:, None]).T @ U
+
+
+def test_gradient_of_f_is_identity_minus_psi():
+    X, T, weights = problem()
+    D, h = symmetric(4, 1), 1e-5
+    slope = (f(X, geodesic(T, D, h), weights) - f(X, geodesic(T, D, -h), weights)) / (2 * h)
+    assert slope == pytest.approx(np.vdot(np.eye(4) - unit_rows(X, T, weights)[2], D), rel=1e-6)
+
+
+def test_f_is_convex_along_geodesics():
+    X, T, weights = problem()
+    for seed in range(20):
+        values = [f(X, geodesic(T, symmetric(4, seed), t), weights) for t in np.linspace(-2, 2, 21)]
+        assert np.diff(values, 2).min() >= -1e-9
+
+
+def test_hessian_formula_is_the_second_derivative():
+    X, T, weights = problem()
+    S, h = symmetric(4, 2), 1e-3
+    U, share, psi = unit_rows(X, T, weights)
+    H = (psi @ S + S @ psi) / 2 - 4 * (U * (share * np.einsum("ia,ab,ib->i", U, S, U))[:, None]).T @ U
+    values = [f(X, geodesic(T, S, t), weights) for t in (-h, 0, h)]
+    assert (values[0] - 2 * values[1] + values[2]) / h**2 == pytest.approx(np.vdot(S, H), rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [60, 1500])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_transform_minimizes_f(n, weighted):
+    X, _, weights = problem(n)
+    weights = weights if weighted else np.ones(n)
+    A = generalized_forster(X, 1e-10, sample_weight=weights).matrix
+    least = f(X, A, weights)
+    for seed in range(10):
+        for t in (-1e-2, 1e-2, 1.0):
+            assert f(X, geodesic(A, symmetric(4, seed), t), weights) > least
+
+
+@pytest.mark.parametrize("n", [150, 5000])
+def test_the_curvature_model_saves_passes(n):
+    """Newton's method on the dual, and the pinched Hessian of elliptical rows."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_t(2, (n, 5)) @ rng.standard_normal((5, 5))
+    answer = generalized_forster(X, 1e-10)
+    assert answer.error <= 1e-10
+    assert answer.n_iter <= 20

@@ -1,20 +1,6 @@
 """Radial-isotropic position: the gamma-approximate transform, heavy subspaces, and the whole decomposition."""
 
 from massart.isotropy.decomposition import decompose
-from massart.isotropy.moments import RadialMoments, radial_moments
-from massart.isotropy.transform import (
-    RadialIsotropy,
-    Status,
-    generalized_forster,
-    radial_isotropy,
-)
+from massart.isotropy.transform import RadialIsotropy, Status, generalized_forster, radial_isotropy
 
-__all__ = [
-    "RadialIsotropy",
-    "RadialMoments",
-    "Status",
-    "decompose",
-    "generalized_forster",
-    "radial_isotropy",
-    "radial_moments",
-]
+__all__ = ["RadialIsotropy", "Status", "decompose", "generalized_forster", "radial_isotropy"]

@@ -13,12 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.isotropy.frame import with_safe_exponents
 from massart.isotropy.transform import RadialIsotropy, Status, radial_isotropy
 from massart.progress import Callback, silent
 from massart.rows import FloatArray, check_matrix, check_weights, precision_of
-
-_PLAIN = 1e-3  # smallest ratio of singular values at which coordinates are kept as they are
+from massart.rows.scaling import with_safe_exponents
 
 
 def decompose(
@@ -65,7 +63,7 @@ def decompose(
     ambient: FloatArray | None = None  # orthonormal basis of what is left of R^d; None for all of it
     pieces: list[RadialIsotropy] = []
     while left.any():
-        rows = matrix[left] if ambient is None else _project(matrix[left], ambient)
+        rows = matrix[left] if ambient is None else matrix[left] @ ambient
         piece = radial_isotropy(
             rows,
             gamma,
@@ -85,25 +83,23 @@ def decompose(
     return pieces
 
 
-def _span(X: FloatArray, basis: FloatArray, tol: float) -> FloatArray:
+def _span(X: FloatArray, basis: FloatArray, tol: float, *, plain: float = 1e-3) -> FloatArray:
     """Return a basis of the span of the projections of the rows on the columns of `basis`.
 
     It is `basis` itself where that does, since it keeps zeros of the table; else the principal axes of the
     projections: in other axes a coordinate may be small by cancellation, and bringing it to size one would magnify
     rounding. Where columns differ by more than float64 resolves, the axes would lose rows: then `basis` stays, too.
+
+    Parameters
+    ----------
+    X, basis, tol
+    plain : float
+        Smallest ratio of singular values at which coordinates are kept as they are.
     """
     projected = X @ basis
     _, sizes, axes = np.linalg.svd(projected / np.linalg.norm(X, axis=1)[:, None])
-    if len(sizes) == len(axes) and sizes[-1] > _PLAIN * sizes[0]:
+    if len(sizes) == len(axes) and sizes[-1] > plain * sizes[0]:
         return basis
     axes = axes[: int((sizes > tol * np.sqrt(len(X))).sum())]
     lost = np.linalg.norm(projected @ axes.T, axis=1) < 0.5 * np.linalg.norm(projected, axis=1)
     return basis if lost.any() else np.asarray(basis @ axes.T)
-
-
-def _project(X: FloatArray, basis: FloatArray) -> FloatArray:
-    """Return ``X @ basis`` with zeros where the product is all rounding: a column of rounding is no dimension."""
-    projected = np.asarray(X @ basis)
-    noise = 8 * np.finfo(float).eps * np.linalg.norm(X, axis=1)[:, None]
-    cleaned = np.where(np.abs(projected) > noise, projected, 0)
-    return cleaned if cleaned.any(axis=1).all() else projected

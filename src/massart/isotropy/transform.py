@@ -10,6 +10,10 @@ with V = R^d where that is possible. This is GeneralizedForster of Diakonikolas,
 M-estimator of scatter with :math:`\Sigma^{-1} = A^2`. A itself is computed, never its square: forming :math:`\Sigma`
 would square the condition number. Any map T with :math:`T^\top T = \Sigma^{-1}` puts the rows in that position; A is
 the symmetric positive definite one.
+
+**The search.** Whiten the rows; iterate towards the minimizer of a convex function (:mod:`massart.isotropy.descent`);
+if the iterates show that a heavy subspace stands in the way (:mod:`massart.isotropy.subspaces`), start again with the
+rows in it; recompute Psi from the rows under the map that is returned.
 """
 
 from __future__ import annotations
@@ -23,21 +27,11 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
-from massart.isotropy.frame import Frame, frame_of_rows
-from massart.isotropy.heavy import HeavySearch, Spectrum, light_coordinates
-from massart.isotropy.moments import radial_moments, triangular_factor, whitened_moments
+from massart.isotropy.moments import radial_moments, triangular_factor
+from massart.isotropy.subspaces import Frame, HeavySearch
 from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
 from massart.rows.scaling import scaled
-
-_LARGE_GAMMA = 0.1  # from here on the fixed point gets there in a few steps
-_FIXED_POINT_STEPS = 15
-_NEWTON_ROWS = 200  # up to here n^3 for a Newton step is cheaper than the passes it saves (bench_isotropy, 120 x 30)
-_SAFE_GRAM = 1e-10  # smallest ratio of eigenvalues of a Gram matrix that still decides a rank
-_SHARP_GRAM = 1e-2  # ratio from which on its inverse root keeps 14 digits
-_GRADED = 1e-4  # ratio of singular values of A down to which squaring it costs no more than a Newton step returns
-_REPRESENTABLE = 1e5  # condition number up to which rounding A costs less than 1e-10
-_MOST_TURNS = 3
 
 _Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
 
@@ -151,9 +145,10 @@ def radial_isotropy(
     >>> bool(np.allclose(U.T @ U * 3 / 200, np.eye(3), atol=1e-7))
     True
     """  # noqa: E501 - the table of the documentation reads these lines
-    frame = _checked(X, sample_weight)
+    matrix = check_matrix(X)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    return _Solver(gamma, False, tol, max_iter, callback).solve(frame)
+    frame = Frame.of(matrix, check_weights(sample_weight, len(matrix)))
+    return _Search(gamma, tol, max_iter, callback, two_sided=False).transform(frame)
 
 
 def generalized_forster(
@@ -198,14 +193,10 @@ def generalized_forster(
     >>> found.subspace.shape, int(found.members.sum()), found.error <= 1e-9
     ((3, 2), 70, True)
     """  # noqa: E501 - the table of the documentation reads that line
-    frame = _checked(X, sample_weight)
-    tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    return _Solver(delta, True, tol, max_iter, callback).solve(frame)
-
-
-def _checked(X: ArrayLike, sample_weight: ArrayLike | None) -> Frame:
     matrix = check_matrix(X)
-    return frame_of_rows(matrix, check_weights(sample_weight, len(matrix)))
+    tol = precision_of(X) ** (5 / 6) if tol is None else tol
+    frame = Frame.of(matrix, check_weights(sample_weight, len(matrix)))
+    return _Search(delta, tol, max_iter, callback, two_sided=True).transform(frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,25 +207,53 @@ class _Start:
     whitening: FloatArray
     relative: FloatArray
 
-    def turned(self, T: FloatArray) -> _Start:
-        """Return the same start in the axes of `T`, if rounding costs less there."""
-        if self.frame.condition(T) <= _REPRESENTABLE:
+    def turned(self, T: FloatArray, *, representable: float = 1e5) -> _Start:
+        """Return the same start in the axes of `T`, if rounding costs less there.
+
+        Parameters
+        ----------
+        T : (d, k) array
+        representable : float
+            Condition number up to which rounding the entries of a map costs less than 1e-10.
+        """
+        if self.frame.condition(T) <= representable:
             return self
-        frame, axes = self.frame.rotate(T)
-        if frame.condition(axes.T @ T) > _REPRESENTABLE:
+        frame, axes = self.frame.turned(T)
+        if frame.condition(axes.T @ T) > representable:
             return self
         return replace(self, frame=frame, whitening=axes.T @ self.whitening)
 
 
 @dataclass(slots=True)
-class _Solver:
-    """The options of one call, and the work done so far."""
+class _Search:
+    """The options of one call, the numbers that were tried on benchmarks/bench_isotropy.py, and the work done so far.
+
+    Attributes
+    ----------
+    gamma, tol, max_iter, callback, two_sided
+        What the map shall reach, and as for :func:`radial_isotropy`.
+    large_gamma, fixed_point_steps : float, int
+        From this gamma on the fixed point gets there in a few steps, and how many (families of heavy subspaces).
+    newton_rows : int
+        Up to here n^3 for a Newton step is cheaper than the passes it saves (paper mixture 120 x 30: half the time).
+    safe_gram : float
+        Smallest ratio of eigenvalues of a Gram matrix that still decides a rank.
+    most_turns : int
+        Times that a frame is turned to the axes of its map (condition 1e12: three quarters of the passes).
+    n_iter, rows_read : int
+        Work.
+    """
 
     gamma: float
-    two_sided: bool
     tol: float
     max_iter: int
     callback: Callback
+    two_sided: bool
+    large_gamma: float = 0.1
+    fixed_point_steps: int = 15
+    newton_rows: int = 200
+    safe_gram: float = 1e-10
+    most_turns: int = 3
     n_iter: int = 0
     rows_read: int = 0
 
@@ -247,34 +266,28 @@ class _Solver:
         if not 0 < self.tol < 1:
             raise ValueError(f"tol must be between 0 and 1, got {self.tol}")
 
-    def solve(self, frame: Frame) -> RadialIsotropy:
+    def transform(self, frame: Frame) -> RadialIsotropy:
         """Shrink the frame to heavy subspaces until its rows have a map (Lemma 2.6)."""
         if not len(frame.C):
             raise ValueError("X has no non-zero row of positive weight")
         while True:
-            start = self._first_map(frame)
+            start = self._whitened(frame)
             outcome = start if isinstance(start, Frame) else self._descend(start)
             if not isinstance(outcome, Frame):
                 return self._result(*outcome)
             frame = outcome
 
-    def _first_map(self, frame: Frame) -> _Start | Frame:
+    def _whitened(self, frame: Frame) -> _Start | Frame:
         """Whiten the unit rows; return a smaller frame where they do not span this one or a coordinate is light."""
-        light = light_coordinates(frame, self.gamma)
+        light = frame.light_coordinates(self.gamma)
         if light.any():
-            return frame.drop_coordinates(light)
+            return frame.without_coordinates(light)
         equilibrated = frame.equilibrated()
         self.rows_read += len(frame.C)
         eigenvalues, axes = np.linalg.eigh(radial_moments(frame.C, equilibrated, frame.weights).psi)
-        if eigenvalues[0] > _SAFE_GRAM * eigenvalues[-1]:
+        if eigenvalues[0] > self.safe_gram * eigenvalues[-1]:
             # The symmetric root stays nearest to the caller's coordinates.
-            root = (axes / np.sqrt(eigenvalues)) @ axes.T
-            if eigenvalues[0] < _SHARP_GRAM * eigenvalues[-1]:
-                # Another order of summation would give another root: a Newton step for root Psi root = I mends that.
-                self.rows_read += len(frame.C)
-                error = axes.T @ whitened_moments(frame.C, equilibrated, root, frame.weights) @ axes - np.eye(len(axes))
-                root -= axes @ (error / np.add.outer(np.sqrt(eigenvalues), np.sqrt(eigenvalues))) @ axes.T
-            whitening = equilibrated @ root
+            whitening = equilibrated @ (axes / np.sqrt(eigenvalues)) @ axes.T
         else:
             self.rows_read += len(frame.C)
             _, sizes, axes = np.linalg.svd(triangular_factor(frame.C, equilibrated))
@@ -283,41 +296,41 @@ class _Solver:
                 raise ValueError("the columns of X are too far apart to be balanced: write them in other units")
             if rank < len(axes):
                 basis = np.linalg.solve(equilibrated.T, axes[:rank].T)
-                return frame.restrict(basis, np.ones(len(frame.C), dtype=bool))
+                return frame.restricted(basis, np.ones(len(frame.C), dtype=bool))
             whitening = equilibrated @ axes.T / sizes
         return _Start(frame, whitening, np.eye(len(whitening))).turned(whitening)
 
     def _descend(self, start: _Start) -> Frame | tuple[Frame, Iterate]:
         """Iterate from `start` to a map that reaches gamma, or to the frame of a heavy subspace."""
-        if not self.two_sided and self.gamma >= _LARGE_GAMMA:
-            outcome = self._run(fixed_point, start)
-            if isinstance(outcome, Frame):
-                return outcome
-            if self._measure(outcome) <= self.gamma:
-                return start.frame, outcome
-            start = replace(start, relative=outcome.relative)
-        if len(start.frame.C) <= _NEWTON_ROWS:
-            outcome = self._run(dual_newton, start)
-            if isinstance(outcome, Frame):
-                return outcome
-            start = replace(start, relative=outcome.relative)
-        for _ in range(_MOST_TURNS):
+        if not self.two_sided and self.gamma >= self.large_gamma:
+            reached = self._run(fixed_point, start)
+            if isinstance(reached, Frame):
+                return reached
+            if self._measure(reached) <= self.gamma:
+                return start.frame, reached
+            start = replace(start, relative=reached.relative)
+        if len(start.frame.C) <= self.newton_rows:
+            reached = self._run(dual_newton, start)
+            if isinstance(reached, Frame):
+                return reached
+            start = replace(start, relative=reached.relative)
+        for _ in range(self.most_turns):
             # The dual iterates drift and a turned frame rounds anew: descent recomputes Psi from the rows in any case.
-            outcome = self._run(geodesic_descent, start)
-            if isinstance(outcome, Frame):
-                return outcome
-            reached = outcome
+            reached = self._run(geodesic_descent, start)
+            if isinstance(reached, Frame):
+                return reached
+            answer = start.frame, reached
             turned = replace(start, relative=reached.relative).turned(reached.T)
             if turned.frame is start.frame:
                 break
             start = turned
-        return start.frame, reached
+        return answer
 
     def _run(self, method: _Method, start: _Start) -> Frame | Iterate:
         """Follow one method until gamma is reached; return the best iterate, or the frame of a heavy subspace."""
         frame = start.frame
         search = HeavySearch(frame, start.whitening, self.tol, self.gamma)
-        patience = min(self.max_iter, _FIXED_POINT_STEPS) if method is fixed_point else self.max_iter
+        most = min(self.max_iter, self.fixed_point_steps) if method is fixed_point else self.max_iter
         first_magnification = frame.magnification(start.whitening)
         best, best_measure = None, np.inf
         for step, raw in enumerate(method(frame.C, start.whitening @ start.relative, frame.weights)):
@@ -326,21 +339,21 @@ class _Solver:
             self.rows_read += len(frame.C) * iterate.sweeps
             measure = self._measure(iterate)
             self.callback(Progress("radial isotropy", self.n_iter, measure, self.gamma))
+            heavy, trusted = None, True
             if method is fixed_point:
-                trusted = True
                 heavy = search.stuck(iterate) if measure > self.gamma else None
             else:
-                spectrum = Spectrum(*np.linalg.svd(iterate.relative)[1:])
+                _, sizes, axes = np.linalg.svd(iterate.relative)
                 # Beyond 1/tol the images of rows within tol of a subspace fill it up, and look isotropic.
-                trusted = first_magnification * spectrum.condition < 1 / self.tol or (
+                trusted = bool(first_magnification * sizes[0] * self.tol < sizes[-1]) or (
                     frame.magnification(iterate.T) < 1 / self.tol
                 )
-                heavy = None if measure <= self.gamma and trusted else search.diverging(iterate, spectrum)
+                heavy = search.diverging(iterate, sizes, axes) if measure > self.gamma or not trusted else None
             if heavy is not None:
-                return frame.restrict(heavy.basis, heavy.inside)
+                return heavy
             if best is None or (measure < best_measure and trusted):
                 best, best_measure = iterate, measure
-            if (measure <= self.gamma and trusted) or step >= patience:
+            if (measure <= self.gamma and trusted) or step >= most:
                 break
         assert best is not None  # every method yields its start
         return best
@@ -349,13 +362,13 @@ class _Solver:
         return iterate.error if self.two_sided else iterate.residual
 
     def _result(self, frame: Frame, iterate: Iterate) -> RadialIsotropy:
-        k = iterate.T.shape[1]
+        """Recompute Psi under the symmetric map where that is not the iterate's map turned, to 12 digits."""
         matrix, graded = _polar_factor(iterate.T.T)
-        if graded:  # the images of the members are no longer those of T, turned: not to 12 digits
+        if graded:
             self.rows_read += len(frame.C)
             spectrum, axes = np.linalg.eigh(radial_moments(frame.C, matrix, frame.weights).psi)
             iterate = replace(iterate, eigenvalues=spectrum, eigenvectors=axes)
-        status = Status.WHOLE if k == frame.X.shape[1] else Status.SUBSPACE
+        status = Status.WHOLE if len(matrix) == frame.X.shape[1] else Status.SUBSPACE
         if self._measure(iterate) > self.gamma:
             status = Status.STALLED
         return RadialIsotropy(
@@ -370,19 +383,26 @@ class _Solver:
         )
 
 
-def _polar_factor(M: FloatArray) -> tuple[FloatArray, bool]:
+def _polar_factor(M: FloatArray, *, graded_below: float = 1e-4) -> tuple[FloatArray, bool]:
     """Return the symmetric positive definite ``(M'M)^(1/2)`` of determinant 1, and whether M is graded.
 
     Up to one factor it maps a vector to one as long as M does. Columns of X in other units make columns of M of other
     sizes, by any number of orders of magnitude; then one-sided Jacobi rotations are needed, whose errors are small
     beside each column (Demmel and Veselic 1992).
+
+    Parameters
+    ----------
+    M : (k, k) array
+    graded_below : float
+        Ratio of singular values down to which squaring M costs no more than a Newton step returns (families of heavy
+        subspaces, whose tables have columns of many sizes).
     """
     columns = np.abs(M).max(axis=0)
     M, columns = M / columns.max(), columns / columns.max()
-    graded = bool(columns.min() < _GRADED)
+    graded = bool(columns.min() < graded_below)
     if not graded:
         squares, axes = np.linalg.eigh(M.T @ M)
-        graded = bool(squares[0] < _GRADED**2 * squares[-1])
+        graded = bool(squares[0] < graded_below**2 * squares[-1])
     if graded:
         # Columns of any size, all singular values, nothing perturbed.
         _, U, V, *_ = lapack.dgejsv(M, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)

@@ -33,15 +33,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import ArrayLike
 
-from massart.isotropy.moments import typical_sizes
-from massart.isotropy.whitening import whiten
 from massart.l1 import Status, l1_regression
 from massart.paper.linear import checked
 from massart.progress import Callback, Progress, silent
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
-from massart.rows.scaling import exponents
+from massart.rows.scaling import exponents, typical_sizes
 
 SHARPNESS = 1.01
 """Factor up to which the smallest beta is found."""
@@ -310,9 +309,55 @@ class _Kept:
 def _largest_set(C: FloatArray, shares: FloatArray, keep: BoolArray, beta: float, limit: float, tol: float) -> _Kept:
     """Return K(beta), which is in `keep`; or where it stands when more than the share `limit` is removed."""
     while True:
-        basis, T, ratios = whiten(C[keep], shares[keep], tol)
+        basis, T, ratios = _whiten(C[keep], shares[keep], tol)
         largest = float(ratios.max(initial=0.0))
         if largest <= beta or shares[~keep].sum() > limit:
             return _Kept(keep, basis, T, largest)
         keep = keep.copy()
         keep[keep] = ratios <= beta
+
+
+def _whiten(
+    rows: FloatArray, weights: FloatArray, tol: float, *, safe_moments: float = 1e-6
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    r"""Return the span of the rows (orthonormal columns), a map T that whitens them, (d, k), and their ratios.
+
+    T has :math:`\sum_i c_i T^\top x_i x_i^\top T = I`, and the ratio of a row is :math:`x^\top M^+ x` with
+    :math:`M = \sum_i c_i x_i x_i^\top`: the largest :math:`(v \cdot x)^2 / v^\top M v` over all directions v.
+
+    Parameters
+    ----------
+    rows, weights : (n, d) and (n,) arrays
+        The latter are c.
+    tol : float
+        Relative size of a singular value of the unit rows below which a direction holds none of them.
+    safe_moments : float
+        Smallest ratio of eigenvalues of M, in columns of length one, at which it is as good as the rows.
+    """
+    n, d = rows.shape
+    if n == 0:
+        return np.zeros((d, 0)), np.zeros((d, 0)), np.zeros(0)
+    M = (rows * weights[:, None]).T @ rows
+    lengths = np.sqrt(np.diag(M))
+    if lengths.all():
+        values, axes = np.linalg.eigh(M / lengths / lengths[:, None])
+        if values[0] > safe_moments * values[-1]:
+            T = axes / np.sqrt(values) / lengths[:, None]
+            images = rows @ T
+            return np.eye(d), T, np.einsum("ij,ij->i", images, images)
+    # Squares would cost digits. Ranks are decided on unit rows, where a row that dwarfs the others hides none of them.
+    units = np.ldexp(rows, -exponents(rows, axis=1)[:, None])
+    units /= np.linalg.norm(units, axis=1)[:, None]
+    _, sizes, axes = np.linalg.svd(np.linalg.qr(units, mode="r"))
+    rank = int((sizes > tol * sizes[0]).sum())
+    basis = np.eye(d) if rank == d else axes[:rank].T
+    # Large rows first and pivoted columns: elimination that is stable row by row (Cox and Higham, 1998).
+    order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
+    weighted = (rows[order] @ basis) * np.sqrt(weights[order])[:, None]
+    Q, R, pivots = sla.qr(weighted, mode="economic", pivoting=True, check_finite=False)
+    inverse = np.zeros((rank, rank))
+    inverse[pivots] = sla.solve_triangular(R[:rank], np.eye(rank), check_finite=False)
+    ratios = np.empty(n)
+    # From Q, not from rows times the inverse: for a row that dwarfs the others that product is rounding.
+    ratios[order] = np.einsum("ij,ij->i", Q, Q) / weights[order]
+    return basis, basis @ inverse, ratios

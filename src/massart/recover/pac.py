@@ -46,7 +46,6 @@ from massart.certificate import (
 )
 from massart.certificate.coverage import largest_share_outside, most_wrong
 from massart.isotropy import RadialIsotropy, decompose
-from massart.isotropy.moments import typical_sizes
 from massart.link import IDENTITY
 from massart.paper.pac import remove_outliers
 from massart.progress import Callback, silent
@@ -54,7 +53,7 @@ from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.propose import Options, propose
 from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
-from massart.rows.scaling import exponents
+from massart.rows.scaling import exponents, typical_sizes
 
 CLAIMS = 3
 """Statements that share the probability of being wrong: on labels, on hyperplanes, and on rows not seen."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.rows.arrays import FloatArray
+from massart.rows.arrays import FloatArray, row_blocks
 
 _LARGEST = 1020
 """Exponents up to which a power of two and its inverse are normal numbers."""
+
+_NO_EXPONENT = -100_000
+"""Below the exponent of any ratio of two numbers."""
 
 
 def exponents(X: FloatArray, axis: int | None = None) -> NDArray[np.intc]:
@@ -36,3 +39,43 @@ def power_of_two(sizes: ArrayLike) -> FloatArray:
     """
     powers = np.clip(np.frexp(np.asarray(sizes, dtype=np.float64))[1], -_LARGEST, _LARGEST)
     return np.asarray(np.ldexp(1.0, powers))
+
+
+def with_safe_exponents(X: FloatArray, largest: int = 400) -> FloatArray:
+    """Return `X`, or a copy with rows scaled by powers of two where squares would overflow or vanish.
+
+    Squares of numbers up to two to the power `largest`, summed over any number of columns, stay finite.
+    """
+    powers = exponents(X, axis=1)
+    return X if np.abs(powers).max() <= largest else np.ldexp(X, -powers[:, None])
+
+
+def typical_sizes(X: FloatArray, rounding_bits: int = 40) -> FloatArray:
+    """Return a power of two for each column: the geometric mean of its entries, in rows brought to a common size.
+
+    A maximum or a norm would let the few largest entries decide. Entries smaller than the largest of their column by
+    more than `rounding_bits` are left out, since they may be nothing but rounding: float64 has 53 bits, and sums and
+    products of a few numbers cost some. A zero column gets 1.
+    """
+    above: NDArray[np.intc] | None = None
+    while True:
+        largest, least = np.full(X.shape[1], _NO_EXPONENT), np.full(X.shape[1], -_NO_EXPONENT)
+        total, number = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for block in row_blocks(*X.shape):
+            powers, kept = np.frexp(X[block])[1], X[block] != 0
+            if not kept.all():
+                powers = np.where(kept, powers, _NO_EXPONENT)
+            powers = powers - powers.max(axis=1, keepdims=True)
+            if above is not None:
+                kept &= powers > above
+            high, low, counted = powers, powers, powers
+            if not kept.all():
+                high, low = np.where(kept, powers, _NO_EXPONENT), np.where(kept, powers, -_NO_EXPONENT)
+                counted = np.where(kept, powers, 0)
+            np.maximum(largest, high.max(axis=0), out=largest)
+            np.minimum(least, low.min(axis=0), out=least)
+            total += counted.sum(axis=0)
+            number += kept.sum(axis=0)
+        if (least > largest - rounding_bits).all():
+            return np.asarray(np.exp2(np.rint(total / np.maximum(number, 1))))
+        above = largest - rounding_bits

@@ -65,7 +65,7 @@ MOST_LEVELS = 64
 """Levels of a column of which the ranges of other columns are scanned, and values up to which numbers repeat by nature:
 rows that are equal in a table without a more varied column are no copies of each other."""
 
-MOST_CROSSED = 8_000_000
+MOST_CROSSED = 4_000_000
 """Rows times pairs of a level column and an ordered one, up to which ranges within levels are scanned."""
 
 

@@ -10,10 +10,6 @@ import pytest
 import rule_families
 from massart import audit_table
 from massart.certificate import Verdict
-from massart.rules.columns import Columns
-from massart.rules.parts import border
-from massart.rules.search import draw_sheet, search
-from massart.rules.terms import column
 
 pytest.importorskip("pandas")
 
@@ -73,9 +69,9 @@ def test_one_branch_of_a_tariff_is_not_certain() -> None:
 def test_terms_that_labels_chose_are_confirmed_by_other_rows_only() -> None:
     _, found = audited("brackets-3", 0.1, 5)
     certificate = found.certificate
-    assert certificate.n_seen == 450
+    assert certificate.n_seen == 540
     assert certificate.verdict in (Verdict.CONFIRMED, Verdict.MAJORITY)  # never PROVEN
-    assert "were chosen with the labels of 450 rows" in found.explanation
+    assert "were chosen with the labels of 540 rows" in found.explanation
 
 
 @pytest.mark.slow
@@ -91,25 +87,3 @@ def test_without_time_nothing_is_found_and_that_is_said() -> None:
     table = rule_families.table("product", 0.25, 3, 200)
     found = audit_table(dict(table.frame), table.ledger.target, budget=1e-9)
     assert any("ended before all was tried" in notice for notice in found.notices)
-
-
-@pytest.mark.slow
-def test_shuffled_labels_have_no_rule() -> None:
-    rng = np.random.default_rng(1)
-    numbers = {name: np.round(rng.uniform(1, 99, 500), 1) for name in "abcd"}
-    columns, plain = Columns(numbers), [column(name) for name in "abcd"]
-    y = rng.permutation(np.round(numbers["a"] * numbers["b"], 2))
-    sheet = draw_sheet(columns, plain, y, "auto", rng)
-    assert search(sheet, plain, [], 600.0).found is None
-    right = draw_sheet(columns, plain, np.round(numbers["a"] * numbers["b"], 2), "auto", rng)
-    found = search(right, plain, [], 600.0).found
-    assert found is not None
-    assert [str(term) for term in found.short] == ["a * b"]
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(99.0, 100.0), (19_712.3, 20_444.0), (0.211, 0.219), (-7.5, -3.2), (0.0, 5.0)]
-)
-def test_a_border_lies_between_its_rows(low: float, high: float) -> None:
-    value, _ = border(low, high)
-    assert low < value <= high

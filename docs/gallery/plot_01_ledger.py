@@ -36,5 +36,5 @@ _ = axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
 # **What is certain.** CONFIRMED: with 99.9 % confidence either this is the price list (among formulas in these terms),
-# or some total was wrong with a probability above one half, or errors were not independent. What each clerk got wrong
-# is then a matter of counting.
+# or some total was wrong with a probability above one half, or errors in different rows, or their wrong values, depend
+# on each other. What each clerk got wrong is then a matter of counting.

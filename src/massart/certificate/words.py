@@ -359,9 +359,13 @@ def _among(c: Certificate) -> str:
 def _either(c: Certificate, probability: float) -> str:
     """State what the theorem says for labels that are wrong with at most this probability."""
     above = "one half" if probability == 0.5 else _percent(math.floor(1000 * probability + 1e-9) / 1000)
+    # Where labels chose the terms, wrong values of the rows that chose could tell of errors in the rows that confirm.
+    dependent = "errors were not independent"
+    if c.n_seen is not None:
+        dependent = "errors in different rows, or their wrong values, depend on each other"
     return (
         f"With {_percent(c.confidence)} confidence: either this is the formula{_among(c)}, "
-        f"or some label was wrong with a probability above {above}, or errors were not independent."
+        f"or some label was wrong with a probability above {above}, or {dependent}."
     )
 
 

@@ -1,37 +1,37 @@
-"""The rule behind a column: the plain columns first, then what else explains more rows, each recovered and judged."""
+"""The rule behind a column: the plain columns first, then what is grown beyond them, each recovered and judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import SegmentScan, Verdict
-from massart.link import RELU, Link
-from massart.progress import Callback, silent
+from massart.link import IDENTITY, RELU, Link
+from massart.progress import Callback, Progress, silent
 from massart.recover import Assumption, Covariates, Recovery, Start, recover
 from massart.rows import ArrayRows, BoolArray, FloatArray
 from massart.rules.choice import Kind, choose
 from massart.rules.columns import Columns
+from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
+from massart.rules.literals import fraction_of
 from massart.rules.matrix import TermMatrix
-from massart.rules.search import FEWEST, MARGIN, PILE, Found, draw_sheet, search
 from massart.rules.terms import CONDITIONS, Term
 
 ENOUGH = 0.98
 """Share of the rows that a rule of plain columns explains if nothing more is looked for."""
 
-HOPE = 0.1
-"""Share of the rows that a first glance at the plain columns explains if they are looked at closely before all else."""
-
 CLEAR = 0.4
-"""Share of the rows from which on a first glance has seen the rule, and a thorough look does not take long."""
+"""Share of the rows from which on a first glance has seen the rule of the plain columns."""
 
 PATIENCE = 1
 """Rounds of search for a rule of the plain columns where neither they nor other terms showed one."""
+
+PILE = 0.05
+"""Share of labels that are zero from which a limit may be behind them."""
 
 LOST = 0.01
 """Share of the rows that shorter numbers may lose."""
@@ -39,14 +39,31 @@ LOST = 0.01
 PART_OF_MORE = 0.25
 """Of the rows that other terms have to explain, the share that one segment holds."""
 
+LONGEST = 10**9
+"""Largest denominator of a coefficient that is printed as an exact number."""
+
+MORE, FEWEST = 0.015, 5.0
+"""What explains more than the plain columns explains so many more rows: a share of them, and a number."""
+
+SMALL = 600
+"""Rows up to which a rule that some rows did not show is looked for on all of them: then no row is left to confirm."""
+
+PLAIN_SHARE = 0.5
+"""Of what may fail, the share of the plain columns; what is grown beyond them has the rest."""
+
 EVEN = "Rows that do not agree are spread evenly over the columns: nothing was looked for beyond these."
 """What is said where a certain rule of the plain columns is broken all over the table."""
 
+SEARCHED = (
+    "Looked beyond the plain columns for products, powers, ratios, steps, rates by level, tiers, limits, prices and "
+    "running sums."
+)
+"""What is said of a search beyond the plain columns."""
+
+TASK = "looking for a rule"
+
 Inliers = Literal["auto", "exact", "noisy"]
 """What right rows are."""
-
-PLAIN_SHARE = 0.5
-"""Of what may fail, the share of the plain columns; the libraries beyond share the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +128,7 @@ class Answer:
 
 
 def find_rule(question: Question, options: Options) -> Answer:
-    """Return the rule of the plain columns, or one in other terms that explains clearly more rows.
+    """Return the rule of the plain columns, or one that is grown beyond them and explains clearly more rows.
 
     A first glance tells whether the plain columns have a rule. If it sees none, other terms are looked at before the
     thorough search for one, which takes long where there is nothing to find.
@@ -123,47 +140,56 @@ def find_rule(question: Question, options: Options) -> Answer:
 
     if options.seconds <= 0 or options.model == "relu" or options.inliers == "noisy":
         return of_columns(patience=True)
-    rng = np.random.default_rng(options.seed)
-    sheet = draw_sheet(question.columns, question.plain, question.y, options.tolerance, rng)
-    known = [fit for fit in (sheet.fit(question.plain),) if fit is not None]
+    half_unit = None if options.tolerance == "auto" else max(float(options.tolerance), 1e-300)
+    seen = glance(question.columns, question.plain, question.y, np.random.default_rng(options.seed), half_unit)
     plain: Answer | None = None
-    piled = options.model == "auto" and np.mean(sheet.y == 0) >= PILE  # a limit at zero may be behind these
-    if piled or any(fit.net > HOPE * len(sheet.rows) for fit in known):
-        seen = max((fit.net for fit in known), default=0.0) > CLEAR * len(sheet.rows)
-        plain = of_columns(patience=seen or PATIENCE)
+    piled = options.model == "auto" and np.mean(question.y == 0) >= PILE  # a limit at zero may be behind these
+    if piled or seen > CLEAR:
+        plain = of_columns(patience=seen > CLEAR or PATIENCE)
         if plain.verdict.stands and plain.n_agree >= ENOUGH * len(question.y):
             return plain
         if plain.verdict.certain and _breaks_are_even(question, plain):
             return replace(plain, notices=(*plain.notices, EVEN))
-        if plain.verdict not in (Verdict.NONE, Verdict.NOISY):
-            every = np.ones(len(sheet.rows), dtype=bool)
-            known.append(sheet.counted(question.plain, _with_constant(plain.recovery, question), every))
     options.announce(plain)
-    result = search(
-        sheet,
-        question.plain,
-        known,
-        options.seconds,
-        brief=plain is not None and plain.verdict.certain,
-        linear=options.model == "linear",
-        callback=options.callback,
-    )
-    searched = f"Looked beyond the plain columns for {', '.join(result.searched)}."
-    if not result.complete:
-        searched += f" The time of {options.seconds:g} s ended before all was tried."
-    best = None
-    if result.found is not None and result.found.link == RELU and set(result.found.short) <= set(question.plain):
-        best = plain if plain is not None and plain.link == RELU else of_columns(patience=True)
-    elif result.found is not None:
-        best = _beyond(question, options, result.found, plain)
+    best, complete = None, True
+    for settings in (Settings(), Settings(share=1.0)):
+        grown = grow(
+            question.columns,
+            question.y,
+            np.random.default_rng(options.seed),
+            options.seconds,
+            half_unit=half_unit,
+            linear=options.model == "linear",
+            constant=question.intercept,
+            settings=settings,
+            watch=lambda fits: options.callback(Progress(TASK, fits, 0, 0.0)),
+        )
+        complete &= grown is None or grown.complete
+        if grown is not None and grown.is_clear:
+            if set(grown.terms) <= set(question.plain) and grown.link in (RELU, IDENTITY):
+                best = of_columns(patience=True) if plain is None or plain.link != grown.link else plain
+            else:
+                best = _better(best, _beyond(question, options, grown, plain))
+        if (best is not None and best.verdict.stands) or len(question.y) > SMALL or not complete:
+            break
     if best is None:
         best = of_columns(patience=PATIENCE) if plain is None else plain
+    searched = SEARCHED
+    if not complete:
+        searched += f" The time of {options.seconds:g} s ended before all was tried."
     return replace(best, notices=(*best.notices, searched))
+
+
+def _better(first: Answer | None, second: Answer | None) -> Answer | None:
+    """Return the answer that explains more rows."""
+    if first is None or second is None:
+        return second if first is None else first
+    return second if second.net > first.net else first
 
 
 def _more(question: Question) -> float:
     """Return how many more rows other terms have to explain."""
-    return max(FEWEST, MARGIN / 2 * len(question.y))
+    return max(FEWEST, MORE * len(question.y))
 
 
 def _breaks_are_even(question: Question, plain: Answer) -> bool:
@@ -187,81 +213,52 @@ def fit_terms(question: Question, options: Options, matrix: TermMatrix) -> Answe
     return _recovered(question, options, matrix, options.model)
 
 
-def _beyond(question: Question, options: Options, found: Found, plain: Answer | None) -> Answer | None:
-    """Return what the terms that were found say of all rows, or the plain answer if that is no more."""
+def _beyond(question: Question, options: Options, grown: Grown, plain: Answer | None) -> Answer | None:
+    """Return what all rows say of a rule that was grown on some of them, or the plain answer if that is no more."""
     best = None if plain is None or plain.verdict in (Verdict.NONE, Verdict.NOISY) else plain
-    if not found.short:
+    if not grown.terms:
         return best
-    looks = found.tried / (1 - PLAIN_SHARE)
-    start = found.coef if question.intercept else found.coef[:-1]
-    used = start != 0
-    used[len(found.terms) :] = True  # the constant, if there is one
-    matrix, known = TermMatrix(question.columns, found.short), Start(start[used], found.half_width)
-    answer = _recovered(question, options, matrix, found.link, looks=looks, seen=found.rows, start=known)
+    looks = 1 / (1 - PLAIN_SHARE)
+    matrix = TermMatrix(question.columns, grown.terms)
+    if not matrix.has_values().all() or not all(np.isfinite(matrix[:, j]).all() for j in range(len(grown.terms))):
+        return best
+    constant = question.intercept and not grown.has_constant
+    start = Start(grown.coef if constant else grown.coef[:-1], grown.half_width)
+    within = replace(question, intercept=constant)
+    answer = _recovered(within, options, matrix, grown.link, looks=looks, seen=grown.rows, start=start)
     if answer.verdict is Verdict.NONE:
         return best
-    answer = _in_short_numbers(question, options, answer, looks=looks, seen=found.rows)
-    if not answer.verdict.certain and found.by_x:
-        # The library was made of X alone: the same formula may be judged among all its terms, by all rows. The search
-        # ended where labels said so: the k-th of N libraries has 1 / (k H) of what may fail, H = 1 + 1/2 + ... + 1/N.
-        coef, exact = np.zeros(len(start)), np.full(len(start), Fraction(0), dtype=object)
-        coef[used], exact[used] = answer.recovery.coef[:, 0], np.array(answer.recovery.fractions[0], dtype=object)
-        known = Start(coef, fractions=tuple(exact), agreement=answer.recovery.certificates[0].agreement)
-        matrix = TermMatrix(question.columns, found.terms)
-        looks *= sum(1 / k for k in range(1, found.of + 1))
-        judged = _recovered(question, options, matrix, found.link, looks=looks, start=known)
-        answer = judged if judged.verdict.certain else answer
+    answer = _in_short_numbers(within, options, answer, looks=looks, seen=grown.rows)
     if best is None or answer.net > best.net + _more(question):
-        what = "Values below zero are taken as 0." if found.link == RELU else f"The rule has {found.name}."
-        return replace(answer, notices=(*answer.notices, what))
+        return answer
     return best
 
 
 def _in_short_numbers(
     question: Question, options: Options, answer: Answer, *, looks: float, seen: NDArray[np.intp]
 ) -> Answer:
-    """Return the same rule in shorter numbers, if hardly a row is lost.
-
-    Where many values lie in the middle of two roundings, as quarters of an hour at 29.50 do, a formula with half a cent
-    added fits as well.
-    """
+    """Return the same rule in shorter numbers, if hardly a row is lost: coefficients may use all rows."""
     (certificate,), (exact,) = answer.recovery.certificates, answer.recovery.fractions
     unit, coef = certificate.agreement.unit, answer.recovery.coef[:, 0]
+    if not isinstance(answer.X, TermMatrix) or not certificate.agreement.rounded or not unit:
+        return answer
     terms = [*answer.terms, *([None] if question.intercept else [])]
     sums = [term is None or all(factor.op in CONDITIONS for factor in term.factors) for term in terms]
-    if not unit or all(
-        value is not None and (not whole or (value / Fraction(str(unit))).denominator == 1)
+    if all(
+        value is not None and (not whole or (value / fraction_of(unit)).denominator == 1)
         for value, whole in zip(exact, sums, strict=True)
     ):
         return answer
-    best = answer
-    for rounded in (np.floor, np.trunc, np.round):
-        numbers = []
-        for j, (value, known, whole) in enumerate(zip(coef, exact, sums, strict=True)):
-            if whole:
-                numbers.append(Fraction(int(rounded(value / unit + 1e-6 * np.sign(value)))) * Fraction(str(unit)))
-            elif known is not None:
-                numbers.append(known)
-            else:
-                sizes = np.abs(answer.X[:, j])
-                numbers.append(_shortest(value, 4 * unit / max(float(np.median(sizes[sizes > 0])), 1e-300)))
-        coefs = np.array(numbers, dtype=np.float64)
-        start = Start(coefs, fractions=tuple(numbers), agreement=certificate.agreement)
-        tried = _recovered(question, options, answer.X, answer.link, looks=looks, seen=seen, start=start)
-        if tried.n_agree >= answer.n_agree - max(2, LOST * len(question.y)) and (
-            best is answer or tried.n_agree > best.n_agree
-        ):
-            best = tried
-    return best
-
-
-def _shortest(value: float, error: float) -> Fraction:
-    """Return the decimal with the fewest digits that is no farther off."""
-    for digits in range(-6, 13):
-        short = round(value, digits)
-        if abs(short - value) <= error:
-            return Fraction(f"{short:.{max(digits, 0)}f}")
-    return Fraction(value)
+    X = np.column_stack([answer.X[:], *([np.ones(len(question.y))] if question.intercept else [])])
+    inside = answer.agree & (question.y > answer.link.lower) & (question.y < answer.link.upper)
+    half_widths = certificate.agreement.half_widths(np.abs(X) @ np.abs(coef) + np.abs(question.y), coef)
+    lost = max(2, round(LOST * len(question.y)))
+    short = short_coefficients(X, question.y, np.maximum(half_widths, 1e-300), coef, inside, lost)
+    numbers = tuple(fraction_of(value) for value in short.tolist())
+    known = tuple(number if number.denominator <= LONGEST else None for number in numbers)
+    start = Start(short, fractions=known, agreement=certificate.agreement)
+    tried = _recovered(question, options, answer.X, answer.link, looks=looks, seen=seen, start=start)
+    return tried if tried.n_agree >= answer.n_agree - lost else answer
 
 
 def _recovered(
@@ -298,8 +295,3 @@ def _recovered(
     found = choose(attempt, kind, rows)
     terms = X.terms if isinstance(X, TermMatrix) else question.plain
     return Answer(terms, X, found.link, found.recovery, (found.reason,) if found.reason else ())
-
-
-def _with_constant(recovery: Recovery, question: Question) -> FloatArray:
-    coef = recovery.coef[:, 0]
-    return coef if question.intercept else np.append(coef, 0.0)

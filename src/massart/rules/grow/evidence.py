@@ -1,0 +1,265 @@
+"""What the rows that do not agree say is missing: cheap evidence that ranks changes of a rule before any is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from massart.rows import FloatArray
+from massart.rules import terms as t
+from massart.rules.grow.fit import Fit, Labels
+from massart.rules.grow.sample import Category, Product, Sample, divided, excess, is_condition
+from massart.rules.terms import Term
+
+Change = tuple[list[Product], "list[float] | None"]
+"""Terms of another rule, and coefficients to start from, if there are any."""
+
+STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 24, 25, 30, 45, 50, 60, 90, 100, 250, 500, 1000)
+"""What people count in: per started hour (60 minutes), 100 km, dozen, 1,000."""
+
+_PERCENT = (1, 100, 1200)  # 1 + rate, 1 + rate / 100, 1 + rate / 1200
+_FEW_LEVELS = 8  # of a category each level of which is a candidate of its own
+_MOST_LEVELS = 60  # of a category that may have rates, and of two categories together
+_PLAIN = 8  # columns up to which each of them may have rates by level
+_SMALL = 3  # factors up to which a term may grow
+_BLOCKS = 4
+
+
+def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
+    """Return candidates that are made of X alone: of each column, and of pairs of the columns in focus.
+
+    On the scale of logarithms these are the logarithms of factors: columns, growth, levels.
+    """
+    sample = labels.sample
+    near = [one for one in focus if one in sample.numbers]
+    found: list[Product] = [(), *((one,) for one in sample.numbers)]
+    if labels.scale == "log":
+        found += [(Term("log", (one,)),) for one in sample.numbers if sample.is_positive(one)]
+        found += [(factor,) for factor in _growth(sample, near)]
+    else:
+        found += [(one,) for one in sample.dates]
+        for one in sample.numbers:
+            found += [(function,) for function in _functions(sample, one, one in focus)]
+        for a, b in combinations(near, 2):
+            found += [(a, b), (excess(a, b),), (excess(b, a),)]
+            for x, z in ((a, b), (b, a)):
+                if not sample.has_zero(z):
+                    found += [(x, divided(z)), (x, t.power(z, -2))]
+    for category in sample.categories:
+        if len(category) <= _FEW_LEVELS:
+            found += [(condition,) for condition in category.conditions]
+    return list(dict.fromkeys(found))
+
+
+def _functions(sample: Sample, one: Term, is_near: bool) -> Iterator[Term]:
+    """Yield functions of a column: powers, a logarithm, started and full steps."""
+    values = sample.factor(one)
+    yield t.power(one, 2)
+    if values.min() > 0:
+        yield from (divided(one), Term("log", (one,)))
+    if values.min() >= 0:
+        yield t.power(one, 0.5)
+    if is_near and len(np.unique(values)) > 2 * _FEW_LEVELS:
+        whole = bool((values == np.round(values)).all())
+        for step in STEPS:
+            if 3 * step < np.ptp(values) and not (step == 1 and whole):
+                quotient = one if step == 1 else Term("/", (one, t.number(step)))
+                yield from (Term("ceil", (quotient,)), Term("floor", (quotient,)))
+
+
+def _growth(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
+    """Yield logarithms of growth factors, and of them to a power that is a column: compound interest."""
+    for rate in near:
+        for factor in growth_factors(sample, rate):
+            logarithm = Term("log", (factor,))
+            yield logarithm
+            if factor.op == "+":
+                yield from (t.product(time, logarithm) for time in near if time != rate)
+
+
+def growth_factors(sample: Sample, rate: Term) -> Iterator[Term]:
+    """Yield 1 + rate, 1 - rate, and the same with the rate in percent, where these are positive and not huge."""
+    values = sample.factor(rate)
+    for size in _PERCENT:
+        for sign in (1, -1):
+            if (sign * values / size).min() > -0.95 and np.abs(values / size).max() < 1e3:
+                part = rate if size == 1 else Term("/", (rate, t.number(size)))
+                yield Term("+" if sign > 0 else "-", (t.number(1), part))
+
+
+def focus_of(labels: Labels, y: FloatArray, most: int) -> list[Term]:
+    """Return the columns whose order goes with that of some labels, most of all first."""
+    rows, sample = labels.usable, labels.sample
+
+    def centred(values: FloatArray) -> FloatArray:
+        _, codes, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
+        ranks = (np.cumsum(counts) - counts / 2)[codes.ravel()]
+        return np.asarray(ranks - ranks.mean())
+
+    of_y = centred(y)
+    found = {}
+    for one in (*sample.numbers, *sample.dates):
+        ranks = centred(sample.factor(one))
+        found[one] = abs(float(ranks @ of_y)) / max(float(np.sqrt((ranks @ ranks) * (of_y @ of_y))), 1e-300)
+    return sorted(found, key=lambda one: -found[one])[:most]
+
+
+def weights_of(fit: Fit) -> FloatArray:
+    """Return the weights of the rows in the smooth score, at the size of the median residual."""
+    labels = fit.labels
+    z = fit.residuals / labels.half_widths
+    epsilon = max(float(np.median(np.abs(z[labels.usable]))), 1.0)
+    with np.errstate(all="ignore"):
+        return np.asarray(labels.usable / (z * z + epsilon * epsilon) / labels.half_widths**2)
+
+
+def score_test(fit: Fit, Z: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the squared partial correlation of each candidate with the residuals: one matrix product for all."""
+    X = fit.labels.sample.matrix(fit.terms)
+    sizes = np.sqrt(np.maximum(np.einsum("ij,ij->j", X, X), 1e-300))
+    X = X / sizes
+    A = X * weights[:, None]
+    G = A.T @ X
+    G.flat[:: len(G) + 1] += 1e-10 * np.trace(G) / max(len(G), 1)
+    beyond = Z - X @ np.linalg.solve(G, A.T @ Z)
+    weighted = beyond * weights[:, None]
+    left = np.einsum("ij,ij->j", weighted, beyond)
+    whole = np.einsum("i,ij,ij->j", weights, Z, Z)
+    gain = (weighted.T @ fit.residuals) ** 2 / np.maximum(left, 1e-300)
+    return np.where(left > 1e-9 * whole, gain, 0.0) / max(float(weights @ fit.residuals**2), 1e-300)
+
+
+def votes(fit: Fit, Z: FloatArray, rng: np.random.Generator, pairs: int) -> FloatArray:
+    """Return, for each candidate, the pairs of rows whose residuals are the same multiple of it.
+
+    Rows that agree do not vote. Of the votes those are taken off that a wider window leads one to expect by chance.
+    """
+    labels = fit.labels
+    off = np.flatnonzero(labels.usable & ~fit.agree)
+    if len(off) < 8:
+        return np.zeros(Z.shape[1])
+    i, j = rng.choice(off, pairs), rng.choice(off, pairs)
+    i, j = i[i != j], j[i != j]
+    r, h = fit.residuals, labels.half_widths
+    with np.errstate(all="ignore"):
+        widths = h[i, None] / np.abs(Z[i]) + h[j, None] / np.abs(Z[j])
+        gaps = np.abs(r[i, None] / Z[i] - r[j, None] / Z[j]) / widths
+        same, near = np.nansum(gaps <= 1, axis=0), np.nansum(gaps <= 3, axis=0)
+    return np.asarray(same - (near - same) / 2)
+
+
+def grown_terms(fit: Fit) -> list[Product]:
+    """Return the terms of a rule times one more column, or divided by one."""
+    sample, found = fit.labels.sample, []
+    for term in _small(fit):
+        for one in sample.numbers if term else ():
+            inverse = divided(one)
+            if inverse not in term:
+                found.append(tuple(sorted((*term, one), key=str)))
+            if one not in term and not sample.has_zero(one):
+                found.append(tuple(sorted((*term, inverse), key=str)))
+    return [term for term in dict.fromkeys(found) if term not in fit.terms]
+
+
+def _small(fit: Fit) -> list[Product]:
+    simple = [term for term in fit.terms if len(term) <= _SMALL and not any(one.op == "within" for one in term)]
+    return simple[:8]
+
+
+def single_changes(
+    fit: Fit, candidates: Sequence[Product], Z: FloatArray, n_old: int, rng: np.random.Generator
+) -> Iterator[Change]:
+    """Yield the rule with one more term, and with a grown term in place of the one that it comes from."""
+    settings = fit.labels.settings
+    usable = np.isfinite(Z).all(axis=0)
+    Z = np.where(usable, np.where(np.isfinite(Z), Z, 0.0), 0.0)
+    tested, voted = score_test(fit, Z, weights_of(fit)), votes(fit, Z, rng, settings.pairs)
+    best = [*np.argsort(-tested, kind="stable")[: settings.tests], *np.argsort(-voted, kind="stable")[: settings.votes]]
+    places = [int(j) for j in dict.fromkeys(best) if candidates[j] not in fit.terms]
+    for j in places:
+        yield [*fit.terms, candidates[j]], [*fit.coef, 0.0]
+    for j in [j for j in places if j >= n_old][:_BLOCKS]:
+        grown = candidates[j]
+        old = next(term for term in _small(fit) if len(term) == len(grown) - 1 and set(term) <= set(grown))
+        yield [*(term for term in fit.terms if term != old), grown], None
+
+
+def whole_changes(fit: Fit) -> Iterator[Change]:
+    """Yield the rule with all of its terms once more, times a column: a tax on everything."""
+    sample = fit.labels.sample
+    if not sample.numbers:
+        return
+    Z = fit.predicted[:, None] * np.column_stack([sample.factor(one) for one in sample.numbers])
+    for j in np.argsort(-score_test(fit, Z, weights_of(fit)), kind="stable")[:2]:
+        also = [(*term, sample.numbers[j]) for term in fit.terms]
+        yield [*fit.terms, *also], [*fit.coef, *[0.0] * len(also)]
+
+
+def level_changes(fit: Fit) -> Iterator[Change]:
+    """Yield the rule with a coefficient of its own for each level of a category, where the residuals ask for it."""
+    sample, weights = fit.labels.sample, weights_of(fit)
+    is_log = fit.labels.scale == "log"
+    plain: list[Product] = [(one,) for one in sample.numbers] if len(sample.numbers) <= _PLAIN else []
+    bases = [()] if is_log else list(dict.fromkeys([(), *_small(fit), *plain]))
+    gains: list[tuple[float, int, int, Product]] = []
+    for place, category in enumerate(sample.categories):
+        if len(category) > _MOST_LEVELS:
+            continue
+        for base in bases:
+            if not _differ(base, category):
+                continue
+            z = sample.column(base)
+            with np.errstate(all="ignore"):
+                numerator = np.bincount(category.codes, weights * z * fit.residuals)
+                denominator = np.bincount(category.codes, weights * z * z)
+                gain = float(np.sum(numerator**2 / np.maximum(denominator, 1e-300)))
+            if np.isfinite(gain):
+                gains.append((-gain, place, len(gains), base))
+    for _, place, _, base in sorted(gains)[:_BLOCKS]:
+        yield _levelled(fit, base, sample.categories[place])
+    if not is_log:
+        yield from _tables(fit)
+
+
+def _differ(base: Product, category: Category) -> bool:
+    """Return whether a product does not say anything of a category yet."""
+    return all(
+        category.column not in factor.columns() or (category.calendar is not None and not is_condition(factor))
+        for factor in base
+    )
+
+
+def _levelled(fit: Fit, base: Product, category: Category) -> Change:
+    kept = [(term, value) for term, value in zip(fit.terms, fit.coef, strict=True) if term != base]
+    levels = category.by_level(base)
+    coef = [*(value for _, value in kept), *[fit.coefficient(base)] * len(levels)]
+    return [*(term for term, _ in kept), *levels], coef
+
+
+def _tables(fit: Fit) -> Iterator[Change]:
+    """Yield rates by one category that become rates by two; and all terms by one category."""
+    sample = fit.labels.sample
+    blocks: dict[tuple[Product, int], list[Product]] = {}
+    for term in fit.terms:
+        conditions = [factor for factor in term if factor.op in ("level", "=")]
+        category = sample.category_of(conditions[0]) if len(conditions) == 1 else None
+        if category is not None:
+            base = tuple(factor for factor in term if factor is not conditions[0])
+            blocks.setdefault((base, sample.categories.index(category)), []).append(term)
+    for (_, place), block in blocks.items():
+        one = sample.categories[place]
+        for other in sample.categories:
+            if len(block) < 2 or other is one or len(one) * len(other) > _MOST_LEVELS:
+                continue
+            kept = [(term, value) for term, value in zip(fit.terms, fit.coef, strict=True) if term not in block]
+            new = [(*term, condition) for term in block for condition in other.conditions]
+            coef = [*(value for _, value in kept), *(fit.coefficient(term[:-1]) for term in new)]
+            yield [*(term for term, _ in kept), *new], coef
+    free = [term for term in fit.terms if not any(map(is_condition, term))]
+    for category in sample.categories:
+        own = [term for term in free if _differ(term, category)]
+        if len(own) > 1 and len(category) * len(free) <= _MOST_LEVELS:
+            kept_terms = [term for term in fit.terms if term not in own]
+            yield [*kept_terms, *(level for term in own for level in category.by_level(term))], None

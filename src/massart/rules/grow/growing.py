@@ -1,0 +1,434 @@
+"""The search: starts, a beam that follows what pays, other rules in parts of the rows, and the author's form."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from massart.link import Link
+from massart.rows import BoolArray, FloatArray
+from massart.rules.columns import Columns
+from massart.rules.grow.evidence import (
+    Change,
+    focus_of,
+    grown_terms,
+    level_changes,
+    pool,
+    single_changes,
+    whole_changes,
+)
+from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels, Scale, chance_of
+from massart.rules.grow.prices import price_list
+from massart.rules.grow.running import running_rule
+from massart.rules.grow.sample import Product, Sample, interval, is_condition, written
+from massart.rules.grow.settings import Settings
+from massart.rules.grow.simplify import limited, pruned
+from massart.rules.grow.tidy import as_product, in_short_numbers, steps_of_rounding, tidied
+from massart.rules.grow.units import unit_of
+from massart.rules.grow.windows import maximum_sum, window_changes
+from massart.rules.terms import Term
+
+_LONG = 12  # terms from which a fit starts from the rule as it is alone
+_MOST_TERMS = 90
+_PART_DEVIATIONS, _PART_ROWS = 4.5, 20  # of the rows of a part that agree, below those of all; and how many it has
+_PART_SHARE = 0.4  # of the rows of a part that agree at most, before another rule is looked for there
+_BRANCH_SHARE = 0.45  # of the rows of a part that another rule explains at least
+_MOST_BRANCHES = 3
+_BRANCH_SECONDS = 0.25  # of the time, for each part
+_LOSSES, _KNOWN = 5, 0.2  # rows that a new level may lose; share of rows that agree once a rule is known
+_LOG_SHARE = 0.6  # of the labels that are positive, if logarithms are tried
+_START_LEVELS = 12  # of a category whose levels are in a start
+_START_TERMS = 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """What the search found on the search rows.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+    coef : array
+        Of the terms, and the constant last.
+    link : Link
+    rows : array of int
+        The search rows: their labels chose the terms.
+    half_width : float
+        Half of the unit of the labels.
+    n_agree : int
+        Search rows that agree.
+    is_clear : bool
+        Whether far more search rows agree than would by chance.
+    has_constant : bool
+        Whether the terms can say the constant by themselves.
+    complete : bool
+        Whether the search ended by itself, and not because time was over or a user interrupted it.
+    """
+
+    terms: tuple[Term, ...]
+    coef: FloatArray
+    link: Link
+    rows: NDArray[np.intp]
+    half_width: float
+    n_agree: int
+    is_clear: bool
+    has_constant: bool
+    complete: bool
+
+
+@dataclass(slots=True)
+class Effort:
+    """Time and fits that are left."""
+
+    end: float
+    fits: int = 0
+    interrupted: bool = False
+    watch: Callable[[int], None] = field(default=lambda fits: None)
+
+    def is_over(self, fits: float = np.inf) -> bool:
+        """Return whether time is over, or so many fits were made."""
+        return self.interrupted or self.fits >= fits or time.thread_time() > self.end
+
+
+def search_rows(n: int, rng: np.random.Generator, settings: Settings) -> NDArray[np.intp]:
+    """Return the rows whose labels the search may read: by their number and the seed alone."""
+    size = n if n <= settings.whole else min(settings.rows, round(settings.share * n))
+    return np.sort(rng.permutation(n)[:size])
+
+
+def grow(
+    columns: Columns,
+    y: FloatArray,
+    rng: np.random.Generator,
+    seconds: float,
+    *,
+    half_unit: float | None = None,
+    linear: bool = False,
+    constant: bool = True,
+    settings: Settings | None = None,
+    watch: Callable[[int], None] = lambda fits: None,
+) -> Grown | None:
+    """Grow a rule on some of the rows; None where there is nothing beyond chance.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of all rows; terms read no others.
+    y : (n,) array
+        Labels; only those of the search rows are read.
+    rng : numpy.random.Generator
+    seconds : float
+        Of the processor.
+    half_unit : float, optional
+        Within which a row agrees; by default half of the unit of the labels.
+    linear : bool
+        Whether limits are out of the question.
+    constant : bool
+        Whether the rule may have a constant.
+    settings : Settings, optional
+    watch : callable
+        Called between fits; may raise KeyboardInterrupt, which ends the search with the best rule so far.
+    """
+    settings = Settings() if settings is None else settings
+    rows = search_rows(len(y), rng, settings)
+    h = unit_of(y[rows]) / 2 if half_unit is None else half_unit
+    sample = Sample(columns.take(rows), y[rows], h, settings.levels, constant=constant)
+    effort = Effort(time.thread_time() + seconds, watch=watch)
+    with threadpool_limits(1, user_api="blas"):  # the matrices are small
+        search = _Search(settings, rng, effort, linear)
+        running = running_rule(columns, rows, sample, settings) if columns.ordered else None
+        if running is not None and 2 * running[2] > len(rows):
+            return _of_running(running, rows, h)
+        best = search.best(sample)
+        rule = None if best is None else tidied(search.with_branches(best))
+    if running is not None and (rule is None or running[2] > rule.n_agree + 20):
+        return _of_running(running, rows, h)
+    return None if rule is None else _finished(rule, rows, not effort.is_over())
+
+
+def glance(
+    columns: Columns,
+    terms: Sequence[Term],
+    y: FloatArray,
+    rng: np.random.Generator,
+    half_unit: float | None = None,
+    settings: Settings | None = None,
+) -> float:
+    """Return the share of the search rows that a quick fit in given terms explains beyond chance and its numbers."""
+    settings = Settings() if settings is None else settings
+    rows = search_rows(len(y), rng, settings)
+    h = unit_of(y[rows]) / 2 if half_unit is None else half_unit
+    sample = Sample(columns.take(rows), y[rows], h, settings.levels)
+    fit = Labels.of(sample, "identity", settings).fit([(), *((term,) for term in terms)])
+    if fit is None:
+        return 0.0
+    n_agree, chance, _ = chance_of(fit.predicted, sample.y, h)
+    return max(0.0, n_agree - chance - fit.n_numbers) / len(rows)
+
+
+def _of_running(running: tuple[tuple[Term, ...], FloatArray, int], rows: NDArray[np.intp], half_unit: float) -> Grown:
+    terms, coef, n_agree = running
+    has_constant = any(term.op == "level" for term in terms)
+    return Grown(terms, coef, NO_LIMITS, rows, half_unit, n_agree, True, has_constant, True)
+
+
+def _reading_order(sample: Sample, term: Term) -> tuple[bool, int, str]:
+    """Return a key that sorts terms: plain columns before others, both in the order of the table."""
+    names = [*sample.columns.numbers, *sample.columns.levels]
+    places = [names.index(name) for name in term.columns() if name in names]
+    return not term.is_column, min(places, default=len(names)), "" if term.op == "level" else str(term)
+
+
+def _spans_constant(rule: Fit) -> bool:
+    """Return whether a constant is a sum of the terms, such as conditions on all levels."""
+    terms = [term for term in rule.terms if term]
+    X = rule.labels.sample.matrix(terms)
+    X = X / (np.sqrt((X**2).mean(axis=0)) + 1e-300)
+    ones = np.ones(len(X))
+    left = ones - X @ np.linalg.lstsq(X, ones, rcond=1e-10)[0]
+    return bool(rule.coefficient(()) == 0 and (left @ left) < 1e-12 * len(X))
+
+
+def _finished(rule: Fit, rows: NDArray[np.intp], complete: bool) -> Grown:
+    """Write the terms of a rule as people do, the constant apart."""
+    sample = rule.labels.sample
+    rule = in_short_numbers(rule)
+    n_agree, chance, n = chance_of(rule.value(sample), sample.y, sample.half_unit)
+    is_clear = n > 0 and n_agree > 2.5 * chance + 4 * np.sqrt(chance) + 2 * rule.n_numbers + 5
+    rounded = steps_of_rounding(rule)
+    if rounded is not None:
+        return Grown((rounded,), np.array([1.0, 0.0]), NO_LIMITS, rows, 0.0, rule.n_agree, is_clear, False, complete)
+    pairs = [(written(term), float(w)) for term, w in zip(rule.terms, rule.coef, strict=True) if term]
+    pairs.sort(key=lambda pair: _reading_order(sample, pair[0]))
+    return Grown(
+        tuple(term for term, _ in pairs),
+        np.array([*(w for _, w in pairs), rule.coefficient(())]),
+        rule.limits,
+        rows,
+        sample.half_unit,
+        rule.n_agree,
+        is_clear,
+        _spans_constant(rule),
+        complete,
+    )
+
+
+class _Search:
+    """One search: its settings, its random numbers, and what is left of its time."""
+
+    def __init__(self, settings: Settings, rng: np.random.Generator, effort: Effort, linear: bool) -> None:
+        self.settings, self.rng, self.effort, self.linear = settings, rng, effort, linear
+
+    def best(self, sample: Sample) -> Fit | None:
+        """Return the rule that costs least, from several starts, the most promising first."""
+        identity = Labels.of(sample, "identity", self.settings)
+        ready: list[tuple[float, int, Fit, list[Term]]] = []
+        for scale in self._scales(sample):
+            labels = identity if scale == "identity" else Labels.of(sample, scale, self.settings)
+            focus = focus_of(labels, labels.y, self.settings.focus)
+            for terms in _starts(labels, focus):
+                start = labels.fit(terms, cold=True)
+                if start is not None:
+                    ready.append((self._cost(start, identity), len(ready), start, focus))
+        best: Fit | None = None
+        for _, _, start, focus in sorted(ready, key=lambda one: one[:2]):
+            known = best is not None and self._is_good(best)
+            found = self._grow(start, focus, self.settings.effort / (10 if known else 1))
+            if found.labels.scale == "log":  # a product, or nothing that could be written
+                product = as_product(found)
+                if product is None:
+                    continue
+                found = product
+            if best is None or self._cost(found, identity) < self._cost(best, identity) - 0.5:
+                best = found
+            if (self._is_good(best) and best.n_numbers <= self.settings.short) or self.effort.is_over():
+                break
+        return best
+
+    def _scales(self, sample: Sample) -> Iterator[Scale]:
+        yield "identity"
+        if np.mean(sample.y > 0) >= _LOG_SHARE and len(np.unique(sample.y)) > _START_LEVELS:
+            yield "log"
+
+    def _cost(self, fit: Fit, labels: Labels) -> float:
+        """Return the score on the scale of the table."""
+        if fit.labels.scale == "identity":
+            return fit.total
+        bits = labels.bits(labels.y - fit.value(labels.sample))
+        return float(bits.sum()) + self.settings.number_bits * fit.n_numbers
+
+    def _is_good(self, fit: Fit) -> bool:
+        """Return whether most rows agree, not by chance, and in all parts of the sample."""
+        sample = fit.labels.sample
+        value = fit.value(sample)
+        n_agree, chance, _ = chance_of(value, sample.y, sample.half_unit)
+        agree = np.abs(value - sample.y) <= SLACK * sample.half_unit
+        return n_agree > 0.5 * len(sample) and n_agree > 4 * chance and not uneven_parts(sample, agree)
+
+    def _grow(self, start: Fit, focus: Sequence[Term], fits: float) -> Fit:
+        """Follow the changes that pay, from the best rules of each step."""
+        labels, settings = start.labels, self.settings
+        candidates = pool(labels, focus)
+        Z = labels.sample.matrix(candidates)
+        fits += self.effort.fits
+        best = self._simplified(start)
+        beam, seen = [best], {frozenset(best.terms)}
+        for _ in range(settings.steps):
+            made: list[tuple[float, int, Fit]] = []
+            try:
+                for rule in beam:
+                    for found in self._refitted(rule, candidates, Z, seen):
+                        made.append((found.total, len(made), found))
+                        if self.effort.is_over(fits):
+                            break
+            except KeyboardInterrupt:  # the best rule so far is better than none
+                self.effort.interrupted = True
+            following: list[Fit] = []
+            for _, _, found in sorted(made, key=lambda one: one[:2])[: 2 * settings.beam]:
+                simple = self._simplified(found)
+                if all(abs(simple.total - other.total) > 1 for other in following):
+                    following.append(simple)
+            following = sorted(following, key=lambda fit: fit.total)[: settings.beam]
+            if not following or following[0].total > best.total - max(settings.number_bits / 2, 0.002 * labels.n):
+                break
+            beam, best = following, following[0]
+            if self.effort.is_over(fits):
+                break
+        return best
+
+    def _refitted(
+        self, rule: Fit, candidates: Sequence[Product], Z: FloatArray, seen: set[frozenset[Product]]
+    ) -> Iterator[Fit]:
+        """Yield the changes of a rule, fitted: those that nobody has tried."""
+        labels = rule.labels
+        for terms, coef in self._changes(rule, candidates, Z):
+            key = frozenset(terms)
+            if key in seen or len(terms) > min(_MOST_TERMS, labels.n / 4):
+                continue
+            seen.add(key)
+            self.effort.fits += 1
+            self.effort.watch(self.effort.fits)
+            found = labels.fit(terms, coef, rule.limits, cold=len(terms) < _LONG)
+            if found is not None and _wins_its_conditions(found, rule, self.settings):
+                yield found
+
+    def _simplified(self, fit: Fit) -> Fit:
+        return pruned(fit) if self.linear else pruned(limited(fit))
+
+    def _changes(self, fit: Fit, candidates: Sequence[Product], Z: FloatArray) -> Iterator[Change]:
+        """Yield changes of a rule, the cheap evidence first."""
+        grown: list[Product] = []
+        if fit.labels.scale == "identity":
+            grown = grown_terms(fit)
+        everything = np.hstack([Z, fit.labels.sample.matrix(grown)]) if grown else Z
+        yield from single_changes(fit, [*candidates, *grown], everything, len(candidates), self.rng)
+        yield from level_changes(fit)
+        if fit.labels.scale == "identity":
+            yield from whole_changes(fit)
+            yield from window_changes(fit)
+
+    def with_branches(self, rule: Fit) -> Fit:
+        """Add rules of their own for parts of the rows in which hardly any agrees with the rule so far."""
+        sample, settings = rule.labels.sample, self.settings
+        for _ in range(_MOST_BRANCHES):
+            if rule.limits != NO_LIMITS or self.effort.is_over():
+                break
+            best: Fit | None = None
+            for condition in uneven_parts(sample, rule.agree)[:2]:
+                inside = sample.factor(condition) > 0
+                there = self.best(sample.take(inside))
+                if there is None or there.limits != NO_LIMITS:
+                    continue
+                value = there.value(there.labels.sample)
+                n_agree, chance, _ = chance_of(value, there.labels.y, sample.half_unit)
+                needed = max(2.5 * chance + 4 * np.sqrt(chance) + 3 * there.n_numbers + 5, _BRANCH_SHARE * inside.sum())
+                if n_agree <= max(needed, rule.agree[inside].sum() + 0.2 * inside.sum()):
+                    continue
+                joined = _joined(rule, there, condition)
+                if joined is not None and (best is None or joined.total < best.total):
+                    best = joined
+            if best is None or best.total > rule.total - settings.number_bits:
+                break
+            rule = best
+        return rule
+
+
+def _joined(rule: Fit, other: Fit, condition: Term) -> Fit | None:
+    """Return one rule, and another where a condition holds."""
+    names = dict.fromkeys([*rule.terms, *other.terms])
+    change = {(*term, condition): other.coefficient(term) - rule.coefficient(term) for term in names}
+    terms, coef = [*rule.terms, *change], [*rule.coef, *change.values()]
+    found = rule.labels.fit(terms, coef)
+    return None if found is None else pruned(found)
+
+
+def _wins_its_conditions(found: Fit, old: Fit, settings: Settings) -> bool:
+    """Return whether a rule with a new condition wins far more rows than it loses.
+
+    Wrong values that are alike crowd somewhere, and a condition that is chosen by labels finds where. An interval could
+    have been any; of levels there are few, and before rows agree they show where to go.
+    """
+    new = {factor for term in found.terms for factor in term} - {factor for term in old.terms for factor in term}
+    won, lost = np.count_nonzero(found.agree & ~old.agree), np.count_nonzero(old.agree & ~found.agree)
+    if any(factor.op == "within" for factor in new):
+        return bool(won - lost > settings.clear * np.sqrt(won + lost) and won > settings.clear)
+    if lost > _LOSSES and old.n_agree > _KNOWN * found.labels.n and any(map(is_condition, new)):
+        return bool(won - lost > settings.clear / 2 * np.sqrt(won + lost))
+    return True
+
+
+def uneven_parts(sample: Sample, agree: BoolArray) -> list[Term]:
+    """Return conditions under which clearly fewer rows agree: levels, and ranges of a column; the clearest first."""
+    share = float(agree.mean())
+    deviation = np.sqrt(max(share * (1 - share), 1e-4))
+    found: list[tuple[float, int, Term]] = []
+
+    def add(n: int, n_agree: float, condition: Term) -> None:
+        distance = (share * n - n_agree) / deviation / np.sqrt(n)
+        if distance > _PART_DEVIATIONS:
+            found.append((-distance, len(found), condition))
+
+    for category in sample.categories:
+        n, right = np.bincount(category.codes), np.bincount(category.codes, agree)
+        for k in np.flatnonzero((n >= _PART_ROWS) & (right < _PART_SHARE * n)):
+            add(int(n[k]), float(right[k]), category.condition(int(k)))
+    for column in (*sample.numbers, *sample.dates):
+        if column.op != "column":
+            continue
+        values = sample.factor(column)
+        order = np.argsort(values, kind="stable")
+        _, first, end = maximum_sum(_PART_SHARE - agree[order].astype(float))
+        if _PART_ROWS <= end - first < 0.95 * len(order):
+            low = -np.inf if first == 0 else float(values[order[first]])
+            high = np.inf if end == len(order) else float(values[order[end]])
+            if low < high and np.isfinite([low, high]).any():
+                part = interval(column, low, high, column in sample.dates)
+                add(end - first, float(agree[order[first:end]].sum()), part)
+    return [condition for _, _, condition in sorted(found, key=lambda one: one[:2])]
+
+
+def _starts(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
+    """Yield the terms of first rules."""
+    sample = labels.sample
+    few = [category for category in sample.categories if len(category) <= _START_LEVELS]
+    if labels.scale == "identity":
+        levels = [(one,) for category in few if category.is_text for one in category.conditions[1:]]
+        dated = float(np.median(labels.y)) > 9000 and bool((labels.y == np.round(labels.y)).all())
+        plain = [(one,) for one in focus if dated or one not in sample.dates]
+        yield [(), *plain, *(levels if len(levels) < _START_TERMS else [])]
+        yield [()]
+        prices = price_list(labels)
+        if prices:
+            yield prices
+        return
+    positive = [one for one in focus if one in sample.numbers and sample.is_positive(one)]
+    positive = [one for one in positive if len(np.unique(sample.factor(one))) > 4]
+    own = [one for one in few if one.calendar is None and one.number not in positive]
+    levels = [(condition,) for category in own for condition in category.conditions[1:]]
+    logs = [(Term("log", (one,)),) for one in positive]
+    yield [(), *logs, *(levels if len(levels) < _START_TERMS else [])]

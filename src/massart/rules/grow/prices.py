@@ -1,0 +1,100 @@
+"""Lists of prices: labels with few values, given by the classes of a column and perhaps by a category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows import FloatArray
+from massart.rules.grow.fit import Labels
+from massart.rules.grow.sample import Category, Product, Sample, interval
+from massart.rules.grow.units import simplest
+from massart.rules.terms import Term
+
+_PRICES = 60  # most frequent labels that may be prices
+_LISTED = 0.7  # share of the rows that the first forty of them have
+_MOST_LEVELS = 8
+_MOST_CUTS = 10
+_SHARE = 0.3  # of the rows that a list explains, beyond what its numbers explain anyway
+_FEWEST = 4  # rows that a cut has to win, and three for each level
+
+
+def price_list(labels: Labels) -> list[Product] | None:
+    """Return terms, one for each price: classes of a column, for each level of a category or for all."""
+    sample, rows = labels.sample, np.flatnonzero(labels.usable)
+    units = np.round(labels.y[rows] / labels.half_widths[rows] / 2)
+    values, codes, counts = np.unique(units, return_inverse=True, return_counts=True)
+    common = np.argsort(-counts, kind="stable")[:_PRICES]
+    if counts[common[:40]].sum() < _LISTED * len(rows):
+        return None
+    places = np.full(len(values), len(common))
+    places[common] = np.arange(len(common))
+    prices, best, found = places[codes.ravel()], _SHARE * len(rows), None
+    few = [one for one in sample.categories if len(one) <= _MOST_LEVELS]
+    for category in [None, *few]:
+        for column in sample.thresholds:
+            if column.op != "column" or (category is not None and category.column == column.parts[0]):
+                continue
+            explained, terms = _classes(sample, rows, prices, len(common), category, column)
+            if explained > best:
+                best, found = explained, terms
+    return found
+
+
+def _classes(
+    sample: Sample,
+    rows: NDArray[np.intp],
+    prices: NDArray[np.intp],
+    n_prices: int,
+    category: Category | None,
+    column: Term,
+) -> tuple[float, list[Product]]:
+    """Cut a column, one cut after the other, where most rows then have the most frequent label of their class."""
+    order = np.argsort(sample.factor(column)[rows], kind="stable")
+    values = sample.factor(column)[rows][order]
+    levels = np.zeros(len(rows), dtype=np.intp) if category is None else category.codes[rows]
+    n_levels = 1 if category is None else len(category)
+    counts = np.zeros((len(order) + 1, n_levels, n_prices + 1), dtype=np.int32)
+    counts[np.arange(1, len(order) + 1), levels[order], prices[order]] = 1
+    counts = np.cumsum(counts, axis=0, dtype=np.int32)[:, :, :-1]
+
+    def best_cut(first: int, end: int) -> tuple[float, int, int, int]:
+        left = (counts[first : end + 1] - counts[first]).max(axis=2).sum(axis=1)
+        right = (counts[end] - counts[first : end + 1]).max(axis=2).sum(axis=1)
+        gain = (left + right - left[-1]).astype(float)
+        gain[1:-1][values[first + 1 : end] == values[first : end - 1]] = -1
+        gain[[0, -1]] = -1
+        place = int(np.argmax(gain))
+        return float(gain[place]), first + place, first, end
+
+    pieces = [best_cut(0, len(order))]
+    cuts: list[int] = []
+    while pieces and len(cuts) < _MOST_CUTS:
+        gain, cut, first, end = max(pieces)
+        if gain < _FEWEST + 3 * n_levels:
+            break
+        pieces.remove((gain, cut, first, end))
+        cuts.append(cut)
+        if min(cut - first, end - cut) > _FEWEST:
+            pieces += [best_cut(first, cut), best_cut(cut, end)]
+    if not cuts:
+        return 0.0, []
+    cuts.sort()
+    explained = sum(
+        float((counts[end] - counts[first]).max(axis=1).sum())
+        for first, end in zip([0, *cuts], [*cuts, len(order)], strict=True)
+    )
+    ends = _ends(values, cuts)
+    classes = [interval(column, low, high, column in sample.dates) for low, high in pairwise(ends)]
+    terms: list[Product] = [(one,) for one in classes]
+    if category is not None:
+        terms = [(one, condition) for one in classes for condition in category.conditions]
+    return explained - 3 * n_levels * len(ends), terms
+
+
+def _ends(values: FloatArray, cuts: Sequence[int]) -> list[float]:
+    return [-math.inf, *(simplest(float(values[cut - 1]), float(values[cut])) for cut in cuts), math.inf]

@@ -1,0 +1,57 @@
+"""The numbers of the search, each in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a rule is grown. The defaults serve the tables of ``benchmarks/auditor.py`` and ``benchmarks/rules.py``.
+
+    Attributes
+    ----------
+    number_bits : float
+        The price of a coefficient, threshold or limit: about seven decimal digits. With 12, rows that are wrong alike
+        become terms; with 40, a rate that one row in twenty has is missed (``rules.py``, families with rare rates).
+    miss_bits : float
+        The price of a row that does not agree, however near it is: else a term that brings rows nearer beats one that
+        explains fewer rows exactly, where labels are coarse (dates).
+    rows, share, whole : int, float, int
+        The search rows: a share of them, at most so many; all of a table with at most `whole` rows, which cannot
+        spare any to confirm.
+    beam, steps : int
+        Rules that are kept from step to step, and most steps.
+    tests, votes, pairs : int
+        Candidates that are refitted because of the score test, because of votes, and pairs of rows that vote.
+    focus : int
+        Columns, those that go with the labels, of which products are tried.
+    levels : int
+        Most levels of a category that may have rates of its own.
+    windows : int
+        Columns, those along which rows agree least evenly, in which other coefficients are looked for.
+    effort : int
+        Fits from one start; a start after a rule is known has a tenth of that.
+    clear : float
+        In standard deviations, how many more rows an interval that was chosen by labels has to win than it loses:
+        wrong values that are alike crowd somewhere.
+    short : int
+        Numbers of a rule up to which no other start is tried once most rows agree.
+    """
+
+    number_bits: float = 24.0
+    miss_bits: float = 2.0
+    rows: int = 1200
+    share: float = 0.6
+    whole: int = 150
+    beam: int = 2
+    steps: int = 14
+    tests: int = 10
+    votes: int = 5
+    pairs: int = 400
+    focus: int = 8
+    levels: int = 40
+    windows: int = 6
+    effort: int = 1500
+    clear: float = 5.0
+    short: int = 12

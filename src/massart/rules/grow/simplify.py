@@ -1,0 +1,271 @@
+"""Simpler rules that cost less: without a term, with levels merged or written as numbers, between two limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from massart.link import Link
+from massart.rows import FloatArray
+from massart.rules.grow.evidence import growth_factors
+from massart.rules.grow.fit import Fit
+from massart.rules.grow.sample import Category, Product, above, below, divided, threshold_of
+from massart.rules.grow.units import simplest
+from massart.rules.terms import Term
+
+_MOST_TERMS = 45  # of a rule of which terms are left out one by one
+_LEFT_OUT = 6  # terms that are tried
+_SHORT = 12  # terms up to which a fit may start from nothing
+_LIMITS = 4  # most frequent labels that may be limits
+_FREQUENT = 0.01  # share of the rows that have a limit
+_NARROW = 0.03  # share of the rows on a segment that is a line of its own
+_FREE = 0.1  # share of the rows that are not at a limit
+
+
+def pruned(fit: Fit) -> Fit:
+    """Leave out terms, turn hinges, merge levels or write them as numbers, as long as the score gets better."""
+    if len(fit.terms) > _MOST_TERMS:
+        return fit
+    fit = _without_terms(fit)
+    for term in fit.terms:
+        fit = _turned(fit, term)
+    for column in fit.labels.sample.numbers:
+        if any(one.op == "within" and _is_cut(one, column) for term in fit.terms for one in term):
+            fit = _continuous(fit, column)
+    for base, category, terms in _blocks(fit):
+        if set(terms) <= set(fit.terms):
+            fit = _merged(fit, base, category, terms)
+    return fit
+
+
+def _without_terms(fit: Fit) -> Fit:
+    again = True
+    while again and len(fit.terms) > 1:
+        again, labels, sample = False, fit.labels, fit.labels.sample
+        changes = zip(fit.terms, fit.coef, strict=True)
+        costs = [float(labels.bits(fit.residuals + w * sample.column(term)).sum()) for term, w in changes]
+        for j in np.argsort(costs, kind="stable")[:_LEFT_OUT]:
+            others = [term for k, term in enumerate(fit.terms) if k != j]
+            found = labels.fit(others, np.delete(fit.coef, j), fit.limits, quick=True, near=fit.agree)
+            if found is not None and found.total <= fit.total:
+                fit, again = found, True
+                break
+    return fit
+
+
+def _turned(fit: Fit, term: Product) -> Fit:
+    """Write max(0, k - x) in place of max(0, x - k), where another term is not needed then."""
+    known = [(factor, threshold_of(factor)) for factor in term]
+    hinges = [(factor, one) for factor, one in known if one is not None]
+    if len(hinges) != 1 or term not in fit.terms:
+        return fit
+    factor, (number, threshold, is_above) = hinges[0]
+    other = below(number, threshold) if is_above else above(number, threshold)
+    turned = tuple(other if one == factor else one for one in term)
+    found = fit.labels.fit([*(one for one in fit.terms if one != term), turned], limits=fit.limits)
+    best = fit
+    for drop in () if found is None else found.terms:
+        assert found is not None
+        kept = [(one, w) for one, w in zip(found.terms, found.coef, strict=True) if one != drop]
+        shorter = fit.labels.fit([one for one, _ in kept], [w for _, w in kept], fit.limits)
+        if shorter is not None and shorter.total < best.total - 1:
+            best = shorter
+    return best
+
+
+def _continuous(fit: Fit, column: Term) -> Fit:
+    """Write lines on intervals of a column, hinges among them, as hinges where these lines meet.
+
+    Segments with few rows, or on which the rule is no line, are left out: what is between two lines is a corner.
+    """
+    values = fit.labels.sample.factor(column)
+    cut = [term for term in fit.terms if any(_is_cut(one, column) for one in term)]
+    ends = {end for term in cut for one in term if _is_cut(one, column) for end in _ends(one)}
+    edges = [
+        float(values.min()),
+        *sorted(end for end in ends if values.min() < end < values.max()),
+        float(values.max()),
+    ]
+    segments = list(pairwise(edges))
+    is_line = np.array([np.mean((values >= low) & (values < high)) > _NARROW for low, high in segments])
+    lines: dict[Product, FloatArray] = {}
+    kept: dict[Product, float] = {}
+    for term, w in zip(fit.terms, fit.coef, strict=True):
+        if term not in cut and column not in term:
+            kept[term] = kept.get(term, 0.0) + float(w)
+            continue
+        base = tuple(one for one in term if not set(one.columns()) & set(column.columns()))
+        own = lines.setdefault(base, np.zeros((len(segments), 2)))
+        for k, (low, high) in enumerate(segments):
+            line = _line(term, column, low, high)
+            is_line[k] &= line is not None
+            own[k] += 0.0 if line is None else w * line
+    if np.count_nonzero(is_line) < 2:
+        return fit
+    for base, own in lines.items():
+        first = own[is_line][0]
+        kept[base] = kept.get(base, 0.0) + float(first[0])
+        kept[(*base, column)] = float(first[1])
+        size = max(float(np.abs(fit.labels.sample.column(base)).mean()), 1e-300)
+        for (level, slope), (next_level, next_slope) in pairwise(own[is_line]):
+            turn = float(next_slope - slope)
+            if abs(turn) * size * float(np.ptp(values)) <= fit.labels.typical:
+                continue
+            meet, error = -float(next_level - level) / turn, 4 * fit.labels.typical / (abs(turn) * size)
+            if values.min() < meet < values.max():
+                kept[(*base, above(column, simplest(meet - error, meet + error)))] = turn
+    found = fit.labels.fit(list(kept), list(kept.values()), fit.limits, near=fit.agree)
+    found = None if found is None else _without_terms(found)
+    return found if found is not None and found.total < fit.total - 1 else fit
+
+
+def _is_cut(factor: Term, column: Term) -> bool:
+    """Return whether a factor is an interval of a column, or a hinge on it."""
+    known = threshold_of(factor)
+    return known[0] == column if known is not None else factor.op == "within" and factor.parts[0] == column.parts[0]
+
+
+def _ends(factor: Term) -> tuple[float, ...]:
+    known = threshold_of(factor)
+    if known is not None:
+        return (known[1],)
+    low, high = factor.parts[1:3]
+    return -np.inf if low is None else float(str(low)), np.inf if high is None else float(str(high))
+
+
+def _line(term: Product, column: Term, low: float, high: float) -> FloatArray | None:
+    """Return level and slope, along a column, of a term between two neighbouring ends; None if it is no line there."""
+    lines, is_line = [], True
+    for factor in term:
+        known = threshold_of(factor)
+        if factor == column:
+            lines.append(np.array([0.0, 1.0]))
+        elif known is not None and known[0] == column:
+            is_there = known[1] <= low if known[2] else known[1] >= high
+            lines.append((np.array([-known[1], 1.0]) if known[2] else np.array([known[1], -1.0])) * is_there)
+        elif _is_cut(factor, column):
+            first, last = _ends(factor)
+            lines.append(np.array([1.0, 0.0]) * (first <= low and high <= last))
+        elif set(factor.columns()) & set(column.columns()):
+            is_line = False
+    result = np.array([1.0, 0.0])
+    for line in lines:
+        is_line &= not (result[1] and line[1])
+        result = np.array([result[0] * line[0], result[0] * line[1] + result[1] * line[0]])
+    return result if is_line or not result.any() else None
+
+
+def _blocks(fit: Fit) -> list[tuple[Product, Category, list[Product]]]:
+    """Return the terms that are the same but for a level, with what they share."""
+    sample = fit.labels.sample
+    found: dict[tuple[Product, int], list[Product]] = {}
+    for term in fit.terms:
+        for factor in term:
+            category = sample.category_of(factor) if factor.op in ("level", "=") else None
+            if category is not None:
+                base = tuple(one for one in term if one is not factor)
+                found.setdefault((base, sample.categories.index(category)), []).append(term)
+    return [(base, sample.categories[k], terms) for (base, k), terms in found.items() if len(terms) > 1]
+
+
+def _merged(fit: Fit, base: Product, category: Category, terms: list[Product]) -> Fit:
+    """Write rates by level as a number times the level, or as fewer rates, if that costs less."""
+    kept = [(term, w) for term, w in zip(fit.terms, fit.coef, strict=True) if term not in terms]
+    old = [term for term, _ in kept]
+    for new in (*_as_numbers(fit, base, category), [base], *_as_sets(fit, base, category, terms)):
+        if len(old) + len(new) < _SHORT:
+            found = fit.labels.fit([*old, *new], limits=fit.limits)
+        else:
+            middle = float(np.median([fit.coefficient(term) for term in terms]))
+            found = fit.labels.fit([*old, *new], [*(w for _, w in kept), *[middle] * len(new)], fit.limits)
+        if found is not None and found.total < fit.total - 1:
+            return found
+    return fit
+
+
+def _as_numbers(fit: Fit, base: Product, category: Category) -> Iterator[list[Product]]:
+    number, sample = category.number, fit.labels.sample
+    if number is None:
+        return
+    positive = sample.is_positive(number)
+    if fit.labels.scale == "log":
+        if positive:
+            yield [(*base, Term("log", (number,)))]
+        for factor in growth_factors(sample, number):
+            yield [(*base, Term("log", (factor,)))]
+        return
+    yield [(*base, number)]
+    yield [base, (*base, number)]
+    if positive:
+        yield [(*base, divided(number))]
+
+
+def _as_sets(fit: Fit, base: Product, category: Category, terms: Sequence[Product]) -> Iterator[list[Product]]:
+    """Yield sets of levels with equal rates, and the same with the largest set as what holds for all."""
+    conditions = category.conditions
+    place_of = {term: next(k for k, one in enumerate(conditions) if one in term) for term in terms}
+    size = float(np.abs(fit.labels.sample.column(base)).mean())
+    error = 3 * fit.labels.typical / max(size, 1e-300)
+    order = sorted(terms, key=fit.coefficient)
+    runs = [[order[0]]]
+    for term in order[1:]:
+        if fit.coefficient(term) - fit.coefficient(runs[-1][0]) <= error:
+            runs[-1].append(term)
+        else:
+            runs.append([term])
+    if len(runs) < len(order):
+        sets: list[Product] = [(*base, category.condition(*(place_of[term] for term in run))) for run in runs]
+        yield sets
+        largest = max(range(len(runs)), key=lambda k: len(runs[k]))
+        yield [base, *(one for k, one in enumerate(sets) if k != largest)]
+
+
+def limited(fit: Fit) -> Fit:
+    """Try caps and floors at labels that many rows have, one after the other; drop a limit that no longer pays."""
+    best = _limited(_without_limits(fit))
+    return best if best.limits == fit.limits else _limited(best)
+
+
+def _without_limits(fit: Fit) -> Fit:
+    labels, best = fit.labels, fit
+    for link in (Link(-np.inf, fit.limits.upper), Link(fit.limits.lower, np.inf)):
+        if link != fit.limits:
+            found = labels.fit(fit.terms, fit.coef, link)
+            if found is not None and found.total <= best.total:
+                best = found
+    return best
+
+
+def _limited(fit: Fit) -> Fit:
+    """Return the rule with the limit that saves most, if there is one."""
+    labels, best = fit.labels, fit
+    values, counts = np.unique(labels.y[labels.usable], return_counts=True)
+    if counts.max() < _FREQUENT * labels.n:
+        return fit
+    for value in values[np.argsort(-counts, kind="stable")][:_LIMITS].tolist():
+        for lower, upper in ((fit.limits.lower, value), (value, fit.limits.upper)):
+            if not lower < upper or (lower, upper) == (fit.limits.lower, fit.limits.upper):
+                continue
+            link = Link(lower, upper)
+            refitted = labels.fit(fit.terms, fit.coef, link, cold=True)
+            for found in (Fit(labels, fit.terms, fit.coef, link, fit.X), refitted):
+                if (
+                    found is not None
+                    and found.total < best.total - labels.settings.number_bits
+                    and _is_limit(found, fit, value)
+                ):
+                    best = found
+    return best
+
+
+def _is_limit(found: Fit, fit: Fit, value: float) -> bool:
+    """Return whether rows agree at the limit, others beside it, and no fewer than without it."""
+    at = found.predicted == value
+    n = found.labels.n
+    return bool(
+        np.count_nonzero(~at) > _FREE * len(at)
+        and found.n_agree >= fit.n_agree
+        and np.count_nonzero(found.agree & at) > max(5.0, _FREQUENT * n)
+    )

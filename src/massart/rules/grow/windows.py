@@ -1,0 +1,227 @@
+"""Tiers, brackets and hinges: windows along a column in which the same terms have other coefficients.
+
+In a window of neighbouring rows the terms of the rule are fitted again. Where the new coefficients cost fewer bits than
+the old ones, and for how long, is a maximum sum of neighbours: that is the interval. Where the two rules meet is the
+threshold of a hinge, which needs fewer numbers than the interval and is tried first. This is the dearest evidence, so
+that it is looked for along those columns only on which rows agree least evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from massart.rows import FloatArray
+from massart.rules.grow.evidence import Change
+from massart.rules.grow.fit import Fit
+from massart.rules.grow.sample import Product, Sample, above, below, clipped, interval
+from massart.rules.grow.units import simplest
+from massart.rules.terms import Term
+
+_WIDE, _NARROW = 7, 28  # windows are one of so many parts of the rows, and at both ends narrow ones, too
+_MOST_TERMS = 14
+_WORTH_A_LOOK = 0.15  # of the most that a row costs: windows whose rows cost less on average are left alone
+_EDGE = 0.005  # share of rows, beside two, that an interval may leave out at the end of a column
+_STEPS, _HINGES = 4, 3  # intervals that are followed up, and hinges for each
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """An interval in which another rule costs fewer bits."""
+
+    gain: float
+    column: Term
+    low: float
+    high: float
+    inside: Fit
+
+
+def window_changes(fit: Fit) -> Iterator[Change]:
+    """Yield the rule with hinges or conditions where a part of a column has other coefficients."""
+    steps = [step for column in _columns(fit) for step in _steps(fit, column)]
+    sample = fit.labels.sample
+    dated = fit.labels.settings.number_bits  # a tariff changes with a date, rather than with a number of rows
+    for step in sorted(steps, key=lambda step: -step.gain - dated * (step.column in sample.dates))[:_STEPS]:
+        names = dict.fromkeys([*fit.terms, *step.inside.terms])
+        change = {term: step.inside.coefficient(term) - fit.coefficient(term) for term in names}
+        if step.column not in sample.dates:
+            yield from _hinges(fit, step, change)
+        if step.column.op == "column":
+            condition = interval(step.column, step.low, step.high, step.column in sample.dates)
+            also = [(*term, condition) for term in change]
+            yield [*fit.terms, *also], [*fit.coef, *change.values()]
+
+
+def maximum_sum(gains: FloatArray) -> tuple[float, int, int]:
+    """Return the largest sum of neighbours, and where they begin and end.
+
+    Examples
+    --------
+    >>> maximum_sum(np.array([-1.0, 2.0, -0.5, 3.0, -4.0]))
+    (4.5, 1, 4)
+    """
+    sums = np.concatenate([[0.0], np.cumsum(gains)])
+    end = int(np.argmax(sums - np.minimum.accumulate(sums)))
+    first = int(np.argmin(sums[: end + 1]))
+    return float(sums[end] - sums[first]), first, end
+
+
+def _columns(fit: Fit) -> list[Term]:
+    """Return the columns along which the cost of rows is least even."""
+    labels, sample = fit.labels, fit.labels.sample
+    found = list(sample.thresholds)
+    if len(found) <= labels.settings.windows:
+        return found
+    mean = float(fit.bits[labels.usable].mean())
+
+    def uneven(column: Term) -> float:
+        bits = fit.bits[_order(fit, column)]
+        return max(maximum_sum(bits - mean)[0], maximum_sum(mean - bits)[0])
+
+    return sorted(found, key=uneven, reverse=True)[: labels.settings.windows]
+
+
+def _order(fit: Fit, column: Term) -> NDArray[np.intp]:
+    order = np.argsort(fit.labels.sample.factor(column), kind="stable")
+    return order[fit.labels.usable[order]]
+
+
+def _steps(fit: Fit, column: Term) -> list[_Step]:
+    """Return the best two intervals of a column."""
+    labels, sample = fit.labels, fit.labels.sample
+    order = _order(fit, column)
+    n, values = len(order), sample.factor(column)[order]
+    terms = _terms(fit, column)
+    size, tiny = max(n // _WIDE, 4 * len(terms) + 8), max(n // _NARROW, 3 * len(terms) + 6)
+    if 2 * size > n:
+        return []
+    windows = {(0, tiny), (n - tiny, n), (n - size, n)}
+    windows |= {(first, first + size) for first in range(0, n - size + 1, max(size // 2, 1))}
+    found = []
+    for first, end in sorted(windows):
+        if float(fit.bits[order[first:end]].mean()) < _WORTH_A_LOOK * labels.cap:
+            continue
+        rows = np.zeros(len(sample), dtype=bool)
+        rows[order[first:end]] = True
+        local = labels.only(rows).fit(terms, limits=fit.limits)
+        if local is None:
+            continue
+        there = Fit(labels, local.terms, local.coef, fit.limits)
+        gain, start, stop = maximum_sum((fit.bits - there.bits)[order])
+        while 0 < start < n and values[start] == values[start - 1]:
+            start -= 1
+        while 0 < stop < n and values[stop] == values[stop - 1]:
+            stop += 1
+        found.append((gain, start, stop, there))
+    steps = []
+    for gain, start, stop, there in sorted(found, key=lambda one: -one[0])[:2]:
+        if gain < 2 * labels.settings.number_bits:
+            continue
+        slack = max(2.0, _EDGE * n)
+        low = -math.inf if start <= slack else _between(sample, column, values, start)
+        high = math.inf if stop >= n - slack else _between(sample, column, values, stop)
+        steps.append(_Step(gain, column, low, high, there))
+    return steps
+
+
+def _between(sample: Sample, column: Term, values: FloatArray, place: int) -> float:
+    """Return a limit between two neighbouring values; of dates, the later one."""
+    if column in sample.dates:
+        return float(values[place])
+    return simplest(float(values[place - 1]), float(values[place]))
+
+
+def _terms(fit: Fit, column: Term) -> list[Product]:
+    """Return what is fitted in a window: the terms without their intervals, the column, and what it multiplies."""
+    sample = fit.labels.sample
+    terms = [term for term in fit.terms if not any(factor.op == "within" for factor in term)]
+    more: list[Product] = [()]
+    if column not in sample.dates:
+        without = [tuple(one for one in term if one != column) for term in terms if column in term]
+        more = [(column,), (), *without]
+    for term in more:
+        if len(terms) < _MOST_TERMS and term not in terms and not _is_spanned(sample, terms, term):
+            terms.append(term)
+    return terms
+
+
+def _is_spanned(sample: Sample, terms: list[Product], term: Product) -> bool:
+    """Return whether a term is a sum of others."""
+    if not terms:
+        return False
+    X, v = sample.matrix(terms), sample.column(term)
+    X = X / (np.sqrt((X**2).mean(axis=0)) + 1e-300)
+    left = v - X @ np.linalg.lstsq(X, v, rcond=1e-10)[0]
+    return float(left @ left) < 1e-12 * float(v @ v)
+
+
+def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Change]:
+    """Yield the rule with hinges whose threshold is where the old and the new coefficients meet, or the interval ends.
+
+    They are compared as they stand, and the best are yielded, with coefficients to start from.
+    """
+    column, labels, sample = step.column, fit.labels, fit.labels.sample
+    low, high = np.quantile(sample.factor(column), [0.002, 0.998])
+    thresholds = [k for k in _crossings(fit, step, change) if low < k < high]
+    bases = list(dict.fromkeys([(), *(_without(term, column) for term in fit.terms if column in term)]))
+    ways = [[base] for base in bases] + ([[base for base in bases if base]] if len(bases) > 2 else [])
+    slopes = [value for term, value in change.items() if column in term]
+    middle = float(np.median(slopes)) if slopes else 0.0
+    tried: list[tuple[float, int, Change]] = []
+    own = {_key((*base, column)): 0.0 for base in bases}
+    for term, value in change.items():
+        if value and _key(term) in own:
+            own[_key(term)] = value
+    linear = sample.matrix(fit.terms) @ fit.coef
+
+    def add(values: FloatArray, n_more: int, terms: list[Product], coef: list[float]) -> None:
+        clipped_values = np.clip(values, fit.limits.lower, fit.limits.upper)
+        cost = float(labels.bits(labels.y - clipped_values).sum()) + labels.settings.number_bits * n_more
+        tried.append((cost, len(tried), (terms, coef)))
+
+    for threshold, is_cap in product(thresholds, (True, False)):
+        factor = clipped(column, threshold, is_cap=is_cap)
+        terms = [tuple(factor if one == column else one for one in term) for term in fit.terms]
+        if any(factor in term for term in terms):
+            add(sample.matrix(terms) @ fit.coef, 1, terms, list(fit.coef))
+    for threshold, is_above in product(thresholds, (True, False)):
+        hinge = above(column, threshold) if is_above else below(column, threshold)
+        for way in ways:
+            start = [(own[_key((*base, column))] or middle) * (1 if is_above else -1) for base in way]
+            also = [(*base, hinge) for base in way]
+            add(linear + sample.matrix(also) @ start, 1 + len(way), [*fit.terms, *also], [*fit.coef, *start])
+    for _, _, found in sorted(tried, key=lambda one: one[:2])[:_HINGES]:
+        yield found
+
+
+def _key(term: Product) -> frozenset[tuple[Term, int]]:
+    """Return the factors of a product in any order."""
+    return frozenset(Counter(term).items())
+
+
+def _without(term: Product, column: Term) -> Product:
+    """Return a product without a factor, once."""
+    place = term.index(column)
+    return (*term[:place], *term[place + 1 :])
+
+
+def _crossings(fit: Fit, step: _Step, change: dict[Product, float]) -> list[float]:
+    """Return where the two rules meet, also in few digits, and the ends of the interval."""
+    column, found = step.column, {end for end in (step.low, step.high) if math.isfinite(end)}
+    slope, level = change.get((column,), 0.0), change.get((), 0.0)
+    if slope:
+        meet, error = -level / slope, 4 * fit.labels.typical / abs(slope)
+        found |= {simplest(meet - share * error, meet + share * error) for share in (4.0, 1.0, 0.25, 0.05)} | {meet}
+    for term in fit.terms:
+        if column in term:
+            slope, level = change.get(term, 0.0), change.get(_without(term, column), 0.0)
+            if slope and level:
+                meet = -level / slope
+                found |= {simplest(meet - e * abs(meet), meet + e * abs(meet)) for e in (1e-2, 1e-3, 1e-4)}
+    return sorted(found)

@@ -1,0 +1,160 @@
+"""Growing a rule: laws of the search, and stories of what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from massart.rules.columns import Columns, Levels
+from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
+from massart.rules.grow.fit import Labels
+from massart.rules.grow.growing import search_rows
+from massart.rules.grow.sample import Sample, written
+from massart.rules.grow.simplify import pruned
+from massart.rules.grow.units import near_numbers, simplest, unit_of
+from massart.rules.grow.windows import maximum_sum
+from massart.rules.matrix import TermMatrix
+from massart.rules.terms import column
+
+SECONDS = 600.0
+
+
+def table(seed: int, n: int = 600) -> tuple[Columns, np.ndarray, np.ndarray]:
+    """Return columns, a mask of rows that go wrong, and values for these."""
+    rng = np.random.default_rng(seed)
+    numbers = {
+        "qty": rng.integers(1, 60, n).astype(float),
+        "price": rng.integers(100, 9999, n) / 100,
+        "km": rng.integers(1, 400, n).astype(float),
+        "minutes": rng.integers(1, 700, n).astype(float),
+    }
+    zone = Levels(rng.integers(0, 3, n).astype(np.int32), ("north", "south", "west"))
+    return Columns(numbers, {"zone": zone}), rng.random(n) < 0.2, rng.integers(1, 500_000, n) / 100
+
+
+def grown(exact: np.ndarray, data: tuple[Columns, np.ndarray, np.ndarray]) -> tuple[Grown, np.ndarray]:
+    """Grow a rule for labels that are rounded to cents, and return its values in all rows."""
+    columns, wrong, junk = data
+    found = grow(columns, np.where(wrong, junk, np.round(exact, 2)), np.random.default_rng(0), SECONDS)
+    assert found is not None
+    assert found.is_clear
+    X = TermMatrix(columns, found.terms)
+    return found, found.link(X @ found.coef[:-1] + found.coef[-1])
+
+
+@pytest.mark.slow
+def test_authors_find_their_rule_again() -> None:
+    data = table(1)
+    x, zone = data[0].numbers, data[0].levels["zone"].codes
+    rates = np.array([0.31, 0.42, 0.57])
+    stories = {
+        "price * qty": x["qty"] * x["price"],
+        "max(0, km - 150)": 12 + 0.5 * x["km"] + 0.25 * np.maximum(0, x["km"] - 150),
+        "km * (zone = west)": rates[zone] * x["km"] + 4,
+        "ceil(minutes / 60)": 3.5 * np.ceil(x["minutes"] / 60),
+    }
+    for words, exact in stories.items():
+        found, values = grown(exact, data)
+        assert any(words in str(term) or words in " * ".join(sorted(str(term).split(" * "))) for term in found.terms)
+        assert np.mean(np.abs(values - exact) < 0.02) > 0.99, words
+
+
+def test_labels_of_the_other_rows_are_not_read() -> None:
+    """The terms are fixed before a label that confirms them is looked at: without these labels they are the same."""
+    data = table(2, 300)
+    x = data[0].numbers
+    y = np.where(data[1], data[2], np.round(0.2 * x["km"] + 0.07 * np.maximum(0, x["km"] - 120), 2))
+    rows = search_rows(len(y), np.random.default_rng(5), Settings())
+    assert len(rows) < len(y)
+    blind = np.full(len(y), np.nan)
+    blind[rows] = y[rows]
+    known, found = (grow(data[0], labels, np.random.default_rng(5), SECONDS) for labels in (y, blind))
+    assert known is not None
+    assert found is not None
+    np.testing.assert_array_equal(known.rows, rows)
+    assert known.terms == found.terms
+    np.testing.assert_array_equal(known.coef, found.coef)
+
+
+@pytest.mark.slow
+def test_shuffled_labels_have_no_rule() -> None:
+    columns, _, _ = table(3, 400)
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.round(columns.numbers["qty"] * columns.numbers["price"], 2))
+    found = grow(columns, y, np.random.default_rng(0), 2.0)
+    assert found is None or not found.is_clear
+
+
+def test_the_score_is_what_the_formula_says() -> None:
+    columns, _, junk = table(4, 200)
+    settings = Settings()
+    labels = Labels.of(Sample(columns, junk, 0.005, 40), "identity", settings)
+    fit = labels.fit([(), (column("km"),)])
+    assert fit is not None
+    off = np.abs(junk - fit.coef[0] - fit.coef[1] * columns.numbers["km"]) / labels.half_widths
+    cost = [min(np.log2(max(r, 1)), labels.cap) + settings.miss_bits * (r > 0.98) for r in off]
+    assert fit.total == pytest.approx(sum(cost) + 2 * settings.number_bits)
+
+
+def test_a_simpler_rule_never_costs_more() -> None:
+    columns, wrong, junk = table(5, 300)
+    y = np.where(wrong, junk, np.round(2.5 * columns.numbers["qty"] + 30, 2))
+    labels = Labels.of(Sample(columns, y, 0.005, 40), "identity", Settings())
+    long = labels.fit([(), *((column(name),) for name in columns.numbers)])
+    assert long is not None
+    short = pruned(long)
+    assert short.total <= long.total
+    assert set(short.terms) == {(), (column("qty"),)}
+
+
+def test_short_coefficients_keep_the_rows() -> None:
+    rng = np.random.default_rng(6)
+    X = np.column_stack([rng.uniform(1, 100, 200), np.ones(200)])
+    for rate, fee in ((0.19, 12.5), (1 / 12, 3.0), (7 / 30, 0.25)):
+        y = np.round(X @ [rate, fee], 2)
+        rough = np.array([rate, fee]) * (1 + 1e-6 * rng.normal(size=2))
+        half_widths = np.full(200, 0.00501)
+        agree = np.abs(y - X @ rough) <= half_widths
+        short = short_coefficients(X, y, half_widths, rough, agree)
+        assert np.count_nonzero(np.abs(y - X @ short) <= half_widths) >= np.count_nonzero(agree)
+        assert short[1] == fee
+    assert near_numbers(7 / 30 + 1e-9, 1e-8)[0] == pytest.approx(7 / 30, abs=1e-12)
+
+
+def test_the_maximum_sum_is_that_of_all_runs() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        gains = rng.normal(size=12)
+        sums = {(i, j): gains[i:j].sum() for i in range(12) for j in range(i, 13)}
+        total, first, end = maximum_sum(gains)
+        assert total == pytest.approx(max(sums.values()))
+        assert gains[first:end].sum() == pytest.approx(total)
+
+
+def test_the_simplest_number_lies_in_its_interval() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        low = float(rng.normal() * 10.0 ** rng.integers(-3, 5))
+        high = low + abs(low) * float(rng.uniform(1e-6, 0.5)) + 1e-9
+        assert low < simplest(low, high) <= high + 1e-12
+
+
+def test_units_are_those_of_most_labels() -> None:
+    rng = np.random.default_rng(9)
+    for unit in (100.0, 1.0, 0.5, 0.05, 0.01):
+        y = unit * rng.integers(1, 5000, 300)
+        y[:20] = rng.uniform(0, 100, 20)
+        assert unit_of(y) == unit
+
+
+def test_a_glance_sees_the_plain_columns_only_where_they_have_a_rule() -> None:
+    columns, wrong, junk = table(10)
+    plain = [column(name) for name in columns.numbers]
+    y = np.where(wrong, junk, 3 * columns.numbers["km"] + columns.numbers["qty"])
+    assert glance(columns, plain, y, np.random.default_rng(0)) > 0.7
+    assert glance(columns, plain, junk, np.random.default_rng(0)) < 0.1
+
+
+def test_quotients_are_written_as_people_do() -> None:
+    term = written((column("rate"), *(column(name) for name in ("days",))))
+    assert str(term) == "rate * days"

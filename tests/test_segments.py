@@ -412,6 +412,29 @@ def test_a_check_says_where_a_saved_rule_breaks(tmp_path):
             assert audit.wrong[there].all()  # and are wrong by the rule that was saved
 
 
+@pytest.mark.parametrize("size", [None, 100_000])
+def test_a_rule_that_depends_on_the_days_between_two_dates_is_no_rule_for_all(tmp_path, size):
+    # Two per cent off what is paid within ten days.
+    rng = np.random.default_rng(0)
+    n = 2_000
+    sent, days, gross = rng.integers(0, 300, n), rng.integers(1, 45, n), np.round(np.exp(rng.uniform(3, 9, n)), 2)
+    start = pd.Timestamp("2024-01-01")
+    frame = pd.DataFrame({"paid_on": start + pd.to_timedelta(sent + days, "D"), "gross": gross})
+    frame["invoiced"] = start + pd.to_timedelta(sent, "D")
+    frame["paid"] = np.round(np.where(days <= 10, 0.98, 1) * gross, 2)
+    wrong = rng.random(n) < 0.08
+    frame.loc[wrong, "paid"] = np.round(1.19 * frame.paid[wrong], 2)
+    frame.to_csv(tmp_path / "paid.csv", index=False)
+    audit = audit_table(tmp_path / "paid.csv", "paid", terms="columns", max_memory=size)
+    assert (audit.certificate.verdict, audit.certificate.reason) == (Verdict.PLURALITY, Reason.PART)
+    assert "The rule does not hold for days from invoiced to paid_on up to 10: " in audit.explanation
+    assert "paid = 0.98 * gross" in audit.explanation
+    assert summary(audit)["segment"]["columns"] == ["invoiced", "paid_on"]
+    if size is None:
+        assert audit.apart.tolist() == ((days <= 10) & (frame.paid != gross)).tolist()
+        assert audit.wrong.tolist() == (wrong & (days > 10)).tolist()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", [False, True])
 def test_terms_are_looked_for_only_where_rows_that_break_the_rule_lie_together(tier):

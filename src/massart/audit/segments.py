@@ -1,7 +1,8 @@
 """Segments of a table by name: the columns by which they are looked for, which rows belong to one, how it is called.
 
 All columns of the table are covariates, also those that are not in the rule: numbers and dates by their order, dates
-also by weekday, month and day of the month, texts by their levels, and columns with gaps by whether there is a value.
+also by weekday, month and day of the month and two of them by the days between, texts by their levels, and columns with
+gaps by whether there is a value.
 Not so identifiers, free text, and what the user excluded: such a column may have been made of the target. For that
 reason numbers that are no features are left out where features were named.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -46,19 +48,45 @@ _MONTHS = (
 _LAST = {"weekday": 7, "month": 12, "day of month": 31}
 _DIGITS = 10
 
+MOST_DATES = 4
+"""Columns of dates between which the days are counted, two by two: six numbers more in a table of many dates."""
+
 
 @dataclass(frozen=True, slots=True)
 class Covariate:
-    """A column of a table, or what is known of its dates or gaps, as numbers or codes."""
+    """A column of a table, or what is known of its dates or gaps, as numbers or codes.
+
+    Attributes
+    ----------
+    entry : Number, Flag, Date or Category
+    part : str
+        What of it, if not its values.
+    since : Date or None
+        The date before, where the days from that one to this are meant.
+    """
 
     entry: Number | Flag | Date | Category
     part: Part = ""
+    since: Date | None = None
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        if self.since is not None:
+            return f"days from {self.since.column} to {self.entry.column}"
+        return f"{self.part} of {self.entry.column}" if self.part else self.entry.column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return (self.entry.column,) if self.since is None else (self.since.column, self.entry.column)
 
     def values(self, table: Table) -> FloatArray:
         """Return it for all rows of a table: NaN where a number is missing; of a category codes, -1 where it is."""
         if isinstance(self.entry, Category):
             return category_codes(table, self.entry).astype(np.float64)
-        return self.of(column_values(table, self.entry))
+        values = column_values(table, self.entry)
+        return self.of(values) if self.since is None else values - column_values(table, self.since)
 
     def of(self, numbers: FloatArray) -> FloatArray:
         """Return it, given the numbers of the column."""
@@ -86,7 +114,7 @@ class Covariate:
             return _WEEKDAYS[int(value) - 1]
         if self.part == "month":
             return _MONTHS[int(value) - 1]
-        if isinstance(self.entry, Date) and not self.part:
+        if isinstance(self.entry, Date) and not self.part and self.since is None:
             return str(date_texts(np.array([value]))[0])
         if isinstance(self.entry, Flag) and not self.part:
             return "yes" if value else "no"
@@ -108,13 +136,12 @@ class Condition:
 
     def __str__(self) -> str:
         one, low, high = self.covariate, self.low, self.high
-        name = one.entry.column
+        name = one.name
         if one.part == "gap":
-            return f"{name} {'without' if low else 'with'} a value"
+            return f"{one.entry.column} {'without' if low else 'with'} a value"
         if isinstance(one.entry, Category) and low >= len(one.entry.all_levels):
             return f"{name} without a value"
         if one.part:
-            name = f"{one.part} of {name}"
             low, high = max(low, 1), min(high, _LAST[one.part])
         if low == high:
             return f"{name} = {one.text(low)}"
@@ -138,7 +165,7 @@ class TableSegment:
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        return [*dict.fromkeys(condition.covariate.entry.column for condition in self.conditions)]
+        return [*dict.fromkeys(name for condition in self.conditions for name in condition.covariate.columns)]
 
     @property
     def is_accused(self) -> bool:
@@ -200,6 +227,11 @@ class TableCovariates:
             if np.isnan(values).any():
                 gap = Covariate(entry, "gap")
                 codes[gap] = gap.of(values).astype(np.intp)
+        dates = [(one.entry, days) for one, days in numbers.items() if isinstance(one.entry, Date) and not one.part]
+        for (first, start), (second, end) in combinations(dates[:MOST_DATES], 2):
+            is_before = np.count_nonzero(start > end) <= np.count_nonzero(start < end)
+            one = Covariate(second, since=first) if is_before else Covariate(first, since=second)
+            numbers[one] = end - start if is_before else start - end
         scan = SegmentScan([*numbers.values()], [*codes.values()])
         some = None if drawn is None else drawn[design.kept]
         return cls(Covariates(scan, some), tuple(numbers), tuple(codes))

@@ -81,7 +81,8 @@ def test_the_sentence_counts_every_row_once(found):
     assert text.startswith(f"Two rules: {found.rules[0].n_rows} rows follow rule 1 and {found.rules[1].n_rows} others")
     rest = next(kind.rows for kind in found.kinds.kinds if kind.label == "unexplained")
     assert f"{rest} follow none of these" in text
-    assert "Unless errors depend on the columns or on each other (99.9 %), there are at least two rules" in text
+    assert "Unless errors, or which rule a row follows, depend on the columns or on other rows" in text
+    assert "Of the coefficients those of kg in rule 1 are right, up to what changes a label by" in text
     assert f"at most {found.most_explained} rows of a further one" in text
 
 
@@ -173,6 +174,7 @@ def test_a_column_without_which_all_rows_are_judged_is_left_out():
         ({"inliers": "noisy"}, "inliers has no place beside rules"),
         ({"model": "relu"}, "model has no place beside rules"),
         ({"error_unit": "parcel"}, "error_unit has no place beside rules"),
+        ({"errors": "independent"}, "errors has no place beside rules"),
         ({"wrong_at_most": 0.2}, "wrong_at_most has no place beside rules"),
         ({"terms": "lag(kg)"}, "looks at other rows"),
         ({"fixed": "x.csv"}, "no fixed table"),
@@ -264,6 +266,8 @@ def test_a_rule_of_a_part_of_the_table_is_said_to_be_one():
     assert branch.n_rows == (zone == "B").sum()
     assert branch.n_follow == (found.rules[1].listed.fits & (zone == "B")).sum()
     assert "Which rule a row follows depends on the columns: " in found.explanation
+    assert "Unless errors depend on the columns or on each other" in found.explanation
+    assert "none is confirmed" in found.explanation
     assert f"{branch.n_follow} of {branch.n_rows} rows with zone = B follow rule 2" in found.explanation
 
 

@@ -14,8 +14,8 @@ from massart.audit.implied import implied_values, places_of, residuals
 from massart.audit.kinds import LAST_PLACE, MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds
 from massart.audit.second_rule import SecondRule
 from massart.audit.table_audit import Audit, beside, versions
-from massart.certificate import CONFIDENCE
-from massart.certificate.words import count, listed, share
+from massart.certificate import CONFIDENCE, IndependentErrors
+from massart.certificate.words import count, listed, share, up
 from massart.recover import ListedRule, RuleList
 from massart.recover.rule_errors import ErrorType, RuleError
 from massart.report import ListedFormula, ListFindings, ListReport, Report, Usage, usage_of
@@ -31,6 +31,7 @@ MOST_NONE_ROWS = 50
 
 _NUMBERS = ("No rules", "One rule", "Two rules", "Three rules", "Four rules", "Five rules", "Six rules")
 _MOST_PAIRS = 3
+_UNLESS = "errors, or which rule a row follows, depend on the columns or on other rows"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +66,20 @@ class TableRule:
         Its rows, and its test.
     branch : Branch or None
         The segment that it holds for, if the rows that follow it depend on the columns.
+    known : IndependentErrors or None
+        What is certain of its slopes, unless errors, or which rule a row follows, depend on the columns
+        (:mod:`massart.certificate.independent_errors`, Theorem 1).
     """
 
     formula: Formula
     listed: ListedRule
     branch: Branch | None = None
+    known: IndependentErrors | None = None
+
+    @property
+    def confirmed(self) -> tuple[int, ...]:
+        """Terms whose coefficients are those of some rule, under that condition."""
+        return () if self.known is None or self.branch is not None else self.known.slopes
 
     @property
     def n_rows(self) -> int:
@@ -144,10 +154,19 @@ class ListAudit(Audit):
         named.append((rest, ("follows", "follow"), "none of these" if named else "none"))
         told = [f"{k:,} {verb[k != 1]} {what}" for k, verb, what in named]
         yield f"{listed([told[0].replace(' ', ' row ' if named[0][0] == 1 else ' rows ', 1), *told[1:]])}."
+        unless = "errors depend on the columns or on each other" if branches else _UNLESS
+        right = [(k, rule.confirmed) for k, rule in enumerate(rules, 1) if rule.confirmed and not branches]
+        terms = [term.label for term in rules[0].formula.all_terms]
+        of_all = [f"{listed([terms[j] for j in found])} in rule {k}" for k, found in right]
+        if len(right) == len(rules) and len({found for _, found in right}) == 1:
+            of_all = [listed([terms[j] for j in right[0][1]])]
+        deviation = max((rule.known.deviation for rule in rules if rule.known and rule.confirmed), default=0.0)
+        within = f"up to what changes a label by a standard deviation of {up(deviation)}"
+        coefficients = f"those of {listed(of_all)} are right, {within}" if of_all else "none is confirmed"
         yield (
-            f"Unless errors depend on the columns or on each other ({100 * CONFIDENCE:.10g} %), there are at least "
-            f"{heading[0].lower()}{heading[1:]}, and chance and repeated errors explain at most "
-            f"{count(self.most_explained, 'rows')} of a further one. It is not claimed that every coefficient is right."
+            f"Unless {unless} ({100 * CONFIDENCE:.10g} % each), there are at least {heading[0].lower()}{heading[1:]}, "
+            f"and chance and repeated errors explain at most {count(self.most_explained, 'rows')} of a further one. "
+            f"Of the coefficients {coefficients}{'; the others are not confirmed' if of_all else ''}."
         )
 
     def _shared_words(self) -> str:

@@ -8,12 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from massart.agreement import LAST_PLACE
+from massart.agreement import LAST_PLACE, Level, verify
+from massart.agreement.agreement import EPS
 from massart.audit.finding import Prepared, Request, find, options_of, prepare
 from massart.audit.implied import marks_of
 from massart.audit.list_audit import Branch, ListAudit, TableRule
 from massart.audit.second_rule import TERMS_TO_CHOOSE_FROM, composed
 from massart.audit.table_audit import Audit
+from massart.certificate import CONFIDENCE, IndependentErrors, certify_independent
 from massart.certificate.words import count
 from massart.recover import ListedRule, RuleList, judge_list
 from massart.recover.further_rule import Search
@@ -37,6 +39,7 @@ class _Listed:
     terms: tuple[Term, ...]
     X: FloatArray | TermMatrix
     found: RuleList
+    n_chosen: int = 0  # terms that labels chose
 
 
 def check_list_request(request: Request) -> None:
@@ -45,12 +48,14 @@ def check_list_request(request: Request) -> None:
         "model": request.model == "relu",
         "inliers": request.inliers == "noisy",
         "error_unit": request.error_unit is not None,
+        "errors": request.errors != "arbitrary",
         "wrong_at_most": request.wrong_at_most != 0.5,
     }
     reasons = {
         "model": "the rules of a list are sums of terms",
         "inliers": "rows that follow a rule up to noise cannot be told apart from those of another rule",
         "error_unit": "its tests take rows to be independent of each other",
+        "errors": "its sentence names that assumption, and no declaration makes a list certain",
         "wrong_at_most": "it does not rest on how many labels are wrong",
     }
     for name, is_asked in asked.items():
@@ -156,7 +161,7 @@ def _rules_in(
     )
     levels: BoolArray = np.array([any(part.op in CONDITIONS for part in term.factors) for term in terms], dtype=bool)
     levels = np.append(levels, [True] * intercept)
-    return _Listed(terms, X, find_rules(search, most, intercept=intercept, category_levels=levels))
+    return _Listed(terms, X, find_rules(search, most, intercept=intercept, category_levels=levels), n_chosen)
 
 
 def _branch_of(prepared: Prepared, listed: ListedRule) -> Branch | None:
@@ -169,8 +174,34 @@ def _branch_of(prepared: Prepared, listed: ListedRule) -> Branch | None:
     return Branch(where, found.n_rows, found.n_wrong, found.n_others, found.n_wrong_others)
 
 
+def _slopes_of(
+    prepared: Prepared, listed: ListedRule, rule: tuple[FloatArray, FloatArray], failure: float, seed: int
+) -> IndependentErrors | None:
+    """Return which coefficients are those of some rule, if errors do not depend on the columns.
+
+    Rows come from mechanisms, each of which has a law of errors of its own: the sum over them of the rows that a wrong
+    formula fits is bounded by the fullest slab all the same.
+    """
+    (X, coef), y, agreement = rule, prepared.question.y, listed.agreement
+    if len(coef) > X.shape[1]:
+        X = np.column_stack([X, np.ones(len(X))])
+    if agreement.level not in (Level.EXACT, Level.LABEL, Level.GIVEN):
+        return None
+    verified = verify(X, y, coef, agreement)
+    return certify_independent(
+        X,
+        verified.residuals,
+        verified.agree,
+        float(verified.half_widths[verified.agree].max()),
+        rounded=agreement.rounded or agreement.precision > EPS,
+        rng=np.random.default_rng(seed),
+        failure=failure,
+    )
+
+
 def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed) -> ListAudit:
     question, found = prepared.question, best.found
+    failure = (1 - CONFIDENCE) / (request.looks * len(found.rules))
 
     def rule(listed: ListedRule) -> TableRule:
         rows = best.X[np.flatnonzero(listed.fits)]
@@ -178,7 +209,9 @@ def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed)
         if question.intercept:
             rows, coef = np.column_stack([rows, np.ones(len(rows))]), np.append(coef, listed.intercept)
         formula = composed(request.target, best.terms, (coef, listed.fractions), rows)
-        return TableRule(formula, listed, _branch_of(prepared, listed))
+        found = best.X[:], coef
+        known = None if best.n_chosen else _slopes_of(prepared, listed, found, failure, request.seed)
+        return TableRule(formula, listed, _branch_of(prepared, listed), known)
 
     rules = tuple(map(rule, found.rules))
     last_place = found.none.copy()

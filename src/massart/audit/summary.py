@@ -144,6 +144,7 @@ def rule_list(audit: Audit) -> dict[str, Any]:
                 "rows": rule.n_rows,
                 "rows_shared": rule.listed.n_shared,
                 "rows_needed": rule.listed.test.needed,
+                "confirmed": [rule.formula.all_terms[j].label for j in rule.confirmed],
                 "branch": None
                 if rule.branch is None
                 else {

@@ -208,6 +208,8 @@ def largest_share(n: int, k: int, p: int, log_price: float, failure: float) -> f
     >>> round(largest_share(1000, 350, 5, 10.0, 1e-4), 2)
     0.26
     """
+    if log_price == math.inf:
+        return 0.0
     low, high = 0.0, (k - p - 1) / n
     for _ in range(50):
         C = (low + high) / 2

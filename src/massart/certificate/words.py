@@ -170,9 +170,9 @@ def _without(c: Certificate) -> str:
 def _same(c: Certificate) -> Iterator[str]:
     """Say which formulas are not told apart."""
     near = (
-        f"{_up(c.resolution)} times what a row that agrees may be off"
+        f"{up(c.resolution)} times what a row that agrees may be off"
         if c.agreement.rounded
-        else f"{_up(c.resolution * c.agreement.relative)} of the size of a row"
+        else f"{up(c.resolution * c.agreement.relative)} of the size of a row"
     )
     where = "the rows that prove it" if c.verdict is Verdict.PROVEN else "every row that judges it"
     yield f"Formulas that differ from it by at most {near} on {where} count as the same."
@@ -325,13 +325,13 @@ def _as_declared(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     s = "" if len(known.slopes) == 1 else "s"
     yield (
         f"{_DECLARED}. If so, the coefficient{s} of {listed([name_of(j, names) for j in known.slopes])} {are} right "
-        f"({_percent(c.confidence)}), up to what changes the label by a standard deviation of {_up(known.deviation)}: "
+        f"({_percent(c.confidence)}), up to what changes the label by a standard deviation of {up(known.deviation)}: "
         f"were {they} not, {share(known.share, 1)} of the rows would have to lie near one plane, and none has as many."
     )
     if known.rest:
         yield f"Not confirmed: {listed([name_of(j, names) for j in known.rest])}."
     else:
-        yield f"The whole formula is known to within {_up(known.within)} on each row only: too little to confirm it."
+        yield f"The whole formula is known to within {up(known.within)} on each row only: too little to confirm it."
 
 
 def _could_be_declared(c: Certificate) -> Iterator[str]:
@@ -529,7 +529,7 @@ def _percent(probability: float) -> str:
     return f"{100 * probability:.10g} %"
 
 
-def _up(value: float) -> str:
+def up(value: float) -> str:
     """Write a number with two digits, rounded up."""
     if not 0 < value < math.inf:
         return f"{value:g}"

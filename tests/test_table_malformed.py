@@ -128,6 +128,7 @@ MALFORMED = {
         ["quotation mark", "never closed"],
     ),
     "quote never closed, header": (text(GOOD.replace("hours", '"hours')), ["quotation mark", "header", "never closed"]),
+    "quote never closed, long header": (text('"' + "x" * 200_000 + ",total\n1,2\n"), ["longer than"]),
     "header only, no line end": (text("hours,total"), ["no rows"]),
     "names twice": (text("hours,total,hours\n1,2,3\n"), ["columns 1 and 3", '"hours"']),
     "names twice but for blanks": (text("hours,total, hours\n1,2,3\n"), ["columns 1 and 3", '"hours"']),

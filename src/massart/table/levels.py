@@ -25,10 +25,10 @@ from massart.table.table import Table, as_text, decoded, is_text, view
 NO_GROUP = "(missing)"
 """The name of the group of rows without a value."""
 
-_SHORTEST = 4
-_RARE = 2
-_RARE_SHARE = 1e-3
-_TIMES = 20
+# What is misspelt: benchmarks/messy.py, misspelt_category.
+_SHORTEST = 4  # letters
+_RARE, _RARE_SHARE = 2, 1e-3  # rows of a slip at most, or this share of all
+_TIMES = 20  # as many rows have what was meant
 _MOST_SHOWN = 5
 _MOST_MISSING = 0.05  # share of the rows: N/A in more of them may be an answer
 _MISSING = frozenset(spelling.lower() for spelling in MISSING) - {"none"}  # no discount is one

@@ -35,14 +35,14 @@ NO = ("no", "false", "n", "f")
 _ROWS_A_LEVEL = 4
 _FEW_LEVELS = 20
 NUMBERS_SHARE = 0.9
-"""From this share of numbers on, a text among them is taken for a mistake and not for a level."""
+"""From this share of numbers on, a text among them is a mistake and not a level: benchmarks/messy.py, odd_cells."""
 
 _FIRST_ROWS = 1 << 12
 _SAMPLE_TEXTS = 1 << 10
 _MOST_UNITS = 8
 _MOST_SHOWN = 10
 _SENTINELS = frozenset(sign * (10.0**digits - 1) for sign in (-1, 1) for digits in range(2, 8))
-_FAR = 2.0  # times as large as any other
+_FAR = 2.0  # times as large as any other: benchmarks/messy.py, sensor_sentinels
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(?i:[ap]\.?m\.?)?\s*(?i:z|utc|[-+]\d{2}:?\d{2})?"
 _DAY = (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from massart.progress import Callback, silent
-from massart.table.errors import TableError, quote
+from massart.table.errors import TableError, counted, quote
 from massart.table.numbers import MISSING
 from massart.table.source import Beginning, ReadOptions, Source
 
@@ -199,54 +199,64 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     TableError
         If these are no lines of a table, or options say what cannot be.
     """
-    name, delimiter = source.name, options.delimiter
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
-        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
-    if options.decimal not in (None, ".", ","):
-        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
+    name = source.name
+    _check(options, name)
     if not text.strip("\r\n \t,;|"):
         raise TableError(f"{name}: the file is blank")
+    # 1. The lines of the table, without what Excel writes above it to name the delimiter.
     lines = [*io.StringIO(text, newline="")]
-    directive = _DIRECTIVE.match(text) if options.skip is None else None
-    n_above = int(directive is not None)
     if not is_all:
         lines = lines[: max(len(lines) - 1, 1)]  # the last one may be cut
-    delimiter = delimiter or (directive and directive[1])
-    first, _ = _rows(lines[n_above:], delimiter or ",", 1)
-    if text.count('"') % 2 and "\n" in "".join(*first):
+    directive = _DIRECTIVE.match(text) if options.skip is None else None
+    n_above = int(directive is not None)
+    delimiter = options.delimiter or (directive[1] if directive is not None else None)
+    first = next((row for row in _rows(lines[n_above:], delimiter or ",", _HEADER_ROWS)[0] if row), [])
+    if text.count('"') % 2 and "\n" in "".join(first):
         raise TableError(f"{name}: a quotation mark that opens in the header is never closed")
+    # 2. The delimiter, the header, and rows that are as long as it.
     delimiter, place = _delimiter_and_header(lines[n_above:], delimiter, source, options)
     rows, ends = _rows(lines[n_above:], delimiter, _SAMPLE_ROWS + place)
     if place >= len(rows):
         raise too_long_cell(name, n_above + 1)
     header, body = rows[place], [row for row in rows[place + 1 :] if row]
-    n_above += ends[place]
     longer = sum(any(not is_empty(cell) for cell in row[len(header) :]) for row in body)
     if 2 * longer > len(body):  # most rows have more cells than there are names
         header = header + [""] * (max(map(len, body)) - len(header))
     body = [row for row in body if len(row) >= len(header)]
-    decimal = options.decimal
-    if decimal is None and delimiter != ",":
-        decimal = _decimal_mark(body)
-    missing = Counter((j, cell) for row in body for j, cell in enumerate(row[: len(header)]) if cell in _MISSING)
-    spellings: dict[int, str] = {}
-    for (j, cell), _ in missing.most_common():
-        spellings.setdefault(j, cell)
+    # 3. What these say of the columns.
+    decimal = options.decimal or (None if delimiter == "," else _decimal_mark(body))
     remarks = ["The cells are separated by spaces."] if delimiter == SPACES else []
     above = sum(any(not is_empty(cell) for cell in row) for row in rows[:place])
     if above and options.skip is None:
-        titles = f"{above:,} line{'' if above == 1 else 's'}"
-        line = n_above - ends[place] + ends[place - 1] + 1
+        line = n_above + ends[place - 1] + 1
+        titles = counted(above, "line")
         remarks.append(f"Left out {titles} above the column names, which are in line {line:,} of the file.")
     return Dialect(
         delimiter=delimiter,
         decimal=decimal,
-        start=len("".join(lines[:n_above]).encode(UTF_8, "surrogateescape")),
+        start=len("".join(lines[: n_above + ends[place]]).encode(UTF_8, "surrogateescape")),
         names=tuple(header),
         coded=frozenset(j for row in body for j, cell in enumerate(row) if _CODE.fullmatch(cell.strip())),
-        spellings={j: cell for j, cell in spellings.items() if cell},
+        spellings=_spellings(body, len(header)),
         remarks=tuple(remarks),
     )
+
+
+def _check(options: ReadOptions, name: str) -> None:
+    delimiter = options.delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
+        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
+    if options.decimal not in (None, ".", ","):
+        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
+
+
+def _spellings(rows: Sequence[Sequence[str]], width: int) -> dict[int, str]:
+    """Return what each column has most often where a value is missing, if that is not nothing."""
+    counts = Counter((j, cell) for row in rows for j, cell in enumerate(row[:width]) if cell in _MISSING)
+    most: dict[int, str] = {}
+    for (j, cell), _ in counts.most_common():
+        most.setdefault(j, cell)
+    return {j: cell for j, cell in most.items() if cell}
 
 
 def _delimiter_and_header(
@@ -266,21 +276,19 @@ def _delimiter_and_header(
             raise TableError(f"{source.name}: there is no row below the {options.skip:,} lines that are skipped")
         width = len(rows[place])
         below = [len(row) for row in rows[place + 1 :] if row]
-        alike = sum(n in (width, width + 1) for n in below) / len(below) if below else 0.0
+        alike = sum(n == width for n in below) / len(below) if below else 0.0
         score = (alike, delimiter == "\t" and source.suffix in (".tsv", ".tab"), width)
         if width > 1 and (best is None or score > best_score):
             best, best_score = (delimiter, place), score
     if best is not None:
         return best
-    if known is None and options.skip is None:
+    rows, ends = _rows(lines, known or ",", _SAMPLE_ROWS)
+    if known is None and options.skip is None and rows:
         if _are_numbers_in_columns(lines):
             return SPACES, 0
         _refuse_odd_delimiters(lines, source.name)
-    if known is None:
-        known = ","
-    rows, ends = _rows(lines, known, _SAMPLE_ROWS)
     first = next((k for k, row in enumerate(rows) if row and ends[k] > (options.skip or 0)), len(rows))
-    return known, first
+    return known or ",", first
 
 
 def _rows(lines: Sequence[str], delimiter: str, most: int) -> tuple[list[list[str]], list[int]]:
@@ -365,7 +373,7 @@ def header_row(rows: Sequence[Sequence[object]]) -> int:
     """
     filled = [sum(not is_empty(cell) for cell in row) for row in rows]
     first = next((place for place, n in enumerate(filled) if n), 0)
-    for share in (1.0, 0.6):  # benchmarks/messy.py, datev_booking_text
+    for share in (1.0, 0.6):  # some columns have no name
         for place in range(first, len(rows)):
             n, below = filled[place], sorted(n for n in filled[place + 1 :] if n)
             if not below:

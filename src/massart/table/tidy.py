@@ -22,8 +22,8 @@ from massart.table.numbers import Numbers, in_ascii, read_numbers, units_of
 from massart.table.table import Table, flags, is_plain_text, is_text, named
 from massart.table.text import TOTAL
 
-_NEARLY_ALL = 0.9
-_MOST_TOTALS = 0.1
+_NEARLY_ALL = 0.9  # benchmarks/messy.py, sap_bars
+_MOST_TOTALS = 0.1  # share of the rows; benchmarks/messy.py, section_headings
 _SHOWN = 3
 _FIRST_ROWS = 100
 _MOST_LOOKED_AT = 200

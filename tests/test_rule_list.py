@@ -178,6 +178,14 @@ def test_an_error_that_makes_a_formula_is_no_rule(change, error, column):
     assert np.array_equal(found.assigned, np.where(which == 0, 0, -1))
 
 
+def test_a_value_that_many_rows_have_is_named():
+    X, y, made = mixture(6)
+    y[np.flatnonzero(made == -1)[:50]] = 0
+    found = recover_list(X, y)
+    assert len(found.rules) == 2
+    assert [(one.error.words(), len(one.rows)) for one in found.errors] == [("the value 0", 50)]
+
+
 def test_another_price_for_one_thing_is_a_rule():
     """Where a rule has one term, any other rule is a multiple of it, or another charge beside it."""
     rng = np.random.default_rng(5)

@@ -237,7 +237,8 @@ class ListAudit(Audit):
 
     def _explanations(self) -> Iterator[tuple[str, tuple[str, str], BoolArray]]:
         """Yield what may have happened in rows that follow none, the verb for one and for many, and in which."""
-        verbs = {ErrorType.COLUMN: ("has", "have"), ErrorType.AMOUNT: ("is", "are")}
+        has = ("has", "have")
+        verbs = {ErrorType.COLUMN: has, ErrorType.VALUE: has, ErrorType.AMOUNT: ("is", "are")}
         for one in self.found.errors:
             rows = np.zeros(len(self.given), dtype=bool)
             rows[one.rows] = True

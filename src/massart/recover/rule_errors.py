@@ -37,6 +37,7 @@ class ErrorType(Enum):
     TWICE = "rule {rule} with {term} counted twice"
     SIGN = "rule {rule} with the sign of {term} reversed"
     COLUMN = "the value of {term}"
+    VALUE = "the value {value}"
     AMOUNT = "off rule {rule} by {value}"
 
 
@@ -50,7 +51,7 @@ class RuleError:
         The place of the rule in its list.
     type : ErrorType
     value : float
-        The factor of a multiple, or the amount.
+        The factor of a multiple, the amount, or the value that rows have instead.
     column : int or None
         The column of the term.
     """
@@ -160,10 +161,12 @@ def errors_of(
     for _, rows in found:
         left &= ~rows
     for place, (rule, half) in enumerate(rules):
-        for amount, some in amounts_of(y - X @ rule, left, half):
-            is_off = np.zeros(len(y), dtype=bool)
-            is_off[some] = True
-            found.append((RuleError(place, ErrorType.AMOUNT, amount), is_off))
+        shifts = [(ErrorType.AMOUNT, y - X @ rule), *[(ErrorType.VALUE, y)] * (place == 0)]
+        for type_, rest in shifts:
+            for amount, some in amounts_of(rest, left, half):
+                is_off = np.zeros(len(y), dtype=bool)
+                is_off[some] = True
+                found.append((RuleError(place, type_, amount), is_off))
     times = np.sum([rows for _, rows in found], axis=0) if found else np.zeros(len(y), dtype=int)
     alone = (RowsWithError(error, np.flatnonzero(rows & (times == 1))) for error, rows in found)
     return tuple(sorted((one for one in alone if len(one.rows)), key=lambda one: -len(one.rows)))

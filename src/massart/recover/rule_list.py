@@ -85,7 +85,7 @@ class RuleList:
         columns.
     errors : tuple of RowsWithError
         What many of the rows that follow none are: a multiple of a rule, a rule without a term, the value of a column,
-        or off a rule by some amount.
+        one and the same value, or off a rule by some amount.
     shared : (n,) boolean array
         Rows that fit two rules or more: they are given to none.
     none : (n,) boolean array

@@ -1,4 +1,4 @@
-"""Forty files as people have them, and whether the rule and the rows that break it are found at the first try.
+"""Sixty files as people have them, and whether the rule and the rows that break it are found at the first try.
 
 Each file is made as a program or a person would write it: exports of accounting programs, banks, sensors and survey
 tools, in several locales, as CSV or as workbooks. A rule and its wrong rows are planted, then `massart.audit_table` is

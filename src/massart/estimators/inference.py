@@ -26,7 +26,7 @@ from scipy.special import stdtr, stdtrit
 
 from massart.certificate import Certificate
 from massart.link import Link
-from massart.robust.biweight import TUNING, constants
+from massart.robust import TUNING, constants
 from massart.rows import Block, FloatArray, namespace_of
 from massart.rows.namespace import clipped
 from massart.rules.formula import Formula

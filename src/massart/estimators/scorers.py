@@ -14,7 +14,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from massart.estimators.inference import moments_of, weight_of
-from massart.robust.biweight import m_scale
+from massart.robust import m_scale
 from massart.rows import FloatArray, check_weights, to_numpy
 
 _HALF = 0.5

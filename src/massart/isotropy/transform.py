@@ -303,20 +303,20 @@ class _Search:
     def _descend(self, start: _Start) -> Frame | tuple[Frame, Iterate]:
         """Iterate from `start` to a map that reaches gamma, or to the frame of a heavy subspace."""
         if not self.two_sided and self.gamma >= self.large_gamma:
-            reached = self._run(fixed_point, start)
+            reached = self._run(fixed_point, start, min(self.max_iter, self.fixed_point_steps))
             if isinstance(reached, Frame):
                 return reached
             if self._measure(reached) <= self.gamma:
                 return start.frame, reached
             start = replace(start, relative=reached.relative)
         if len(start.frame.C) <= self.newton_rows:
-            reached = self._run(dual_newton, start)
+            reached = self._run(dual_newton, start, self.max_iter)
             if isinstance(reached, Frame):
                 return reached
             start = replace(start, relative=reached.relative)
         for _ in range(self.most_turns):
             # The dual iterates drift and a turned frame rounds anew: descent recomputes Psi from the rows in any case.
-            reached = self._run(geodesic_descent, start)
+            reached = self._run(geodesic_descent, start, self.max_iter)
             if isinstance(reached, Frame):
                 return reached
             answer = start.frame, reached
@@ -326,11 +326,10 @@ class _Search:
             start = turned
         return answer
 
-    def _run(self, method: _Method, start: _Start) -> Frame | Iterate:
-        """Follow one method until gamma is reached; return the best iterate, or the frame of a heavy subspace."""
+    def _run(self, method: _Method, start: _Start, most: int) -> Frame | Iterate:
+        """Follow one method until gamma is reached, for `most` steps at most; return the best iterate, or the frame of a heavy subspace."""
         frame = start.frame
         search = HeavySearch(frame, start.whitening, self.tol, self.gamma)
-        most = min(self.max_iter, self.fixed_point_steps) if method is fixed_point else self.max_iter
         first_magnification = frame.magnification(start.whitening)
         best, best_measure = None, np.inf
         for step, raw in enumerate(method(frame.C, start.whitening @ start.relative, frame.weights)):
@@ -339,16 +338,10 @@ class _Search:
             self.rows_read += len(frame.C) * iterate.sweeps
             measure = self._measure(iterate)
             self.callback(Progress("radial isotropy", self.n_iter, measure, self.gamma))
-            heavy, trusted = None, True
             if method is fixed_point:
-                heavy = search.stuck(iterate) if measure > self.gamma else None
+                heavy, trusted = search.stuck(iterate) if measure > self.gamma else None, True
             else:
-                _, sizes, axes = np.linalg.svd(iterate.relative)
-                # Beyond 1/tol the images of rows within tol of a subspace fill it up, and look isotropic.
-                trusted = bool(first_magnification * sizes[0] * self.tol < sizes[-1]) or (
-                    frame.magnification(iterate.T) < 1 / self.tol
-                )
-                heavy = search.diverging(iterate, sizes, axes) if measure > self.gamma or not trusted else None
+                heavy, trusted = self._examined(search, iterate, first_magnification)
             if heavy is not None:
                 return heavy
             if best is None or (measure < best_measure and trusted):
@@ -357,6 +350,16 @@ class _Search:
                 break
         assert best is not None  # every method yields its start
         return best
+
+    def _examined(self, search: HeavySearch, iterate: Iterate, first_magnification: float) -> tuple[Frame | None, bool]:
+        """Return a heavy subspace that the iterate gives away, and whether its spectrum is to be trusted."""
+        _, sizes, axes = np.linalg.svd(iterate.relative)
+        # Beyond 1/tol the images of rows within tol of a subspace fill it up, and look isotropic.
+        trusted = bool(first_magnification * sizes[0] * self.tol < sizes[-1])
+        trusted = trusted or search.frame.magnification(iterate.T) * self.tol < 1
+        if self._measure(iterate) <= self.gamma and trusted:
+            return None, True
+        return search.diverging(iterate, sizes, axes), trusted
 
     def _measure(self, iterate: Iterate) -> float:
         return iterate.error if self.two_sided else iterate.residual

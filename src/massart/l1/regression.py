@@ -139,9 +139,7 @@ def l1_regression(
     labels = check_labels(y, n)
     weights = check_weights(sample_weight, n)
     mask = check_mask(one_sided, n, "one_sided")
-    limit: object = max_iter
-    if not isinstance(limit, int | np.integer) or limit < 1:
-        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
+    limit = _checked_limit(max_iter)
 
     # Rows of weight 0 count as absent, for the rank too.
     present = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
@@ -161,7 +159,7 @@ def l1_regression(
     for j in range(columns.shape[1]):
         size = float(power_of_two(np.abs(columns[present, j]).max()))
         problem = Program(design, columns[present, j] / size, lo, hi, np.zeros(rank))
-        answer = _solve(problem, int(max_iter), callback)
+        answer = _solve(problem, limit, callback)
         w, point = minimum_norm(design, T, answer.point.w), answer.point
         if rank < p:  # solved in some of the columns, proven in all of them
             whole = replace(problem, design=all_columns, b=np.zeros(p))
@@ -177,6 +175,12 @@ def l1_regression(
     if labels.ndim == 1:
         coef, dual = coef[:, 0], dual[:, 0]
     return L1Solution(coef, dual, objective, gap, rank, n_iter, status, fell_back)
+
+
+def _checked_limit(max_iter: object) -> int:
+    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
+        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
+    return int(max_iter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
-from massart.robust.regression import CUTOFF
+from massart.robust import CUTOFF
 from massart.rows import BoolArray, FloatArray
 
 if TYPE_CHECKING:

@@ -2,16 +2,16 @@ r"""Whether the right labels are exact or noisy, or follow no rule at all.
 
 A majority that agrees with one set of coefficients to rounding settles it: the data are exact, and nothing here may
 send them to a noisy fit. So does a minority far beyond accident (:mod:`massart.accidents`). Failing that, the columns
-must tell the labels better than chance. If they say nothing of them, all orders of the labels are equally likely, so
-that the share of permutations with a statistic as large is a p-value (Fisher 1935), whatever labels and columns are.
+must explain the labels better than chance. If they say nothing about them, all orders of the labels are equally likely,
+so that the share of permutations with a statistic as large is a p-value (Fisher 1935), whatever labels and columns are.
 
 Two statistics need no fit but least squares, of the same rows for all permutations: the share of the variance of the
 normal scores of the labels that the columns explain, on all rows and on those that are not far out in X. Scores are
 bounded, so wrong labels cost no more than their share, and rows of bad leverage are in one of the two alone.
 
-What these overlook, two planes that cancel each other, a robust fit may find: the rows are cut in two, and the fit of
-one part has never seen the labels of the other. Its mean loss there is compared with that of permuted labels; the parts
-change places.
+What these overlook, such as two planes that cancel each other, a robust fit may find: the rows are cut in two, and
+the fit of one part has not seen the labels of the other. Its mean loss there is compared with that of permuted labels;
+the parts change places.
 
 References
 ----------
@@ -32,8 +32,8 @@ from scipy.stats import rankdata
 from massart.accidents import accidental_agreement
 from massart.progress import Callback, silent
 from massart.robust.biweight import TUNING, loss
-from massart.robust.exactness import ROUNDING, size_of_terms, solve_exactly
 from massart.robust.mm_estimator import Status
+from massart.robust.refinement import ROUNDING, size_of_terms, solve_exactly
 from massart.robust.regression import RobustFit, robust_regression
 from massart.rows import FloatArray, check_labels, check_matrix, check_weights, precision_of
 
@@ -41,8 +41,8 @@ JUDGED_ROWS = 2000
 """Robust fits see a sample of this many rows (20 for each column, if that is more)."""
 
 LEVEL, OF_RELATION = 0.0075, 0.85
-"""The probability with which labels that the columns say nothing of are called noisy, and the part of it for the
-statistics that need no robust fit."""
+"""The probability with which labels that have nothing to do with the columns are called noisy, and the part of it for
+the statistics that need no robust fit."""
 
 _PERMUTATIONS, _OF_HELD_OUT = 999, 3_999  # the least p-values are half of what each may be, for two fits as well
 _FAR_OUT = 3.0  # median deviations of a column, in the mean of squares, beyond which a row is far out in X
@@ -55,8 +55,8 @@ class Inliers(Enum):
     """What the right labels are; the value is the message."""
 
     EXACT = "exact: rows agree to rounding with one set of coefficients, far more than chance allows"
-    NOISY = "noisy: no majority agrees to rounding, yet the columns tell the labels better than chance"
-    NO_RULE = "no rule: the columns tell these labels no better than the same labels in random order"
+    NOISY = "noisy: no majority agrees to rounding, yet the columns explain the labels better than chance"
+    NO_RULE = "no rule: the columns explain these labels no better than the same labels in random order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Judgement:
     n_agree : int
         Rows that the best coefficients reproduce to rounding.
     p_value : float
-        Of the hypothesis that the columns say nothing of the labels; 0 for exact ones, 1 where rows are too few to
-        tell.
+        Of the hypothesis that the labels have nothing to do with the columns; 0 for exact ones, 1 where rows are too
+        few to say.
     """
 
     inliers: Inliers
@@ -116,16 +116,9 @@ def judge_inliers(
     >>> judge_inliers(X, rng.permutation(y), rng=rng).inliers.name
     'NO_RULE'
     """
-    matrix = check_matrix(X)
-    labels = check_labels(y, len(matrix))
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape ({len(matrix)},), got {labels.shape}")
-    weights = check_weights(sample_weight, len(matrix))
-    present = slice(None) if weights is None else np.flatnonzero(weights)
-    shares = np.ones(len(matrix)) if weights is None else weights
-    precision = max(precision_of(X), precision_of(y))
-    rows = _Labelled(matrix[present], labels[present], shares[present] / shares[present].sum(), precision)
-    sample = rows.drawn(max(JUDGED_ROWS, 20 * matrix.shape[1]), rng)
+    rows = _Labelled.checked(X, y, sample_weight)
+    d = rows.X.shape[1]
+    sample = rows.drawn(max(JUDGED_ROWS, 20 * d), rng)
     if not candidates:
         fit = robust_regression(sample.X, sample.y, sample_weight=sample.shares, rng=rng, tol=1e-3, callback=callback)
         candidates = [fit.coef]
@@ -150,6 +143,19 @@ class _Labelled:
     y: FloatArray
     shares: FloatArray
     precision: float
+
+    @classmethod
+    def checked(cls, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> _Labelled:
+        """Return the rows of positive weight, or raise ValueError naming the argument that is wrong."""
+        matrix = check_matrix(X)
+        labels = check_labels(y, len(matrix))
+        if labels.ndim != 1:
+            raise ValueError(f"y must have shape ({len(matrix)},), got {labels.shape}")
+        weights = check_weights(sample_weight, len(matrix))
+        shares = np.ones(len(matrix)) if weights is None else weights
+        present = np.flatnonzero(shares)
+        precision = max(precision_of(X), precision_of(y))
+        return cls(matrix[present], labels[present], shares[present] / shares.sum(), precision)
 
     def drawn(self, size: int, rng: np.random.Generator) -> _Labelled:
         """Return `size` rows drawn by their shares, which are equal then; all of them if there are no more."""
@@ -181,7 +187,7 @@ class _Labelled:
         return [order[:size], order[n - size :]]
 
     def relation(self, rng: np.random.Generator) -> float:
-        """Return the share of orders of the labels, their own among them, of which the columns tell as much."""
+        """Return the share of orders of the labels, their own among them, that the columns explain as well."""
         n = len(self.y)
         scores = ndtri(rankdata(self.y) / (n + 1))
         orders = np.vstack([scores, rng.permuted(np.broadcast_to(scores, (_PERMUTATIONS, n)), axis=1)])
@@ -189,11 +195,11 @@ class _Labelled:
         usual = np.median(off, axis=0)
         inside = (off[:, usual > 0] / usual[usual > 0]) ** 2
         near = inside.mean(axis=1) <= _FAR_OUT**2 if inside.shape[1] else np.ones(n, dtype=bool)
-        told = [_told(self.X, orders)]
+        found = [_explained(self.X, orders)]
         if near.sum() < n:
-            told.append(_told(self.X[near], orders[:, near]))
+            found.append(_explained(self.X[near], orders[:, near]))
         # The better of the two counts, for permuted labels, too.
-        best = np.min([rankdata(-values, method="max") for values in told], axis=0)
+        best = np.min([rankdata(-values, method="max") for values in found], axis=0)
         return float((best <= best[0]).mean())
 
     def trial(self, held_out: NDArray[np.intp], rng: np.random.Generator, callback: Callback) -> float:
@@ -205,7 +211,7 @@ class _Labelled:
         return self._p_value(fit, held_out, rng)
 
     def _p_value(self, fit: RobustFit, held_out: NDArray[np.intp], rng: np.random.Generator) -> float:
-        """Return the share of orders of the labels held out, their own among them, that `fit` tells no worse."""
+        """Return the share of orders of the labels held out, their own among them, that `fit` explains no worse."""
         if fit.status is Status.UNDERDETERMINED:
             return 1.0
         X, y = self.X[held_out], self.y[held_out]
@@ -220,7 +226,7 @@ class _Labelled:
         return float((means <= means[0]).mean())
 
 
-def _told(X: FloatArray, labels: FloatArray) -> FloatArray:
+def _explained(X: FloatArray, labels: FloatArray) -> FloatArray:
     """Return the share of the variance of each row of `labels` that the columns explain beyond a constant."""
     centred = X - X.mean(axis=0)
     U, sizes, _ = np.linalg.svd(centred, full_matrices=False)

@@ -17,35 +17,34 @@ import numpy as np
 
 from massart.fast_lts import quantile
 from massart.progress import Callback
-from massart.robust.biweight import NORMAL_MEDIAN, TUNING, m_scale
-from massart.robust.concentration import (
-    SCREENED_ROWS,
-    Positioned,
-    find_starts,
-    reach_all_directions,
-    starting_planes,
-)
-from massart.robust.exactness import solve_exactly
+from massart.robust.biweight import NORMAL_MEDIAN, TUNING, m_scale, slope, weight
 from massart.robust.modes import Modes, screened, separate, single_likelihood
-from massart.robust.position import Position, place
 from massart.robust.refinement import (
-    MOST_STEPS,
+    UNDETERMINED,
     Estimate,
     choose_ridge,
+    covariance_of,
     d_scale,
     m_and_d_steps,
     m_steps,
     s_steps,
+    solve_exactly,
 )
-from massart.robust.uncertainty import UNDETERMINED, uncertainty_of
+from massart.robust.starts import (
+    SCREENED_ROWS,
+    Position,
+    Positioned,
+    find_starts,
+    place,
+    reach_all_directions,
+    starting_planes,
+)
 from massart.rows import BoolArray, FloatArray
 
 _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
 _FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 5, 50, 5  # how many are looked at, and followed
 _MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
-_S_STARTS = 3  # planes of small M-scale from which S-steps are taken
-_FAR_LIKELIER = 14.0  # twice the difference of log-likelihoods
 _SETTLED = 10  # rows a column, below which the likeliest mode may be an accident
 _MODE_SHRINKAGES = 3  # times that lambda is chosen again
 _MODE_WORK = 5e9  # multiplications for each of these
@@ -88,6 +87,7 @@ class Problem:
     counts: FloatArray  # sample weights of mean 1
     precision: float
     tol: float
+    max_iter: int
     callback: Callback
 
     @property
@@ -116,27 +116,22 @@ class Problem:
             counts = self.counts[near] / self.counts[near].mean()
             answer = replace(self, X=self.X[near], y=self.y[near], counts=counts).solve(given, rng, alike=True)
             return replace(answer, ridge=answer.ridge * near.mean())
-        breakdown, freedom = max(1.0 - half, _LEAST_BREAKDOWN), 1.0 - r / n
+        breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
         if position.wide:
             # Without it concentration settles on the half that the columns can imitate best.
             blank = Estimate(np.zeros(r), float(m_scale(self.y, rows.shares, breakdown)))
             rows = replace(rows, ridge=choose_ridge(rows, blank) if blank.scale > 0.0 else 0.0)
-        if rows.ridge > 0.0:
-            candidates, freedom = find_starts(position, rows, own, half, rng, self.callback), 1.0
+            candidates = find_starts(position, rows, own, half, rng, self.callback) if rows.ridge else candidates
         modes, ridge = self._modes(position, rows, candidates, rng)
         if ridge is not None:
-            return self._separated(position, replace(rows, ridge=ridge), modes)
-        start = self._start(rows, candidates, modes, breakdown, freedom)
-        if start.scale > 0.0:
-            start = replace(start, coef=reach_all_directions(rows, start.coef, TUNING * start.scale))
-            if rows.ridge > 0.0:
-                start = self._refine_wide(rows, start, half)
-            else:
-                start = m_and_d_steps(rows, start, half, tol=self.tol, callback=self.callback)
-        agreeing = self._agreement(position.back @ start.coef, r, half)
+            rows, estimate = replace(rows, ridge=ridge), Estimate(modes.coef, modes.scale, ridge, modes.n_iter)
+            estimate = replace(estimate, converged=modes.converged)
+        else:
+            estimate = self._mm_estimate(rows, candidates, modes, half, breakdown)
+        agreeing = self._agreement(position.back @ estimate.coef, r, half)
         if agreeing is not None:
-            return self._exact(position, agreeing, start.n_iter)
-        return self._noisy(position, rows, start)
+            return self._exact(position, agreeing, estimate.n_iter)
+        return self._noisy(position, rows, estimate, None if ridge is None else modes)
 
     def _near(self, rows: Positioned, candidates: FloatArray, half: float) -> BoolArray:
         """Return all rows but those beyond a gap: such as codes for missing values, beside which other errors are none.
@@ -156,29 +151,23 @@ class Problem:
         # A row of large numbers is off by a part of its label where a plane is not known well: it may be right.
         return np.asarray((best <= best[order][gaps[0]]) | (best < off / 2))
 
-    def _start(
-        self, rows: Positioned, candidates: FloatArray, modes: Modes, breakdown: float, freedom: float
+    def _mm_estimate(
+        self, rows: Positioned, candidates: FloatArray, modes: Modes, half: float, breakdown: float
     ) -> Estimate:
-        """Return where M-steps start: where S-steps lead, or the plane of the right mode if that is far likelier."""
+        """Return where S-steps from the candidate of the smallest M-scale lead, and M-steps from there."""
+        n, r = rows.Z.shape
         planes = np.vstack([candidates, modes.coef])
+        freedom = 1.0 if rows.ridge > 0.0 else 1.0 - r / n
         scales = m_scale(rows.residuals(planes), rows.shares, breakdown, freedom)
-        found = [s_steps(rows, planes[j], breakdown, freedom) for j in np.argsort(scales, kind="stable")[:_S_STARTS]]
-        start = min(found, key=lambda estimate: estimate.scale)
-        if not modes.stands or len(self.y) < _SETTLED * len(modes.coef) or not start.scale:
+        start = s_steps(rows, planes[int(np.argmin(scales))], breakdown, freedom)
+        if not start.scale:
             return start
-        other = separate(
-            rows,
-            start.coef,
-            start.scale / _MOST_WIDENED,
-            width=modes.mixture.width,
-            least=self.rounding,
-            ridge=rows.ridge,
-            max_iter=_SCREENING_STEPS,
-            tol=_ROUGH,
-        )
-        if 2.0 * (modes.likelihood - other.likelihood) > _FAR_LIKELIER:
-            start = Estimate(modes.coef, float(scales[-1]), rows.ridge)
-        return replace(start, scale=min(start.scale, _MOST_WIDENED * modes.scale))
+        if modes.stands and n >= _SETTLED * r:
+            start = replace(start, scale=min(start.scale, _MOST_WIDENED * modes.scale))
+        start = replace(start, coef=reach_all_directions(rows, start.coef, TUNING * start.scale))
+        if rows.ridge > 0.0:
+            return self._refine_wide(rows, start, half)
+        return m_and_d_steps(rows, start, half, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
 
     def _modes(
         self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator
@@ -204,32 +193,31 @@ class Problem:
             steps=_SCREENING_STEPS,
             most=followed,
         )
-        steps = partial(separate, width=width, least=self.rounding, ridge=rows.ridge)
+        steps = partial(separate, width=width, least=self.rounding)
         most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
         best = min(
             (steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found),
             key=lambda modes: (not modes.stands, -modes.likelihood),
         )
         best = _tighter(few, candidates, best, partial(steps, few, max_iter=most, tol=_ROUGH))
-        if not best.is_apart(single_likelihood(few, plain, rows.ridge)):
+        if not best.is_apart(single_likelihood(few, plain)):
             return best, None
-        for _ in range(_MODE_SHRINKAGES if rows.ridge else 0):
-            estimate = Estimate(best.coef, best.scale)
-            steps.keywords["ridge"] = choose_ridge(few, estimate, best.trust)
-            best = steps(few, best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
-        steps.keywords["width"] = float(np.ptp(rows.residuals(best.coef[None])))
-        limit = int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), MOST_STEPS))
-        final = steps(rows, best.coef, best.scale, max_iter=limit, tol=self.tol, callback=self.callback)
+        ridge = rows.ridge
+        for _ in range(_MODE_SHRINKAGES if ridge else 0):
+            ridge = choose_ridge(few, Estimate(best.coef, best.scale), best.trust)
+            best = steps(replace(few, ridge=ridge), best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
+        final = separate(
+            replace(rows, ridge=ridge),
+            best.coef,
+            best.scale,
+            width=float(np.ptp(rows.residuals(best.coef[None]))),
+            least=self.rounding,
+            max_iter=int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), self.max_iter)),
+            tol=self.tol,
+            callback=self.callback,
+        )
         # With few rows for each column, more steps may end at a few rows that the columns can imitate.
-        return final if final.stands or few is not rows else best, steps.keywords["ridge"]
-
-    def _separated(self, position: Position, rows: Positioned, modes: Modes) -> Answer:
-        """Answer with the mode of right rows."""
-        agreeing = self._agreement(position.back @ modes.coef, position.rank, half_of(len(self.y), position.rank))
-        if agreeing is not None:
-            return self._exact(position, agreeing, modes.n_iter)
-        estimate = Estimate(modes.coef, modes.scale, rows.ridge, modes.n_iter, modes.converged)
-        return self._noisy(position, rows, estimate, modes)
+        return final if final.stands or few is not rows else best, ridge
 
     def _refine_wide(self, rows: Positioned, start: Estimate, half: float) -> Estimate:
         """Choose the ridge, take M-steps and estimate the scale in turn, from the much shrunk start.
@@ -249,11 +237,11 @@ class Problem:
             ridge = choose_ridge(rows, estimate)
             settled = abs(ridge - estimate.ridge) <= 0.5 * estimate.ridge and abs(scale - previous) <= 0.05 * scale
             estimate = replace(estimate, ridge=ridge)
-            estimate = m_steps(rows, estimate, tol=rough, callback=self.callback)
+            estimate = m_steps(rows, estimate, tol=rough, max_iter=self.max_iter, callback=self.callback)
             previous = scale
             if settled:
                 break
-        estimate = m_steps(rows, estimate, tol=self.tol, callback=self.callback)
+        estimate = m_steps(rows, estimate, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
         return replace(estimate, scale=d_scale(rows, estimate, half))
 
     def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
@@ -267,7 +255,12 @@ class Problem:
         if modes is None:  # where errors are those of rounding, half of the rows may lie beyond any scale
             middle = float(quantile(np.abs(rows.residuals(estimate.coef[None])[0]), rows.shares, 0.5))
             estimate = replace(estimate, scale=max(estimate.scale, self.precision, middle / TUNING))
-        covariance, errors = uncertainty_of(position.back, rows, estimate, modes)
+        residuals = rows.residuals(estimate.coef[None])[0]
+        if modes is None:
+            trust, slopes = weight(residuals / estimate.scale, TUNING), slope(residuals / estimate.scale, TUNING)
+        else:
+            trust, slopes = modes.trust, modes.slopes(residuals)
+        covariance, errors = covariance_of(position.back, rows, estimate, trust, slopes)
         return Answer(
             coef=position.back @ estimate.coef,
             scale=max(estimate.scale, self.rounding),

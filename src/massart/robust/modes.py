@@ -14,7 +14,7 @@ likelihood, and :math:`\sigma` is that of right rows alone, whatever their share
 residuals are studentized; planes are compared by the likelihood of deleted rows.
 
 Where a single normal distribution explains the residuals nearly as well, or the other mode is no more than a heavy
-tail, there is nothing to separate, and the M-estimate is the better answer: :meth:`Modes.is_apart` tells.
+tail, there is nothing to separate, and the M-estimate is the better answer: see :meth:`Modes.is_apart`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import numpy as np
 
 from massart.fast_lts import LeastSquares
 from massart.progress import Callback, Progress, silent
-from massart.robust.concentration import Positioned
-from massart.robust.refinement import Placed, leverages, solve
+from massart.robust.refinement import leverages, solve
+from massart.robust.starts import Positioned
 from massart.rows import FloatArray
 
 EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
@@ -36,9 +36,9 @@ that r columns fit best looks like a mode of its own. Clean tables of 20 to 1,00
 hundred."""
 
 APART, VALLEY, GULF = 6.0, 1.5, 5.0
-"""Scales of the right rows beyond which others are apart, and no heavy tail; or so many times the sum of both scales
-between the middles of the modes, where there is a valley between them; and where it is so wide that half of the
-evidence is enough, if rows are not few."""
+"""Scales of the right rows beyond which others are apart, and no heavy tail; or times the sum of both scales between
+the middles of the modes, where there is a valley between them; and where it is so wide that half of the evidence is
+enough, if rows are not few (benchmarks/noisy.py, bad_40_n50_d3)."""
 
 _LOG_NORMAL = 0.5 * np.log(2 * np.pi)
 _LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is no mode
@@ -132,7 +132,7 @@ class Modes:
         return np.asarray(self.trust * (1.0 + residuals * (1.0 - self.trust) * turn))
 
     def is_apart(self, single: float) -> bool:
-        """Tell whether there are two modes, given the log-likelihood of one normal distribution."""
+        """Return whether there are two modes, given the log-likelihood of one normal distribution."""
         mixture, n, r = self.mixture, len(self.trust), len(self.coef)
         right, second, anywhere = (float(share) for share in mixture.shares)
         valley = abs(mixture.centre) / (self.scale + mixture.spread)
@@ -167,20 +167,19 @@ def screened(
 
 
 def separate(
-    rows: Placed,
+    rows: Positioned,
     coef: FloatArray,
     scale: float,
     *,
     width: float,
     least: float,
-    ridge: float,
     max_iter: int,
     tol: float,
     callback: Callback = silent,
 ) -> Modes:
     """Take EM steps from a plane and a scale, until no trusted row's fit changes by more than `tol` scales.
 
-    `width` is 2R, and `least` the least scale there can be, that of the rounding of labels; every fit has the `ridge`.
+    `width` is 2R, and `least` the least scale there can be, that of the rounding of labels.
     """
     shares = rows.shares
     n = np.count_nonzero(shares)
@@ -194,18 +193,18 @@ def separate(
         trust = np.where(chances[0] > _NOTHING, chances[0], 0.0)
         if np.count_nonzero(shares * trust) <= len(coef):
             break
-        coef = solve(rows, shares * trust, ridge * float(shares @ trust))
+        coef = solve(rows, shares * trust, rows.ridge * float(shares @ trust))
         now = rows.residuals(coef[None])[0]
         change = float(np.abs(now - residuals)[trust > _TRUSTED].max(initial=0.0))
         errors = residuals = now
         if few:  # the plane is drawn near to a row that it is fitted to
-            errors = residuals / np.sqrt(1.0 - leverages(rows, trust, ridge))
+            errors = residuals / np.sqrt(1.0 - leverages(rows, trust, rows.ridge))
         step, before, mixture = step + 1, mixture.scale, mixture.following(chances, errors, shares, least)
         change /= float(mixture.scale)
         rest = change <= tol and abs(float(mixture.scale) / float(before) - 1.0) <= tol
         callback(Progress("robust regression", step, change, tol))
     trust = mixture.chances(errors)[0][0]
-    own = leverages(rows, trust, ridge)
+    own = leverages(rows, trust, rows.ridge)
     if not few:
         mass = max(float(shares @ trust), np.finfo(float).tiny)
         free = max(mass - float(own.sum()) / n, _LEAST_FREE * mass)
@@ -214,11 +213,11 @@ def separate(
     return Modes(coef, mixture, trust, likelihood, step, rest)
 
 
-def single_likelihood(rows: Placed, coef: FloatArray, ridge: float) -> float:
+def single_likelihood(rows: Positioned, coef: FloatArray) -> float:
     """Return the log-likelihood of one normal distribution about a plane that least squares gives, of deleted rows."""
     n = np.count_nonzero(rows.shares)
     residuals = rows.residuals(coef[None])[0]
-    own = leverages(rows, np.ones(len(residuals)), ridge)
+    own = leverages(rows, np.ones(len(residuals)), rows.ridge)
     square = float(rows.shares @ residuals**2) / max(1.0 - float(own.sum()) / n, _LEAST_FREE)
     square = max(square, np.finfo(float).tiny)
     deleted = residuals / (1.0 - own)

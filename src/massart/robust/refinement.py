@@ -1,4 +1,4 @@
-r"""From a high-breakdown start to an efficient estimate: S-steps, M-steps, a design-adaptive scale, shrinkage.
+r"""From a high-breakdown start to an efficient estimate: S-, M- and D-steps, shrinkage, covariance, exact fits.
 
 With the scale :math:`\sigma` fixed, the M-estimate is the local minimum next to the start of
 
@@ -24,18 +24,14 @@ Koller and Stahel (2011), *Sharpening Wald-type inference in robust regression f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from massart.fast_lts import quantile
 from massart.progress import Callback, Progress
 from massart.robust.biweight import TUNING, constants, loss, m_scale, tuning_for_breakdown, weight
-from massart.robust.concentration import Positioned
-from massart.rows import FloatArray
-
-MOST_STEPS = 500
-"""Re-weighted least-squares steps."""
+from massart.robust.starts import Positioned
+from massart.rows import BoolArray, FloatArray
 
 _S_STEPS = 50
 _S_TOLERANCE = 1e-4  # an S-estimate is only a start
@@ -49,32 +45,18 @@ _D_ROUNDS = 10  # of a scale and the leverages at it
 _D_STEPS = 500
 _AS_WELL = 4.0  # standard errors within which lambdas predict alike; rows that resemble each other make all look better
 _CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
+_LEAST_STEEPNESS = 0.1  # slope a row of full trust
+_LEAST_PART = 0.5  # of the mean slope, in each direction
+_NEARLY = 1e-7  # residuals of this relative size become rounding once the rows are solved again, or they are noise
 SINGULAR = 1e-12  # eigenvalues of a weighted Gram matrix, relative to the largest, that count as zero
 _RIDGES = 10.0 ** np.arange(-7.0, 3.01, 0.25)  # relative to the median eigenvalue; the least stands for none
 
 
-class Placed(Protocol):
-    """Rows in position, wherever they are; :class:`Positioned` has them in memory."""
+ROUNDING = 64.0
+"""A residual of this many units of rounding, of the size of what was added up, counts as zero."""
 
-    @property
-    def y(self) -> FloatArray:
-        """Labels."""
-
-    @property
-    def shares(self) -> FloatArray:
-        """What share of the whole each row stands for."""
-
-    def residuals(self, C: FloatArray) -> FloatArray:
-        """Return the residuals of every row of coefficients `C`, shape (b, n)."""
-
-    def fitted(self, coef: FloatArray) -> FloatArray:
-        """Return the fit of each row."""
-
-    def normal_equations(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the matrix and the right side of weighted least squares."""
-
-    def quadratic(self, form: FloatArray) -> FloatArray:
-        """Return the value of a quadratic form, a symmetric matrix, at each row."""
+UNDETERMINED = 1e-8
+"""Part of a coefficient's direction that the trusted rows may leave open before it counts as not determined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +87,10 @@ def s_steps(rows: Positioned, start: FloatArray, breakdown: float, freedom: floa
     return Estimate(coef, scale, rows.ridge, n_iter)
 
 
-def m_steps(rows: Placed, start: Estimate, *, tol: float, callback: Callback) -> Estimate:
+def m_steps(rows: Positioned, start: Estimate, *, tol: float, max_iter: int, callback: Callback) -> Estimate:
     """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
     coef, n_iter, rest = start.coef, start.n_iter, False
-    while not rest and n_iter < MOST_STEPS:
+    while not rest and n_iter < max_iter:
         q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, TUNING)
         following = solve(rows, q, start.ridge)
         n_iter += 1
@@ -119,7 +101,9 @@ def m_steps(rows: Placed, start: Estimate, *, tol: float, callback: Callback) ->
     return Estimate(coef, start.scale, start.ridge, n_iter, rest)
 
 
-def m_and_d_steps(rows: Placed, start: Estimate, half: float, *, tol: float, callback: Callback) -> Estimate:
+def m_and_d_steps(
+    rows: Positioned, start: Estimate, half: float, *, tol: float, max_iter: int, callback: Callback
+) -> Estimate:
     """Alternate the D-scale and M-steps until both rest; the scale never goes far beyond that of the start."""
     few = len(rows.y) < _FEW_ROWS * len(start.coef)  # the columns can imitate many rows
     narrowest, widest = (_MOST_NARROWED, 1.0) if few else (0.0, _MOST_WIDENED)
@@ -129,13 +113,13 @@ def m_and_d_steps(rows: Placed, start: Estimate, half: float, *, tol: float, cal
         scale = max(scale, narrowest * start.scale) if scale else 0.0
         if scale == 0.0 or (estimate is not start and abs(scale / estimate.scale - 1.0) <= _SCALE_TOLERANCE):
             return replace(estimate, scale=scale)
-        estimate = m_steps(rows, replace(estimate, scale=scale), tol=tol, callback=callback)
+        estimate = m_steps(rows, replace(estimate, scale=scale), tol=tol, max_iter=max_iter, callback=callback)
         if not estimate.converged:
             break
     return replace(estimate, converged=False)
 
 
-def d_scale(rows: Placed, estimate: Estimate, half: float) -> float:
+def d_scale(rows: Positioned, estimate: Estimate, half: float) -> float:
     """Return the design-adaptive scale of the residuals of an estimate, next to the scale that it has.
 
     At least the share `half` of the rows keeps a positive weight.
@@ -162,7 +146,7 @@ def d_scale(rows: Placed, estimate: Estimate, half: float) -> float:
     return scale
 
 
-def deflation(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
+def deflation(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
     """Return tau: by how much fitting makes each residual smaller than its error."""
     known = constants(TUNING)
     gram, _ = rows.normal_equations(rows.shares * weights / known.mean_weight)
@@ -170,7 +154,7 @@ def deflation(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
 
 
-def leverages(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
+def leverages(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
     """Return h: the part that each row of a weighted fit has in its own fit, below 1."""
     q = rows.shares * weights
     gram, _ = rows.normal_equations(q)
@@ -211,7 +195,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, trust: FloatArray | None 
     return float(_RIDGES[best] * middle) if best and clearly else 0.0
 
 
-def solve(rows: Placed, weights: FloatArray, ridge: float) -> FloatArray:
+def solve(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:
     """Return the weighted least-squares fit; of minimum norm in position where the weighted rows do not span."""
     gram, moments = rows.normal_equations(weights)
     try:
@@ -229,3 +213,66 @@ def regular_inverse(gram: FloatArray, ridge: float) -> FloatArray:
     kept = sizes > SINGULAR * max(float(sizes[-1]), 0.0)
     axes = axes[:, kept]
     return np.asarray((axes / (sizes[kept] + ridge)) @ axes.T)
+
+
+def covariance_of(
+    M: FloatArray, rows: Positioned, estimate: Estimate, trust: FloatArray, slopes: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return the covariance of the coefficients M c, and their standard errors: infinite for those not determined.
+
+    The estimate solves :math:`\sum_i a_i \psi(r_i) z_i = 0`; the `trust` in a row is :math:`\psi(r_i)/r_i`, and
+    `slopes` are :math:`\psi'_i`. Then the covariance of c is
+
+    .. math::
+
+        B^{-1} \Bigl(\sum_i a_i^2 \frac{\psi_i^2}{(1 - h_i)^2} z_i z_i^\top\Bigr) B^{-1}, \qquad
+        B = \sum_i a_i \psi'_i z_i z_i^\top + \lambda I ,
+
+    the sandwich of Huber (1967), which asks for no equal variances, with the forces of deleted rows (MacKinnon and
+    White 1985, HC3). Where negative slopes, of rows between right and wrong, outweigh the others, B is the
+    weighted Gram matrix times the mean slope.
+    """
+    shares, residuals = rows.shares, rows.residuals(estimate.coef[None])[0]
+    q = shares * trust
+    gram, _ = rows.normal_equations(q)
+    bread, _ = rows.normal_equations(shares * slopes)
+    middle = max(float(shares @ slopes) / float(q.sum()), _LEAST_STEEPNESS)
+    sizes, axes = np.linalg.eigh(gram)
+    kept = sizes > SINGULAR * sizes[-1]
+    root = axes[:, kept] / np.sqrt(sizes[kept])
+    if not np.linalg.eigvalsh(root.T @ bread @ root)[0] > _LEAST_PART * middle:
+        bread = middle * gram
+    inverse = regular_inverse(bread, estimate.ridge)
+    freedom = 1.0 - leverages(rows, trust, estimate.ridge / float(q.sum()))
+    meat, _ = rows.normal_equations((q * residuals / freedom) ** 2)
+    covariance = M @ (inverse @ meat @ inverse) @ M.T
+    errors = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    span = np.linalg.qr(M)[0]
+    lost = np.linalg.norm(np.eye(len(M)) - span @ span.T, axis=1) > UNDETERMINED
+    lost |= np.linalg.norm(M - M @ (root @ root.T @ gram), axis=1) > UNDETERMINED * np.linalg.norm(M, axis=1)
+    return covariance, np.where(lost, np.inf, errors)
+
+
+def size_of_terms(X: FloatArray, y: FloatArray, coef: FloatArray) -> FloatArray:
+    r"""Return the size of what is added up in each residual, a row each.
+
+    It is :math:`|y_i| + m \sum_j |x_{ij}| / c_j` with :math:`c_j = \max_i |x_{ij}|` and :math:`m = \max_j c_j |w_j|`:
+    least squares errs by :math:`\epsilon m / c_j` in :math:`w_j`, also where :math:`w_j` itself is 0.
+    """
+    columns = np.abs(X).max(axis=0)
+    columns[columns == 0.0] = 1.0
+    return np.asarray(np.abs(y) + np.max(columns * np.abs(coef), initial=0.0) * (np.abs(X) / columns).sum(axis=1))
+
+
+def agreeing_rows(X: FloatArray, y: FloatArray, coef: FloatArray, precision: float) -> BoolArray:
+    """Return the rows that `coef` reproduces to rounding, of numbers of a `precision`."""
+    return np.asarray(np.abs(y - X @ coef) <= ROUNDING * precision * size_of_terms(X, y, coef))
+
+
+def solve_exactly(X: FloatArray, y: FloatArray, coef: FloatArray, precision: float) -> tuple[FloatArray, BoolArray]:
+    """Solve the rows that `coef` nearly fits by least squares; return the solution and the rows it agrees with."""
+    near = np.abs(y - X @ coef) <= max(_NEARLY, ROUNDING * precision) * size_of_terms(X, y, coef)
+    if not near.any():
+        return coef, near
+    polished = np.asarray(np.linalg.lstsq(X[near], y[near], rcond=None)[0])
+    return polished, agreeing_rows(X, y, polished, precision)

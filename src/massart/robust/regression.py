@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from massart.progress import Callback, silent
 from massart.robust.biweight import TUNING, weight
-from massart.robust.exactness import agreeing_rows
 from massart.robust.mm_estimator import Problem, Status
+from massart.robust.refinement import agreeing_rows
 from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
 from massart.rows.scaling import power_of_two
 
@@ -80,6 +80,7 @@ def robust_regression(
     starts: Sequence[ArrayLike] = (),
     rng: np.random.Generator,
     tol: float = 1e-7,
+    max_iter: int = 500,
     callback: Callback = silent,
 ) -> RobustFit:
     r"""Fit a linear function to the majority of the rows, when even right labels are noisy.
@@ -97,6 +98,8 @@ def robust_regression(
         Draws the random starts.
     tol : float
         The steps end when no trusted row's fit changes by more than this share of the scale.
+    max_iter : int
+        Limit of re-weighted least-squares steps.
     callback : callable
         Called with a :class:`~massart.progress.Progress` after each step.
 
@@ -136,6 +139,8 @@ def robust_regression(
         raise ValueError(f"rng must be a numpy.random.Generator, got {rng!r}")
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol}")
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, got {max_iter}")
     precision = max(precision_of(X), precision_of(y))
 
     # Powers of two bring numbers near one, so that squares neither overflow nor vanish; they change no bit.
@@ -149,6 +154,7 @@ def robust_regression(
             counts=counts[present],
             precision=precision,
             tol=tol,
+            max_iter=max_iter,
             callback=callback,
         )
         unit = y_unit / x_unit

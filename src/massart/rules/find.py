@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -197,12 +198,14 @@ def _breaks_are_even(question: Question, plain: Answer) -> bool:
 
     If other terms explain rows that the rule gets wrong, and keep those that it gets right, then what they add is zero
     where it is right: their rows are a segment in which nearly every row is wrong. Caps and floors begin at a value
-    that the rule gives.
+    that the rule gives, and discounts depend on the days between two dates.
     """
     coef, scan = plain.recovery.coef[:, 0], question.covariates.scan
     d = question.X.shape[1]
     implied = plain.link(question.X @ coef[:d] + coef[d:].sum())
-    scan = SegmentScan([*scan.ordered, implied], scan.levels)
+    days = [question.columns.numbers[name] for name in sorted(question.columns.dates)]
+    spans = [late - early for early, late in combinations(days, 2)]
+    scan = SegmentScan([*scan.ordered, implied, *spans], scan.levels)
     wrong = ~plain.agree
     return scan.fewest(int(wrong.sum())) <= PART_OF_MORE * _more(question) and scan.worst(wrong) is None
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from massart.link import Link
 from massart.rows import BoolArray, FloatArray
-from massart.rules.grow.sample import Product, Sample, clip_of, threshold_of
+from massart.rules.grow.sample import Product, Sample, clip_of, is_step, threshold_of
 from massart.rules.grow.settings import Settings
 
 Scale = Literal["identity", "log"]
@@ -194,7 +194,7 @@ class Fit:
                 known = threshold_of(factor) or clip_of(factor)
                 if known is not None:
                     cuts.add(known[:2])
-                elif factor.op == "within":
+                elif factor.op == "within" or is_step(factor):
                     cuts.add(factor)
         return len(self.terms) + len(cuts) + int(np.isfinite([self.limits.lower, self.limits.upper]).sum())
 

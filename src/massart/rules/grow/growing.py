@@ -25,7 +25,7 @@ from massart.rules.grow.evidence import (
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels, Scale, chance_of
 from massart.rules.grow.prices import price_list
 from massart.rules.grow.running import running_rule
-from massart.rules.grow.sample import Product, Sample, interval, is_condition, written
+from massart.rules.grow.sample import Product, Sample, interval, is_condition, is_step, written
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import limited, pruned
 from massart.rules.grow.tidy import as_product, in_short_numbers, steps_of_rounding, tidied
@@ -177,13 +177,6 @@ def _of_running(running: tuple[tuple[Term, ...], FloatArray, int], rows: NDArray
     return Grown(terms, coef, NO_LIMITS, rows, half_unit, n_agree, True, has_constant, True)
 
 
-def _reading_order(sample: Sample, term: Term) -> tuple[bool, int, str]:
-    """Return a key that sorts terms: plain columns before others, both in the order of the table."""
-    names = [*sample.columns.numbers, *sample.columns.levels]
-    places = [names.index(name) for name in term.columns() if name in names]
-    return not term.is_column, min(places, default=len(names)), "" if term.op == "level" else str(term)
-
-
 def _spans_constant(rule: Fit) -> bool:
     """Return whether a constant is a sum of the terms, such as conditions on all levels."""
     terms = [term for term in rule.terms if term]
@@ -195,7 +188,7 @@ def _spans_constant(rule: Fit) -> bool:
 
 
 def _finished(rule: Fit, rows: NDArray[np.intp], complete: bool) -> Grown:
-    """Write the terms of a rule as people do, the constant apart."""
+    """Write the terms of a rule as people do: plain columns first, in the order of the table, the constant apart."""
     sample = rule.labels.sample
     rule = in_short_numbers(rule)
     n_agree, chance, n = chance_of(rule.value(sample), sample.y, sample.half_unit)
@@ -203,8 +196,15 @@ def _finished(rule: Fit, rows: NDArray[np.intp], complete: bool) -> Grown:
     rounded = steps_of_rounding(rule)
     if rounded is not None:
         return Grown((rounded,), np.array([1.0, 0.0]), NO_LIMITS, rows, 0.0, rule.n_agree, is_clear, False, complete)
-    pairs = [(written(term), float(w)) for term, w in zip(rule.terms, rule.coef, strict=True) if term]
-    pairs.sort(key=lambda pair: _reading_order(sample, pair[0]))
+    names = [*sample.columns.numbers, *sample.columns.levels]
+
+    def in_order(term: Term) -> tuple[bool, int, str]:
+        places = [names.index(name) for name in term.columns() if name in names]
+        return not term.is_column, min(places, default=len(names)), "" if term.op == "level" else str(term)
+
+    products = [tuple(sorted(term, key=in_order)) for term in rule.terms]
+    pairs = [(written(term), float(w)) for term, w in zip(products, rule.coef, strict=True) if term]
+    pairs.sort(key=lambda pair: in_order(pair[0]))
     return Grown(
         tuple(term for term, _ in pairs),
         np.array([*(w for _, w in pairs), rule.coefficient(())]),
@@ -375,7 +375,7 @@ def _wins_its_conditions(found: Fit, old: Fit, settings: Settings) -> bool:
     """
     new = {factor for term in found.terms for factor in term} - {factor for term in old.terms for factor in term}
     won, lost = np.count_nonzero(found.agree & ~old.agree), np.count_nonzero(old.agree & ~found.agree)
-    if any(factor.op == "within" for factor in new):
+    if any(factor.op == "within" or is_step(factor) for factor in new):
         return bool(won - lost > settings.clear * np.sqrt(won + lost) and won > settings.clear)
     if lost > _LOSSES and old.n_agree > _KNOWN * found.labels.n and any(map(is_condition, new)):
         return bool(won - lost > settings.clear / 2 * np.sqrt(won + lost))

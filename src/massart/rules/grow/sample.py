@@ -245,6 +245,26 @@ def interval(column: Term, low: float, high: float, is_date: bool) -> Term:
     return t.within(str(column.parts[0]), end(low), end(high), "left")
 
 
+def step(number: Term, threshold: float, *, is_above: bool) -> Term:
+    """Return 1 where a whole number is at least a whole threshold, 0 below; or the other way round.
+
+    Days between two dates are no column, of which a condition could be written.
+
+    Examples
+    --------
+    >>> print(step(t.column("days"), 11, is_above=False))
+    max(0, min(1, 11 - days))
+    """
+    first = Term("-", (number, t.number(threshold - 1))) if is_above else Term("-", (t.number(threshold), number))
+    return Term("max", (t.number(0), Term("min", (t.number(1), first))))
+
+
+def is_step(factor: Term) -> bool:
+    """Return whether a factor is a step."""
+    inner = factor.parts[1] if factor.op == "max" else None
+    return isinstance(inner, Term) and inner.op == "min" and inner.parts[0] == t.number(1)
+
+
 def divided(number: Term) -> Term:
     """Return 1 / number, as a factor."""
     return t.power(number, -1)

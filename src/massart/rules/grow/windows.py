@@ -21,6 +21,7 @@ from massart.rows import FloatArray
 from massart.rules.grow.evidence import Change
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.sample import Product, Sample, above, below, clipped, interval
+from massart.rules.grow.sample import step as whole_step
 from massart.rules.grow.units import simplest
 from massart.rules.terms import Term
 
@@ -52,10 +53,21 @@ def window_changes(fit: Fit) -> Iterator[Change]:
         change = {term: step.inside.coefficient(term) - fit.coefficient(term) for term in names}
         if step.column not in sample.dates:
             yield from _hinges(fit, step, change)
-        if step.column.op == "column":
-            condition = interval(step.column, step.low, step.high, step.column in sample.dates)
+        condition = _condition(sample, step)
+        if condition is not None:
             also = [(*term, condition) for term in change]
             yield [*fit.terms, *also], [*fit.coef, *change.values()]
+
+
+def _condition(sample: Sample, step: _Step) -> Term | None:
+    """Return the condition of an interval; days between dates have one where they are whole, and on one side only."""
+    if step.column.op == "column":
+        return interval(step.column, step.low, step.high, step.column in sample.dates)
+    values = sample.factor(step.column)
+    if math.isfinite(step.low) == math.isfinite(step.high) or (values != np.round(values)).any():
+        return None
+    is_above = math.isfinite(step.low)
+    return whole_step(step.column, math.ceil(step.low if is_above else step.high), is_above=is_above)
 
 
 def maximum_sum(gains: FloatArray) -> tuple[float, int, int]:

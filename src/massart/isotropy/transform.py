@@ -327,7 +327,10 @@ class _Search:
         return answer
 
     def _run(self, method: _Method, start: _Start, most: int) -> Frame | Iterate:
-        """Follow one method until gamma is reached, for `most` steps at most; return the best iterate, or the frame of a heavy subspace."""
+        """Follow one method until gamma is reached, for `most` steps at most.
+
+        Return the best iterate, or the frame of a heavy subspace.
+        """
         frame = start.frame
         search = HeavySearch(frame, start.whitening, self.tol, self.gamma)
         first_magnification = frame.magnification(start.whitening)

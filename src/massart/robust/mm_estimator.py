@@ -50,7 +50,6 @@ _MODE_SHRINKAGES = 3  # times that lambda is chosen again
 _MODE_WORK = 5e9  # multiplications for each of these
 _SHRINKAGES = 8  # times that lambda and the scale are chosen again
 _TIGHTER = 0.75  # benchmarks/noisy.py, tables with wrong rows of two kinds
-_GAP = 30.0  # residuals, and spreads of labels: tests/test_robust.py, codes for missing values
 _ROUGH = 1e-3  # tolerance of M-steps on the way
 
 
@@ -97,8 +96,8 @@ class Problem:
         gaps = np.diff(values)
         return float(gaps.min()) / np.sqrt(12.0) if 1 < len(values) < len(self.y) else 0.0
 
-    def solve(self, given: list[FloatArray], rng: np.random.Generator, *, alike: bool = False) -> Answer:
-        """Return the estimate, from starts that are given and others; rows far off all others are left out once."""
+    def solve(self, given: list[FloatArray], rng: np.random.Generator) -> Answer:
+        """Return the estimate, from starts that are given and others."""
         position = place(self.X, self.callback)
         n, r = len(self.y), position.rank
         rows = Positioned(position.Z, self.y, self.counts / n)
@@ -111,11 +110,6 @@ class Problem:
             agreeing = self._agreement(position.back @ candidate, r, half)
             if agreeing is not None:
                 return self._exact(position, agreeing, 0)
-        near = np.ones(n, dtype=bool) if alike else self._near(rows, candidates, half)
-        if not near.all():
-            counts = self.counts[near] / self.counts[near].mean()
-            answer = replace(self, X=self.X[near], y=self.y[near], counts=counts).solve(given, rng, alike=True)
-            return replace(answer, ridge=answer.ridge * near.mean())
         breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
         if position.wide:
             # Without it concentration settles on the half that the columns can imitate best.
@@ -132,24 +126,6 @@ class Problem:
         if agreeing is not None:
             return self._exact(position, agreeing, estimate.n_iter)
         return self._noisy(position, rows, estimate, None if ridge is None else modes)
-
-    def _near(self, rows: Positioned, candidates: FloatArray, half: float) -> BoolArray:
-        """Return all rows but those beyond a gap: such as codes for missing values, beside which other errors are none.
-
-        One uniform density of wrong rows would reach as far as they do, and be too thin for the others.
-        """
-        sizes = np.abs(rows.residuals(candidates))
-        best = sizes[int(np.argmin(quantile(sizes, rows.shares, half)))]
-        off = np.abs(self.y - quantile(self.y, rows.shares, 0.5))
-        spread = float(quantile(off, rows.shares, 0.5))
-        order = np.argsort(best)
-        bulk = np.cumsum(rows.shares[order]) >= half
-        beyond = best[order][1:] > _GAP * np.maximum(best[order][:-1], spread)
-        gaps = np.flatnonzero(beyond & bulk[:-1])
-        if not spread or not gaps.size:
-            return np.ones(len(best), dtype=bool)
-        # A row of large numbers is off by a part of its label where a plane is not known well: it may be right.
-        return np.asarray((best <= best[order][gaps[0]]) | (best < off / 2))
 
     def _mm_estimate(
         self, rows: Positioned, candidates: FloatArray, modes: Modes, half: float, breakdown: float

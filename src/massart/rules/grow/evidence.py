@@ -24,6 +24,7 @@ _FEW_LEVELS = 8  # of a category each level of which is a candidate of its own
 _MOST_LEVELS = 60  # of a category that may have rates, and of two categories together
 _PLAIN = 8  # columns up to which each of them may have rates by level
 _SMALL = 3  # factors up to which a term may grow
+_SQUARE = 2  # times that a column is in a product: with more, a series of powers stands for any curve, within rounding
 _BLOCKS = 4
 
 
@@ -156,7 +157,7 @@ def grown_terms(fit: Fit) -> list[Product]:
     for term in _small(fit):
         for one in sample.numbers if term else ():
             inverse = divided(one)
-            if inverse not in term:
+            if inverse not in term and term.count(one) < _SQUARE:
                 found.append(tuple(sorted((*term, one), key=str)))
             if one not in term and not sample.has_zero(one):
                 found.append(tuple(sorted((*term, inverse), key=str)))
@@ -193,8 +194,10 @@ def whole_changes(fit: Fit) -> Iterator[Change]:
         return
     Z = fit.predicted[:, None] * np.column_stack([sample.factor(one) for one in sample.numbers])
     for j in np.argsort(-score_test(fit, Z, weights_of(fit)), kind="stable")[:2]:
-        also = [(*term, sample.numbers[j]) for term in fit.terms]
-        yield [*fit.terms, *also], [*fit.coef, *[0.0] * len(also)]
+        one = sample.numbers[j]
+        if all(term.count(one) < _SQUARE for term in fit.terms):
+            also = [(*term, one) for term in fit.terms]
+            yield [*fit.terms, *also], [*fit.coef, *[0.0] * len(also)]
 
 
 def level_changes(fit: Fit) -> Iterator[Change]:

@@ -199,6 +199,17 @@ def test_dummies_and_quantities_are_confirmed_too():
     assert found.coef_ == pytest.approx([*W, 40, 3])
 
 
+def test_labels_in_cents_beside_a_dummy_are_known_to_a_few_units():
+    X, _, y = table(6, n=2000, wrong=0.55)
+    zone = np.random.default_rng(0).integers(0, 2, len(X)).astype(float)
+    y, w = (y + 40 * zone).round(2), np.array([*W, 40, CONSTANT])
+    Z = np.column_stack([X, zone])
+    known = certified(Z, y - np.column_stack([Z, np.ones(len(Z))]) @ w, half=0.005000005, rounded=True)
+    assert known.slopes == (0, 1, 2)
+    assert known.confirmed
+    assert known.within < known.deviation
+
+
 def test_a_term_that_is_not_confirmed_is_named_and_the_rule_stays_a_plurality():
     X, _, y = table(2, n=1200)
     zone = np.where(np.random.default_rng(0).random(len(X)) < 0.01, 1.0, 0.0)  # too few rows to say what they add

@@ -36,17 +36,18 @@ cells), their slab is twice as wide, and the claim is about the *other* columns:
 **Theorem 2 (the rest).** No window of F is above that at 0, so a fixed w fits a row with at most the probability that
 its label is right. By the union of Theorem 1 that is C at least, or k rows would not agree with any formula. So of any
 rows that X chose at least m are right, the lower limit of a binomial number, and these agree with v within a + h.
-*Cells*: where the slopes are confirmed, rows that are equal in the other columns have residuals that v shifts by one
-amount; in each large cell it is that of a window with m of them. *Rivals*: no formula far from the one at hand has m
-rows (:mod:`massart.certificate.rivals`): in all columns, among the rows that are left by what is known so far, ever
-closer. Where Theorem 1 says nothing rivals are refuted among all rows: that is dearer, but takes no more than that
-right labels are the most probable ones in each row.
+*Pairs*: where the slopes are confirmed, rivals are refuted among pairs of rows that are equal in the other columns, no
+row in two of them. *Cells*: where the slopes are confirmed, rows that are equal in the other columns have residuals
+that v shifts by one amount; in each large cell it is that of a window with m of them. *Rivals*: no formula far from the
+one at hand has m rows (:mod:`massart.certificate.rivals`): in all columns, among the rows that are left by what is
+known so far, ever closer. Where Theorem 1 says nothing rivals are refuted among all rows: that is dearer, but takes no
+more than that right labels are the most probable ones in each row.
 
 **The confidence** is shared equally among the events that may fail: for each of the widths :math:`\omega` the price,
 the draw of partners and three in the refutation of slabs; the share g, the price and the limit m of Theorem 2, all of
-its cells, and two for each time that rivals are refuted. k, g and h depend on labels: the bound falls with k, g is a
-power of two and h a step of a scale, with a price each (:class:`massart.certificate.mechanisms.Width`). Rows that are
-equal in all columns are one, drawn at random: copies are no evidence.
+its cells and of pairs, and two for each time that rivals are refuted. k, g and h depend on labels: the bound falls with
+k, g is a power of two and h a step of a scale, with a price each (:class:`massart.certificate.mechanisms.Width`). Rows
+that are equal in all columns are one, drawn at random: copies are no evidence.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ SHRINKING = 0.7
 """Another round has to bring the right formula nearer by this factor."""
 
 _ROUNDS = 4  # in which rivals are refuted, ever closer
-_EVENTS = 5 * len(WIDTHS) + 4 + 2 * (1 + _ROUNDS)
+_EVENTS = 5 * len(WIDTHS) + 5 + 2 * (1 + 2 * _ROUNDS)
 _TRIED, _SMALLEST_SHARE = 400, 2.0**-6  # tuples of agreeing rows whose reach is looked at, and the smallest g
 
 
@@ -184,6 +185,8 @@ def certify_independent(
     slopes = _slopes(X, many, C, lambda width: 4 * h / width if rounded else a / width + REACH * h, rng, each)
     deviation, reach = (math.inf, np.zeros(n)) if slopes is None else slopes
     names = () if slopes is None else tuple(columns[many].tolist())
+    if slopes is not None and (~many).any():
+        reach = _closer_slopes(X, residuals, many, C, near, reach, rng, each)
     if slopes is None:
         within = farthest_rival(X, residuals, near, np.ones(n, dtype=bool), m, rng, each)
     else:
@@ -276,9 +279,48 @@ def _slopes(
         return None
     deviation = (2 if pairs else 1) * resolution(width)
     reach = deviation * _lengths(centred, metric)
-    if not ((few == few[:1]) & (few[:1] != 0)).all(axis=0).any():  # no constant takes up what the means differ by
+    if not _has_constant(few):
         reach = reach + deviation * _lengths(slopes.mean(axis=0)[None], metric)
     return deviation, reach
+
+
+def _closer_slopes(
+    X: FloatArray,
+    residuals: FloatArray,
+    many: BoolArray,
+    C: float,
+    near: FloatArray,
+    reach: FloatArray,
+    rng: np.random.Generator,
+    failure: float,
+) -> FloatArray:
+    """Return what the slopes may be off on each row, once rivals are refuted among pairs of equal cells.
+
+    No row is in two pairs: both of a pair are right with probability C^2 at least, independently of other pairs.
+    """
+    few = X[:, ~many]
+    order = rng.permutation(len(X))
+    order = order[np.argsort(np.unique(few[order], axis=0, return_inverse=True)[1].ravel(), kind="stable")]
+    equal = (few[order[1:]] == few[order[:-1]]).all(axis=1)
+    starts = np.flatnonzero(np.concatenate([[True], ~equal]))
+    place = np.arange(len(X)) - np.repeat(starts, np.diff(np.append(starts, len(X))))  # within its cell
+    first = np.flatnonzero(equal & (place[:-1] % 2 == 0))
+    i, j = order[first], order[first + 1]
+    rows = X[:, many] - (X[:, many].mean(axis=0) if _has_constant(few) else 0.0)
+    pairs, off, tau = rows[i] - rows[j], residuals[i] - residuals[j], near[i] + near[j]
+    m = fewest_right(len(i), C**2, failure)
+    for _ in range(_ROUNDS):
+        inside = np.abs(off) <= tau + reach[i] + reach[j]
+        closer = farthest_rival(pairs, off, tau, inside, m, rng, failure, rows)
+        if not closer < SHRINKING * float(reach.max()):
+            break
+        reach = np.minimum(reach, closer)
+    return reach
+
+
+def _has_constant(few: FloatArray) -> bool:
+    """Return whether a column is constant: it takes up what the means of others differ by."""
+    return bool(((few == few[:1]) & (few[:1] != 0)).all(axis=0).any())
 
 
 def _lengths(rows: FloatArray, metric: FloatArray) -> FloatArray:

@@ -47,6 +47,7 @@ def farthest_rival(
     m: int,
     rng: np.random.Generator,
     failure: float,
+    on: FloatArray | None = None,
 ) -> float:
     """Return by how much a formula that fits m rows may differ from the given one on any row; infinite if unknown.
 
@@ -62,15 +63,18 @@ def farthest_rival(
     rng : numpy.random.Generator
     failure : float
         The answer is too small with twice this probability, at most.
+    on : (k, p) array, optional
+        Rows on which the difference is measured; those of X by default.
     """
     places = np.flatnonzero(inside)
     n, p = len(places), X.shape[1]
     if m > n:
         return 0.0  # there is none
     size = _tuple_size(m, n, p, failure)
-    Y = whitened(X)
-    if size is None or Y is None:
+    both = whitened(X if on is None else np.concatenate([X, on]))
+    if size is None or both is None:
         return math.inf
+    Y, where = (both, both) if on is None else (both[: len(X)], both[len(X) :])
     chance = math.exp(log_chance_inside(m, n, size))
     sample = rng.permutation(n)[:_SAMPLE]
     least = int(hypergeom.ppf(failure, n, m, len(sample)))
@@ -94,7 +98,7 @@ def farthest_rival(
             spread = np.abs(Y[rows] @ pseudo[i]) @ t[i]
             near = np.abs(residuals[rows] - Y[rows] @ beta[i]) <= tau[rows] + spread
             if np.count_nonzero(near) >= least:
-                found.append(float((np.abs(Y @ beta[i]) + np.abs(Y @ pseudo[i]) @ t[i]).max()))
+                found.append(float((np.abs(where @ beta[i]) + np.abs(where @ pseudo[i]) @ t[i]).max()))
         farthest = sorted([*farthest, *found], reverse=True)[: HITS + 1]
         if len(farthest) > HITS and farthest[-1] == math.inf:
             return math.inf

@@ -14,13 +14,15 @@ import numpy as np
 from massart.agreement import AGREES, Level
 from massart.agreement.agreement import EPS
 from massart.certificate import (
-    EXACT_REACH,
-    SLAB_REACH,
     IndependentErrors,
     Reason,
     certify_independent,
 )
 from massart.recover.judges import Formula, Judges
+
+MOST_ROUNDED, MOST_EXACT = 2e3, 1e8
+"""Half-widths by which the right formula may differ on a row, at most, for a verdict: of rounded labels, and of float
+arithmetic, which leaves seven digits then."""
 
 _EXACT = (Level.EXACT, Level.LABEL, Level.GIVEN)
 """Levels at which right labels are off by what does not depend on the coefficients."""
@@ -81,5 +83,5 @@ def as_declared(formula: Formula, judges: Judges, second_rule: Callable[[], bool
         return Declared(known, Reason.UNEVEN)
     if second_rule is None or second_rule():
         return Declared(known, Reason.SECOND_RULE)
-    too_coarse = known.within > 2 * (SLAB_REACH if rounded else EXACT_REACH) * half
+    too_coarse = known.within > (MOST_ROUNDED if rounded else MOST_EXACT) * half
     return Declared(known, resolution=np.inf if too_coarse else known.within / half)

@@ -70,6 +70,17 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
             for kind in audit.kinds.kinds
         ],
         "second_rule": second_rule(audit),
+        "rates": [
+            {
+                "by": rates.by,
+                "of": str(rates.of),
+                "levels": [
+                    {"level": rate.level, "value": rate.value, "exact": None if rate.exact is None else str(rate.exact)}
+                    for rate in rates.rates
+                ],
+            }
+            for rates in audit.rates
+        ],
         "segment": segment(audit),
         **rule_list(audit),
         "agreement": str(audit.agreement),

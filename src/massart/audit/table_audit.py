@@ -29,8 +29,9 @@ from massart.rows import BoolArray, FloatArray
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
+from massart.rules.rates import Rates, rates_by_level
+from massart.rules.terms import plain_number
 from massart.table import (
-    Category,
     Design,
     Plan,
     Table,
@@ -46,6 +47,7 @@ ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
 
 _FEW_TERMS = 8
+_MOST_LEVELS = 40
 _MARKS = np.arange(KINDS)
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 
@@ -262,6 +264,34 @@ class Audit:
         return self.design.y
 
     @cached_property
+    def rates(self) -> tuple[Rates, ...]:
+        """Rates by level in the rule: of each of its categories that multiplies something, the base level included."""
+        columns = self.design.columns
+        levels = {name: tuple(sorted(coded.names)) for name, coded in columns.levels.items()}
+        named = {term.term.factors for term in self.formula.terms if term.coef and term.term is not None}
+        for factor in {
+            f for factors in named for f in factors if f.op in ("level", "in") and isinstance(f.parts[0], str)
+        }:
+            name = str(factor.parts[0])
+            if name in columns.numbers and len(values := np.unique(columns.numbers[name])) <= _MOST_LEVELS:
+                levels[name] = tuple(plain_number(value) for value in values.tolist())
+        return rates_by_level(self.formula, levels) if self.is_rule else ()
+
+    @property
+    def bases(self) -> dict[str, str]:
+        """The base level of each category with amounts by level in the rule: the one that has no term."""
+        terms = [term for term in self.formula.terms if term.coef and term.term is not None]
+        found = {}
+        for name in dict.fromkeys(term.column for term in terms if term.level is not None and term.column):
+            coded = self.design.columns.levels.get(name)
+            known = {str(f.parts[1]) for term in terms if term.term for f in term.term.factors if f.parts[0] == name}
+            known |= {term.level for term in self.formula.terms if term.column == name and term.level is not None}
+            without = [] if coded is None else [level for level in coded.names if level not in known]
+            if len(without) == 1:
+                found[name] = without[0]
+        return found
+
+    @cached_property
     def left_open(self) -> FloatArray:
         """Directions of coefficients that no row that agrees tells anything about: (d, m), the constant last.
 
@@ -458,11 +488,6 @@ class Audit:
             codes = (0, *(kind.rows for kind in self.kinds.kinds))
             rest = Rest(self.whole.drawn[self.design.kept], self.n_wrong, codes)
         rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest, self.X)
-        bases = {
-            entry.column: entry.base
-            for entry in self.plan.encoding.inputs
-            if isinstance(entry, Category) and entry.base is not None and entry.column in inputs
-        }
         kind = Findings if self.saved is None else _SavedFindings
         return kind(
             title=self.table.name,
@@ -476,7 +501,8 @@ class Audit:
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
             n_left_out=self.n_total - self.n_judged,
-            bases=bases,
+            bases=self.bases,
+            rates=self.rates,
             n_apart=self.n_apart,
             segment=self.segment_facts,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from massart.audit import Audit, ListAudit
 from massart.certificate.words import count, judgement, share
 from massart.cli.text import WIDTH, one_line, table, width_of
 from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, pieces
+from massart.rules.rates import Rates, text_by_level
 
 MOST_TERMS = 30
 MOST_KINDS = 12
@@ -33,7 +34,8 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     if not found.is_rule:
         yield from [f"{verdict.word}.", *explanation]
         return
-    yield from formula_lines(found.formula)
+    yield from formula_lines(found.formula, rates=found.rates)
+    yield from rate_lines(found.rates)
     yield ""
     last_place = f", {count(found.n_last_place, 'rows')} off by a last place" if found.n_last_place else ""
     apart = f", {count(found.n_apart, 'rows')} set apart" if found.n_apart else ""
@@ -55,9 +57,9 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
         yield from ("", *some)
 
 
-def formula_lines(formula: Formula, start: str = "") -> Iterator[str]:
+def formula_lines(formula: Formula, start: str = "", rates: Sequence[Rates] = ()) -> Iterator[str]:
     """Break the formula into lines, each of whole terms with their signs; behind a `start`, if there is one."""
-    first, *others = pieces(one_line(formula.text(MOST_TERMS)))
+    first, *others = pieces(one_line(text_by_level(formula, rates, MOST_TERMS)))
     line, indent = start + first, " " * (len(start) + 2 if start else 4)
     for piece in others:
         if width_of(f"{line} {piece}") > WIDTH + len(start) // 2:
@@ -66,6 +68,15 @@ def formula_lines(formula: Formula, start: str = "") -> Iterator[str]:
         else:
             line += f" {piece}"
     yield line
+
+
+def rate_lines(rates: Sequence[Rates]) -> Iterator[str]:
+    """List rates by level below the formula that has them."""
+    for each in rates:
+        listed = "; ".join(f"{levels} {number}" for levels, number in each.listed)
+        yield from textwrap.wrap(
+            one_line(f"{each.name}: {listed}"), WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
 
 
 def kind_lines(found: Audit) -> Iterator[str]:
@@ -87,12 +98,19 @@ def _coefficients(found: Audit) -> Iterator[str]:
     formula, thin = found.formula, dict(found.certificate.thin)
     rows = [("term", "coefficient", "rows that use it", "agree")]
     known = [each for each in enumerate(zip(formula.all_terms, found.usage(), strict=True)) if each[1][0].is_shown]
-    unused = [
-        term.label
-        for j, (term, _) in known
-        if term.coef == 0 and term.determined and term.term is not None and j not in thin
+    unused = [term.label for j, (term, _) in known if formula.has_no_effect(term) and j not in thin]
+    taken = {place for rates in found.rates for place in rates.places}
+    amounts = {term.column for term in formula.terms if term.level is not None and term.coef}
+    shown = [
+        (j, (term, usage))
+        for j, (term, usage) in known
+        if term.label not in unused
+        and j not in taken
+        and (term.coef or term.level is None or term.column in amounts or not term.determined or j in thin)
     ]
-    shown = [each for each in known if each[1][0].label not in unused]
+    for rates in found.rates:
+        n, k = rates.counted([(usage.n_rows, usage.n_agree) for usage in found.usage()])
+        rows.append((rates.text, f"{len(rates.rates)} rates", f"{n:,}", share(k, n)))
     for column, (term, usage) in shown[:MOST_TERMS]:
         number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
         if column in thin:
@@ -105,6 +123,11 @@ def _coefficients(found: Audit) -> Iterator[str]:
     yield from table(rows)
     if len(shown) > MOST_TERMS:
         yield f"... and {len(shown) - MOST_TERMS} more (--json has them all)"
+    if found.bases:
+        listed = one_line("; ".join(f"{name} = {level}" for name, level in found.bases.items()))
+        yield from textwrap.wrap(
+            f"Levels without a term: {listed}.", WIDTH, initial_indent="  ", subsequent_indent="  "
+        )
     if unused:
         more = f" and {len(unused) - MOST_TERMS} more" if len(unused) > MOST_TERMS else ""
         names = one_line(", ".join(unused[:MOST_TERMS]))

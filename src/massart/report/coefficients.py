@@ -48,7 +48,7 @@ def coefficients(findings: Findings) -> Iterator[Coefficient]:
             _certainty(term, digits, column in thin),
             evidence,
             term.determined,
-            silent=term.determined and term.coef == 0 and column not in thin and not is_constant,
+            silent=formula.has_no_effect(term) and column not in thin,
         )
 
 

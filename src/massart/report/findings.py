@@ -13,6 +13,7 @@ from massart.certificate import Certificate, Verdict
 from massart.certificate.words import Judgement, SegmentFacts, judgement
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
+from massart.rules.rates import Rates
 
 DATED = "date of the data"
 """The fact that says when the table was last changed."""
@@ -93,6 +94,7 @@ class Findings:
     facts: Mapping[str, str] = field(default_factory=dict)  # the command, the file and its digest, versions
     n_left_out: int = 0  # rows that were not judged, since values are missing
     bases: Mapping[str, str] = field(default_factory=dict)  # of categories, the level to compare with
+    rates: tuple[Rates, ...] = ()  # by level, where a category multiplies something
     n_apart: int = 0  # rows that are set apart: they break the formula where most rows do
     segment: SegmentFacts | None = None  # where that is
 

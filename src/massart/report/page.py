@@ -29,6 +29,7 @@ from massart.report.kinds import GLYPHS, legend, shown_kinds, tones
 from massart.report.pictures import measure_sizes, scale_of
 from massart.report.what_if import what_if
 from massart.rules.formula import pieces
+from massart.rules.rates import text_by_level
 
 PAGE_ROWS = 50
 """Rows of the table that are seen at a time, and those that are there without a script."""
@@ -96,7 +97,7 @@ def _context(findings: Findings) -> dict[str, Any]:
         "verdicts": list(Verdict),
         "dated": findings.facts.get(DATED),
         "formula": formula.text(),
-        "pieces": _pieces(formula.text(_MOST_TERMS)),
+        "pieces": _pieces(text_by_level(formula, findings.rates, _MOST_TERMS)),
         "silent": silent[:_MOST_NAMES],
         "n_silent": len(silent),
         "undetermined": undetermined[:_MOST_NAMES],

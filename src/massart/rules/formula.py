@@ -140,6 +140,13 @@ class Formula:
         """The coefficients, that of the constant last."""
         return np.array([term.coef for term in self.all_terms])
 
+    def has_no_effect(self, summand: Summand) -> bool:
+        """Whether a term is not in the rule: a level whose rate or amount is that of the base level is."""
+        if summand.coef or not summand.determined or summand.term is None:
+            return False
+        read = {name for term in self.terms if term.coef and term.term is not None for name in term.term.columns()}
+        return summand.level is None or summand.column not in read
+
     @property
     def undetermined(self) -> tuple[Summand, ...]:
         """Terms, the constant included, that the rows leave open."""

@@ -367,8 +367,6 @@ def _category(
     base = ordered[0] if with_base else None
     kept = tuple(sorted(ordered[1:] if with_base else ordered))
     notice = f"Read {quote(name)} as a category with {len(texts)} levels"
-    if base is not None:
-        notice += f"; {quote(base)}, the most frequent one, is the base that the others are compared with"
     if doubt:
         notice += f"; it was not read as numbers, for {doubt}"
     return Role(Category(name, kept, base), notice=f"{notice}.{spellings.words}", doubt=doubt)

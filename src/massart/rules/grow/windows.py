@@ -30,6 +30,7 @@ _MOST_TERMS = 14
 _WORTH_A_LOOK = 0.15  # of the most that a row costs: windows whose rows cost less on average are left alone
 _EDGE = 0.005  # share of rows, beside two, that an interval may leave out at the end of a column
 _STEPS, _HINGES = 4, 3  # intervals that are followed up, and hinges for each
+_BASES = 5  # terms whose hinges are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +182,7 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
     column, labels, sample = step.column, fit.labels, fit.labels.sample
     low, high = np.quantile(sample.factor(column), [0.002, 0.998])
     thresholds = [k for k in _crossings(fit, step, change) if low < k < high]
-    bases = list(dict.fromkeys([(), *(_without(term, column) for term in fit.terms if column in term)]))
+    bases = list(dict.fromkeys([(), *(_without(term, column) for term in fit.terms if column in term)]))[:_BASES]
     ways = [[base] for base in bases] + ([[base for base in bases if base]] if len(bases) > 2 else [])
     slopes = [value for term, value in change.items() if column in term]
     middle = float(np.median(slopes)) if slopes else 0.0
@@ -230,10 +231,12 @@ def _crossings(fit: Fit, step: _Step, change: dict[Product, float]) -> list[floa
     if slope:
         meet, error = -level / slope, 4 * fit.labels.typical / abs(slope)
         found |= {simplest(meet - share * error, meet + share * error) for share in (4.0, 1.0, 0.25, 0.05)} | {meet}
-    for term in fit.terms:
-        if column in term:
-            slope, level = change.get(term, 0.0), change.get(_without(term, column), 0.0)
-            if slope and level:
-                meet = -level / slope
-                found |= {simplest(meet - e * abs(meet), meet + e * abs(meet)) for e in (1e-2, 1e-3, 1e-4)}
+    sample = fit.labels.sample
+    turning = [term for term in fit.terms if column in term and change.get(term)]
+    turning.sort(key=lambda term: -abs(change[term]) * float(np.abs(sample.column(term)).mean()))
+    for term in turning[:_BASES]:
+        slope, level = change[term], change.get(_without(term, column), 0.0)
+        if level:
+            meet = -level / slope
+            found |= {simplest(meet - e * abs(meet), meet + e * abs(meet)) for e in (1e-2, 1e-3, 1e-4)}
     return sorted(found)

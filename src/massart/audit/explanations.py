@@ -374,7 +374,7 @@ def _factors(rows: WrongRows, parts: Parts | None) -> Iterator[Explanation]:
     some = rows.some
     some = some.part(np.flatnonzero(some.typed < _NARROW_RATIO * np.minimum(np.abs(some.implied), np.abs(some.given))))
     ratio, width = some.given / some.implied, some.typed / np.abs(some.implied)
-    known: list[float] = []
+    known = [*FACTORS, -1.0]
     for middle in _common(ratio - width, ratio + width):
         value, label = _named_factor(some, middle, parts)
         # Two roundings move a ratio farther than one: it is the same factor.

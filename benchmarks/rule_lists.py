@@ -122,11 +122,11 @@ def by_arrays(table: Planted) -> tuple[int, np.ndarray]:
 def by_command(table: Planted) -> tuple[int, np.ndarray]:
     """Return the same of the audit that ``massart fit --rules auto`` writes of a CSV file."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = commanded(Path(folder), table, "--rules", "auto")
+        rows, printed = commanded(Path(folder), table, "--rules", "auto")
     if rows and "rule" not in rows[0]:  # the fit of one rule
         fits = np.array([row["wrong"].lower() != "true" for row in sorted(rows, key=lambda row: int(row["row"]))])
-        n_found = int(bool(rows[0]["implied"]))
-        return n_found, _renamed(fits[:, None] if n_found else fits[:, :0], table)
+        n_found = int(bool(rows[0]["implied"]) and "NOISY:" not in printed)  # an estimate is no rule
+        return n_found, _renamed(fits[:, None][:, :n_found], table)
     names = sorted({name for row in rows for name in row["rule"].split(" or ") if name != "none"}, key=int)
     fits = np.zeros((len(rows), len(names)), dtype=bool)
     for row in rows:
@@ -136,8 +136,8 @@ def by_command(table: Planted) -> tuple[int, np.ndarray]:
     return len(names), _renamed(fits, table)
 
 
-def commanded(folder: Path, table: Planted, *options: str) -> list[dict[str, str]]:
-    """Run ``massart fit`` on a table as a file, and return the rows of its audit."""
+def commanded(folder: Path, table: Planted, *options: str) -> tuple[list[dict[str, str]], str]:
+    """Run ``massart fit`` on a table as a file, and return the rows of its audit and what it printed."""
     from typer.testing import CliRunner
 
     from massart.cli.app import app
@@ -152,7 +152,7 @@ def commanded(folder: Path, table: Planted, *options: str) -> list[dict[str, str
     if not target.is_file():
         raise RuntimeError(done.output)
     with target.open(newline="") as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(file)), done.output
 
 
 def _renamed(fits: np.ndarray, table: Planted) -> np.ndarray:
@@ -165,7 +165,7 @@ def _renamed(fits: np.ndarray, table: Planted) -> np.ndarray:
 def plain(table: Planted) -> tuple[bool, str]:
     """Return whether a plain fit names the second rule, with its rows."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = commanded(Path(folder), table)
+        rows, _ = commanded(Path(folder), table)
     first, second = (table.expected == "0"), (table.expected == "1")
     named = np.zeros(len(rows), dtype=bool)
     wrong = np.zeros(len(rows), dtype=bool)

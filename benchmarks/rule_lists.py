@@ -17,7 +17,9 @@ that was not planted in ``one`` and ``none``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import io
 import sys
 import tempfile
 import time
@@ -138,9 +140,7 @@ def by_command(table: Planted) -> tuple[int, np.ndarray]:
 
 def commanded(folder: Path, table: Planted, *options: str) -> tuple[list[dict[str, str]], str]:
     """Run ``massart fit`` on a table as a file, and return the rows of its audit and what it printed."""
-    from typer.testing import CliRunner
-
-    from massart.cli.app import app
+    from massart.cli import run
 
     source, target = folder / "table.csv", folder / "audit.csv"
     names = [f"c{j}" for j in range(table.X.shape[1])]
@@ -148,11 +148,13 @@ def commanded(folder: Path, table: Planted, *options: str) -> tuple[list[dict[st
         writer = csv.writer(file)
         writer.writerow([*names, "y"])
         writer.writerows(np.column_stack([table.X, table.y]).tolist())
-    done = CliRunner().invoke(app, ["fit", str(source), "--target", "y", "--audit", str(target), *options])
+    printed, told = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+        run(["fit", str(source), "--target", "y", "--audit", str(target), *options])
     if not target.is_file():
-        raise RuntimeError(done.output)
+        raise RuntimeError(told.getvalue())
     with target.open(newline="") as file:
-        return list(csv.DictReader(file)), done.output
+        return list(csv.DictReader(file)), printed.getvalue()
 
 
 def _renamed(fits: np.ndarray, table: Planted) -> np.ndarray:

@@ -101,7 +101,9 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     found = search.further([first], among)
     if found is None:
         return None
-    rows = np.flatnonzero(found.known.fits & among)
+    rows = np.flatnonzero(
+        found.known.fits & audit.wrong
+    )  # those with a rarer explanation, too: the frequent one goes first
     return SecondRule(composed(audit.formula.target, terms, (found.coef, found.fractions), X[rows]), rows, found.test)
 
 

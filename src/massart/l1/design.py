@@ -161,7 +161,8 @@ def _gram(X: FloatArray, q: FloatArray, scale: FloatArray, *, block: int = 1 << 
     size = max(64, block // max(p, 1))
     for start in range(0, weighing.size if gather else n, size):
         chosen = weighing[start : start + size] if gather else slice(start, start + size)
-        part, weight = X[chosen], q[chosen, None]
+        part = np.take(X, chosen, axis=0) if gather else X[chosen]
+        weight = q[chosen, None]
         if extreme:
             part = part * scale
         if p <= narrow:

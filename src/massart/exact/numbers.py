@@ -24,6 +24,7 @@ as frequent among arbitrary coefficients.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -121,9 +122,9 @@ def exact_numbers(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
         search = _Search(reduce_rows(X[rows], y[rows], w, agreement), X, y, n_agree, fractions)
         search.propose()
         search.judge()
-        if best is None or len(search.fixed) > len(best.fixed):
+        if best is None or search.rank > best.rank:
             best = search
-        if len(best.fixed) == len(w):
+        if len(best.fixed) == len(w) and max(best.chances, default=1.0) <= SURE * SURE:
             break
     return none if best is None or not best.fixed else best.answer()
 
@@ -152,7 +153,13 @@ class _Search:
     y: FloatArray
     n_agree: int
     fractions: bool = True
+    chances: tuple[float, ...] = ()  # of the numbers that passed their trials
     fixed: dict[int, Fraction] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The number of coefficients that are short, and how improbable that is by chance."""
+        return len(self.fixed), -math.prod(self.chances)
 
     @property
     def agreement(self) -> Agreement:
@@ -168,7 +175,7 @@ class _Search:
                 if j not in refused and simple.chance <= PROPOSED
             )
             if not found:
-                return
+                break
             size = max(sum(chance <= SURE for chance, _, _ in found), 1)
             while size and not self.equations.fits(_floats(self.fixed | {j: value for _, j, value in found[:size]})):
                 size //= 2
@@ -177,6 +184,20 @@ class _Search:
                 refused.clear()  # what did not fit may fit now that more is fixed
             else:
                 refused.add(found[0][1])
+        if self.agreement.rounded and self.fixed and not self.fractions:
+            self._propose_within()
+
+    def _propose_within(self) -> None:
+        """Fix short numbers within the intervals that rounded labels leave to each coefficient that is left.
+
+        Least squares takes rounding for noise of mean zero. Where many amounts end in half a cent it is none.
+        """
+        for j in range(len(self.equations.start)):
+            if j not in self.fixed:
+                low, high = (float(ends[j]) for ends in self._intervals(self._formula()))
+                found = self._near(j, (low + high) / 2, (high - low) / 2)
+                if found is not None and found.chance <= PROPOSED:
+                    self.fixed[j] = found.value
 
     def judge(self) -> None:
         """Free the numbers again that cost rows, or that chance explains."""
@@ -185,6 +206,7 @@ class _Search:
             chances = self._trials(formula)
             failed = [j for j in self.fixed if chances[j] > self._most_chance(j, formula)]
             if not failed and self._keeps(formula):
+                self.chances = tuple(chances.values())
                 return
             # To free one number makes the intervals of the others longer: whatever fails now would fail later.
             for j in failed or [max(self.fixed, key=lambda j: chances[j])]:

@@ -79,7 +79,7 @@ def chance_of(value: Fraction, uncertainty: float, natural: float, *, finest: fl
     Examples
     --------
     >>> [round(chance_of(Fraction(value), 1e-8, 1.0), 6) for value in ("0", "12", "0.125", "1/36500")]
-    [2e-06, 0.0, 4e-06, 1.0]
+    [2e-06, 0.0, 4e-06, 0.79935]
     """
     if not value:
         return min(2 * uncertainty / max(finest, _COARSEST * natural), 1.0)

@@ -161,8 +161,7 @@ def _gram(X: FloatArray, q: FloatArray, scale: FloatArray, *, block: int = 1 << 
     size = max(64, block // max(p, 1))
     for start in range(0, weighing.size if gather else n, size):
         chosen = weighing[start : start + size] if gather else slice(start, start + size)
-        part = np.take(X, chosen, axis=0) if gather else X[chosen]
-        weight = q[chosen, None]
+        part, weight = X[chosen], q[chosen, None]
         if extreme:
             part = part * scale
         if p <= narrow:

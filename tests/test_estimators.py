@@ -81,7 +81,7 @@ def test_the_share_of_wrong_labels_is_estimated_and_never_asked_for(rate: float)
     reg = MassartRegressor(random_state=0).fit(X, y)
     assert reg.noise_rate_ == pytest.approx(1 - right.mean())
     assert_array_equal(reg.inlier_mask_, right)
-    assert sorted(reg.get_params()) == ["fit_intercept", "inliers", "random_state", "tolerance"]
+    assert sorted(reg.get_params()) == ["errors", "fit_intercept", "inliers", "random_state", "tolerance"]
 
 
 def test_without_an_intercept_the_constant_is_zero() -> None:

@@ -33,7 +33,6 @@ from massart.recover import Covariates, Options, recover
 from massart.recover import driver as driver_module
 from massart.recover import finding as finding_module
 from massart.recover import noisy as noisy_module
-from massart.recover import snapping as snapping_module
 from massart.recover.driver import Recovery, _Driver, _is_whole, _judging_rows, _some_units, _telling_rows, check_size
 from massart.recover.excluded import _inside as strictly_inside
 from massart.recover.excluded import resolution_of
@@ -955,46 +954,6 @@ def test_so_few_rows_have_no_exact_numbers_and_no_terms_have_zero():
     assert coef.tolist() == [0.5, 0.0, 0.25]
     coef, fractions = snap(more, np.zeros(3), np.ones(3, dtype=bool), np.zeros(2), EXACT, IDENTITY)
     assert fractions == (Fraction(0), Fraction(0))
-
-
-def test_witnesses_of_rounded_labels_are_inside_by_a_little_and_then_by_more(monkeypatch):
-    """Eight for each column are near the edge, of those that agree, or half."""
-    asked = []
-
-    def snapped(X, y, w, agreement):
-        asked.append(len(X))
-        return w, (Fraction(1),) * 2 if len(asked) == enough else (None,) * 2
-
-    monkeypatch.setattr(snapping_module, "_snap", snapped)
-    monkeypatch.setattr(snapping_module, "guess_formula", lambda *_: None)
-    X = np.column_stack([np.linspace(1, 2, 80), np.linspace(2, 1, 80) ** 2])
-    residuals = np.linspace(-1, 1, 80)
-    agree = np.ones(80, dtype=bool)
-    for n, inside in [(80, (np.abs(residuals) <= 0.8).sum()), (28, 14)]:
-        rows, labels = X[80 - n :], X[80 - n :] @ [1.25, 0.7531] + np.linspace(-1, 1, n)
-        for enough in (1, 2, 3):
-            asked.clear()
-            _, fractions = snap(
-                rows, labels, agree[80 - n :], np.array([1.25, 0.7531]), Agreement(Level.GIVEN, 1.0), IDENTITY
-            )
-            assert asked == [n - 2, inside][:enough]
-            assert (fractions == (1, 1)) == (enough < 3)
-
-
-@pytest.mark.parametrize(("agreement", "most"), [(EXACT, 2_000), (Agreement(Level.GIVEN, 1.0), 20_000)])
-def test_so_many_rows_are_asked_for_exact_numbers(monkeypatch, agreement, most):
-    asked = []
-
-    def snapped(rows, labels, w, agreement):
-        asked.append(len(rows))
-        return w, (Fraction(2),)
-
-    monkeypatch.setattr(snapping_module, "_snap", snapped)
-    monkeypatch.setattr(snapping_module, "guess_formula", lambda *_: None)
-    x = np.arange(1.0, 20_501)[:, None]
-    for n in (most + 500, most - 500):
-        snap(x[:n], 2 * x[:n, 0], np.ones(n, dtype=bool), np.array([2.0]), agreement, IDENTITY)
-    assert asked == [most, most - 500]
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,9 @@ ALONE, AMONG, WHOLE = 1e-4, 1e-2, 5e-2
 arbitrary ones; and for each of the others where all are short (benchmarks/exact_numbers.py, "one_decimal" and
 "arbitrary")."""
 
-PROPOSED, SURE = 1.0, 1e-2
-"""Largest chance of a number that is fixed in the search: the best one of a round, and all at once."""
+PROPOSED, SURE, EXACTLY = 1.0, 1e-2, 1e-3
+"""Largest chance of a number that is fixed in the search: the best one of a round; all at once; and where labels are
+exact, so that a number is known to many digits or not at all."""
 
 MOST, ROWS_A_POINT = 0.25, 4
 """Largest chance of any number that is taken for exact. It is enough where predictions lie on a grid of which each
@@ -156,6 +157,19 @@ class _Search:
     chances: tuple[float, ...] = ()  # of the numbers that passed their trials
     fixed: dict[int, Fraction] = field(default_factory=dict)
 
+    def _is_no_chance(self, chances: Mapping[int, float]) -> bool:
+        r"""Return whether chance does not explain all numbers of a rounded formula together.
+
+        Each trial takes the others as given. All formulas that fit have a volume: that of the intervals of the trials
+        times :math:`\prod_j |R_{\cdot j}| / |R_{jj}|`, which is large where columns are nearly dependent.
+        """
+        if not self.equations.rounded or len(self.fixed) < len(self.equations.start):
+            return True
+        R = self.equations.R
+        with np.errstate(divide="ignore"):
+            volume = float(np.prod(np.linalg.norm(R, axis=0) / np.abs(np.diag(R))))
+        return volume * math.prod(chances.values()) <= MOST
+
     @property
     def rank(self) -> tuple[int, float]:
         """The number of coefficients that are short, and how improbable that is by chance."""
@@ -172,7 +186,7 @@ class _Search:
             found = sorted(
                 (simple.chance, j, simple.value)
                 for j, simple in self._simplest(self.fixed).items()
-                if j not in refused and simple.chance <= PROPOSED
+                if j not in refused and simple.chance <= (PROPOSED if self.equations.rounded else EXACTLY)
             )
             if not found:
                 break
@@ -205,7 +219,7 @@ class _Search:
             formula = self._formula()
             chances = self._trials(formula)
             failed = [j for j in self.fixed if chances[j] > self._most_chance(j, formula)]
-            if not failed and self._keeps(formula):
+            if not failed and self._is_no_chance(chances) and self._keeps(formula):
                 self.chances = tuple(chances.values())
                 return
             # To free one number makes the intervals of the others longer: whatever fails now would fail later.

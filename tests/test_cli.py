@@ -26,9 +26,10 @@ def test_the_demo_recovers_the_price_list_and_writes_its_files(
     monkeypatch.chdir(tmp_path)
     assert run(["demo"]) == 0
     out, err = capsys.readouterr()
-    assert "+ 25 * weekend + hours * rate - 1.4 * max(0, items - 10) + 35 CONFIRMED" in " ".join(out.split())
+    assert "+ 95 * (service = installation) + hours * rate - 1.4 * max(0, items - 10) CONFIRMED" in " ".join(out.split())
     assert "worst of" in out
-    assert "least squares" in out
+    compared = out[out.index("least squares") :]
+    assert compared.count("max(0, items - 10)") == compared.count("service = repair") == 1  # each term once
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AUDIT, LEDGER, REPORT])
     (command,) = [line for line in err.splitlines() if line.startswith("$ ")]
     report = (tmp_path / REPORT).read_bytes()

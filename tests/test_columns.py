@@ -232,7 +232,7 @@ def test_a_date_follows_from_another_one():
     assert found.fixed().column("due").to_pylist() == [day + dt.timedelta(days=30) for day in content["start"]]
     assert 'The dates in "due" are counted in days since 1970-01-01.' in found.notices
     between = audit_table({"start": content["start"], "due": due, "y": [30 if k % 4 else k for k in range(300)]}, "y")
-    assert str(between.formula) == "y = -start + due"
+    assert str(between.formula) == "y = (due - start)"
 
 
 CODES = [101, 7, 7, None] * 5
@@ -252,7 +252,7 @@ def test_codes_are_a_category_where_that_is_asked_for(kind):
     table = table_of({"code": AS_CODES[kind], "x": range(20), "y": range(20)})
     plan = make_plan(table, "y", category=["code"])
     assert plan.encoding.inputs[0] == Category("code", ("101",), "7")
-    assert plan.notices[0].startswith('Read "code" as a category with 2 levels; "7", the most frequent one,')
+    assert plan.notices[0] == 'Read "code" as a category with 2 levels.'
     for other in AS_CODES.values():  # the same levels, however another table holds them
         design = encode(table_of({"code": other, "x": range(20), "y": range(20)}), plan.encoding)
         assert design.kept.tolist() == [k for k in range(20) if k % 4 < 3]

@@ -38,9 +38,9 @@ def test_the_price_list_is_confirmed_and_every_wrong_row_has_its_kind(seed: int)
         "items": 7.9,
         "max(0, items - 10)": -1.4,
         "weekend": 25.0,
-        "service = installation": 60.0,
-        "service = inspection": -15.0,
-        "intercept": 35.0,
+        "service = repair": 35.0,
+        "service = inspection": 20.0,
+        "service = installation": 95.0,
     }
     assert np.array_equal(found.wrong, is_wrong(columns)[found.design.kept])
     assert {kind.label for kind in found.kinds.kinds} == {

@@ -89,7 +89,7 @@ def test_products_are_found_and_what_was_forgotten_is_named(write: Write, capsys
     path = write({"quantity": quantity, "unit_price": price, "discount": discount, "vat": vat, "total": cents(total)})
     assert run(["fit", str(path), "--target", "total"]) == 0
     out = capsys.readouterr().out
-    assert "total = quantity * unit_price * (1 + vat) * (1 - discount)" in out
+    assert "total = quantity * unit_price * (1 - discount) * (1 + vat)" in out
     assert "\n  vat forgotten   100 " in out
 
 

@@ -55,9 +55,11 @@ def _comparison(found: Audit) -> Iterator[str]:
 
     formula = found.formula
     shown = [j for j, term in enumerate(formula.terms) if term.is_shown]
-    values = [found.X[:, j] for j in shown] + [np.ones(len(found.given))]
+    values, terms = [found.X[:, j] for j in shown], [formula.terms[j] for j in shown]
+    if formula.intercept is not None:
+        values.append(np.ones(len(found.given)))
+        terms.append(formula.intercept)
     squares = np.linalg.lstsq(np.column_stack(values), found.given, rcond=None)[0]
-    terms = [formula.all_terms[j] for j in [*shown, -1]]
     yield ""
     yield "What least squares makes of the same rows and terms:"
     rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(terms, squares, strict=True)]

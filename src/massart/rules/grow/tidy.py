@@ -25,7 +25,7 @@ from massart.rules.grow.sample import (
     threshold_of,
 )
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import UNITS, digits_of, near_numbers, simplest
+from massart.rules.grow.units import DECIMALS, UNITS, digits_of, near_numbers, simplest
 from massart.rules.terms import Term
 
 _LOST, _LOOSE = 0.002, 0.01  # share of the rows that a threshold, and coefficients, in fewer digits may lose
@@ -101,7 +101,8 @@ def _with_threshold(fit: Fit, factor: Term) -> Fit:
     step = np.linalg.lstsq(A / sizes, fit.residuals[use], rcond=1e-12)[0] / sizes
     solved, error = threshold + float(step[-1]), 4 * labels.typical / steepest
     found = []
-    for option in {simplest(solved - error * width, solved + error * width) for width in _WIDTHS} | {solved, threshold}:
+    options = {simplest(solved - error * width, solved + error * width) for width in _WIDTHS} | {solved, threshold}
+    for option in {round(option, DECIMALS) for option in options}:  # 200, not 199.9999999999999
         other = _exchanged(fit, factor, at(option))
         if other is not None:
             short = in_short_numbers(other)

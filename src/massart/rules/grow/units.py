@@ -11,6 +11,9 @@ from massart.rows import FloatArray
 UNITS = (1000.0, 100.0, 10.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 """Units to which people round."""
 
+DECIMALS = 12
+"""Decimals of a number that are looked at: what comes after them is the rounding of floats."""
+
 _MOST, _ODD = 0.9, 0.84  # share of the labels that are multiples; of 0.05, which wrong labels leave more often
 _EXACT = 1e-9  # of the size of the labels, where they have no unit
 _DENOMINATORS = (3, 6, 7, 9, 11, 12, 30, 60, 360, 365, 1200)
@@ -80,4 +83,4 @@ def near_numbers(value: float, error: float, most: int = 3) -> list[float]:
 
 def digits_of(value: float) -> str:
     """Return the digits of a number, without zeros at its ends."""
-    return f"{abs(value):.12f}".strip("0").replace(".", "").strip("0")
+    return f"{abs(value):.{DECIMALS}f}".strip("0").replace(".", "").strip("0")

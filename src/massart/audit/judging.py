@@ -18,6 +18,7 @@ from massart.audit.finding import plain_terms, rows_with_values
 from massart.audit.fixing import Corrections
 from massart.audit.implied import implied_values, loose_of, places_of, residuals
 from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule, columns_at_fault
+from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
 from massart.audit.table_audit import Audit, beside, count_groups
 from massart.audit.totals import NONE, Totals, Worst
@@ -62,6 +63,7 @@ class Judge:
     left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     ways: tuple[int, ...] = ()  # in which half a unit may be rounded
     segment: TableSegment | None = None  # rows that break the rule there are set apart
+    second: SecondRule | None = None  # which wrong rows follow: they have the first kind of the catalogue
 
     @classmethod
     def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
@@ -77,6 +79,10 @@ class Judge:
         if audit.is_rule:
             catalogue = Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels, audit.columns)
         read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy | catalogue.reads
+        second = None if audit.second_rule is None else audit.second_rule.of_file(NONE, 0)
+        if second is not None:
+            catalogue = replace(catalogue, kinds=(second.kind, *catalogue.kinds))
+            read |= second.reads
         encoding = audit.plan.encoding
         return cls(
             replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read)),
@@ -94,12 +100,15 @@ class Judge:
             left_open=audit.left_open[used],
             ways=audit.ways_to_round if audit.is_rule else (),
             segment=audit.segment if audit.segment is not None and audit.segment.is_accused else None,
+            second=second,
         )
 
     @property
     def pairing(self) -> Judge:
         """The one that keeps wrong rows, and asks for nothing else."""
-        return replace(self, catalogue=NOTHING, id_column=None, group_column=None, looked_at=NONE, pairs=True)
+        return replace(
+            self, catalogue=NOTHING, id_column=None, group_column=None, looked_at=NONE, pairs=True, second=None
+        )
 
     def within(self, start: int, stop: int) -> Judge:
         """Return the one for rows with these numbers: of other rows it knows nothing."""
@@ -235,6 +244,8 @@ class Judge:
             swapped[off] = np.isin(numbers[off], _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=wrong, last_place=last_place, swapped=swapped)
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels, columns)
+            if self.second is not None:
+                codes[self.second.follow(columns, y, np.flatnonzero(wrong))] = 1
         return _Judged(self, block, kept, gaps, X, columns, marks, labels, codes, off, inside)
 
     def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:

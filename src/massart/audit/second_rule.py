@@ -2,7 +2,8 @@
 
 It is looked for where nothing else explains enough of them: a second rule that is ten times the first one, or the first
 one without a term, is said in these words. The test is that of a list of rules
-(:mod:`massart.certificate.mechanisms`).
+(:mod:`massart.certificate.mechanisms`). Of a file larger than memory it is looked for in the rows looked at closely,
+and recognized in the others.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Level
+from massart.agreement import Agreement, Level
 from massart.audit.kinds import MOST_EXAMPLES, Kind, Kinds
 from massart.certificate import FurtherRule, span_of
 from massart.certificate.words import beyond_chance, count
 from massart.link import IDENTITY
 from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
 from massart.rows import FloatArray
+from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term
@@ -50,23 +52,53 @@ class SecondRule:
     Attributes
     ----------
     formula : Formula
-    rows : (m,) array of int
-        Rows that follow it, of those that break the first rule and that nothing else explains.
+    agreement : Agreement
+        When a row agrees with it.
     test : FurtherRule
         The rule against chance, repeated errors and the first rule.
+    rows : (m,) array of int
+        Wrong rows at hand that follow it.
+    n_rows : int
+        Number of all wrong rows that follow it: those of the file, where it is larger than memory.
+    is_of_some : bool
+        Whether it was tested in some rows of a file only.
     """
 
     formula: Formula
-    rows: NDArray[np.intp]
+    agreement: Agreement
     test: FurtherRule
+    rows: NDArray[np.intp]
+    n_rows: int
+    is_of_some: bool = False
 
     @property
     def explanation(self) -> str:
         """What is known of it, in words."""
-        return (
-            f"{count(len(self.rows), 'rows')} follow another rule: {self.formula.text(_SHOWN_TERMS)}. "
-            f"{beyond_chance(self.test)}"
+        tested = (
+            f" That is said of the rows looked at closely: {self.test.rows:,} of these do." if self.is_of_some else ""
         )
+        return (
+            f"{count(self.n_rows, 'rows')} follow another rule: {self.formula.text(_SHOWN_TERMS)}. "
+            f"{beyond_chance(self.test)}{tested}"
+        )
+
+    @property
+    def kind(self) -> Kind:
+        """What is said of a row that follows it."""
+        return Kind(f"{FAMILY}: {self.formula.expression(_SHOWN_TERMS)}", 0, FAMILY)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Columns that it reads."""
+        return frozenset(name for term in _used(self.formula) for name in term.columns())
+
+    def of_file(self, rows: NDArray[np.intp], n_rows: int) -> SecondRule:
+        """Return it with the rows at hand and the number of rows of a file that follow it."""
+        return replace(self, rows=rows, n_rows=n_rows, is_of_some=True)
+
+    def follow(self, columns: Columns, given: FloatArray, some: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those of some rows that follow it, given all of them."""
+        return _following(self.formula, self.agreement, columns, given, some)
 
 
 def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | None:
@@ -75,8 +107,8 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     It is a sum of the plain columns and the terms of the first rule.
     """
     n, agreement, columns = len(audit.given), audit.agreement, audit.design.columns
-    in_memory = audit.whole is None and audit.chains is None and audit.saved is None and columns.n_rows == n
-    if not audit.is_rule or not in_memory or agreement.level is Level.NOISE:
+    at_hand = audit.chains is None and audit.saved is None and columns.n_rows == n
+    if not audit.is_rule or not at_hand or agreement.level is Level.NOISE:
         return None
     if len(unexplained) < max(FEWEST_ROWS, FEWEST_SHARE * n):
         return None
@@ -101,10 +133,29 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     found = search.further([first], among)
     if found is None:
         return None
-    rows = np.flatnonzero(
-        found.known.fits & audit.wrong
-    )  # those with a rarer explanation, too: the frequent one goes first
-    return SecondRule(composed(audit.formula.target, terms, (found.coef, found.fractions), X[rows]), rows, found.test)
+    formula = composed(audit.formula.target, terms, (found.coef, found.fractions), X[found.known.fits & audit.wrong])
+    # Those with a rarer explanation, too: the frequent one goes first.
+    rows = _following(formula, found.agreement, columns, audit.given, np.flatnonzero(audit.wrong))
+    return SecondRule(formula, found.agreement, found.test, rows, len(rows))
+
+
+def _used(formula: Formula) -> list[Term]:
+    """Return the terms of a formula that count."""
+    return [term.term for term in formula.terms if term.coef and term.term is not None]
+
+
+def _following(
+    formula: Formula, agreement: Agreement, columns: Columns, given: FloatArray, some: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return those of some rows that agree with a formula; columns that it does not use are not read."""
+    if not len(some):
+        return some
+    places = [j for j, term in enumerate(formula.all_terms) if term.coef]
+    constant = [np.ones(len(some))] if formula.intercept is not None and formula.intercept.coef else []
+    X = np.column_stack([np.zeros((len(some), 0)), TermMatrix(columns, _used(formula))[some], *constant])
+    if agreement.inputs:
+        agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in places))
+    return some[agreement.agree(X, given[some], formula.coef[places])]
 
 
 def _terms_of(audit: Audit) -> tuple[tuple[Term, ...], int]:
@@ -138,9 +189,8 @@ def with_second_rule(kinds: Kinds, second: SecondRule | None) -> Kinds:
         return kinds
     codes = kinds.codes.copy()
     codes[second.rows] = len(kinds.kinds) + 1
-    label = f"{FAMILY}: {second.formula.expression(_SHOWN_TERMS)}"
     rows = np.bincount(codes, minlength=len(kinds.kinds) + 2)
-    named = enumerate((*kinds.kinds, Kind(label, 0, FAMILY)), 1)
+    named = enumerate((*kinds.kinds, second.kind), 1)
     order = sorted(
         ((code, kind) for code, kind in named if rows[code]), key=lambda one: -rows[one[0]] * one[1].explains
     )

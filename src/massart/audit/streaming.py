@@ -172,8 +172,12 @@ def _assembled(gathered: Gathered, found: Found, judge: Judge, totals: Totals, c
         judge.catalogue.counted(np.array([codes.get(number, 0) for number in judged]), totals.kinds.tolist()),
         totals.groups,
         judge.places,
-        (int(totals.segment[0]), int(totals.segment[1])),
+        segment=(int(totals.segment[0]), int(totals.segment[1])),
     )
+    if judge.second is not None and totals.kinds[1]:
+        first = [code for code, kind in enumerate(whole.kinds.kinds, 1) if kind.label == judge.second.kind.label]
+        at_hand = np.flatnonzero(np.isin(whole.kinds.codes, first))
+        whole = replace(whole, second_rule=judge.second.of_file(at_hand, int(totals.kinds[1])))
     closely = f"Looked closely at {len(gathered.numbers):,} of {totals.n_rows:,} rows"
     about = (_among(notice) for notice in audit.notices if notice not in audit.design.notices)
     return Audit(

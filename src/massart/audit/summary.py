@@ -138,7 +138,7 @@ def second_rule(audit: Audit) -> dict[str, Any] | None:
     found = audit.second_rule
     if found is None:
         return None
-    return {"formula": str(found.formula), "rows": len(found.rows), "rows_needed": found.test.needed}
+    return {"formula": str(found.formula), "rows": found.n_rows, "rows_needed": found.test.needed}
 
 
 def rule_list(audit: Audit) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class Whole:
     kinds: Kinds  # what happened in each row at hand that was judged, and in how many of all
     groups: dict[str, tuple[int, int]]  # for each value of the group column its rows, and those that are wrong
     places: int | None  # to which implied values are rounded
+    second_rule: SecondRule | None = None  # which wrong rows follow
     segment: tuple[int, int] = (0, 0)  # judged rows of the segment in which the rule breaks, and those that break it
 
 
@@ -319,12 +320,15 @@ class Audit:
     @cached_property
     def second_rule(self) -> SecondRule | None:
         """Another rule that rows follow in which nothing else is known to have happened; None if there is none."""
+        if self.whole is not None:
+            return self.whole.second_rule
         return second_rule_of(self, self._usual_kinds.unexplained)
 
     @cached_property
     def kinds(self) -> Kinds:
         """What happened in each judged row."""
-        return with_rows_apart(with_second_rule(self._usual_kinds, self.second_rule), self.apart, self.n_apart)
+        second = self.second_rule if self.whole is None else None  # counts of a file have it
+        return with_rows_apart(with_second_rule(self._usual_kinds, second), self.apart, self.n_apart)
 
     @cached_property
     def _usual_kinds(self) -> Kinds:

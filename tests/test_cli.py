@@ -26,7 +26,8 @@ def test_the_demo_recovers_the_price_list_and_writes_its_files(
     monkeypatch.chdir(tmp_path)
     assert run(["demo"]) == 0
     out, err = capsys.readouterr()
-    assert "+ 95 * (service = installation) + hours * rate - 1.4 * max(0, items - 10) CONFIRMED" in " ".join(out.split())
+    found = " ".join(out.split())
+    assert "+ 95 * (service = installation) + hours * rate - 1.4 * max(0, items - 10) CONFIRMED" in found
     assert "worst of" in out
     compared = out[out.index("least squares") :]
     assert compared.count("max(0, items - 10)") == compared.count("service = repair") == 1  # each term once

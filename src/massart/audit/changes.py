@@ -230,6 +230,14 @@ def _without(base: tuple[Term, ...], factor: Term) -> tuple[Term, ...]:
     return (*base[:place], *base[place + 1 :])
 
 
+def _share(factor: Term) -> Term | None:
+    """Return the column of 1 + column or 1 - column; None for other factors."""
+    if factor.op not in ("+", "-") or factor.parts[0] != number(1.0):
+        return None
+    column = factor.parts[1]
+    return column if isinstance(column, Term) and column.op == "column" else None
+
+
 def _name(base: tuple[Term, ...], members: Sequence[Summand]) -> str:
     """Return a part in words; the levels of a category are one part, since a row has one of them."""
     by = dict.fromkeys(str(f.parts[0]) for m in members for f in (m.term.factors if m.term else ()) if _selects(f))
@@ -286,6 +294,7 @@ class _Rule:
                 reading.setdefault(name, []).append(j)
         for name in [name for name, places in reading.items() if any(self._used[j].needs_order for j in places)]:
             del reading[name]
+        yield from self._surcharges()
         for name, places in reading.items():
             if all(self._selected(name, j) for j in places):
                 yield from self._levels(name, places)
@@ -306,6 +315,17 @@ class _Rule:
         ):
             if math.isfinite(limit):
                 yield Change("forgotten", f"limit {limit:g} forgotten", partial(_linked, free))
+
+    def _surcharges(self) -> Iterator[Change]:
+        """Forget a tax or a discount: a factor 1 + x or 1 - x of products."""
+        having: dict[Term, list[int]] = {}
+        for j in self._used:
+            for factor in dict.fromkeys(self._factors(j)):
+                having.setdefault(factor, []).append(j)
+        for factor, places in having.items():
+            share = _share(factor)
+            if share is not None and share not in having and not any(self._used[j].needs_order for j in places):
+                yield self._rewritten("forgotten", f"{share} forgotten", places, {factor: number(1.0)})
 
     # --- levels -------------------------------------------------------------------------------------------------------
 

@@ -320,7 +320,9 @@ def short_coefficients(
         Z = A[:, free] / sizes[free]
         errors = np.full(len(coef), np.inf)
         errors[free] = 3 * np.sqrt(np.abs(np.diag(np.linalg.pinv(Z.T @ Z)))) / sizes[free] + 1e-12 * np.abs(coef[free])
-        j = int(np.argmin(np.where(free, errors / np.maximum(np.abs(coef), 1e-300), np.inf)))
+        with np.errstate(over="ignore"):  # a coefficient of zero is known least
+            relative = errors / np.maximum(np.abs(coef), np.finfo(float).tiny)
+        j = int(np.argmin(np.where(free, relative, np.inf)))
         fixed[j] = True
         for number in near_numbers(float(coef[j]), max(4 * errors[j], 1.5 / sizes[j])):
             w = coef.copy()

@@ -396,3 +396,15 @@ def test_a_file_is_confirmed_by_its_declaration(tmp_path, capsys):
     config.write_text('[[check]]\ntarget = "total"\nfiles = "ledger.csv"\nerrors = "independant"\n')
     assert run(["check", "--config", str(config)]) == 2
     assert "errors has to be one of arbitrary, independent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", [4, 5, 23])
+def test_noise_that_is_rounded_to_tens_has_no_right_labels_and_is_not_confirmed(seed):
+    rng = np.random.default_rng([9, seed])
+    n = int(rng.integers(200, 600))
+    X = rng.uniform(0, 100, (n, 1)).round(2)
+    y = np.round((X[:, 0] * rng.integers(1, 40) / 4 + rng.standard_t(3, n) * 30) / 10) * 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = MassartRegressor(random_state=0, errors="independent").fit(X, y).certificate_
+    assert found.verdict is Verdict.NOISY

@@ -19,6 +19,7 @@ from massart.certificate import (
     certify_independent,
 )
 from massart.recover.judges import Formula, Judges
+from massart.recover.sharpness import is_sharp
 
 MOST_ROUNDED, MOST_EXACT = 2e3, 1e8
 """Half-widths by which the right formula may differ on a row, at most, for a verdict: of rounded labels, and of float
@@ -66,6 +67,9 @@ def as_declared(formula: Formula, judges: Judges, second_rule: Callable[[], bool
     found, marks = formula.marks(others.rows)
     agree = marks & AGREES > 0
     if not agree.any():
+        return nothing
+    # Rounded noise has no edge: no label of it is right, and the declaration speaks of right labels.
+    if not is_sharp(others.rows, found, agreement, formula.link, others.rows.X.shape[1]):
         return nothing
     half, rounded = float(found.half_widths[agree].max()), agreement.rounded or agreement.precision > EPS
     known = certify_independent(

@@ -142,6 +142,7 @@ ATOMS = {
     "sets": "(zone in (a, `far b`)), x * (zone in (a, c)) * (k in (1, 3)), (ceil(x) in (2, 3))",
     "calendar": "(weekday(day) in (Sat, Sun)), (month(day) in (Jan, Dec)), x * (weekday(day) = Mon)",
     "days": "(day in (2024-01-01, 2024-02-29)), (2024-01-03 <= day < 2024-02-01)",
+    "comparisons": "(x >= z), x * (x * k > z), (x < k) * (k <= z), (1 / k >= x), (x < 1 / k)",
     "larger": "max(0, x - z), min(x, z, 2), max(0, 1 - x) * k",
 }
 

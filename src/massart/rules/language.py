@@ -42,7 +42,7 @@ _ORDERED = ("lag", "cumsum")
 _KEYWORDS = {"by": _ORDERED, "order": _ORDERED, "to": ("round",)}
 _SIGNS = {"^": "**", ":": "@", "=": "=="}
 _ENDS = re.compile(r"[\w`'\")?]$")  # the end of a column or a term
-_COMPARISON = "a comparison has one column and numbers: kwh <= 200, or 200 < kwh <= 500"
+_COMPARISON = "a comparison has a column or a term in it: kwh <= 200, 200 < kwh <= 500, paid >= due"
 _LEVEL = "a level is written (region = north), several (region in (north, south))"
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
@@ -166,6 +166,16 @@ def _near(name: str, names: Iterable[str]) -> str:
     if close:
         return f"did you mean {' or '.join(map(t.quoted, close))}?"
     return f"there are {', '.join(map(t.quoted, some[:_MOST_NAMES]))}" if some else "there are none"
+
+
+def _is_constant(term: Term) -> bool:
+    """Return whether a term is the same number in every row."""
+    return next(term.columns(), None) is None and not term.n_unknown
+
+
+def _name_of(column: Term | str) -> str:
+    """Return the name of a column that was read as a term."""
+    return str(column.parts[0] if isinstance(column, Term) else column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +302,11 @@ class _Reader:
     def _constant(self, node: ast.expr, depth: int, why: str = "a number is expected") -> float:
         """Return the value of numbers such as 1/3; an error says why nothing else can stand there."""
         term = self._term(node, depth)
-        if next(term.columns(), None) is not None or term.n_unknown:
+        if not _is_constant(term):
             raise self._error(why)
+        return self._value_of_constant(term)
+
+    def _value_of_constant(self, term: Term) -> float:
         value = float(term.evaluate(Columns({"": np.zeros(1)}))[0])
         if not np.isfinite(value):
             raise self._error("a number in it is too large, or none")
@@ -311,9 +324,7 @@ class _Reader:
         left = self._term(node.left, depth)
         if isinstance(node.op, ast.Pow):
             exponent = self._term(node.right, depth)
-            if next(exponent.columns(), None) is not None or exponent.n_unknown:
-                return t.power(left, exponent)
-            return t.power(left, self._constant(node.right, depth))
+            return t.power(left, self._value_of_constant(exponent) if _is_constant(exponent) else exponent)
         right = self._term(node.right, depth)
         sign = "*" if isinstance(node.op, ast.MatMult) else _BINARY.get(type(node.op))
         if sign is None:
@@ -396,31 +407,47 @@ class _Reader:
             if isinstance(node.ops[0], ast.In) and isinstance(sides[1], ast.Tuple):
                 values = sides[1].elts
             return self._membership(sides[0], values, depth)
-        names = [side for side in sides if isinstance(side, ast.Name) and side.id.startswith("n_")]
-        order = all(isinstance(operator, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for operator in node.ops)
-        if len(names) != 1 or not order or len(sides) > 3 or (len(sides) == 3 and sides[1] is not names[0]):
+        if len(sides) > 3 or not all(isinstance(one, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for one in node.ops):
             raise self._error(_COMPARISON)
-        name, found = self._known(names[0]), list[Term]()
+        found = []
         for operator, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            value = self._limit(name, right if left is names[0] else left, depth)
-            above = isinstance(operator, ast.Gt | ast.GtE) == (left is names[0])
-            strict = isinstance(operator, ast.Gt | ast.Lt)
-            low, high = (value, None) if above else (None, value)
-            found.append(t.within(name, low, high, "right" if above == strict else "left"))
-        lows, highs = ([one.parts[k] for one in found if one.parts[k] is not None] for k in (1, 2))
-        if len(lows) == len(highs) == 1 and found[0].parts[3] == found[1].parts[3]:
-            return Term("within", (name, *lows, *highs, found[0].parts[3]))
+            ends = self._side(left, depth), self._side(right, depth)
+            low, high = ends[::-1] if isinstance(operator, ast.Gt | ast.GtE) else ends
+            found.append(self._compared(low, high, strict=isinstance(operator, ast.Gt | ast.Lt)))
+        if len(found) == 2 and all(one.op == "within" for one in found):
+            (name, *ends_of, closed), (other, *others, also) = found[0].parts, found[1].parts
+            if (name, closed) == (other, also) and ends_of.index(None) != others.index(None):
+                limits = (one if one is not None else two for one, two in zip(ends_of, others, strict=True))
+                return Term("within", (name, *limits, closed))
         return t.product(*found)
 
-    def _limit(self, name: str, node: ast.expr, depth: int) -> float | str | Term:
-        if isinstance(node, ast.Name) and node.id == "u_":
-            return t.UNKNOWN
-        if isinstance(node, ast.Name):
-            if name not in self.columns.dates:
-                raise self._error(f"column {t.shown(name)} holds no dates to compare with")
-            t.day_of(self._text(node))
-            return self._text(node)
-        return self._constant(node, depth, _COMPARISON)
+    def _side(self, node: ast.expr, depth: int) -> Term | str:
+        """Return a side of a comparison: a term, or a date such as 2024-05-01."""
+        if not isinstance(node, ast.Name) or node.id == "u_":
+            return self._term(node, depth)
+        return t.column(self._known(node)) if node.id.startswith("n_") else self._text(node)
+
+    def _compared(self, low: Term | str, high: Term | str, *, strict: bool) -> Term:
+        """Return the term of low < high, or of low <= high: an interval of a column, or a comparison of two terms."""
+        if (end := self._limit(low, high)) is not None:
+            return t.within(_name_of(low), None, end, "left" if strict else "right")
+        if (end := self._limit(high, low)) is not None:
+            return t.within(_name_of(high), end, None, "right" if strict else "left")
+        if isinstance(low, str) or isinstance(high, str) or (_is_constant(low) and _is_constant(high)):
+            raise self._error(_COMPARISON)
+        return Term("<", (low, high)) if strict else Term(">=", (high, low))
+
+    def _limit(self, column: Term | str, side: Term | str) -> float | str | Term | None:
+        """Return a side as the limit of a column: a number, a date or ?; None where one of them is something else."""
+        if isinstance(column, str) or column.op != "column":
+            return None
+        if isinstance(side, Term):
+            return side if side.op == "?" else self._value_of_constant(side) if _is_constant(side) else None
+        name = _name_of(column)
+        if name not in self.columns.dates:
+            raise self._error(f"column {t.shown(name)} holds no dates to compare with")
+        t.day_of(side)
+        return side
 
     def _membership(self, left: ast.expr, values: Sequence[ast.expr], depth: int) -> Term:
         """Return where a column has one of some levels, or a term one of some values."""

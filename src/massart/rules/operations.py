@@ -197,8 +197,9 @@ def _power(columns: Columns, parts: Parts) -> FloatArray:
     return np.asarray(np.power(_inner(columns, parts[0]), _values(columns, parts[1:])[0]))
 
 
-def _equal(first: Any, second: Any) -> Any:
-    return np.where(np.isnan(first) | np.isnan(second), np.nan, np.equal(first, second))
+def _ordering(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return 1 or 0 where a comparison holds or not, NaN where a side has no value."""
+    return lambda first, second: np.where(np.isnan(first) | np.isnan(second), np.nan, function(first, second))
 
 
 def _inner(columns: Columns, term: Any) -> FloatArray:
@@ -316,12 +317,28 @@ OPERATIONS: Mapping[str, Operation] = {
     "in": Operation(_one_of, _write_one_of, "sss+|tnn+"),
     "within": Operation(_within, _write_within, "s[snt_][snt_]s"),
     "=": Operation(
-        _folded(_equal),
+        _folded(_ordering(np.equal)),
         _write_equal,
         "tt",
         sql="CASE WHEN {0} = {1} THEN 1e0 WHEN {0} <> {1} THEN 0e0 END",
         python="float({0} == {1})",
         excel="IF({0}={1},1,0)",
+    ),
+    ">=": Operation(
+        _folded(_ordering(np.greater_equal)),
+        lambda parts: f"({parts[0]} >= {parts[1]})",
+        "tt",
+        sql="CASE WHEN {0} >= {1} THEN 1e0 WHEN {0} < {1} THEN 0e0 END",
+        python="float({0} >= {1})",
+        excel="IF({0}>={1},1,0)",
+    ),
+    "<": Operation(
+        _folded(_ordering(np.less)),
+        lambda parts: f"({parts[0]} < {parts[1]})",
+        "tt",
+        sql="CASE WHEN {0} < {1} THEN 1e0 WHEN {0} >= {1} THEN 0e0 END",
+        python="float({0} < {1})",
+        excel="IF({0}<{1},1,0)",
     ),
     "number": Operation(
         lambda columns, parts: np.full(columns.n_rows, parts[0]), lambda parts: plain_number(parts[0]), "n"

@@ -53,7 +53,7 @@ Part: TypeAlias = "Term | str | float | None"
 MOST_DEPTH, MOST_OPERATIONS = 20, 500
 """Operations inside each other that a term may have, and all of them."""
 
-CONDITIONS = ("level", "in", "within", "=")
+CONDITIONS = ("level", "in", "within", "=", ">=", "<")
 """Operations that are 1 or 0."""
 
 _LARGEST = sys.float_info.max

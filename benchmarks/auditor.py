@@ -88,9 +88,9 @@ def attempt(task: tuple[str, str, int]) -> Record:
         warnings.simplefilter("ignore")
         path = table.write(Path(folder))
         import massart.audit
-        import massart.table
+        import massart.tables
 
-        massart.table.read_table(path)  # what is imported late does not count
+        massart.tables.read_table(path)  # what is imported late does not count
         start = time.process_time()
         try:
             audit = massart.audit.audit_table(path, table.made.target, id_column=table.made.id)

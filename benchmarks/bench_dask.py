@@ -144,8 +144,7 @@ def _kernel() -> Row:
 
     import numpy as np
 
-    from massart.agreement import Agreement, Level, Mark
-    from massart.link import IDENTITY
+    from massart.rows import IDENTITY, Agreement, Level, Mark
 
     kernel = Mark(np.arange(31.0), Agreement(Level.EXACT, relative=1e-14), IDENTITY)
     return count("a pickled kernel, 30 columns", len(pickle.dumps(kernel)) / 1000, wanted=at_most(100, " kB"))

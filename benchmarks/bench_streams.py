@@ -65,7 +65,7 @@ with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as
     for batch in file.iter_batches():
         total += last(batch)
 """
-_IMPORT_OURS = "from massart.table import stream_table\n"
+_IMPORT_OURS = "from massart.tables import stream_table\n"
 
 
 def cases(small: bool) -> Iterable[Case]:
@@ -126,7 +126,7 @@ def _measured(suffix: str, n: int, readers: dict[str, str], wanted: dict[str, fl
 
 
 def _write(path: Path, n: int) -> float:
-    from massart.table import write_columns
+    from massart.tables import write_columns
 
     X = np.rint(1e4 * np.random.default_rng(0).normal(size=(n, _N_COLUMNS))) / 1e4
     write_columns(path, {f"x{j}": X[:, j] for j in range(_N_COLUMNS)})

@@ -18,7 +18,7 @@ _LARGE = 1_000_000
 _MEMORY = """
 import sys
 import numpy, pyarrow.csv, pyarrow.parquet, pyarrow.compute
-from massart.table import encode, make_plan, read_table
+from massart.tables import encode, make_plan, read_table
 
 def peak():
     with open("/proc/self/status") as status:
@@ -47,7 +47,7 @@ def _measure(suffix: str, n: int) -> list[Row]:
 
 
 def _write(path: Path, n: int) -> tuple[np.ndarray, np.ndarray]:
-    from massart.table import write_columns
+    from massart.tables import write_columns
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, _N_COLUMNS))
@@ -57,7 +57,7 @@ def _write(path: Path, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _race(path: Path, X: np.ndarray, y: np.ndarray) -> Row:
-    from massart.table import encode, make_plan, read_table
+    from massart.tables import encode, make_plan, read_table
 
     def ours():
         table = read_table(path)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from comparison import running
-from massart.progress import Progress
+from massart.rows import Progress
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from massart import audit_table
 from massart.audit import SavedModel, apply_model
-from massart.table import table_of
+from massart.tables import table_of
 
 ROW = "row number"
 """The column that names the rows."""

@@ -22,10 +22,8 @@ from typing import Any
 import numpy as np
 
 from massart import MassartRegressor
-from massart.agreement import AGREES, Agreement, Level, Mark, tally
-from massart.agreement.agreement import compensated_products
-from massart.link import IDENTITY
-from massart.rows import ArrayRows, Block, to_numpy
+from massart.rows import AGREES, IDENTITY, Agreement, ArrayRows, Block, Level, Mark, tally, to_numpy
+from massart.rows.agreement import compensated_products
 
 WRONG = 0.4
 BLOCK = 1_000_000

@@ -29,8 +29,8 @@ import harness  # isort: skip # noqa: F401
 import numpy as np
 
 from massart import MassartRegressor
-from massart.agreement import Agreement, levels
 from massart.certificate import IndependentErrors, Verdict, certify_independent
+from massart.rows import Agreement, levels
 
 LAWS = {
     "normal": lambda rng, n: rng.standard_normal(n),

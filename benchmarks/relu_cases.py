@@ -23,7 +23,6 @@ from scipy.optimize import linprog
 from massart.certificate import Verdict
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
-from massart.link import RELU
 from massart.paper.noise import (
     Adversary,
     MassartNoise,
@@ -41,6 +40,7 @@ from massart.paper.noise import (
     zero,
 )
 from massart.recover import recover_matrix
+from massart.rows import RELU
 from row_families import (
     cauchy,
     column_scales,

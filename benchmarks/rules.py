@@ -345,7 +345,7 @@ def big(n: int, seed: int, repeats: int = 3) -> str:
     import pyarrow.csv
 
     from massart.cli.app import run as command
-    from massart.table import read_table
+    from massart.tables import read_table
 
     ledger = rule_families.product(np.random.default_rng(seed), n, n_others=5)
     labels = rule_families.spoiled(np.random.default_rng(seed + 1), ledger, 0.3, "mixture")

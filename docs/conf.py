@@ -89,7 +89,8 @@ def _own_words(app: Sphinx, what: str, name: str, obj: object, options: object, 
         return
     package, _, short = name.rpartition(".")
     lines.clear()
-    for module in [name for name in sys.modules if name.startswith(f"{package}.") or name in (package, "massart.link")]:
+    homes = [name for name in sys.modules if name.startswith(f"{package}.") or name == package]
+    for module in homes:
         lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", short), lines)
 
 

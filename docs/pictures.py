@@ -11,7 +11,6 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from massart import audit_table, l1_regression, radial_isotropy
-from massart.agreement import levels, verify
 from massart.certificate import geometry_of, measure_support
 from massart.certificate.simulation import closed_form_eta_max
 from massart.cutting_plane.ellipsoid import Ellipsoid
@@ -27,6 +26,7 @@ from massart.paper import (
     separation_oracle,
     where,
 )
+from massart.rows import levels, verify
 
 INK, RIGHT, WRONG, OTHER = "#24292f", "#0969da", "#cf5a00", "#8c959f"
 

@@ -13,27 +13,30 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array
 
-from massart.agreement import (
+from massart.rows import (
     ACTIVE,
     AGREES,
     DECISIVE,
+    IDENTITY,
     IMPOSSIBLE,
     KINDS,
     LAST_PLACE,
+    RELU,
     Agreement,
+    ArrayRows,
+    Block,
     Has,
     Level,
+    Link,
     Mark,
     levels,
     speaks,
     tally_of,
     verify,
 )
-from massart.agreement.agreement import _halves, compensated_products, doubt_of
-from massart.agreement.decimals import LONG, count_decimals, read_decimals
-from massart.link import IDENTITY, RELU, Link
-from massart.rows import ArrayRows, Block
+from massart.rows.agreement import _halves, compensated_products, doubt_of
 from massart.rows.columnwise import Columnwise
+from massart.rows.decimals import LONG, count_decimals, read_decimals
 
 EPS, SINGLE = float(np.finfo(float).eps), float(np.finfo(np.float32).eps)
 EXACTLY = ["exactly", "exactly"]  # computed in few steps, and in many: labels on no grid
@@ -339,7 +342,7 @@ def test_marks_of_columns_that_lie_apart_are_those_of_a_matrix(seed, agreement, 
     whole = ArrayRows(X, y, intercept=intercept).map(mark).to_numpy()
     columns = Columnwise([X[:, j].copy() for j in range(d)])
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("massart.agreement.marks", "massart.rows.columnwise"):
+        for module in ("massart.rows.marks", "massart.rows.columnwise"):
             patch.setattr(f"{module}.CHUNK", chunk)
         np.testing.assert_array_equal(mark.of_columns(columns, y, intercept=intercept), whole)
         for bad in (np.nan, np.inf, -np.inf):

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
 
-from massart.agreement import Agreement, Level
 from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_table, load_model, summary
 from massart.audit.implied import implied_values
 from massart.certificate import Verdict
 from massart.recover import recover
+from massart.rows import Agreement, Level
 from massart.rules import choice, find
-from massart.table import TableError, read_table, table_of, write_columns
+from massart.tables import TableError, read_table, table_of, write_columns
 
 
 def ledger(n: int = 400, share: float = 0.3, seed: int = 0) -> dict[str, Any]:

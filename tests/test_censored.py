@@ -8,12 +8,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm, truncnorm
 
-from massart.agreement import Agreement, Level
-from massart.link import RELU, Link
 from massart.recover import Options
 from massart.recover.censored import _told, refine_censored
 from massart.recover.noisy import find_noisy
-from massart.rows import Sample
+from massart.rows import RELU, Agreement, Level, Link, Sample
 
 ONES = np.ones(4)
 

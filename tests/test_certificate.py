@@ -7,9 +7,9 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from massart.agreement import Level
 from massart.certificate import Bound, Certificate, Reason, Verdict, noisy_certificate, span_of
 from massart.recover import recover_matrix
+from massart.rows import Level
 
 
 def certificate_of(X, y, **options) -> Certificate:

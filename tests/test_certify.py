@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from massart import MassartRegressor, MassartReLURegressor, certify
 from massart.certificate import Certificate, Verdict
 from massart.l1 import l1_regression
-from massart.link import IDENTITY, RELU, Link
 from massart.paper import MassartNoise, algorithm_2, far_constant, flip, gross, linear_labels, recover_relu, relu_labels
+from massart.rows import IDENTITY, RELU, Link
 
 W = np.array([2.0, -0.5, 0.0, 3.25])
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from massart.audit import audit_table, check_table
 from massart.audit import checking as checking_module
 from massart.cli import run
-from massart.table import Stream, Table, read_table
+from massart.tables import Stream, Table, read_table
 
 
 def bills(seed: int, n: int = 400, wrong: float = 0.0, **extra: Any) -> dict[str, Any]:
@@ -351,7 +351,7 @@ def test_predictions_are_those_of_the_check_however_large_the_table_is(
     assert run([*predict, "--out", str(whole)]) == 3
     monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
     monkeypatch.setattr("massart.audit.totals.MOST_WORST", most)
-    monkeypatch.setattr("massart.table.stream._LARGEST_BLOCK", 20_000)
+    monkeypatch.setattr("massart.tables.stream._LARGEST_BLOCK", 20_000)
     capsys.readouterr()
     assert run([*predict, "--out", str(streamed), "--json"]) == 3
     (found,) = said(capsys)["tables"]

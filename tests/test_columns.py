@@ -12,7 +12,7 @@ pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[
 
 from massart.audit import audit_table
 from massart.audit.implied import written
-from massart.table import (
+from massart.tables import (
     Category,
     Date,
     Encoding,

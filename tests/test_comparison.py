@@ -14,7 +14,7 @@ import pytest
 from comparison import methods, page, running, tables
 from comparison.methods import METHODS, Answer, Method, called_wrong
 from comparison.tables import CELLS, Cell
-from massart.files import read_csv
+from massart.rows.files import read_csv
 
 pytest.importorskip("resource")  # limits are the system's
 SMALL_CELLS = [cell for cell in CELLS if cell.name != "linear-large"]

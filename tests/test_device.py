@@ -16,11 +16,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from massart import MassartRegressor, MassartReLURegressor
-from massart.agreement import AGREES, LAST_PLACE, Agreement, Has, Level, Mark, tally
-from massart.agreement.agreement import compensated_products
-from massart.link import IDENTITY, RELU, Link
-from massart.rows import ArrayRows, ArrayValues, to_numpy
+from massart.rows import (
+    AGREES,
+    IDENTITY,
+    LAST_PLACE,
+    RELU,
+    Agreement,
+    ArrayRows,
+    ArrayValues,
+    Has,
+    Level,
+    Link,
+    Mark,
+    tally,
+    to_numpy,
+)
 from massart.rows import memory as rows_in_memory
+from massart.rows.agreement import compensated_products
 
 
 def strict(values, dtype=None):

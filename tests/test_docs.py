@@ -128,7 +128,7 @@ def test_commands_are_in_blocks_that_run(page: str) -> None:
 
 # The API pages: every public name has one.
 _PUBLIC = [
-    *("agreement", "audit", "certificate", "cutting_plane", "estimators", "exact", "export", "isotropy", "l1"),
+    *("audit", "certificate", "cutting_plane", "estimators", "exact", "export", "isotropy", "l1"),
     *("paper", "recover", "robust"),
 ]
 _KERNELS = ("isotropy", "l1", "cutting_plane")

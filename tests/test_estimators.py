@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import massart.estimators.base
 from massart import MassartRegressor, MassartReLURegressor
 from massart.certificate import Certificate, Verdict
-from massart.link import IDENTITY, RELU, Link
+from massart.rows import IDENTITY, RELU, Link
 
 Array = np.ndarray[Any, Any]
 

@@ -15,9 +15,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from massart import Link, MassartRegressor, MassartReLURegressor
 from massart.certificate import Certificate, Verdict
-from massart.link import RELU
 from massart.recover import recover, recover_matrix
-from massart.rows import ArrayRows
+from massart.rows import RELU, ArrayRows
 
 Array = np.ndarray[Any, Any]
 

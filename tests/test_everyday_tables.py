@@ -14,7 +14,7 @@ import pytest
 import everyday_tables
 import forms
 import planted
-from massart.table import read_table
+from massart.tables import read_table
 
 Row = Mapping[str, Any]
 

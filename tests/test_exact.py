@@ -12,12 +12,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from massart.agreement import Agreement, Level, levels
 from massart.exact import exact_numbers
 from massart.exact.normal_equations import reduce_rows
 from massart.exact.simplest import simplest_number
-from massart.link import IDENTITY, RELU, Link
 from massart.recover.snapping import snap
+from massart.rows import IDENTITY, RELU, Agreement, Level, Link, levels
 
 EPS = float(np.finfo(float).eps)
 TIGHT = Agreement(Level.EXACT, relative=20 * EPS)

@@ -21,7 +21,6 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
 
 import massart
-from massart import files
 from massart.experiments import drawing, drug_discovery, page, provenance
 from massart.experiments.experiment import Entrant, Experiment, Outcome, Row, Task, stream
 from massart.experiments.figure_1 import Figure1a, Figure1b
@@ -31,6 +30,7 @@ from massart.experiments.journal import Journal, read
 from massart.experiments.phase import PhaseLinear, PhaseReLU
 from massart.experiments.recovery import summarize
 from massart.experiments.reproduce import FIGURES, choose, reproduce
+from massart.rows import files
 
 PAPER_AND_OURS = (
     Entrant("naive_l1", published=True),

@@ -20,17 +20,16 @@ from hypothesis import strategies as st
 
 from export import ORDERED, TOOLS, lacks
 from export_cases import CASES, ROW, Case, case
-from massart.agreement import Agreement, Level
 from massart.audit import SavedModel, apply_model, check_table
 from massart.cli.app import run
 from massart.export import TARGETS, ExportError, dbt_properties, export
 from massart.export.excel import letters
-from massart.link import IDENTITY, Link
+from massart.rows import IDENTITY, Agreement, Level, Link
 from massart.rules import terms as t
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
 from massart.rules.language import parse_terms
-from massart.table import Category, Date, Encoding, Number, folded, table_of
+from massart.tables import Category, Date, Encoding, Number, folded, table_of
 
 FEW = ("rates-and-fees", "tiers", "percentage", "clipped", "thousands", "calendar", "due-date", "flags", "hostile")
 FAST = ("DuckDB", "SQLite", "Python", "pandera")

@@ -43,8 +43,8 @@ from fuzz.mutations import valid_files
 from pyarrow import parquet
 
 from massart.cli import run
-from massart.progress import Progress
-from massart.table import TableError, read_table
+from massart.rows import Progress
+from massart.tables import TableError, read_table
 
 N_ROWS = 100
 AUDIT, FIXED, MODEL, REPORT = OUTPUTS = ("audit.csv", "fixed.parquet", "model.json", "report.html")
@@ -54,7 +54,7 @@ DRIVER = """
 import io, os, signal, sys
 from pathlib import Path
 
-import massart.audit, massart.report, massart.table, jinja2  # once, not in each child
+import massart.audit, massart.report, massart.tables, jinja2  # once, not in each child
 from massart.cli import run
 
 left = 0
@@ -448,7 +448,7 @@ FIT = ("fit", "t.csv", "--target", "total", "--terms", "columns")
 STREAMS = """
 import os, sys
 
-import massart.audit, massart.report, massart.table, jinja2  # once, not in each child
+import massart.audit, massart.report, massart.tables, jinja2  # once, not in each child
 from massart.cli import run
 
 NAMES = ("stdin", "stdout", "stderr")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from massart import files
+from massart.rows import files
 
 if sys.platform == "win32":
     pytest.skip("links, pipes and kills are those of POSIX", allow_module_level=True)
@@ -17,7 +17,7 @@ if sys.platform == "win32":
 HOLDER = """
 import sys
 from pathlib import Path
-from massart import files
+from massart.rows import files
 with files.replacing(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()

@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: the command line reads tables with it")
 
-from massart.agreement import Level
 from massart.audit import audit_table, check_table
 from massart.cli import run
+from massart.rows import Level
 
 WRONG = range(3, 200, 10)
 BLANK = (5, 50)

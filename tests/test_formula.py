@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from massart.link import IDENTITY, RELU, Link
 from massart.recover import recover
-from massart.rows import ArrayRows
+from massart.rows import IDENTITY, RELU, ArrayRows, Link
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand, compose, pieces, write_number
 from massart.rules.language import parse_terms

@@ -14,7 +14,7 @@ for name in ("typer", "pyarrow", "jinja2", "formulaic", "python_calamine", "xlsx
 from fuzz.mutations import N_ROWS, valid_files
 from fuzz.targets import TARGETS, Case, look
 
-from massart.table import read_table
+from massart.tables import read_table
 
 CORPUS = sorted(Path(__file__).with_name("fuzz").glob("corpus/*.json"))
 

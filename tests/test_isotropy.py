@@ -16,7 +16,7 @@ from heavy_families import FAMILIES, Truth, check_answer, heaviest_flat
 from massart.isotropy import RadialIsotropy, Status, generalized_forster, radial_isotropy
 from massart.l1 import l1_regression
 from massart.paper.noise import paper_mixture
-from massart.progress import Progress
+from massart.rows import Progress
 from row_families import cauchy, dummy_table, ill_conditioned
 
 

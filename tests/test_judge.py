@@ -13,16 +13,14 @@ import pytest
 import massart.recover.driver
 import massart.recover.excluded
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.agreement import Agreement, Level, levels, tally_of
 from massart.certificate import Reason, Verdict, geometry_of
 from massart.certificate.support import held_out_support, measure_support
-from massart.link import IDENTITY, RELU, Link
 from massart.recover import Assumption, Formula, Judges, Options, judge, recover
 from massart.recover.driver import _Driver
 from massart.recover.excluded import excluded, excluded_by_counting
 from massart.recover.judge import _without
 from massart.recover.judges import beyond_mode, measure_support_of
-from massart.rows import ArrayRows, Sample
+from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Level, Link, Sample, levels, tally_of
 
 NOTHING_MORE = Assumption()
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
 
 import kinds as benchmark
-from massart.agreement import Agreement, Level
 from massart.audit import apply_model, audit_table, check_table, summary
 from massart.audit.changes import Parts, parts_of
 from massart.audit.coincidence import crowd
@@ -22,11 +21,11 @@ from massart.audit.explanations import ANOTHER, Labels
 from massart.audit.kinds import LAST_PLACE, UNEXPLAINED, Kinds, Rule, find_kinds, kinds_of
 from massart.certificate.words import INTERCEPT
 from massart.cli.layout import lines
-from massart.link import IDENTITY, RELU
+from massart.rows import IDENTITY, RELU, Agreement, Level
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import column, level, product
-from massart.table import table_of
+from massart.tables import table_of
 
 EVERY_KIND = benchmark.PLAIN + benchmark.OF_DIGITS
 

@@ -16,7 +16,7 @@ from drug_discovery import drug_discovery
 from harness import MissingPeer
 from massart.isotropy import decompose
 from massart.l1 import L1Solution, Status, l1_regression
-from massart.progress import Progress
+from massart.rows import Progress
 
 SEEDS = st.integers(0, 2**32 - 1)
 laws = settings(max_examples=40, deadline=None, derandomize=True)

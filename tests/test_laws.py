@@ -221,7 +221,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are
 from massart import audit_table
 from massart.audit import check_table, load_model, summary
 from massart.audit.contract import Contract
-from massart.table import read_table, write_columns
+from massart.tables import read_table, write_columns
 
 COLUMNS = ("hours", "items", "region", "total")
 HOSTILE = [

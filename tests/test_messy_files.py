@@ -9,7 +9,7 @@ pytest.importorskip("openpyxl")
 
 import messy
 from massart import audit_table
-from massart.table import TableError, read_table
+from massart.tables import TableError, read_table
 
 REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values", "sensor_sentinels"}
 

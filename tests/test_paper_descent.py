@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from massart.isotropy import decompose, radial_isotropy
 from massart.paper.descent import ORIGINAL_STEP_SIZE, DescentStatus, Scale, Transformation, descend
 from massart.paper.noise import MassartNoise, gaussian, paper_adversary, paper_mixture, paper_weights, relu_labels
-from massart.progress import Progress
+from massart.rows import Progress
 from row_families import integers_on_subspace
 
 EVERY_TRANSFORMATION = pytest.mark.parametrize("transformation", Transformation, ids=lambda choice: choice.name)

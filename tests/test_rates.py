@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are opti
 
 from massart.audit import audit_table, summary
 from massart.cli.layout import lines
-from massart.link import IDENTITY
+from massart.rows import IDENTITY
 from massart.rules.formula import Formula, Summand
 from massart.rules.rates import rates_by_level, text_by_level
 from massart.rules.terms import column, level, product

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from massart.agreement import Agreement, Level, levels
 from massart.certificate import Verdict
-from massart.link import IDENTITY, RELU, Link
 from massart.paper.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.driver import JUDGING_ROWS
 from massart.recover.polish import _beneath, least_squares
 from massart.recover.snapping import _has_squares, linear_rows
-from massart.rows import ArrayRows, Block, Sample
+from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Block, Level, Link, Sample, levels
 from row_families import dummy_table
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from massart.certificate import Verdict
 from massart.isotropy import decompose
-from massart.link import IDENTITY, RELU
 from massart.paper import algorithm_2
 from massart.paper.noise import (
     MassartNoise,
@@ -28,6 +27,7 @@ from massart.paper.noise import (
 )
 from massart.recover import recover_matrix
 from massart.recover.polish import least_squares
+from massart.rows import IDENTITY, RELU
 from row_families import cauchy, dummy_table, integers_on_subspace, oppose, scaled_columns
 
 ADVERSARIES = {

@@ -12,22 +12,9 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from massart.agreement import (
-    AGREES,
-    DECISIVE,
-    IMPOSSIBLE,
-    KINDS,
-    LAST_PLACE,
-    Agreement,
-    Level,
-    Verified,
-    tally_of,
-    verify,
-)
 from massart.certificate import Bound, Reason, SegmentScan, Verdict, geometry_of, span_of
 from massart.certificate.sharing import Sharing
 from massart.l1 import l1_regression
-from massart.link import IDENTITY, RELU, Link
 from massart.paper import LinearRecovery, LinearStatus
 from massart.recover import Covariates, Options, recover
 from massart.recover import driver as driver_module
@@ -72,7 +59,23 @@ from massart.recover.snapping import (
     snap,
 )
 from massart.robust import Inliers
-from massart.rows import ArrayRows, Sample
+from massart.rows import (
+    AGREES,
+    DECISIVE,
+    IDENTITY,
+    IMPOSSIBLE,
+    KINDS,
+    LAST_PLACE,
+    RELU,
+    Agreement,
+    ArrayRows,
+    Level,
+    Link,
+    Sample,
+    Verified,
+    tally_of,
+    verify,
+)
 from massart.search import Candidate, Consensus
 
 propose_module = sys.modules["massart.recover.propose"]  # the package has a function of this name

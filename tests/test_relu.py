@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.certificate import Verdict
-from massart.link import RELU
 from massart.paper.noise import (
     MassartNoise,
     decoy,
@@ -23,8 +22,8 @@ from massart.paper.noise import (
     scale,
     zero,
 )
-from massart.progress import Progress
 from massart.recover import recover_matrix
+from massart.rows import RELU, Progress
 from relu_cases import FAMILIES, ReluCell, attempt, default, wrong_claims
 from row_families import integers_on_subspace, oppose
 

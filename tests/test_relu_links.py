@@ -7,11 +7,24 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from massart.agreement import ACTIVE, AGREES, DECISIVE, IMPOSSIBLE, Agreement, Level, Mark, speaks, tally_of, verify
 from massart.certificate import Verdict
-from massart.link import IDENTITY, RELU, Link
 from massart.paper.noise import MassartNoise, decoy, far_constant, flip, gaussian, gross, scale
 from massart.recover import recover_matrix
+from massart.rows import (
+    ACTIVE,
+    AGREES,
+    DECISIVE,
+    IDENTITY,
+    IMPOSSIBLE,
+    RELU,
+    Agreement,
+    Level,
+    Link,
+    Mark,
+    speaks,
+    tally_of,
+    verify,
+)
 
 INFINITY = float("inf")
 CLIPPING = {

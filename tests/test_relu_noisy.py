@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from massart.certificate import Verdict
-from massart.link import RELU, Link
 from massart.paper.noise import MassartNoise, far_constant, flip, gaussian, gross, relu_labels
 from massart.recover import Options, Recovery, recover
 from massart.recover.noisy import FAR, _robust_fit
-from massart.rows import ArrayRows, Sample
+from massart.rows import RELU, ArrayRows, Link, Sample
 
 SIGMA = 0.1
 

@@ -17,12 +17,11 @@ pytest.importorskip("jinja2", reason="no browser tests: jinja2 is not installed"
 
 from test_report import WORDS, certificate, ledger, scattered, values_of, with_kinds
 
-from massart.agreement import Agreement, Level
-from massart.agreement.agreement import EPS
 from massart.certificate import Verdict
-from massart.link import RELU, Link
 from massart.report import Findings, JudgedRows, Report
 from massart.report.carried import wrong_residuals
+from massart.rows import RELU, Agreement, Level, Link
+from massart.rows.agreement import EPS
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import column
 

@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from massart.paper.noise import MassartNoise, constant, decoy, far_constant, gross, linear_labels, scale
-from massart.progress import Progress
 from massart.robust import TUNING, RobustFit, Status, constants, m_scale, robust_regression
+from massart.rows import Progress
 
 SEEDS = st.integers(0, 2**32 - 1)
 laws = settings(max_examples=12, deadline=None, derandomize=True)

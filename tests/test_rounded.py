@@ -15,15 +15,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor
-from massart.agreement import Agreement, Level, levels
 from massart.certificate import Verdict
 from massart.exact import exact_numbers
-from massart.link import IDENTITY
 from massart.recover import recover
 from massart.recover.noisy import noise_of_units
 from massart.recover.propose import Options, propose
 from massart.recover.snapping import snap
-from massart.rows import ArrayRows, Sample
+from massart.rows import IDENTITY, Agreement, ArrayRows, Level, Sample, levels
 
 
 @pytest.mark.parametrize("seed", range(3))

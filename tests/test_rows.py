@@ -12,13 +12,11 @@ import scipy.sparse as sp
 
 import massart.rows.memory
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.agreement import AGREES, Agreement, Level, Mark, levels
-from massart.link import IDENTITY, RELU
 from massart.recover import Assumption, Options, recover, recover_matrix
 from massart.recover.driver import _Driver
 from massart.recover.finding import EARLY_ROUNDS
 from massart.recover.pac import learn_pac
-from massart.rows import ArrayRows
+from massart.rows import AGREES, IDENTITY, RELU, Agreement, ArrayRows, Level, Mark, levels
 
 
 def slow(value):

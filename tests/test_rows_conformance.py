@@ -14,10 +14,22 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from massart.agreement import AGREES, Agreement, Level, Mark, tally, tally_of
-from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows, Block, Uses, rows_of, to_numpy, total_of
+from massart.rows import (
+    AGREES,
+    IDENTITY,
+    Agreement,
+    ArrayRows,
+    Block,
+    Level,
+    Mark,
+    Uses,
+    rows_of,
+    tally,
+    tally_of,
+    to_numpy,
+    total_of,
+)
 from massart.rows.sampling import Draw, Reservoir
 from stream_rows import StreamRows
 

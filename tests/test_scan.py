@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are opti
 from massart import scan_table
 from massart.audit import Scan
 from massart.audit.scan import columns_of
-from massart.table import TableError
+from massart.tables import TableError
 
 N = 300
 

@@ -25,7 +25,7 @@ from massart.paper.noise import (
     relu_labels,
     scale,
 )
-from massart.progress import Progress
+from massart.rows import Progress
 from massart.search import (
     Consensus,
     Limits,

@@ -7,11 +7,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from massart.agreement import levels, verify
 from massart.certificate import Bound, Decisive, HyperplaneBound, Verdict, bound_sharing, sample_sharing, sharing
 from massart.certificate.blocks import failure_ceiling, largest_share
-from massart.link import IDENTITY, RELU
 from massart.recover import recover_matrix
+from massart.rows import IDENTITY, RELU, levels, verify
 
 
 def vertices(X, y):

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from massart.agreement import Agreement, Level, levels
-from massart.link import IDENTITY, RELU, Link
 from massart.recover.polish import least_squares, polish
 from massart.recover.shorten import _RANK, _Directions, _is_regular, _Table, shorten
+from massart.rows import IDENTITY, RELU, Agreement, Level, Link, levels
 
 seeds = st.integers(0, 2**32 - 1)
 

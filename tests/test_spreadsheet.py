@@ -11,9 +11,9 @@ pytest.importorskip("python_calamine")
 xlsxwriter = pytest.importorskip("xlsxwriter")
 
 from massart import audit_table
-from massart.table import TableError, read_table, write_columns
-from massart.table.text import header_row
-from massart.table.workbook import place_of
+from massart.tables import TableError, read_table, write_columns
+from massart.tables.text import header_row
+from massart.tables.workbook import place_of
 
 ROWS = [["qty", "price", "day", "sold", "note"]] + [
     [k, k + 0.5, datetime.date(2024, 1, k), k % 2 == 0, f"=SUM({k})"] for k in range(1, 8)

@@ -14,8 +14,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-import massart.table.sample
-import massart.table.stream
+import massart.tables.sample
+import massart.tables.stream
 from massart.audit import audit_table, summary
 from massart.audit.explanations import AFTER, ANOTHER, BEFORE, SWAPPED
 from massart.audit.finding import Request, find
@@ -24,7 +24,7 @@ from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED
 from massart.cli.app import run
 from massart.cli.inputs import size_of
 from massart.rows.ahead import ahead
-from massart.table import Table, TableError, gather, gather_some, join, stream_table, table_of
+from massart.tables import Table, TableError, gather, gather_some, join, stream_table, table_of
 
 SMALL = 150_000
 """Bytes: every table here is larger, and comes in blocks of a few hundred rows."""
@@ -33,7 +33,7 @@ SMALL = 150_000
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
     """Let fewer rows propose, so that small tables are large ones."""
-    monkeypatch.setattr(massart.table.sample, "DRAWN_ROWS", 4_000)
+    monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 4_000)
 
 
 def ledger(n=6_000, seed=0, gaps=True):
@@ -164,11 +164,11 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
 
     But for values of any other row: these are told from others in memory only.
     """
-    monkeypatch.setattr(massart.table.sample, "DRAWN_ROWS", 800)
+    monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 800)
     monkeypatch.setattr("massart.audit.totals.MOST_WORST", 50)
     table = shuffled_ledger()
     path = write(table, tmp_path, "parquet")
-    blocks = massart.table.stream.Stream.blocks
+    blocks = massart.tables.stream.Stream.blocks
     options = {"terms": "columns", "id_column": "job", "audit": tmp_path / "audit.csv"}
 
     def cut(size):
@@ -178,7 +178,7 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
                 part = whole.slice(start, size)
                 yield Table(part, self.name, numbers=np.arange(start, start + part.num_rows))
 
-        monkeypatch.setattr(massart.table.stream.Stream, "blocks", pieces)
+        monkeypatch.setattr(massart.tables.stream.Stream, "blocks", pieces)
         found = audit_table(path, "total", max_memory=10_000, **options)
         assert found.whole is not None
         return facts_of(found), (tmp_path / "audit.csv").read_bytes()
@@ -220,7 +220,7 @@ def test_the_last_digit_of_what_is_implied_depends_on_no_cut(tmp_path):
 @pytest.mark.parametrize("size", [10_000, 60_000])
 def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkeypatch):
     path = write(shuffled_ledger(), tmp_path, "parquet")
-    monkeypatch.setattr(massart.table.sample, "DRAWN_ROWS", 800)
+    monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 800)
     limits, found = (300, 2_000), []
     for most in limits:
         monkeypatch.setattr("massart.audit.totals.MOST_PAIRED", most)
@@ -437,7 +437,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
         if len(calls) > 3:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("massart.table.writing._Writer.write", full)
+    monkeypatch.setattr("massart.tables.writing._Writer.write", full)
     with pytest.raises(TableError, match="No space left on device"):
         audit_table(path, "total", terms="columns", max_memory=SMALL, audit=audit)
     assert audit.read_text() == "old"
@@ -465,7 +465,7 @@ def floats(n, **others):
 
 
 def gathered_of_some(table, folder, monkeypatch):
-    monkeypatch.setattr("massart.table.sample.ROWS_A_PIECE", 1_000)
+    monkeypatch.setattr("massart.tables.sample.ROWS_A_PIECE", 1_000)
     path = folder / "t.parquet"
     pa.parquet.write_table(table, path, row_group_size=500)
     with stream_table(path, max_memory=SMALL) as stream:
@@ -609,7 +609,7 @@ def client():
 
 @pytest.mark.slow
 def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("massart.table.sample.ROWS_A_PIECE", 1_000)
+    monkeypatch.setattr("massart.tables.sample.ROWS_A_PIECE", 1_000)
     folder = write(ledger(), tmp_path, "folder")
     found = {}
     for name, one in (("here", None), ("there", client)):
@@ -632,8 +632,8 @@ def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path
 
 @pytest.mark.slow
 def test_on_a_cluster_rows_look_beyond_their_piece(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("massart.table.sample.ROWS_A_PIECE", 1)
-    monkeypatch.setattr(massart.table.sample, "DRAWN_ROWS", 800)
+    monkeypatch.setattr("massart.tables.sample.ROWS_A_PIECE", 1)
+    monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 800)
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(shuffled_ledger(), path, row_group_size=50)
     audits = [tmp_path / f"{name}.csv" for name in ("here", "there")]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-import massart.table
-from massart.table import (
+import massart.tables
+from massart.tables import (
     Category,
     Encoding,
     Flag,
@@ -46,8 +46,8 @@ def ledger(n=N, seed=0):
 
 
 def test_every_public_name_is_there():
-    for name in massart.table.__all__:
-        assert getattr(massart.table, name) is not None
+    for name in massart.tables.__all__:
+        assert getattr(massart.tables, name) is not None
 
 
 @pytest.mark.slow
@@ -375,12 +375,12 @@ def test_a_table_is_its_own_table():
 @pytest.mark.parametrize(
     ("missing", "code", "words"),
     [
-        ("pyarrow", "import massart.table", "reading tables needs pyarrow: pip install 'massart[io]'"),
+        ("pyarrow", "import massart.tables", "reading tables needs pyarrow: pip install 'massart[io]'"),
         ("pyarrow", "from massart import audit_table", "needs pyarrow: pip install 'massart[io]'"),
         ("pyarrow", "from massart import check_table", "needs pyarrow: pip install 'massart[io]'"),
         ("pyarrow", "import massart; massart.scan_table", "needs pyarrow: pip install 'massart[io]'"),
         ("pyarrow", "from massart.export import export", "needs pyarrow: pip install 'massart[io]'"),
-        ("narwhals", "from massart.table import table_of; table_of(object())", "narwhals: pip install 'massart[io]'"),
+        ("narwhals", "from massart.tables import table_of; table_of(object())", "narwhals: pip install 'massart[io]'"),
     ],
 )
 def test_a_missing_library_is_named(missing, code, words):
@@ -403,7 +403,7 @@ def test_reading_numbers_imports_no_pandas(tmp_path):
     write_columns(tmp_path / "a.csv", {name: ledger()[name] for name in ("hours", "urgent", "total")})
     program = f"""
 import sys
-from massart.table import encode, make_plan, read_table
+from massart.tables import encode, make_plan, read_table
 table = read_table({str(tmp_path / "a.csv")!r})
 encode(table, make_plan(table, "total").encoding)
 assert not {{"pandas", "polars", "narwhals"}} & set(sys.modules)

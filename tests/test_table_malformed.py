@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.table import TableError, check_output, encode, make_plan, read_table, table_of, write_columns
+from massart.tables import TableError, check_output, encode, make_plan, read_table, table_of, write_columns
 
 GOOD = "hours,items,total\n" + "".join(f"{h},{i},{3 * h + 5 * i}\n" for h in range(1, 9) for i in range(4))
 

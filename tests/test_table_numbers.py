@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.table import TableError, encode, make_plan, table_of
-from massart.table.numbers import MISSING, WORDS_FOR_MISSING, read_numbers
+from massart.tables import TableError, encode, make_plan, table_of
+from massart.tables.numbers import MISSING, WORDS_FOR_MISSING, read_numbers
 
 LOCALES = {  # decimal mark, thousands separator
     "en": (".", ","),

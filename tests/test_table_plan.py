@@ -7,7 +7,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.table import Category, Date, Flag, Number, TableError, encode, make_plan, read_table, table_of
+from massart.tables import Category, Date, Flag, Number, TableError, encode, make_plan, read_table, table_of
 
 N = 100
 TOTAL = list(range(N))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.table import Table, encode, make_plan, read_table, replaced, table_of, write_columns, write_table
+from massart.tables import Table, encode, make_plan, read_table, replaced, table_of, write_columns, write_table
 
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "feather", "csv.gz", "csv.zst", "tsv.gz", "jsonl.zst")
 LEDGER = {

@@ -17,7 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet  # noqa: F401
 from test_table_malformed import MALFORMED
 
-from massart.table import TableError, read_table, stream_table, write_columns
+from massart.tables import TableError, read_table, stream_table, write_columns
 
 N_ROWS = 3000
 KINDS = (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.table import Category, Encoding, Number, TableError, encode, make_plan, read_table, replaced, table_of
-from massart.table.numbers import same_unit, units_of
+from massart.tables import Category, Encoding, Number, TableError, encode, make_plan, read_table, replaced, table_of
+from massart.tables.numbers import same_unit, units_of
 
 N = 60
 UNITS = ("mg/L", "bar", "kg", "h", "°C", "°", "m²", "m3/h", "km/h", "l/100km", "kWh", "W/m²K", "N·m", "€/kWh", "Std.")

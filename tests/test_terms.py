@@ -374,7 +374,7 @@ MODELS = {
 def test_a_saved_model_predicts_what_the_fit_implied(terms: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
     from massart.audit import apply_model, audit_table, load_model
-    from massart.table import table_of
+    from massart.tables import table_of
 
     frame = _ledger()
     y = np.array(MODELS[terms](frame), dtype=float)
@@ -397,7 +397,7 @@ def test_a_saved_model_predicts_what_the_fit_implied(terms: str, tmp_path: Path)
 def test_a_lag_of_the_target_needs_the_target_before() -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
     from massart.audit import apply_model, audit_table
-    from massart.table import TableError, table_of
+    from massart.tables import TableError, table_of
 
     frame = _ledger()
     y = np.array(_balance(frame))
@@ -431,7 +431,7 @@ def test_the_target_itself_is_no_input_of_a_model(tmp_path: Path) -> None:
 def test_a_rule_that_is_a_constant_predicts_it() -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
     from massart.audit import apply_model, audit_table
-    from massart.table import table_of
+    from massart.tables import table_of
 
     frame = _ledger().assign(y=np.where(np.arange(300) % 5, 5.0, 9.0))
     model = audit_table(frame, "y", terms="qty").model()
@@ -443,7 +443,7 @@ def test_a_rule_that_is_a_constant_predicts_it() -> None:
 def test_a_row_in_which_a_term_has_no_value_is_not_predicted() -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
     from massart.audit import apply_model, audit_table
-    from massart.table import table_of
+    from massart.tables import table_of
 
     frame = _ledger()
     model = audit_table(frame.assign(y=8 / frame.qty + 1), "y", terms="1 / qty").model()

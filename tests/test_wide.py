@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from massart import MassartRegressor
-from massart.agreement import Level, levels
 from massart.certificate import geometry_of, wide
 from massart.certificate.support import measure_support
 from massart.certificate.weakness import is_weak_by_chance
 from massart.exact import normal_equations
-from massart.link import IDENTITY
 from massart.recover import Options, propose
 from massart.recover.polish import least_squares
-from massart.rows import Sample
+from massart.rows import IDENTITY, Level, Sample, levels
 from massart.search import reweighted
 
 N, D = 4_000, 150

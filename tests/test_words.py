@@ -17,7 +17,6 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor, MassartReLURegressor
-from massart.agreement import Agreement, Level
 from massart.certificate import Breach, Certificate, Reason, Segment, Verdict, geometry_of
 from massart.certificate.support import PieceSupport, Support
 from massart.certificate.words import (
@@ -32,6 +31,7 @@ from massart.certificate.words import (
     share,
     weakest_columns,
 )
+from massart.rows import Agreement, Level
 
 Array = NDArray[Any]
 

@@ -26,13 +26,12 @@ import numpy as np
 from comparison import methods, page, tables
 from comparison.methods import METHODS, Answer, Method, called_wrong
 from comparison.tables import CELLS, Cell, Group, Table
-from massart import files
 from massart.experiments import provenance
 from massart.experiments.experiment import Outcome, Row, Task, stream
 from massart.experiments.journal import Finished, with_journal
 from massart.experiments.recovery import RECOVERED
 from massart.experiments.workers import prepare
-from massart.progress import Callback, silent
+from massart.rows import Callback, files, silent
 
 LIMIT = 40
 """Seconds of the processor for one method on one table; beyond them there is no answer."""

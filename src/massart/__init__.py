@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     )
     from massart.isotropy import RadialIsotropy, decompose, radial_isotropy
     from massart.l1 import L1Solution, l1_regression
-    from massart.link import Link
     from massart.recover import ListedRule, RuleList, certify, recover_list
+    from massart.rows import Link
 
 __version__ = "0.1.0"
 
@@ -55,7 +55,7 @@ _HOME = {
     "Audit": "massart.audit",
     "Check": "massart.audit",
     "L1Solution": "massart.l1",
-    "Link": "massart.link",
+    "Link": "massart.rows",
     "ListedRule": "massart.recover",
     "MassartPACRegressor": "massart.estimators",
     "MassartReLURegressor": "massart.estimators",

@@ -34,7 +34,7 @@ from massart.export import ExportError, export
 from massart.rules.columns import Columns, Levels
 from massart.rules.language import parse_formula, parse_terms
 from massart.rules.terms import TermError
-from massart.table import TableError, read_table, stream_table
+from massart.tables import TableError, read_table, stream_table
 
 SMALL = 1 << 12
 """Bytes that a stream may take: many blocks even of a small file."""

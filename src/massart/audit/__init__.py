@@ -1,6 +1,6 @@
 """From a table to the formula, how sure it is, and the rows to fix."""
 
-import massart.table  # noqa: F401  # first, since it says which extra brings what is not installed
+import massart.tables  # noqa: F401  # first, since it says which extra brings what is not installed
 from massart.audit.auditing import audit_table
 from massart.audit.checking import Check, check_table
 from massart.audit.contract import BAD_INPUT, MAX_UNJUDGED, TOO_MANY_WRONG, Contract, Outcome, worst_status

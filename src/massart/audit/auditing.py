@@ -15,11 +15,11 @@ from massart.audit.log import log
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
 from massart.audit.workbook import notes_on_rows
-from massart.progress import Callback, silent
 from massart.recover.judges import Errors
+from massart.rows import Callback, silent
 from massart.rules.choice import Kind
 from massart.rules.find import Inliers
-from massart.table import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
+from massart.tables import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
 
 
 def audit_table(

@@ -30,17 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from massart.agreement import AGREES, LAST_PLACE, Agreement, Mark
-from massart.agreement.agreement import EDGE, EPS
 from massart.audit.implied import implied_values, marks_of
 from massart.certificate.coverage import largest_share_outside
-from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, BoolArray, FloatArray, Link, Mark
+from massart.rows.agreement import EDGE, EPS
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Part, Term
-from massart.table import counted
+from massart.tables import counted
 
 BEFORE_IS_WRONG = "the row before is wrong"
 """What is said of a row that agrees once the row before it is put right."""

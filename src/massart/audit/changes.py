@@ -17,9 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement.decimals import LONG, count_decimals
-from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import IDENTITY, BoolArray, FloatArray, Link
+from massart.rows.decimals import LONG, count_decimals
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import Matrix

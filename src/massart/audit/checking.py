@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, LAST_PLACE
 from massart.audit.contract import MAX_UNJUDGED, Contract, Outcome
 from massart.audit.finding import check_order, rows_with_values, with_target, with_values
 from massart.audit.implied import marks_of, places_of
@@ -31,9 +30,9 @@ from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Reason, Verdict
 from massart.certificate.words import broken
-from massart.progress import Callback, silent
+from massart.rows import AGREES, LAST_PLACE, Callback, silent
 from massart.rules.matrix import TermMatrix
-from massart.table import (
+from massart.tables import (
     Plan,
     Stream,
     Table,

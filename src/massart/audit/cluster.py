@@ -20,8 +20,8 @@ from massart.audit.explanations import NO_ROWS
 from massart.audit.finding import Request
 from massart.audit.judging import Judge, Writer, numbered
 from massart.audit.totals import Totals
-from massart.progress import Callback, Progress
-from massart.table import Gathered, Piece, Stream, Table, gather, join, limit_of, pieces_of
+from massart.rows import Callback, Progress
+from massart.tables import Gathered, Piece, Stream, Table, gather, join, limit_of, pieces_of
 
 _JOINED = 8  # what pieces gather is joined when there is so much of it
 _AHEAD = 2  # tasks for each thread of a worker: one is worked on, and one is ready

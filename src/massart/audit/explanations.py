@@ -17,11 +17,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement.agreement import EDGE, EPS
-from massart.agreement.decimals import count_decimals
 from massart.audit.changes import COLUMN, FACTORS, Parts, Rate
 from massart.audit.coincidence import Explanation, crowd
 from massart.rows import BoolArray, FloatArray
+from massart.rows.agreement import EDGE, EPS
+from massart.rows.decimals import count_decimals
 
 PLACEHOLDERS = (0.0, -1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)
 

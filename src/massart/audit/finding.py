@@ -13,13 +13,12 @@ from massart.audit.segment_rule import with_segment_rule
 from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
 from massart.certificate import Certificate, Verdict
-from massart.progress import Callback, silent
 from massart.recover import Assumption
 from massart.recover.driver import LARGEST_LABEL
 from massart.recover.judges import SECOND_LOOK, Errors
 from massart.recover.rule_list import checked_number_of_rules
 from massart.recover.snapping import SQUARE_IS_FINITE
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, Callback, FloatArray, silent
 from massart.rules.choice import KINDS, Kind
 from massart.rules.columns import Columns
 from massart.rules.find import Answer, Inliers, Options, Question, find_rule, fit_terms
@@ -27,7 +26,7 @@ from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
-from massart.table import (
+from massart.tables import (
     Design,
     Encoding,
     Gap,

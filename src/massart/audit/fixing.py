@@ -20,16 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart import files
 from massart.audit.explanations import Labels
 from massart.audit.implied import are_open, loose_of, places_of, settle_ties
 from massart.audit.kinds import Kinds, columns_at_fault
 from massart.audit.prediction import apply_model
 from massart.audit.workbook import notes_on_table
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, files
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.table import Date, Number, Table, column_values, encode, free_name, replaced, write_table
+from massart.tables import Date, Number, Table, column_values, encode, free_name, replaced, write_table
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement, Level, Mark, Marks
-from massart.agreement.agreement import EDGE, EPS
-from massart.agreement.decimals import LONG, count_decimals
-from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows import Agreement, ArrayRows, BoolArray, FloatArray, Level, Mark, Marks
+from massart.rows.agreement import EDGE, EPS
+from massart.rows.decimals import LONG, count_decimals
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
-from massart.table import Date, Encoding, TableError, date_texts
+from massart.tables import Date, Encoding, TableError, date_texts
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, LAST_PLACE, Agreement, Mark, tally_of
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import plain_terms, rows_with_values
 from massart.audit.fixing import Corrections
@@ -22,14 +21,13 @@ from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
 from massart.audit.table_audit import Audit, beside, count_groups
 from massart.audit.totals import NONE, Totals, Worst
-from massart.link import IDENTITY
-from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, ArrayRows, BoolArray, FloatArray, Mark, tally_of
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.table import Encoding, Table, encode
+from massart.tables import Encoding, Table, encode
 
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""

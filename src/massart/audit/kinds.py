@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement, Level
 from massart.audit.changes import COLUMN, LEVEL, Parts, Usual, parts_of, usual_values
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
 from massart.audit.explanations import (
@@ -26,6 +25,7 @@ from massart.audit.explanations import (
     explanations,
     recalled,
 )
+from massart.rows import Agreement, Level
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix

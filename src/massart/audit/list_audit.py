@@ -21,7 +21,7 @@ from massart.recover.rule_errors import ErrorType, RuleError
 from massart.report import ListedFormula, ListFindings, ListReport, Report, Usage, usage_of
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
-from massart.table import TableError
+from massart.tables import TableError
 
 NONE, OR = "none", " or "
 """What the column `rule` says of rows that follow none, and between the rules of rows that fit several."""

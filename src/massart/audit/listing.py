@@ -8,8 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from massart.agreement import LAST_PLACE, Level, verify
-from massart.agreement.agreement import EPS
 from massart.audit.finding import Prepared, Request, find, options_of, prepare
 from massart.audit.implied import marks_of
 from massart.audit.list_audit import Branch, ListAudit, TableRule
@@ -21,11 +19,12 @@ from massart.recover import ListedRule, RuleList, judge_list
 from massart.recover.further_rule import Search
 from massart.recover.judges import SECOND_LOOK
 from massart.recover.rule_list import MOST_RULES, find_rules
-from massart.rows import BoolArray, FloatArray
+from massart.rows import LAST_PLACE, BoolArray, FloatArray, Level, verify
+from massart.rows.agreement import EPS
 from massart.rules.find import Answer, Question, find_rule
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import CONDITIONS, Term, TermError
-from massart.table import Table
+from massart.tables import Table
 
 LEFT_SHARE = 0.15
 """Share of the rows that no rule of the plain columns explains from which on rules in other terms are looked for, too:

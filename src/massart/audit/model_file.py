@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from massart import files
-from massart.agreement import Agreement, Level
-from massart.link import Link
 from massart.recover.snapping import SQUARE_IS_FINITE
+from massart.rows import Agreement, Level, Link, files
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import Term, column, level, shown
-from massart.table import Category, Date, Encoding
+from massart.tables import Category, Date, Encoding
 
 FORMAT = "massart model"
 VERSION = 3

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, LAST_PLACE
 from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.explanations import Labels
 from massart.audit.finding import check_order, rows_with_values
@@ -19,13 +18,12 @@ from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW
-from massart.progress import Callback, silent
-from massart.rows import ArrayRows
+from massart.rows import AGREES, LAST_PLACE, ArrayRows, Callback, silent
 from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Term
-from massart.table import Design, Gap, Stream, Table, TableError, column_values, encode, free_name, left_out
+from massart.tables import Design, Gap, Stream, Table, TableError, column_values, encode, free_name, left_out
 
 MOST_HELD = 50_000
 """Rows of a table that is held as a whole."""

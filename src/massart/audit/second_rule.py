@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement, Level
 from massart.audit.kinds import MOST_EXAMPLES, Kind, Kinds
 from massart.certificate import FurtherRule, span_of
 from massart.certificate.words import beyond_chance, count
-from massart.link import IDENTITY
 from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
-from massart.rows import FloatArray
+from massart.rows import IDENTITY, Agreement, FloatArray, Level
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand
 from massart.rules.matrix import TermMatrix

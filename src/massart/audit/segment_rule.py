@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Level
-from massart.link import IDENTITY
 from massart.recover import recover
-from massart.rows import ArrayRows
+from massart.rows import IDENTITY, ArrayRows, Level
 from massart.rules.formula import Formula, compose
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term

@@ -22,7 +22,7 @@ from massart.audit.kinds import MOST_EXAMPLES, UNDER_ANOTHER_RULE, Kind, Kinds
 from massart.certificate import Breach, Segment, SegmentScan
 from massart.recover import Covariates
 from massart.rows import BoolArray, FloatArray
-from massart.table import (
+from massart.tables import (
     Category,
     Date,
     Design,

@@ -1,6 +1,6 @@
 """A file larger than memory: some rows propose, and one read of all of them judges, counts and writes.
 
-The rows that propose are gathered in a first read, by the columns alone (:func:`massart.table.gather`), and the rule
+The rows that propose are gathered in a first read, by the columns alone (:func:`massart.tables.gather`), and the rule
 is looked for in them as in any table. In a second read each row is compared with it (:mod:`massart.audit.judging`):
 rows are tallied, counted by kind and by group, written to the audit and to the fixed table, and the worst are kept. The
 verdict is made by the rows gathered and the tally of all. Where rows were swapped, a read before that finds the pairs.
@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.agreement import AGREES, LAST_PLACE
 from massart.audit.coincidence import SURE
 from massart.audit.explanations import NO_ROWS, swapped_rows
 from massart.audit.finding import Found, Request, find
@@ -29,8 +28,9 @@ from massart.audit.judging import Judge, Writer
 from massart.audit.table_audit import Audit, Whole
 from massart.audit.totals import Totals
 from massart.certificate import Certificate, Verdict
+from massart.rows import AGREES, LAST_PLACE
 from massart.rows.ahead import ahead
-from massart.table import TOTAL, Gathered, Stream, Table, encode, gather, gather_some, left_out, quote, table_writer
+from massart.tables import TOTAL, Gathered, Stream, Table, encode, gather, gather_some, left_out, quote, table_writer
 
 
 class _Different(Exception):

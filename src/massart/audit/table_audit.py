@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, tally_of
 from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals, ways_to_round, with_constant
@@ -25,13 +24,13 @@ from massart.audit.segments import TableSegment, with_rows_apart
 from massart.certificate import Certificate, Verdict, span_of
 from massart.certificate.words import Judgement, SegmentFacts, count, judgement, share, uneven
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
-from massart.rows import BoolArray, FloatArray
+from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray, tally_of
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
 from massart.rules.rates import Rates, rates_by_level
 from massart.rules.terms import plain_number
-from massart.table import (
+from massart.tables import (
     Design,
     Plan,
     Table,

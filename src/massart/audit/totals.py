@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.agreement import KINDS
 from massart.audit.explanations import NO_ROWS
 from massart.audit.kinds import MOST_EXAMPLES
-from massart.rows import BoolArray, FloatArray
-from massart.table import Table
+from massart.rows import KINDS, BoolArray, FloatArray
+from massart.tables import Table
 
 MOST_WORST = 25_000
 """Wrong rows that are kept, those with the largest residuals: what a report shows of a large file."""

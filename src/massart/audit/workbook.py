@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from massart.audit.table_audit import Audit
-from massart.table import Notes, Table, free_name
+from massart.tables import Notes, Table, free_name
 
 
 def notes_on_rows(audit: Audit, columns: dict[str, object]) -> Notes:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from massart.agreement import Agreement, Level
 from massart.certificate.independent_errors import IndependentErrors
 from massart.certificate.segments import Segment
 from massart.certificate.support import CONFIDENCE, Support
-from massart.rows import FloatArray
+from massart.rows import Agreement, FloatArray, Level
 
 if TYPE_CHECKING:
     from massart.certificate.words import SegmentFacts

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from massart.progress import Callback, Progress, silent
+from massart.rows import Callback, Progress, silent
 
 _SPEED_SECONDS = 600.0  # over which the speed is measured that says how much time is left
 

@@ -28,7 +28,7 @@ def demo(
     from massart.cli.outputs import check_outputs, write_outputs
     from massart.cli.text import harmless
     from massart.demo import GROUP, ID, TARGET, make_ledger
-    from massart.table import write_columns
+    from massart.tables import write_columns
 
     ledger, report, audit = out / LEDGER, out / REPORT, out / AUDIT
     check_outputs([], {"--audit": audit, "--fixed": ledger, "--report": report})

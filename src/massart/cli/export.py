@@ -41,8 +41,8 @@ def export(
     from massart.cli.outputs import check_outputs
     from massart.export import dbt_properties
     from massart.export import export as exported
-    from massart.files import write
-    from massart.table import stream_table
+    from massart.rows.files import write
+    from massart.tables import stream_table
 
     properties = output.with_suffix(".yml") if output is not None and output.name and to == "dbt" else None
     check_outputs([model], {"--output": output, "the properties beside --output": properties})

@@ -19,7 +19,7 @@ from massart.cli.text import json_text
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract
-    from massart.table import Stream, Table
+    from massart.tables import Stream, Table
 
 
 class Inliers(StrEnum):
@@ -142,7 +142,7 @@ def fit(
     """
     from massart.audit import TOO_MANY_WRONG, Contract, audit_table, worst_status
     from massart.certificate import Verdict
-    from massart.table import require_column
+    from massart.tables import require_column
 
     level, most_rules = _tolerance(tolerance), _rules(rules)
     if most_rules is not None and save is not None:

@@ -16,7 +16,7 @@ import typer
 from massart.cli.bars import bars
 
 if TYPE_CHECKING:
-    from massart.table import Stream, Table
+    from massart.tables import Stream, Table
 
 LOCAL = "local"
 """The cluster that --dask means without an address."""
@@ -66,7 +66,7 @@ class BlockReading(Reading):
     @property
     def most_bytes(self) -> int:
         """What a table may take of memory."""
-        from massart.table import default_memory
+        from massart.tables import default_memory
 
         return default_memory() if self.max_memory is None else size_of(self.max_memory)
 
@@ -99,7 +99,7 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def opened(file: str, reading: BlockReading, *, as_stream: bool = False) -> Iterator[Table | Stream]:
     """Open a file, a folder or a pattern: a table in memory, or a stream if that would take too much of it."""
-    from massart.table import stream_table
+    from massart.tables import stream_table
 
     most = reading.most_bytes
     with (
@@ -115,7 +115,7 @@ def opened(file: str, reading: BlockReading, *, as_stream: bool = False) -> Iter
 
 def whole_table(file: str, reading: Reading) -> Table:
     """Read a file, or all files of a folder or a pattern, into memory."""
-    from massart.table import read_table
+    from massart.tables import read_table
 
     with bars(in_bytes=True) as draw:
         return read_table(file, **reading.known, callback=draw)

@@ -26,9 +26,9 @@ PAGES = (".html", ".htm")
 
 def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]) -> None:
     """Complain, before any work, of outputs that cannot be written or would overwrite an input or each other."""
-    from massart.files import check_place
     from massart.report import check_installed
-    from massart.table import check_output
+    from massart.rows.files import check_place
+    from massart.tables import check_output
 
     taken = {os.path.realpath(source): "the file that is read" for source in sources if str(source) != "-"}
     for option, path in outputs.items():
@@ -87,7 +87,7 @@ def write_outputs(
 
 def write(path: Path, content: str) -> None:
     """Write a text, whole or not at all."""
-    from massart import files
+    from massart.rows import files
 
     try:
         files.write(path, content.encode())

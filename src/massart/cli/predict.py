@@ -44,7 +44,7 @@ def predict(
     """
     from massart.audit import check_table, load_model
     from massart.audit.prediction import held, notices_of, predicted
-    from massart.table import Table
+    from massart.tables import Table
 
     check_outputs([model, file], {"--out": out, "--report": report})
     if as_json and out is None:
@@ -97,7 +97,7 @@ def predict(
 @contextmanager
 def _writing(out: Path | None) -> Iterator[tuple[list[Prediction], Callable[[Prediction], None]]]:
     """Yield what takes the next predictions and writes them to a file or to stdout, and a list of what was written."""
-    from massart.table import assembled, csv_text, table_writer
+    from massart.tables import assembled, csv_text, table_writer
 
     parts: list[Prediction] = []
     if out is None:

@@ -62,8 +62,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from massart.cutting_plane.queries import Cuts, Oracle, search
-from massart.progress import Callback, silent
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, Callback, FloatArray, silent
 
 CUTS_PER_DIMENSION = 4
 """Cuts kept for each dimension; more save no queries, fewer cost some."""

@@ -27,8 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from massart.cutting_plane.queries import Cuts, Oracle, search
-from massart.progress import Callback, silent
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, silent
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from massart.progress import Callback, Progress
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, Progress
 from massart.rows.scaling import scaled
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # times d: of one inner product, with room for the oracle's own order

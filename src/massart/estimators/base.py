@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from massart.agreement import AGREES, LAST_PLACE
 from massart.certificate import Certificate, Verdict
 from massart.estimators.checks import (
     CHECKS_OF_X,
@@ -33,6 +32,8 @@ from massart.recover import Assumption, Recovery, recover
 from massart.recover.judges import PLAIN
 from massart.report import called_wrong
 from massart.rows import (
+    AGREES,
+    LAST_PLACE,
     Rows,
     Values,
     is_elsewhere,

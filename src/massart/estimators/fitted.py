@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from massart.agreement import AGREES, Has, Mark
 from massart.certificate import Certificate
 from massart.estimators.checks import take_names
 from massart.estimators.distances import robust_distances
 from massart.estimators.frames import Origin, WrongRows, origin_of
 from massart.estimators.inference import Inference
 from massart.estimators.summary import Summary
-from massart.link import IDENTITY, Link
 from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
 from massart.report.diagnostics import Diagnostics, draw
 from massart.rows import (
+    AGREES,
+    IDENTITY,
     Block,
     BoolArray,
     FloatArray,
+    Has,
+    Link,
+    Mark,
     Values,
     is_elsewhere,
     matrix_of,

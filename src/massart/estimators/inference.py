@@ -25,9 +25,8 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from massart.certificate import Certificate
-from massart.link import Link
 from massart.robust import TUNING, constants
-from massart.rows import Block, FloatArray, namespace_of
+from massart.rows import Block, FloatArray, Link, namespace_of
 from massart.rows.namespace import clipped
 from massart.rules.formula import Formula
 

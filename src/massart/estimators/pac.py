@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from massart.agreement import Mark, tally
 from massart.estimators.base import Recoverer
 from massart.estimators.checks import CHECKS_OF_X, CHECKS_OF_Y, generator_of, numbers_of
 from massart.estimators.frames import origin_of, target_names
-from massart.link import IDENTITY
 from massart.recover import Recovery
 from massart.recover.pac import PACFormula, PACStatus, learn_pac
-from massart.rows import ArrayRows, FloatArray, Rows
+from massart.rows import IDENTITY, ArrayRows, FloatArray, Mark, Rows, tally
 
 
 class MassartPACRegressor(Recoverer):

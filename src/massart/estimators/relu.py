@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from massart.estimators.base import Recoverer
-from massart.link import RELU, Link
+from massart.rows import RELU, Link
 
 
 class MassartReLURegressor(Recoverer):

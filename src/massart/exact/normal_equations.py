@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
-from massart.agreement import Agreement, verify
-from massart.agreement.decimals import DOUBLE
-from massart.rows import BoolArray, FloatArray
+from massart.rows import Agreement, BoolArray, FloatArray, verify
+from massart.rows.decimals import DOUBLE
 
 _SMALLEST_SHARE = 2.0**-20
 """A coefficient counts for at least this share of its natural size in the weight of a row: one that is zero up to

@@ -33,12 +33,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from massart.agreement import Agreement, verify
-from massart.agreement.decimals import DOUBLE
 from massart.exact.normal_equations import NormalEquations, reduce_rows
 from massart.exact.simplest import Simple, chance_of, simplest_number
 from massart.l1 import l1_regression
-from massart.rows import FloatArray
+from massart.rows import Agreement, FloatArray, verify
+from massart.rows.decimals import DOUBLE
 
 Fractions: TypeAlias = tuple[Fraction | None, ...]
 """The exact number of each coefficient; None where it has none."""
@@ -100,7 +99,7 @@ def exact_numbers(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
 
     Examples
     --------
-    >>> from massart.agreement import Level
+    >>> from massart.rows import Level
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((40, 3))
     >>> y = X @ [1 / 3, 0.42, 0]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from massart.experiments.experiment import Outcome, Task
-from massart.progress import Callback, Progress
+from massart.rows import Callback, Progress
 
 _FLUSH_SECONDS, _FLUSH_TRIALS = 0.5, 64
 

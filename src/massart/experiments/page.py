@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from massart import files
 from massart.experiments import drawing, provenance
+from massart.rows import files
 
 _STATISTICS = ("method", "trials", "mean", "two_standard_deviations")
 

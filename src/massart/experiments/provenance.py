@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import massart
-from massart import files
+from massart.rows import files
 
 MANIFEST = "manifest.json"
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from massart import files
 from massart.experiments import drawing, drug_discovery, page, provenance
 from massart.experiments.experiment import Experiment, Outcome, Row, Task
 from massart.experiments.figure_1 import Figure1a, Figure1b
@@ -24,7 +23,7 @@ from massart.experiments.figure_2b import Figure2b
 from massart.experiments.journal import with_journal
 from massart.experiments.phase import PhaseLinear, PhaseReLU
 from massart.experiments.workers import run_tasks
-from massart.progress import Callback, silent
+from massart.rows import Callback, files, silent
 
 FIGURES: dict[str, tuple[Experiment, ...]] = {
     "fig1a": (Figure1a(),),

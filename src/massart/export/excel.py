@@ -12,7 +12,7 @@ from massart.export.rule import ExportError, Rate, Rule, one_line
 from massart.export.writer import Writer
 from massart.rules.operations import Operation
 from massart.rules.terms import Term
-from massart.table import NO, YES, Category, Date, Flag
+from massart.tables import NO, YES, Category, Date, Flag
 
 _DIGITS = 15
 _LONGEST, _LONGEST_TEXT = 8192, 255

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from massart.export.rule import Rate, Rule
 from massart.export.writer import Writer
 from massart.rules.operations import DUST, RELATIVE_DUST, Operation
-from massart.table import NO, YES, Category, Date, Flag, Input
+from massart.tables import NO, YES, Category, Date, Flag, Input
 
 _MAIN = '''
 def _read(row):

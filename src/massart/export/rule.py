@@ -5,7 +5,7 @@ A row is wrong if
 .. math::
     |y - f(z)| > u + h + a(s), \qquad z = \sum_k p_k, \qquad s = |y| + \sum_k |p_k| ,
 
-with the half-width :math:`h + a(s)` of :mod:`massart.agreement`, and the unit u of the last place where a row that is
+with the half-width :math:`h + a(s)` of :mod:`massart.rows`, and the unit u of the last place where a row that is
 off by it is not called wrong. A piece :math:`p_k` is a coefficient times a term; terms that differ in the level of a
 category alone are one piece, whose coefficient depends on it. What the rule gives no weight is not read, so that gaps
 there cost no rows.
@@ -20,14 +20,13 @@ from importlib.metadata import version
 
 import numpy as np
 
-from massart.agreement import Mark
-from massart.agreement.agreement import doubt_of
 from massart.audit.contract import MAX_UNJUDGED
 from massart.audit.model_file import SavedModel
-from massart.link import Link
+from massart.rows import Link, Mark
+from massart.rows.agreement import doubt_of
 from massart.rules.formula import Summand
 from massart.rules.terms import Term, product
-from massart.table import Category, Input, Target
+from massart.tables import Category, Input, Target
 
 
 class ExportError(ValueError):

@@ -15,7 +15,7 @@ from massart.export.rule import ExportError, Rate, Rule
 from massart.export.writer import Writer
 from massart.rules.operations import OPERATIONS, Operation
 from massart.rules.terms import Term
-from massart.table import NO, YES, Category, Date, Flag
+from massart.tables import NO, YES, Category, Date, Flag
 
 _ROWS = "massart_rows"
 _LARGEST = "1.7976931348623157e308"

@@ -11,7 +11,7 @@ from massart.export.rule import ExportError, Piece, Rate, Rule
 from massart.rules.literals import day_of, fraction_of, is_day
 from massart.rules.operations import OPERATIONS, Operation
 from massart.rules.terms import Term
-from massart.table import Category, Date, Input, folded
+from massart.tables import Category, Date, Input, folded
 
 _LAST_LETTER = 0x1F000
 

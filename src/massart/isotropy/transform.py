@@ -29,8 +29,7 @@ from scipy.linalg import lapack
 from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
 from massart.isotropy.moments import radial_moments, triangular_factor
 from massart.isotropy.subspaces import Frame, HeavySearch
-from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+from massart.rows import BoolArray, Callback, FloatArray, Progress, check_matrix, check_weights, precision_of, silent
 from massart.rows.scaling import scaled
 
 _Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
@@ -119,7 +118,7 @@ def radial_isotropy(
     max_iter : int
         Steps for each subspace that is tried.
     callback : callable
-        Called with a :class:`~massart.progress.Progress` after each step.
+        Called with a :class:`~massart.rows.progress.Progress` after each step.
 
     Returns
     -------

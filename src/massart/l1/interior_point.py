@@ -29,8 +29,7 @@ import numpy as np
 
 from massart.l1.design import Factor
 from massart.l1.program import Program
-from massart.progress import Callback, Progress
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, Progress
 
 _TINY = float(np.finfo(float).tiny)
 

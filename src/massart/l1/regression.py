@@ -38,8 +38,7 @@ from massart.l1.design import check_rows, design_of, minimum_norm
 from massart.l1.interior_point import central_path
 from massart.l1.program import Point, Program, evaluate, prove, smooth
 from massart.l1.simplex import vertex_near
-from massart.progress import Callback, silent
-from massart.rows import FloatArray, check_labels, check_mask, check_weights
+from massart.rows import Callback, FloatArray, check_labels, check_mask, check_weights, silent
 from massart.rows.scaling import power_of_two
 
 
@@ -118,7 +117,7 @@ def l1_regression(
         The rows O that cost only where the fit lies above the label.
     max_iter : int
         Limit of interior-point steps, and of simplex pivots, for each linear program that is solved.
-    callback : function of a :class:`massart.progress.Progress`
+    callback : function of a :class:`massart.rows.progress.Progress`
         Called at every interior-point step.
 
     Raises

@@ -28,8 +28,7 @@ from numpy.typing import ArrayLike
 
 from massart.isotropy import Status, decompose
 from massart.paper.linear import check_vector
-from massart.progress import Callback, Progress, silent
-from massart.rows import FloatArray, check_matrix
+from massart.rows import Callback, FloatArray, Progress, check_matrix, silent
 
 STEP_SIZE = 1.0
 ORIGINAL_STEP_SIZE = 1 / 465

@@ -31,8 +31,7 @@ from massart.isotropy import Status as IsotropyStatus
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression
 from massart.paper.position import most_effective_position
-from massart.progress import Callback, silent
-from massart.rows import FloatArray, check_labels, check_matrix, check_weights
+from massart.rows import Callback, FloatArray, check_labels, check_matrix, check_weights, silent
 
 GAMMA = 0.5
 """Algorithm 1, line 2."""

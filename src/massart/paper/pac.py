@@ -38,8 +38,7 @@ from numpy.typing import ArrayLike
 
 from massart.l1 import Status, l1_regression
 from massart.paper.linear import checked
-from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, precision_of
+from massart.rows import BoolArray, Callback, FloatArray, Progress, check_matrix, check_weights, precision_of, silent
 from massart.rows.scaling import exponents, typical_sizes
 
 SHARPNESS = 1.01

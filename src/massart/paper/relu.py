@@ -30,8 +30,7 @@ from massart.cutting_plane import Halfspace, Method, ellipsoid
 from massart.isotropy import decompose, radial_isotropy
 from massart.l1 import l1_regression
 from massart.paper.linear import algorithm_2, check_vector, checked
-from massart.progress import Callback, Progress, silent
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, Callback, FloatArray, Progress, silent
 
 Reading: TypeAlias = Literal["sound", "printed"]
 

@@ -9,15 +9,28 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.agreement import Agreement, levels, tally_of, verify
 from massart.certificate import Certificate, geometry_of
-from massart.link import IDENTITY, Link
-from massart.progress import Callback, silent
 from massart.recover.driver import check_size, counted_as_rows
 from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.propose import Options, propose
-from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, check_weights, precision_of
+from massart.rows import (
+    IDENTITY,
+    Agreement,
+    BoolArray,
+    Callback,
+    FloatArray,
+    Link,
+    Sample,
+    check_labels,
+    check_matrix,
+    check_weights,
+    levels,
+    precision_of,
+    silent,
+    tally_of,
+    verify,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ def recover_matrix(
     sample_weight : (n,) array, optional
         A row of weight c counts c times.
     tolerance : "auto" or float
-        See :func:`massart.agreement.levels`.
+        See :func:`massart.rows.levels`.
     search : bool
         False for L1 regression in radial-isotropic position (Algorithm 2; where a link clips, on the active rows) and a
         least-squares polish. For the paper's algorithms by themselves see :mod:`massart.paper`.

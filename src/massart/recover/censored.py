@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_ndtr
 
-from massart.link import Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, Link
 
 FEWEST_AT_LIMIT = 0.02
 """Share of the rows at a limit, from which on they are worth counting."""

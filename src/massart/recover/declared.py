@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.agreement import AGREES, Level
-from massart.agreement.agreement import EPS
 from massart.certificate import (
     IndependentErrors,
     Reason,
@@ -20,6 +18,8 @@ from massart.certificate import (
 )
 from massart.recover.judges import Formula, Judges
 from massart.recover.sharpness import is_sharp
+from massart.rows import AGREES, Level
+from massart.rows.agreement import EPS
 
 MOST_ROUNDED, MOST_EXACT = 2e3, 1e8
 """Half-widths by which the right formula may differ on a row, at most, for a verdict: of rounded labels, and of float

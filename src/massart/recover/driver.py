@@ -21,10 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, KINDS, LAST_PLACE, Agreement, Level, Mark, tally
 from massart.certificate import Certificate, Verdict, geometry_of, noisy_certificate, span_of
-from massart.link import IDENTITY, Link
-from massart.progress import Callback, silent
 from massart.recover.finding import FINDING_ROWS, MOST_EXACT_ROWS, SMALLEST_SAMPLE, Finder, Found, Start, some_of
 from massart.recover.judge import PLURALITY, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges
@@ -35,7 +32,27 @@ from massart.recover.scanned import Covariates, Scanned
 from massart.recover.sharpness import stands_out
 from massart.recover.shorten import Shortened, shorten
 from massart.recover.snapping import MOST_ROUNDED_ROWS, SQUARE_IS_FINITE, hold_to_exact_arithmetic, snap
-from massart.rows import BoolArray, FloatArray, Rows, Sample, Uses, Values, nonzero_counts, total_of
+from massart.rows import (
+    AGREES,
+    IDENTITY,
+    KINDS,
+    LAST_PLACE,
+    Agreement,
+    BoolArray,
+    Callback,
+    FloatArray,
+    Level,
+    Link,
+    Mark,
+    Rows,
+    Sample,
+    Uses,
+    Values,
+    nonzero_counts,
+    silent,
+    tally,
+    total_of,
+)
 
 ROWS_PER_COLUMN, CLIPPED_ROWS_PER_COLUMN = 16, 32
 """Size of the first sample: what Algorithm 1 needs at 40 % wrong labels in Gaussian position, and twice as much where a
@@ -82,7 +99,7 @@ class Recovery:
     coef : (d, m) array
         One column for each label column; the last row is the intercept where the table has one.
     marks : tuple of m Values
-        What all rows are marked with, where the rows are; see :mod:`massart.agreement.marks`.
+        What all rows are marked with, where the rows are; see :mod:`massart.rows.marks`.
     tallies : tuple of m (32,) arrays
         The weight of all rows by their marks.
     certificates : tuple of m Certificate
@@ -154,7 +171,7 @@ def recover(
     ----------
     rows : Rows
     tolerance : "auto" or float
-        See :func:`massart.agreement.levels`.
+        See :func:`massart.rows.levels`.
     inliers : {"auto", "exact", "noisy"}
         Whether right rows follow the formula exactly, or up to noise. "auto" asks the rows: a majority that agrees is
         exact, and so is a minority that stands out; only without one noise is considered. Not so with a tolerance that

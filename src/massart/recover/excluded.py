@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from massart.agreement import AGREES, Verified
-from massart.agreement.marks import Marks
 from massart.certificate import Decisive, Sharing, Support, geometry_of, measure_support, sample_sharing, span_of
 from massart.certificate.simulation import counting_eta_max
 from massart.certificate.support import held_out_support
 from massart.recover.judges import Formula, Judges, measure_support_of
-from massart.rows import BoolArray, FloatArray, Sample
+from massart.rows import AGREES, BoolArray, FloatArray, Sample, Verified
+from massart.rows.marks import Marks
 
 
 def excluded(

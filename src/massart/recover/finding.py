@@ -9,17 +9,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, DECISIVE, Agreement, Level, levels, verify
 from massart.certificate import Support
 from massart.certificate.weakness import is_weak_by_chance, weak_row_weights
 from massart.isotropy import decompose
-from massart.link import Link
 from massart.recover.judge import PLURALITY
 from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
 from massart.recover.polish import polish
 from massart.recover.propose import CLEAR, NEARLY_ALL, Options, Proposal, chance_inside, has_more_digits, propose
 from massart.recover.sharpness import stands_out
-from massart.rows import FloatArray, Sample
+from massart.rows import AGREES, DECISIVE, Agreement, FloatArray, Level, Link, Sample, levels, verify
 from massart.search import reweighted
 
 SMALLEST_SAMPLE = 400

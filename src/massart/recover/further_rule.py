@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from massart.agreement import Agreement
 from massart.certificate import span_of
 from massart.certificate.mechanisms import (
     Explained,
@@ -24,15 +23,13 @@ from massart.certificate.mechanisms import (
     failure_of,
     judge_further_rule,
 )
-from massart.link import IDENTITY
-from massart.progress import Callback, silent
 from massart.recover.driver import recover
 from massart.recover.judges import Formula
 from massart.recover.polish import polish
 from massart.recover.sharpness import stands_out
 from massart.recover.shorten import shorten
 from massart.recover.snapping import snap
-from massart.rows import ArrayRows, BoolArray, FloatArray, Sample
+from massart.rows import IDENTITY, Agreement, ArrayRows, BoolArray, Callback, FloatArray, Sample, silent
 from massart.search import reweighted
 
 ATTEMPTS, ATTEMPT_ROWS = 3, 600

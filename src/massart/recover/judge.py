@@ -27,8 +27,6 @@ from math import comb
 
 import numpy as np
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, LAST_PLACE, Agreement, speaks
-from massart.agreement.marks import KINDS, Marks
 from massart.certificate import (
     EXACT_REACH,
     SLAB_REACH,
@@ -44,11 +42,22 @@ from massart.certificate import (
 from massart.certificate.geometry import geometry_of
 from massart.certificate.sharing import is_affordable
 from massart.certificate.verdict import whole
-from massart.link import Link
 from massart.recover.declared import as_declared
 from massart.recover.excluded import excluded, excluded_by_counting, resolution_of
 from massart.recover.judges import SECOND_LOOK, Formula, Judges, beyond_mode, measure_support_of
-from massart.rows import BoolArray, FloatArray, Sample
+from massart.rows import (
+    AGREES,
+    DECISIVE,
+    IMPOSSIBLE,
+    LAST_PLACE,
+    Agreement,
+    BoolArray,
+    FloatArray,
+    Link,
+    Sample,
+    speaks,
+)
+from massart.rows.marks import KINDS, Marks
 
 PLURALITY = 0.05
 """Share of rows, beyond those that any formula fits, that a plurality has at least."""

@@ -7,14 +7,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from massart.agreement import AGREES, Agreement, Mark, Verified, speaks
-from massart.agreement.agreement import compare
-from massart.agreement.marks import Marks
 from massart.certificate import CONFIDENCE, Segment, Support, geometry_of, measure_support
 from massart.certificate.geometry import Geometry
-from massart.link import Link
 from massart.recover.scanned import Scanned
-from massart.rows import BoolArray, FloatArray, Sample
+from massart.rows import AGREES, Agreement, BoolArray, FloatArray, Link, Mark, Sample, Verified, speaks
+from massart.rows.agreement import compare
+from massart.rows.marks import Marks
 
 COUNTING_ROWS = 5_000
 """Rows up to which counting may say more than support does."""

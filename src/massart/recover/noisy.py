@@ -15,15 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.agreement import Agreement, verify
 from massart.certificate import Span, span_of
 from massart.isotropy import decompose
-from massart.link import Link
 from massart.recover.censored import refine_censored
 from massart.recover.polish import NEAR, least_squares
 from massart.recover.propose import Options
 from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
-from massart.rows import BoolArray, FloatArray, Sample
+from massart.rows import Agreement, BoolArray, FloatArray, Link, Sample, verify
 from massart.search import Consensus, Limits, alternate
 
 FEWEST_SURPLUS = 10

@@ -32,7 +32,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.agreement import Agreement, Level, levels, tally_of
 from massart.certificate import (
     EXACT_REACH,
     SLAB_REACH,
@@ -46,13 +45,25 @@ from massart.certificate import (
 )
 from massart.certificate.coverage import largest_share_outside, most_wrong
 from massart.isotropy import RadialIsotropy, decompose
-from massart.link import IDENTITY
 from massart.paper.pac import remove_outliers
-from massart.progress import Callback, silent
 from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.propose import Options, propose
-from massart.rows import BoolArray, FloatArray, Sample, check_labels, check_matrix, precision_of
+from massart.rows import (
+    IDENTITY,
+    Agreement,
+    BoolArray,
+    Callback,
+    FloatArray,
+    Level,
+    Sample,
+    check_labels,
+    check_matrix,
+    levels,
+    precision_of,
+    silent,
+    tally_of,
+)
 from massart.rows.scaling import exponents, typical_sizes
 
 CLAIMS = 3
@@ -173,7 +184,7 @@ def learn_pac(
     confidence : float in (0, 1)
         Of `achieved`.
     tolerance : "auto" or float
-        See :func:`massart.agreement.levels`.
+        See :func:`massart.rows.levels`.
     rng : numpy.random.Generator
     callback : callable
 

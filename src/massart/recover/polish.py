@@ -7,12 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg as sla
 
-from massart.agreement import Agreement, Verified, verify
-from massart.agreement.agreement import EDGE, compensated_products
 from massart.exact import short_formula
 from massart.l1 import l1_regression
-from massart.link import Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import Agreement, BoolArray, FloatArray, Link, Verified, verify
+from massart.rows.agreement import EDGE, compensated_products
 
 NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""

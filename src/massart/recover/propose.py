@@ -19,14 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import erf
 
-from massart.agreement import Agreement, Level, Verified, verify
 from massart.isotropy import RadialIsotropy, decompose
-from massart.link import Link
 from massart.paper import algorithm_2
-from massart.progress import Callback, silent
 from massart.recover.polish import NEAR, polish
 from massart.recover.sharpness import is_sharp
-from massart.rows import BoolArray, FloatArray, Sample
+from massart.rows import Agreement, BoolArray, Callback, FloatArray, Level, Link, Sample, Verified, silent, verify
 from massart.search import Candidate, Consensus, Limits, alternate, improve_coordinates
 from massart.search import search as search_consensus
 

@@ -16,12 +16,20 @@ from typing import Literal, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.agreement import Agreement, levels
 from massart.certificate.mechanisms import FurtherRule
-from massart.progress import Callback, silent
 from massart.recover.further_rule import FoundRule, Search
 from massart.recover.rule_errors import RowsWithError, RuleError, error_between, errors_of
-from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, precision_of
+from massart.rows import (
+    Agreement,
+    BoolArray,
+    Callback,
+    FloatArray,
+    check_labels,
+    check_matrix,
+    levels,
+    precision_of,
+    silent,
+)
 
 MOST_RULES, MOST_ERRORS = 8, 8
 """Rules that are looked for if no number is given; and errors of them that make formulas of their own, at most."""

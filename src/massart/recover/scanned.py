@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import AGREES, LAST_PLACE
-from massart.agreement.marks import Marks
 from massart.certificate import Segment, SegmentScan
-from massart.rows import BoolArray, Sample
+from massart.rows import AGREES, LAST_PLACE, BoolArray, Sample
+from massart.rows.marks import Marks
 
 MOST_NUMBERS = 50_000
 """Numbers of X that are scanned where nothing is known of its columns: some rows stand for the others, so that a fit

@@ -31,10 +31,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import qr
 from scipy.special import gammaln
 
-from massart.agreement import Agreement, verify
-from massart.agreement.agreement import doubt_of
-from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import IDENTITY, Agreement, BoolArray, FloatArray, Link, verify
+from massart.rows.agreement import doubt_of
 
 # Codes: the length in bits of what a sender writes down.
 
@@ -173,7 +171,7 @@ def rule_beyond_chance(
 
     Examples
     --------
-    >>> from massart.agreement import Level
+    >>> from massart.rows import Level
     >>> rng = np.random.default_rng(0)
     >>> X, wrong = rng.integers(1, 500, (60, 2)).astype(float), rng.random(60) < 0.3
     >>> y = np.where(wrong, rng.integers(1, 1500, 60), X @ [2.0, 1.0])

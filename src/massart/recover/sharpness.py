@@ -21,10 +21,8 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import beta, binom
 
-from massart.agreement import Agreement, Verified
-from massart.link import Link
 from massart.recover.judges import Formula
-from massart.rows import FloatArray, Sample
+from massart.rows import Agreement, FloatArray, Link, Sample, Verified
 
 BESIDE = 3.0
 """The windows beside a rule end at so many half-widths: they are twice as wide as the one in which rows agree."""
@@ -48,8 +46,8 @@ def stands_out(formula: Formula, rows: Sample, rank: int) -> bool:
 
     Examples
     --------
-    >>> from massart.agreement import Agreement, Level
-    >>> from massart.link import IDENTITY
+    >>> from massart.rows import Agreement, Level
+    >>> from massart.rows.link import IDENTITY
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 100, (1000, 2))
     >>> y = X @ [2.0, 0.5] + np.where(rng.random(1000) < 0.7, 20 * rng.standard_normal(1000), 0)

@@ -23,12 +23,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement import Agreement, Verified, verify
 from massart.exact import Brevity, shortest_decimals, sparser_formulas
-from massart.link import Link
 from massart.recover.polish import least_squares, polish
 from massart.recover.snapping import linear_rows
-from massart.rows import BoolArray, FloatArray
+from massart.rows import Agreement, BoolArray, FloatArray, Link, Verified, verify
 
 MOST_LOST = 2.0
 """Weight of the rows that a thin term may rest on."""
@@ -78,8 +76,8 @@ def shorten(
 
     Examples
     --------
-    >>> from massart.agreement import levels
-    >>> from massart.link import IDENTITY
+    >>> from massart.rows import levels
+    >>> from massart.rows.link import IDENTITY
     >>> parts = np.random.default_rng(0).integers(1, 99, (50, 3)).astype(float)
     >>> X = np.column_stack([parts, parts[:, 0] + parts[:, 1]])
     >>> y = X[:, 2] + X[:, 3]

@@ -7,10 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from massart.agreement import Agreement, verify
 from massart.exact import Fractions, exact_numbers
-from massart.link import Link
-from massart.rows import BoolArray, FloatArray, Sample
+from massart.rows import Agreement, BoolArray, FloatArray, Link, Sample, verify
 
 MOST_ROWS, MOST_ROUNDED_ROWS = 2_000, 20_000
 """Rows that are asked: of exact labels, and of rounded ones, which tell less each."""

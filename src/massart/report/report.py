@@ -5,10 +5,10 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from massart import files
 from massart.report.findings import Findings
 from massart.report.fragment import fragment, plain_text
 from massart.report.page import render
+from massart.rows import files
 
 
 class Report:

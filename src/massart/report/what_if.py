@@ -1,6 +1,6 @@
 """How many rows would agree with other coefficients: what a reader needs to ask that.
 
-The script counts as `massart.agreement` does, with compensated sums, over the rows of the picture: it is given the
+The script counts as `massart.rows` does, with compensated sums, over the rows of the picture: it is given the
 values of the terms there, in full, and when a row agrees.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.agreement import Level
-from massart.agreement.agreement import EDGE
 from massart.report.carried import Carried
 from massart.report.columns import Numbers, clean
 from massart.report.findings import Findings
+from massart.rows import Level
+from massart.rows.agreement import EDGE
 
 MOST_TERMS = 100
 MOST_CHARACTERS = 500_000

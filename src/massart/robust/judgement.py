@@ -30,12 +30,11 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from massart.accidents import accidental_agreement
-from massart.progress import Callback, silent
 from massart.robust.biweight import TUNING, loss
 from massart.robust.mm_estimator import Status
 from massart.robust.refinement import ROUNDING, size_of_terms, solve_exactly
 from massart.robust.regression import RobustFit, robust_regression
-from massart.rows import FloatArray, check_labels, check_matrix, check_weights, precision_of
+from massart.rows import Callback, FloatArray, check_labels, check_matrix, check_weights, precision_of, silent
 
 JUDGED_ROWS = 2000
 """Robust fits see a sample of this many rows (20 for each column, if that is more)."""

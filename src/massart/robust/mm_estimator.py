@@ -16,7 +16,6 @@ from itertools import islice
 import numpy as np
 
 from massart.fast_lts import quantile
-from massart.progress import Callback
 from massart.robust.biweight import NORMAL_MEDIAN, TUNING, m_scale, slope, weight
 from massart.robust.modes import Modes, screened, separate, single_likelihood
 from massart.robust.refinement import (
@@ -39,7 +38,7 @@ from massart.robust.starts import (
     reach_all_directions,
     starting_planes,
 )
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, Callback, FloatArray
 
 _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones

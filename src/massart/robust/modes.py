@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 
 from massart.fast_lts import LeastSquares
-from massart.progress import Callback, Progress, silent
 from massart.robust.refinement import leverages, solve
 from massart.robust.starts import Positioned
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, Progress, silent
 
 EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
 """Twice the gain of log-likelihood from which there are two modes, and what is added for r^2/n: the half of the rows

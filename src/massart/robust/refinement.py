@@ -28,10 +28,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from massart.fast_lts import quantile
-from massart.progress import Callback, Progress
 from massart.robust.biweight import TUNING, constants, loss, m_scale, tuning_for_breakdown, weight
 from massart.robust.starts import Positioned
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, Callback, FloatArray, Progress
 
 _S_STEPS = 50
 _S_TOLERANCE = 1e-4  # an S-estimate is only a start

@@ -14,11 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.progress import Callback, silent
 from massart.robust.biweight import TUNING, weight
 from massart.robust.mm_estimator import Problem, Status
 from massart.robust.refinement import agreeing_rows
-from massart.rows import BoolArray, FloatArray, check_labels, check_matrix, check_weights, precision_of
+from massart.rows import (
+    BoolArray,
+    Callback,
+    FloatArray,
+    check_labels,
+    check_matrix,
+    check_weights,
+    precision_of,
+    silent,
+)
 from massart.rows.scaling import power_of_two
 
 CUTOFF = 3.0
@@ -101,7 +109,7 @@ def robust_regression(
     max_iter : int
         Limit of re-weighted least-squares steps.
     callback : callable
-        Called with a :class:`~massart.progress.Progress` after each step.
+        Called with a :class:`~massart.rows.progress.Progress` after each step.
 
     Raises
     ------

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from massart.fast_lts import LeastSquares, quantile, random_subsets, trimmed, trimmed_squares
 from massart.isotropy import decompose
 from massart.l1 import l1_regression
-from massart.progress import Callback, Progress
 from massart.robust.biweight import NORMAL_MEDIAN
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, Progress
 
 WIDE = 10
 """With fewer rows than this for each column, ordinary least squares predicts poorly and shrinking pays."""

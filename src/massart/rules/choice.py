@@ -12,11 +12,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from massart.agreement import AGREES, DECISIVE, IMPOSSIBLE, Mark, tally_of
 from massart.certificate import Verdict
-from massart.link import IDENTITY, RELU, Link
 from massart.recover import Recovery
-from massart.rows import Rows
+from massart.rows import AGREES, DECISIVE, IDENTITY, IMPOSSIBLE, RELU, Link, Mark, Rows, tally_of
 
 Kind: TypeAlias = Literal["auto", "linear", "relu"]
 

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import SegmentScan, Verdict
-from massart.link import IDENTITY, RELU, Link
-from massart.progress import Callback, Progress, silent
 from massart.recover import Assumption, Covariates, Recovery, Start, recover
-from massart.rows import ArrayRows, BoolArray, FloatArray
+from massart.rows import IDENTITY, RELU, ArrayRows, BoolArray, Callback, FloatArray, Link, Progress, silent
 from massart.rules.choice import Kind, choose
 from massart.rules.columns import Columns
 from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients

@@ -17,8 +17,7 @@ import numpy as np
 
 from massart.certificate import Certificate, Verdict
 from massart.certificate.words import INTERCEPT
-from massart.link import Link
-from massart.rows import FloatArray
+from massart.rows import FloatArray, Link
 from massart.rules.matrix import Matrix
 from massart.rules.terms import CONDITIONS, Term, quoted
 

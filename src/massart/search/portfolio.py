@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.fast_lts import random_subsets
-from massart.progress import Callback, Progress, silent
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, Progress, silent
 from massart.search.alternation import active_rows, alternate
 from massart.search.concentration import concentrate
 from massart.search.consensus import Candidate, Consensus

@@ -20,11 +20,10 @@ from massart.audit.auditing import audit_table
 from massart.audit.scan.identity import Identity, Numbers
 from massart.audit.table_audit import Audit
 from massart.certificate import Verdict
-from massart.progress import Callback, Progress
-from massart.rows import FloatArray
+from massart.rows import Callback, FloatArray, Progress
 from massart.rules.columns import Columns
 from massart.rules.terms import TermError, column
-from massart.table import Table, TableError, counted
+from massart.tables import Table, TableError, counted
 
 _FORMS = 3  # of one identity that are judged, solved for different columns, the one that reads best first
 _SINGLE = float(np.finfo(np.float32).eps)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement.decimals import LONG, count_decimals
 from massart.rows import BoolArray, FloatArray
+from massart.rows.decimals import LONG, count_decimals
 from massart.rules.terms import Term, column
 
 SHARE = 0.55

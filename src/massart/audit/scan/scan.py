@@ -21,12 +21,11 @@ from massart.audit.scan.identity import Identity, Numbers
 from massart.audit.scan.products import products_of
 from massart.audit.scan.sums import pairs_of, rates_of, sums_of
 from massart.audit.table_audit import Audit, versions
-from massart.progress import Callback, Progress, silent
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.report import Findings
 from massart.report.scan_page import ScanFindings, render_scan
-from massart.rows import FloatArray
-from massart.table import Category, Flag, Number, Table, TableError, column_values, groups_of, quote, role_of, table_of
+from massart.rows import Callback, FloatArray, Progress, silent
+from massart.tables import Category, Flag, Number, Table, TableError, column_values, groups_of, quote, role_of, table_of
 
 MOST_TERMS = 8
 BUDGET = 60.0

@@ -6,10 +6,9 @@ import numpy as np
 
 from massart.cutting_plane import analytic_center
 from massart.l1 import l1_regression
-from massart.link import RELU
 from massart.paper import algorithm_2, recover_relu
 from massart.recover import recover_matrix
-from massart.rows import FloatArray
+from massart.rows import RELU, FloatArray
 
 TIGHT_GAMMA = 1e-3
 """Of the second curve of Algorithm 1, whose line 2 says 1/2."""

@@ -22,8 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from massart.link import Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, Link
 from massart.rules.grow.sample import Product, Sample, clip_of, is_step, threshold_of
 from massart.rules.grow.settings import Settings
 

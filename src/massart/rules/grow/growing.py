@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from massart.link import Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, Link
 from massart.rules.columns import Columns
 from massart.rules.grow.evidence import (
     Change,

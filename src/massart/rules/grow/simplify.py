@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from massart.link import Link
-from massart.rows import FloatArray
+from massart.rows import FloatArray, Link
 from massart.rules.grow.evidence import growth_factors
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.sample import Category, Product, above, below, divided, threshold_of

@@ -8,8 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from massart.link import Link
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray, FloatArray, Link
 from massart.rules import terms as t
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels
 from massart.rules.grow.sample import (

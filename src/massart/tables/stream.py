@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from massart.progress import Callback, Progress, silent
-from massart.table import columnar, delimited, json_lines, workbook
-from massart.table.errors import TableError, quote
-from massart.table.source import (
+from massart.rows import Callback, Progress, silent
+from massart.tables import columnar, delimited, json_lines, workbook
+from massart.tables.errors import TableError, quote
+from massart.tables.source import (
     Reader,
     ReadOptions,
     Source,
@@ -33,8 +33,8 @@ from massart.table.source import (
     in_temporary_folder,
     sources_of,
 )
-from massart.table.table import Table, joined_type, require_column, with_missing
-from massart.table.tidy import tidied
+from massart.tables.table import Table, joined_type, require_column, with_missing
+from massart.tables.tidy import tidied
 
 FORMATS = (columnar.PARQUET, columnar.ARROW, workbook.FORMAT, json_lines.FORMAT, delimited.FORMAT)
 """The formats of files that are read; each says by which bytes it is known, and the last is that of any other text."""

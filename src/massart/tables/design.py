@@ -18,12 +18,12 @@ from massart.rows import BoolArray, FloatArray, precision_of
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.columns import Levels as Coded
-from massart.table.encoding import Category, Date, Encoding, Flag, Number, Target
-from massart.table.errors import TableError, counted, quote
-from massart.table.levels import Levels, folded, levels_in, numbers_in
-from massart.table.meaning import unfit_type, words_for_flags
-from massart.table.numbers import days_of, is_date, is_missing, read_dates
-from massart.table.table import LARGEST_EXACT, Table, decoded, is_text, view
+from massart.tables.encoding import Category, Date, Encoding, Flag, Number, Target
+from massart.tables.errors import TableError, counted, quote
+from massart.tables.levels import Levels, folded, levels_in, numbers_in
+from massart.tables.meaning import unfit_type, words_for_flags
+from massart.tables.numbers import days_of, is_date, is_missing, read_dates
+from massart.tables.table import LARGEST_EXACT, Table, decoded, is_text, view
 
 _WORTH_RETURNING = 1 << 20
 _PARTS = 32

@@ -27,16 +27,16 @@ import pyarrow.ipc
 import pyarrow.parquet
 from numpy.typing import ArrayLike, NDArray
 
-from massart.files import check_place, replacing
 from massart.rows import BoolArray, FloatArray
-from massart.table.design import column_values
-from massart.table.encoding import Date, Number, Target
-from massart.table.errors import MissingLibrary, TableError, quote
-from massart.table.frames import assembled
-from massart.table.meaning import numbers_and_unit, role_of
-from massart.table.numbers import as_dates, is_date
-from massart.table.source import COMPRESSIONS
-from massart.table.table import LARGEST_EXACT, Table, as_text, decoded, is_text, plain_values
+from massart.rows.files import check_place, replacing
+from massart.tables.design import column_values
+from massart.tables.encoding import Date, Number, Target
+from massart.tables.errors import MissingLibrary, TableError, quote
+from massart.tables.frames import assembled
+from massart.tables.meaning import numbers_and_unit, role_of
+from massart.tables.numbers import as_dates, is_date
+from massart.tables.source import COMPRESSIONS
+from massart.tables.table import LARGEST_EXACT, Table, as_text, decoded, is_text, plain_values
 
 MOST_ROWS = 1 << 20
 MOST_COLUMNS = 1 << 14

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.table.encoding import Category, Date, Encoding, Input, Number, Target
-from massart.table.errors import TableError, quote
-from massart.table.frames import INDEX
-from massart.table.meaning import Role, role_as_category, role_as_number, role_of
-from massart.table.table import Table, decoded, is_text
+from massart.tables.encoding import Category, Date, Encoding, Input, Number, Target
+from massart.tables.errors import TableError, quote
+from massart.tables.frames import INDEX
+from massart.tables.meaning import Role, role_as_category, role_as_number, role_of
+from massart.tables.table import Table, decoded, is_text
 
 _ID_WORDS = frozenset(
     {"id", "ids", "uuid", "guid", "key", "no", "nr", "number", "num", "row", "index", "idx", "rownum"}

@@ -2,7 +2,7 @@
 
 The suffix says what a file is meant to be and the first bytes say what it is, and the bytes win where they are sure: a
 Parquet file named ``.csv`` is read as Parquet, and a gzip file needs no suffix. A format of files is one module that
-defines a `Format`, and one line that lists it (`massart.table.stream.FORMATS`).
+defines a `Format`, and one line that lists it (`massart.tables.stream.FORMATS`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 import pyarrow as pa
 
-from massart.progress import Callback, Progress, silent
-from massart.table.errors import TableError, near_names, on_one_line, quote
+from massart.rows import Callback, Progress, silent
+from massart.tables.errors import TableError, near_names, on_one_line, quote
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # in collections.abc from 3.12 on
@@ -104,7 +104,7 @@ class Format:
     suffixes: tuple[str, ...]
     is_binary: bool
     matches: Callable[[Source, bytes], bool]  # whether the first bytes, unpacked, are surely of this format
-    # a `Reader` of text that is parsed once and kept, or a `massart.table.columnar.FilePart` that is read again
+    # a `Reader` of text that is parsed once and kept, or a `massart.tables.columnar.FilePart` that is read again
     read: Callable[[Source, Beginning, ReadOptions], object]
 
 

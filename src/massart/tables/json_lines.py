@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.json
 
 from massart.rows.ahead import in_order
-from massart.table.delimited import Chunk, chunks_of, last_row_end
-from massart.table.errors import TableError, quote
-from massart.table.source import Beginning, Format, ReadOptions, Source, Widened
-from massart.table.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named
-from massart.table.text import UTF_8, Text, check_utf_8, encoding_of, line_at
+from massart.tables.delimited import Chunk, chunks_of, last_row_end
+from massart.tables.errors import TableError, quote
+from massart.tables.source import Beginning, Format, ReadOptions, Source, Widened
+from massart.tables.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named
+from massart.tables.text import UTF_8, Text, check_utf_8, encoding_of, line_at
 
 _INT64 = 2**63
 _BEFORE = "\ufeff \t\r\n"  # the first sign of JSON
@@ -31,7 +31,7 @@ _Item = tuple[int, Chunk]  # a chunk with its place in the text
 
 
 class JsonLines:
-    """A file of JSON objects; a `massart.table.source.Reader`."""
+    """A file of JSON objects; a `massart.tables.source.Reader`."""
 
     decimal = remarks = None
 

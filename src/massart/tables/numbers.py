@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.errors import quote
-from massart.table.table import LARGEST_EXACT, decoded, flags, view
+from massart.tables.errors import quote
+from massart.tables.table import LARGEST_EXACT, decoded, flags, view
 
 _ABBREVIATIONS = ("na", "n/a", "n.a.", "n.a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none")
 MISSING = (

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows import FloatArray
+from massart.rows.arrays import FloatArray
 
 IntArray: TypeAlias = NDArray[np.int64]
 DOUBLE = float(np.finfo(np.float64).eps)

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray
-from massart.table.errors import counted, listed, quote
-from massart.table.numbers import MISSING, Numbers, read_numbers
-from massart.table.table import Table, as_text, decoded, is_text, view
+from massart.tables.errors import counted, listed, quote
+from massart.tables.numbers import MISSING, Numbers, read_numbers
+from massart.tables.table import Table, as_text, decoded, is_text, view
 
 NO_GROUP = "(missing)"
 """The name of the group of rows without a value."""

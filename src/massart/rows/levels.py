@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.agreement.agreement import EPS, Agreement, Level
-from massart.agreement.decimals import LONG, IntArray, count_decimals
-from massart.rows import FloatArray, check_labels, check_matrix, precision_of
+from massart.rows.agreement import EPS, Agreement, Level
+from massart.rows.arrays import FloatArray, check_labels, check_matrix, precision_of
+from massart.rows.decimals import LONG, IntArray, count_decimals
 
 ARITHMETIC = 6
 """Epsilons that a residual may have, apart from one a column, where numbers were computed in float64."""

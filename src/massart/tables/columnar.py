@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from massart.table.source import Beginning, Format, ReadOptions, Source, in_plain_words, in_temporary_folder
-from massart.table.table import check_names, named
+from massart.tables.source import Beginning, Format, ReadOptions, Source, in_plain_words, in_temporary_folder
+from massart.tables.table import check_names, named
 
 _BUFFER_BYTES = 1 << 20  # without buffers of this size Arrow holds all bytes of a Parquet file while it decodes them
 _SAMPLE_ROWS = 1 << 13

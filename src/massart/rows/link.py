@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.rows import BoolArray, FloatArray, namespace_of
-from massart.rows.namespace import clipped
+from massart.rows.arrays import BoolArray, FloatArray
+from massart.rows.namespace import clipped, namespace_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
-from massart.table.errors import TableError, listed, quote
-from massart.table.levels import Levels, levels_in, numbers_in, spellings_of
-from massart.table.numbers import (
+from massart.tables.encoding import MOST_LEVELS, Category, Date, Flag, Input, Number
+from massart.tables.errors import TableError, listed, quote
+from massart.tables.levels import Levels, levels_in, numbers_in, spellings_of
+from massart.tables.numbers import (
     Numbers,
     currencies_in,
     date_texts,
@@ -28,7 +28,7 @@ from massart.table.numbers import (
     read_numbers,
     units_of,
 )
-from massart.table.table import LARGEST_EXACT, Table, flags, is_text
+from massart.tables.table import LARGEST_EXACT, Table, flags, is_text
 
 YES = ("yes", "true", "y", "t")
 NO = ("no", "false", "n", "f")

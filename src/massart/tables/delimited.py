@@ -25,11 +25,11 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from massart.rows.ahead import in_order
-from massart.table.errors import TableError, counted, listed, quote
-from massart.table.numbers import MISSING
-from massart.table.source import TEXT_SUFFIXES, Beginning, Format, ReadOptions, Source, Widened
-from massart.table.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named
-from massart.table.text import (
+from massart.tables.errors import TableError, counted, listed, quote
+from massart.tables.numbers import MISSING
+from massart.tables.source import TEXT_SUFFIXES, Beginning, Format, ReadOptions, Source, Widened
+from massart.tables.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named
+from massart.tables.text import (
     SPACES,
     UTF_8,
     Text,
@@ -56,7 +56,7 @@ Chunk = bytes | memoryview
 
 
 class Delimited:
-    """A text file with a header; a `massart.table.source.Reader`."""
+    """A text file with a header; a `massart.tables.source.Reader`."""
 
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
         self._source, self._options = source, options

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from massart.progress import Callback, silent
-from massart.table.errors import TableError, counted, quote
-from massart.table.numbers import MISSING
-from massart.table.source import Beginning, ReadOptions, Source
+from massart.rows import Callback, silent
+from massart.tables.errors import TableError, counted, quote
+from massart.tables.numbers import MISSING
+from massart.tables.source import Beginning, ReadOptions, Source
 
 UTF_8 = "utf-8"
 SPACES = " "

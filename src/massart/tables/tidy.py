@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.errors import counted, listed, quote
-from massart.table.levels import Levels, levels_in, levels_of, numbers_in
-from massart.table.numbers import Numbers, in_ascii, read_numbers, units_of
-from massart.table.table import Table, flags, is_plain_text, is_text, named
-from massart.table.text import TOTAL
+from massart.tables.errors import counted, listed, quote
+from massart.tables.levels import Levels, levels_in, levels_of, numbers_in
+from massart.tables.numbers import Numbers, in_ascii, read_numbers, units_of
+from massart.tables.table import Table, flags, is_plain_text, is_text, named
+from massart.tables.text import TOTAL
 
 _NEARLY_ALL = 0.9  # benchmarks/messy.py, sap_bars
 _MOST_TOTALS = 0.1  # share of the rows; benchmarks/messy.py, section_headings

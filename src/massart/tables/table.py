@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
-from massart.table.errors import TableError, near, quote
+from massart.tables.errors import TableError, near, quote
 
 if TYPE_CHECKING:
-    from massart.table.stream import Stream
+    from massart.tables.stream import Stream
 
 Made = TypeVar("Made")
 

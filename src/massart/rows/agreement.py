@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from massart.link import IDENTITY, Link
-from massart.rows import BoolArray, FloatArray, magnitudes, namespace_of
-from massart.rows.namespace import clipped
+from massart.rows.arrays import BoolArray, FloatArray, magnitudes
+from massart.rows.link import IDENTITY, Link
+from massart.rows.namespace import clipped, namespace_of
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
-from massart.table.errors import TableError, quote
-from massart.table.levels import folded
-from massart.table.numbers import LONGEST_UNIT, ORDERS, Order
+from massart.tables.errors import TableError, quote
+from massart.tables.levels import folded
+from massart.tables.numbers import LONGEST_UNIT, ORDERS, Order
 
 MOST_INPUTS = 100_000
 MOST_LEVELS = 200

@@ -1,24 +1,24 @@
 """Files and data frames to numbers, with the rows they come from, and back."""
 
-from massart.table.errors import MissingLibrary, TableError, counted, quote
+from massart.tables.errors import MissingLibrary, TableError, counted, quote
 
 try:
     import pyarrow  # noqa: F401
 except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: pip install 'massart[io]'") from None
 
-from massart.table.design import Design, Gap, category_codes, column_values, encode, left_out, precision_of_columns
-from massart.table.encoding import Category, Date, Encoding, Flag, Input, Number, Target
-from massart.table.frames import assembled, frame_in, frame_like, table_of
-from massart.table.levels import folded, groups_of
-from massart.table.meaning import NO, YES, role_of
-from massart.table.numbers import date_texts
-from massart.table.plan import Plan, make_plan, names_rows
-from massart.table.sample import Gathered, Piece, gather, gather_some, join, limit_of, pieces_of
-from massart.table.stream import Stream, default_memory, read_table, stream_table
-from massart.table.table import Table, free_name, require_column
-from massart.table.text import TOTAL
-from massart.table.writing import (
+from massart.tables.design import Design, Gap, category_codes, column_values, encode, left_out, precision_of_columns
+from massart.tables.encoding import Category, Date, Encoding, Flag, Input, Number, Target
+from massart.tables.frames import assembled, frame_in, frame_like, table_of
+from massart.tables.levels import folded, groups_of
+from massart.tables.meaning import NO, YES, role_of
+from massart.tables.numbers import date_texts
+from massart.tables.plan import Plan, make_plan, names_rows
+from massart.tables.sample import Gathered, Piece, gather, gather_some, join, limit_of, pieces_of
+from massart.tables.stream import Stream, default_memory, read_table, stream_table
+from massart.tables.table import Table, free_name, require_column
+from massart.tables.text import TOTAL
+from massart.tables.writing import (
     Notes,
     check_output,
     csv_text,

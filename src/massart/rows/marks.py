@@ -9,10 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.agreement.agreement import Agreement, Level, Verified, compare, doubt_of
-from massart.link import Link
-from massart.rows import Block, BoolArray, FloatArray, Values, like, namespace_of, to_numpy
+from massart.rows.agreement import Agreement, Level, Verified, compare, doubt_of
+from massart.rows.arrays import BoolArray, FloatArray
+from massart.rows.block import Block
 from massart.rows.columnwise import CHUNK, Columnwise
+from massart.rows.link import Link
+from massart.rows.namespace import like, namespace_of, to_numpy
+from massart.rows.rows import Values
 
 Marks: TypeAlias = NDArray[np.uint8]
 

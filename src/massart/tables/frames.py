@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.table.errors import MissingLibrary, TableError, quote
-from massart.table.json_lines import column_of
-from massart.table.stream import Stream, read_table
-from massart.table.table import Table, check_names, named, with_missing
+from massart.tables.errors import MissingLibrary, TableError, quote
+from massart.tables.json_lines import column_of
+from massart.tables.stream import Stream, read_table
+from massart.tables.table import Table, check_names, named, with_missing
 
 INDEX = "index label"
 """The column that an index of pandas without a name becomes."""

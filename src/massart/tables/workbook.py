@@ -30,13 +30,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from massart.progress import Progress
-from massart.rows import FloatArray
-from massart.table.errors import MissingLibrary, TableError, counted, listed, near, quote
-from massart.table.numbers import read_numbers
-from massart.table.source import Beginning, Format, ReadOptions, Source
-from massart.table.table import LARGEST_EXACT, check_names, named
-from massart.table.text import header_row
+from massart.rows import FloatArray, Progress
+from massart.tables.errors import MissingLibrary, TableError, counted, listed, near, quote
+from massart.tables.numbers import read_numbers
+from massart.tables.source import Beginning, Format, ReadOptions, Source
+from massart.tables.table import LARGEST_EXACT, check_names, named
+from massart.tables.text import header_row
 
 MOST_BYTES = 1 << 31
 MOST_CELLS = 1 << 25
@@ -65,7 +64,7 @@ _Merged = tuple[tuple[int, int], tuple[int, int]]
 
 
 class Workbook:
-    """One sheet of a workbook, by its name or its number from 1; a `massart.table.source.Reader`.
+    """One sheet of a workbook, by its name or its number from 1; a `massart.tables.source.Reader`.
 
     By default it is the only sheet that can be seen, or the largest, and its header is found. It is read when its
     columns are first asked for. A sheet does not say how it is written: `decimal` is None, and `spellings` are empty.

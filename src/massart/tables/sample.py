@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray
 from massart.rows.sampling import RUN, Draw, Reservoir
-from massart.table.columnar import ParquetPart
-from massart.table.errors import TableError
-from massart.table.levels import levels_of
-from massart.table.source import Beginning, ReadOptions, file_source
-from massart.table.stream import Stream, cast
-from massart.table.table import Table, is_text, view
+from massart.tables.columnar import ParquetPart
+from massart.tables.errors import TableError
+from massart.tables.levels import levels_of
+from massart.tables.source import Beginning, ReadOptions, file_source
+from massart.tables.stream import Stream, cast
+from massart.tables.table import Table, is_text, view
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 """Rows drawn at random, and rare rows at most: together no more than judge a formula."""

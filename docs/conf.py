@@ -12,6 +12,7 @@ from massart import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import commands
 import pictures
 import statements
 from docutils import nodes
@@ -20,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.ext.autosummary import autosummary_toc
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import nested_parse_with_titles
 
 project = "massart"
 author = "massart contributors"
@@ -79,6 +81,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _keep_names, priority=900)
     app.connect("autodoc-process-docstring", _name_the_paper, priority=900)
     app.add_directive("statements", Statements)
+    app.add_directive("commands", Commands)
     app.connect("missing-reference", _at_the_top)
     app.connect("doctree-read", _leave_names_out, priority=100)  # before toctrees are collected
 
@@ -107,6 +110,17 @@ def _name_the_paper(app: Sphinx, what: str, name: str, obj: object, options: obj
     for k in reversed(range(len(lines))):
         if claim := statements.read(lines[k]):
             lines[k : k + 1] = ["", statements.sentence(claim), ""]
+
+
+class Commands(SphinxDirective):
+    """The commands and their options, read from the program."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        sections = nodes.section()
+        sections.document = self.state.document
+        nested_parse_with_titles(self.state, StringList(list(commands.page()), "commands"), sections)
+        return sections.children
 
 
 class Statements(SphinxDirective):

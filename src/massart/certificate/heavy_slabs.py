@@ -29,7 +29,6 @@ import math
 
 import numpy as np
 from scipy.special import bdtr, gammaln, pdtr
-from scipy.stats import hypergeom
 
 from massart.rows import BoolArray, FloatArray
 
@@ -116,6 +115,8 @@ def no_heavy_slab(Z: FloatArray, m: int, width: float, rng: np.random.Generator,
         return False
     order = rng.permutation(n)
     glance, sample = Y[order[: math.ceil(_GLANCE * n / m)]], Y[order[:_SAMPLE]]
+    from scipy.stats import hypergeom  # slow to import
+
     least, least_of_sample = (int(hypergeom.ppf(failure, n, m, len(rows))) for rows in (glance, sample))
     tuples, hits, doubts = number_of_tuples(chance, failure), 0, 0
     for start in range(0, tuples, _BATCH):

@@ -59,7 +59,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
-from scipy.stats import binom
 
 from massart.certificate.heavy_slabs import distinct, no_heavy_slab
 from massart.certificate.mechanisms import Width
@@ -213,6 +212,8 @@ def largest_share(n: int, k: int, p: int, log_price: float, failure: float) -> f
     """
     if log_price == math.inf:
         return 0.0
+    from scipy.stats import binom  # slow to import
+
     low, high = 0.0, (k - p - 1) / n
     for _ in range(50):
         C = (low + high) / 2
@@ -390,6 +391,8 @@ def _rest(few: FloatArray, residuals: FloatArray, C: float, near: FloatArray, fa
 
 def fewest_right(n: int, share: float, failure: float) -> int:
     """Return a lower limit of the number of right labels among n, if each one is right with this probability."""
+    from scipy.stats import binom  # slow to import
+
     return max(int(binom.ppf(failure, n, share)), 0)
 
 

@@ -53,7 +53,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import binom
 
 from massart.certificate.coverage import largest_share_outside
 from massart.certificate.support import CONFIDENCE
@@ -265,6 +264,8 @@ def rows_needed(n: int, rank: int, share: float, hypotheses: float, failure: flo
         return n + 1
     price = gammaln(n + 1) - gammaln(rank + 1) - gammaln(n - rank + 1) + rank * math.log(2) + math.log(hypotheses)
     k = np.arange(rank + 1, n + 1)
+    from scipy.stats import binom  # slow to import
+
     chance = price + binom.logsf(k - rank - 1, n - rank, share)
     enough = (chance <= math.log(failure)) & (k - rank >= share * (n - rank) + 1)
     return int(k[np.argmax(enough)]) if enough.any() else n + 1

@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from massart.certificate.heavy_slabs import HITS, distinct, log_chance_inside, number_of_tuples, whitened
 from massart.rows import BoolArray, FloatArray
@@ -77,6 +76,8 @@ def farthest_rival(
     Y, where = (both, both) if on is None else (both[: len(X)], both[len(X) :])
     chance = math.exp(log_chance_inside(m, n, size))
     sample = rng.permutation(n)[:_SAMPLE]
+    from scipy.stats import hypergeom  # slow to import
+
     least = int(hypergeom.ppf(failure, n, m, len(sample)))
     rows, tuples = places[sample], number_of_tuples(chance, failure)
     farthest: list[float] = []

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 
 from massart.l1 import l1_regression
 from massart.rows import FloatArray, check_matrix
@@ -148,6 +147,8 @@ def _bound(above: FloatArray, below: FloatArray, size_limit: int) -> float:
     use = sp.kron(np.ones((1, m)), sp.identity(n))
     used_at_most = sp.hstack([use, use, -np.ones((n, 1))]).tocsr()
     cost = np.append(np.zeros(2 * m * n), 1.0)
+    from scipy.optimize import linprog  # slow to import
+
     answer = linprog(cost, A_ub=used_at_most, b_ub=np.zeros(n), A_eq=equal, b_eq=above.ravel(), method="highs")
     if answer.x is None:
         return bound

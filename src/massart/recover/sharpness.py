@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import beta, binom
 
 from massart.recover.judges import Formula
 from massart.rows import Agreement, FloatArray, Link, Sample, Verified
@@ -79,6 +78,8 @@ def is_sharp(rows: Sample, found: Verified, agreement: Agreement, link: Link, ra
         return False
     if agreement.inputs and np.count_nonzero(agree & (off <= widths / 2)) <= MIDDLE * np.count_nonzero(agree):
         return False
+    from scipy.stats import beta, binom  # slow to import
+
     q = float(beta.ppf(1 - CHANCE / 2, beside + 1, n - beside)) / 2 if beside < n else 1.0
     formulas = gammaln(n + 1) - gammaln(rank + 1) - gammaln(n - rank + 1) + rank * np.log(2)
     return bool(formulas + binom.logsf(k - rank - 1, n - rank, q) <= np.log(CHANCE / 2))

@@ -21,7 +21,6 @@ from functools import lru_cache
 from math import exp, pi, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from massart.fast_lts import quantile
@@ -85,16 +84,20 @@ def constants(c: float) -> Constants:
 @lru_cache(maxsize=64)
 def tuning_for_breakdown(share: float) -> float:
     """Return c with mean loss `share`: the M-scale then withstands that share of wrong rows (1.548 for one half)."""
+    from scipy.optimize import brentq  # slow to import
+
     return float(brentq(lambda c: constants(c).mean_loss - share, 0.3, 50.0, xtol=1e-12))
 
 
 @lru_cache(maxsize=64)
 def tuning_for_efficiency(efficiency: float) -> float:
     """Return c at which the M-estimate has the given Gaussian efficiency (4.685 for 95 %)."""
+    from scipy.optimize import brentq  # slow to import
+
     return float(brentq(lambda c: constants(c).efficiency - efficiency, 1.0, 60.0, xtol=1e-12))
 
 
-TUNING = tuning_for_efficiency(0.95)
+TUNING = 4.685064948543447  # tuning_for_efficiency(0.95), which is slow to import
 """c of M-steps: 95 % efficient against least squares when all rows are right."""
 
 

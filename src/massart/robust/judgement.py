@@ -27,7 +27,6 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from massart.accidents import accidental_agreement
 from massart.robust.biweight import TUNING, loss
@@ -188,6 +187,8 @@ class _Labelled:
     def relation(self, rng: np.random.Generator) -> float:
         """Return the share of orders of the labels, their own among them, that the columns explain as well."""
         n = len(self.y)
+        from scipy.stats import rankdata  # slow to import
+
         scores = ndtri(rankdata(self.y) / (n + 1))
         orders = np.vstack([scores, rng.permuted(np.broadcast_to(scores, (_PERMUTATIONS, n)), axis=1)])
         off = np.abs(self.X - np.median(self.X, axis=0))
@@ -198,6 +199,8 @@ class _Labelled:
         if near.sum() < n:
             found.append(_explained(self.X[near], orders[:, near]))
         # The better of the two counts, for permuted labels, too.
+        from scipy.stats import rankdata  # slow to import
+
         best = np.min([rankdata(-values, method="max") for values in found], axis=0)
         return float((best <= best[0]).mean())
 

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from massart.certificate import Bound, Certificate, Reason, Verdict, noisy_certificate, span_of
+from massart.certificate import Bound, Certificate, Verdict, noisy_certificate, span_of
 from massart.recover import recover_matrix
 from massart.rows import Level
 
@@ -24,10 +24,11 @@ def test_certain_is_proven_or_confirmed_and_a_majority_stands():
     assert [verdict.name for verdict in Verdict if verdict.stands] == ["PROVEN", "CONFIRMED", "MAJORITY"]
 
 
-def test_every_verdict_bound_and_reason_speaks():
-    assert all(verdict.value for verdict in Verdict)
-    assert all(bound.value for bound in Bound)
-    assert all(reason.value for reason in Reason if reason is not Reason.NOTHING)
+def test_verdicts_are_ordered_by_what_is_known():
+    names = ["NONE", "NOISY", "PLURALITY", "MAJORITY", "CONFIRMED", "PROVEN"]
+    assert [verdict.name for verdict in sorted(Verdict)] == names
+    assert Verdict.MAJORITY >= Verdict.MAJORITY > Verdict.PLURALITY
+    assert max(Verdict.NONE, Verdict.NOISY) is Verdict.NOISY
 
 
 @pytest.mark.slow

@@ -19,11 +19,10 @@ from massart.audit.changes import Parts, parts_of
 from massart.audit.coincidence import crowd
 from massart.audit.explanations import ANOTHER, Labels
 from massart.audit.kinds import LAST_PLACE, UNEXPLAINED, Kinds, Rule, find_kinds, kinds_of
-from massart.certificate.words import INTERCEPT
 from massart.cli.layout import lines
 from massart.rows import IDENTITY, RELU, Agreement, Level
 from massart.rules.columns import Columns, Levels
-from massart.rules.formula import Formula, Summand
+from massart.rules.formula import INTERCEPT, Formula, Summand
 from massart.rules.terms import column, level, product
 from massart.tables import table_of
 

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from massart.certificate import Bound, Certificate, Reason, Verdict
-from massart.certificate.words import share
 from massart.report import DATED, Findings, Group, JudgedRows, Report, RowKinds, Usage
 from massart.report.carried import (
     FEWEST_ROWS,
@@ -41,6 +40,7 @@ from massart.report.fragment import plain_text
 from massart.report.kinds import legend, shown_kinds
 from massart.report.pictures import measure_sizes, scale_of
 from massart.report.what_if import what_if
+from massart.report.words import share
 from massart.rows import Agreement, Level, Link
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import column, level

@@ -19,8 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from massart import MassartRegressor, MassartReLURegressor
 from massart.certificate import Breach, Certificate, Reason, Segment, Verdict, geometry_of
 from massart.certificate.support import PieceSupport, Support
-from massart.certificate.words import (
-    INTERCEPT,
+from massart.report.words import (
     SegmentFacts,
     count,
     explain,
@@ -32,6 +31,7 @@ from massart.certificate.words import (
     weakest_columns,
 )
 from massart.rows import Agreement, Level
+from massart.rules.formula import INTERCEPT
 
 Array = NDArray[Any]
 

@@ -29,7 +29,7 @@ from massart.audit.segments import TableCovariates
 from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Reason, Verdict
-from massart.certificate.words import broken
+from massart.report.words import broken
 from massart.rows import AGREES, LAST_PLACE, Callback, silent
 from massart.rules.matrix import TermMatrix
 from massart.tables import (

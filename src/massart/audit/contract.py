@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from massart.certificate import Verdict
-from massart.certificate.words import count, share
+from massart.report.words import count, share
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit
@@ -84,8 +84,7 @@ class Contract:
         found += f", {audit.n_apart:,} set apart" if audit.n_apart else ""
         if self.max_wrong is not None and wrong / n > self.max_wrong:
             return Outcome(TOO_MANY_WRONG, f"{found}, more than {_percent(self.max_wrong)}; {left}.")
-        order = list(Verdict)
-        if order.index(verdict) > order.index(self.require):
+        if verdict < self.require:
             when = "" if audit.saved is None else " where it was found"
             broken = "" if facts is None or not audit.n_apart else f" It does not hold for {facts.where}."
             return Outcome(NOT_CERTAIN, f"The rule is {verdict.name}{when}, less than {self.require.name}.{broken}")

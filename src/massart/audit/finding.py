@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from massart.audit.segment_rule import with_segment_rule
 from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
-from massart.certificate import Certificate, Verdict
+from massart.certificate import Certificate
 from massart.recover import Assumption
 from massart.recover.driver import LARGEST_LABEL
 from massart.recover.judges import SECOND_LOOK, Errors
@@ -124,9 +124,8 @@ def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArr
     # The labels chose what is left out, which is a second look at them.
     without = replace(_without(request, gaps), looks=SECOND_LOOK * request.looks, announce=None)
     again = _find(table, without, ordered, drawn)
-    order = list(Verdict)
-    better = order.index(again.audit.certificate.verdict) <= order.index(audit.certificate.verdict)
-    if not better or again.audit.n_agree <= audit.n_agree:
+    weaker = again.audit.certificate.verdict < audit.certificate.verdict
+    if weaker or again.audit.n_agree <= audit.n_agree:
         return found
     names = ", ".join(f'"{name}"' for name in gaps)
     notice = f"Left out {names}: the rule does not need it, and rows without it would not be judged."

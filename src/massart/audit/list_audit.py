@@ -15,10 +15,10 @@ from massart.audit.kinds import LAST_PLACE, MOST_EXAMPLES, UNEXPLAINED, Kind, Ki
 from massart.audit.second_rule import SecondRule
 from massart.audit.table_audit import Audit, beside, versions
 from massart.certificate import CONFIDENCE, IndependentErrors
-from massart.certificate.words import count, listed, share, up
 from massart.recover import ListedRule, RuleList
 from massart.recover.rule_errors import ErrorType, RuleError
 from massart.report import ListedFormula, ListFindings, ListReport, Report, Usage, usage_of
+from massart.report.words import count, listed, share, up
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.tables import TableError

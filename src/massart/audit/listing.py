@@ -14,11 +14,11 @@ from massart.audit.list_audit import Branch, ListAudit, TableRule
 from massart.audit.second_rule import TERMS_TO_CHOOSE_FROM, composed
 from massart.audit.table_audit import Audit
 from massart.certificate import CONFIDENCE, IndependentErrors, certify_independent
-from massart.certificate.words import count
 from massart.recover import ListedRule, RuleList, judge_list
 from massart.recover.further_rule import Search
 from massart.recover.judges import SECOND_LOOK
 from massart.recover.rule_list import MOST_RULES, find_rules
+from massart.report.words import count
 from massart.rows import LAST_PLACE, BoolArray, FloatArray, Level, verify
 from massart.rows.agreement import EPS
 from massart.rules.find import Answer, Question, find_rule

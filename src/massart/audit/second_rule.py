@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from massart.audit.kinds import MOST_EXAMPLES, Kind, Kinds
 from massart.certificate import FurtherRule, span_of
-from massart.certificate.words import beyond_chance, count
 from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
+from massart.report.words import beyond_chance, count
 from massart.rows import IDENTITY, Agreement, FloatArray, Level
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula, Summand

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from massart.audit.contract import Contract
-from massart.certificate.words import name_of, weakest_columns
 from massart.report import Usage
+from massart.report.words import name_of, weakest_columns
 from massart.rules.formula import Summand
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from massart.audit.second_rule import SecondRule, second_rule_of, with_second_ru
 from massart.audit.segment_rule import SegmentRule
 from massart.audit.segments import TableSegment, with_rows_apart
 from massart.certificate import Certificate, Verdict, span_of
-from massart.certificate.words import Judgement, SegmentFacts, count, judgement, share, uneven
 from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
+from massart.report.words import Judgement, SegmentFacts, count, judgement, share, uneven
 from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray, tally_of
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula

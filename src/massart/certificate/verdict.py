@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
+from functools import total_ordering
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,53 +16,62 @@ from massart.certificate.support import CONFIDENCE, Support
 from massart.rows import Agreement, FloatArray, Level
 
 if TYPE_CHECKING:
-    from massart.certificate.words import SegmentFacts
+    from massart.report.words import SegmentFacts
 
 
+@total_ordering
 class Verdict(Enum):
-    """What is known about a formula, the most first; the value says it in words."""
+    """What is known about a formula, the strongest first; a stronger verdict is the larger one."""
 
-    PROVEN = "no other formula fits as many rows"
-    CONFIRMED = "it is the formula, or labels are wrong more often or less independently than assumed"
-    MAJORITY = "more than half of the evidence agrees in every direction; chance is not excluded"
-    PLURALITY = "the best formula found, far above chance, but not confirmed"
-    NOISY = "the rows follow the formula up to noise, not exactly"
-    NONE = "no rule was found"
+    PROVEN = 5
+    CONFIRMED = 4
+    MAJORITY = 3
+    PLURALITY = 2
+    NOISY = 1
+    NONE = 0
+
+    def __lt__(self, other: object) -> bool:
+        """Return whether less is known than another verdict says."""
+        return self.value < other.value if isinstance(other, Verdict) else NotImplemented
 
     @property
     def certain(self) -> bool:
         """Whether it is PROVEN or CONFIRMED."""
-        return self in (Verdict.PROVEN, Verdict.CONFIRMED)
+        return self >= Verdict.CONFIRMED
 
     @property
     def stands(self) -> bool:
         """Whether more than half of the evidence agrees in every direction, or more is known."""
-        return self.certain or self is Verdict.MAJORITY
+        return self >= Verdict.MAJORITY
 
 
 class Bound(Enum):
-    """The argument that bounds the rows that another formula can share; the value says it in words."""
+    """The argument that bounds the rows that another formula can share.
 
-    PACKING = "the rows it fits contain disjoint blocks of independent rows, and another formula misses a row of each"
-    FOURTH_MOMENT = "the fourth moments of the rows it fits show how many of these rows another formula can fit at most"
-    EXACT = "the rows it fits were counted for every other formula"
-    NONE = "nothing bounds how many of the rows it fits another formula could share"
+    PACKING: the agreeing rows contain disjoint blocks of independent rows, and another formula misses a row of each.
+    FOURTH_MOMENT: the fourth moments of the agreeing rows. EXACT: rows were counted for every other formula.
+    """
+
+    PACKING = auto()
+    FOURTH_MOMENT = auto()
+    EXACT = auto()
+    NONE = auto()
 
 
 class Reason(Enum):
-    """Why a verdict is not more; the value says it in words."""
+    """Why a verdict is not stronger."""
 
-    NOTHING = ""
-    CHANCE = "as many rows agree with some formula when the labels are shuffled"
-    FEW = "any table has a formula for so few rows"
-    MODE = "it explains no more than the most frequent value"
-    DIRECTION = "in some direction at most half of the evidence agrees"
-    HALF = "at most half of the rows agree"
-    LIMITS = "too few rows lie between the limits"
-    PART = "in a segment of the table most rows break it: another rule may hold there"
-    LIST = "several rules hold, each for some of the rows"
-    UNEVEN = "the rows that do not agree depend on the columns, though errors were declared independent of them"
-    SECOND_RULE = "another rule fits many of the other rows, though errors were declared independent of the columns"
+    NOTHING = auto()
+    CHANCE = auto()  # as many rows agree with some formula when the labels are shuffled
+    FEW = auto()  # any table has a formula for so few rows
+    MODE = auto()  # it explains no more than the most frequent value
+    DIRECTION = auto()  # in some direction at most half of the evidence agrees
+    HALF = auto()  # at most half of the rows agree
+    LIMITS = auto()  # too few rows lie between the limits
+    PART = auto()  # in a segment of the table most rows break it: another rule may hold there
+    LIST = auto()  # several rules hold, each for some of the rows
+    UNEVEN = auto()  # declared independent, but the rows that do not agree depend on the columns
+    SECOND_RULE = auto()  # declared independent, but another rule fits many of the other rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +196,7 @@ class Certificate:
         segment : SegmentFacts, optional
             The segment in which the formula breaks, where more is known of it than the certificate knows.
         """
-        from massart.certificate.words import explain
+        from massart.report.words import explain  # the one step up: a method that users know
 
         return explain(self, names, segment)
 

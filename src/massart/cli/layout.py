@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from massart.audit import Audit, ListAudit
-from massart.certificate.words import count, judgement, share
 from massart.cli.text import WIDTH, one_line, table, width_of
+from massart.report.words import count, judgement, share
 from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, pieces
 from massart.rules.rates import Rates, text_by_level
 

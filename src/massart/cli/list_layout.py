@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from massart.audit import ListAudit
-from massart.certificate.words import count, judgement
 from massart.cli.layout import MOST_KINDS, MOST_TERMS, cell_of, formula_lines, group_lines
 from massart.cli.text import WIDTH, one_line, table
+from massart.report.words import count, judgement
 
 
 def list_lines(found: ListAudit, most_rows: int) -> Iterator[str]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.certificate.words import count, share
 from massart.estimators.inference import Inference
 from massart.report import Findings
 from massart.report.coefficients import coefficients
 from massart.report.fragment import enclosed, table
+from massart.report.words import count, share
 
 MOST_TERMS = 40
 """Terms of a formula that are written in one line."""

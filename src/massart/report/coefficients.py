@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from massart.certificate.words import count, listed, name_of, share
 from massart.report.columns import clean
 from massart.report.findings import Findings
+from massart.report.words import count, listed, name_of, share
 from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand
 
 

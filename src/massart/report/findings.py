@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import Certificate, Verdict
-from massart.certificate.words import Judgement, SegmentFacts, judgement
+from massart.report.words import Judgement, SegmentFacts, judgement
 from massart.rows import BoolArray, FloatArray
 from massart.rules.formula import Formula
 from massart.rules.rates import Rates

@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from massart.certificate import Verdict
-from massart.certificate.words import count, share
 from massart.report.carried import MOST_LARGEST, carry, wrong_residuals
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, printable
@@ -28,6 +26,7 @@ from massart.report.findings import DATED, Findings, Group, JudgedRows
 from massart.report.kinds import GLYPHS, legend, shown_kinds, tones
 from massart.report.pictures import measure_sizes, scale_of
 from massart.report.what_if import what_if
+from massart.report.words import MEANINGS, count, share
 from massart.rules.formula import pieces
 from massart.rules.rates import text_by_level
 
@@ -94,7 +93,7 @@ def _context(findings: Findings) -> dict[str, Any]:
         "findings": findings,
         "rows": findings.rows,
         "judgement": findings.judgement,
-        "verdicts": list(Verdict),
+        "verdicts": MEANINGS,
         "dated": findings.facts.get(DATED),
         "formula": formula.text(),
         "pieces": _pieces(text_by_level(formula, findings.rates, _MOST_TERMS)),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.certificate.words import share
 from massart.report.carried import Residuals
 from massart.report.columns import amounts, write
 from massart.report.findings import JudgedRows
 from massart.report.kinds import MARKS, codes_of, tones
+from massart.report.words import share
 from massart.rows import FloatArray
 
 _MOST_BINS = 40

@@ -24,7 +24,6 @@ LINEAR_SHARE = 0.9
 KINDS = {"linear": IDENTITY, "relu": RELU}
 
 _PILE = 0.05  # share of labels at zero from which a limit may explain what a linear formula does not
-_RANKS = {verdict: -place for place, verdict in enumerate(Verdict)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,8 @@ def _may_be_clipped(linear: Recovery, rows: Rows) -> bool:
     return bool(at_zero >= _PILE * counts.sum() and 2 * negative <= counts.sum())
 
 
-def _worth(recovery: Recovery) -> tuple[int, float]:
+def _worth(recovery: Recovery) -> tuple[Verdict, float]:
     """Rank what is known about an answer: by verdict, then by rows; estimates by their scale, since rows follow it."""
     verdict = recovery.certificates[0].verdict
     size = -float(recovery.scale[0]) if verdict is Verdict.NOISY else float(recovery.n_agree[0])
-    return _RANKS[verdict], size
+    return verdict, size

@@ -16,7 +16,6 @@ from fractions import Fraction
 import numpy as np
 
 from massart.certificate import Certificate, Verdict
-from massart.certificate.words import INTERCEPT
 from massart.rows import FloatArray, Link
 from massart.rules.matrix import Matrix
 from massart.rules.terms import CONDITIONS, Term, quoted
@@ -29,6 +28,10 @@ _BETWEEN_TERMS = re.compile(r" (?=[+-] )")
 _MOST_PLACES = 12
 _LARGEST_IN_FULL = 10**15
 _RATIOS = (Fraction(1), Fraction(1, 100))  # of a factor 1 + ratio * term: rates and percentages
+
+
+INTERCEPT = "intercept"
+"""What the constant of a formula is called."""
 
 
 @dataclass(frozen=True, slots=True)

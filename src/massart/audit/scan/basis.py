@@ -32,7 +32,6 @@ _FOLLOWS = 5e-3  # relative distance from what others imply
 _DIGITS, _FEW_WRONG = 6, 0.01  # of coefficients that people write; share of rows that break a rule with others
 _ROUNDING, _TIGHT = 0.05, 1e-4  # of the spread of a target: what rounding may explain, and with other coefficients
 _CHANCE = 1e-3  # of all rules that could have been proposed, that one of two values agrees as well
-_SHOWN = (Verdict.PROVEN, Verdict.CONFIRMED, Verdict.MAJORITY, Verdict.PLURALITY)
 
 
 def columns_of(audit: Audit) -> tuple[str, ...]:
@@ -188,7 +187,7 @@ def _is_worth_showing(audit: Audit, looks: float) -> bool:
 
     Where columns nearly follow from others, some sum of many of them, with odd coefficients, fits rounded values.
     """
-    if audit.certificate.verdict not in _SHOWN or 2 * int(audit.agree.sum()) <= len(audit.agree):
+    if audit.certificate.verdict < Verdict.PLURALITY or 2 * int(audit.agree.sum()) <= len(audit.agree):
         return False
     used = [term for term in audit.formula.terms if term.coef]
     labels = audit.given[audit.agree]

@@ -12,11 +12,32 @@ import numpy as np
 from massart.certificate.mechanisms import FurtherRule
 from massart.certificate.segments import Breach, Segment
 from massart.certificate.support import CONFIDENCE, PieceSupport
-from massart.certificate.verdict import Certificate, Reason, Verdict
+from massart.certificate.verdict import Bound, Certificate, Reason, Verdict
+from massart.rules.formula import INTERCEPT
 
-INTERCEPT = "intercept"
-"""What the constant of a formula is called."""
+MEANINGS = {
+    Verdict.PROVEN: "no other formula fits as many rows",
+    Verdict.CONFIRMED: "it is the formula, or labels are wrong more often or less independently than assumed",
+    Verdict.MAJORITY: "more than half of the evidence agrees in every direction; chance is not excluded",
+    Verdict.PLURALITY: "the best formula found, far above chance, but not confirmed",
+    Verdict.NOISY: "the rows follow the formula up to noise, not exactly",
+    Verdict.NONE: "no rule was found",
+}
+"""What each verdict means, the strongest first."""
 
+_BOUNDS = {
+    Bound.PACKING: "the rows it fits contain disjoint blocks of independent rows, and another formula misses a row of "
+    "each",
+    Bound.FOURTH_MOMENT: "the fourth moments of the rows it fits show how many of these rows another formula can fit "
+    "at most",
+    Bound.EXACT: "the rows it fits were counted for every other formula",
+}
+_REASONS = {
+    Reason.LIMITS: "too few rows lie between the limits",
+    Reason.UNEVEN: "the rows that do not agree depend on the columns, though errors were declared independent of them",
+    Reason.SECOND_RULE: "another rule fits many of the other rows, though errors were declared independent of the "
+    "columns",
+}
 _SIGNS = {
     Verdict.PROVEN: "✓",
     Verdict.CONFIRMED: "✓",
@@ -94,7 +115,7 @@ class SegmentFacts:
 def judgement(certificate: Certificate, where: str = "") -> Judgement:
     """Say in short what a verdict means; `where` names the segment in which the formula breaks, if it is known."""
     verdict = certificate.verdict
-    meaning = verdict.value + (_apart(certificate) if verdict is Verdict.PROVEN else "")
+    meaning = MEANINGS[verdict] + (_apart(certificate) if verdict is Verdict.PROVEN else "")
     if where and certificate.reason is Reason.PART:
         meaning = f"the rule does not hold for {where}: another rule may hold there, or none"
     if certificate.declared:
@@ -157,7 +178,7 @@ def _proven(c: Certificate) -> Iterator[str]:
     most = c.hyperplane_rows + c.n_rows - c.n_decisive
     yield (
         f"Another fits at most {count(most, 'rows')}, since at most {number(c.hyperplane_rows)} of those that this one "
-        f"fits can be shared ({c.bound.value})."
+        f"fits can be shared ({_BOUNDS[c.bound]})."
     )
     yield from _same(c)
     yield "Not claimed: that the rows it fits are the right ones, or that other data follow it."
@@ -287,7 +308,7 @@ def _noisy(c: Certificate) -> Iterator[str]:
 
 
 def _nothing(c: Certificate) -> Iterator[str]:
-    why = c.reason.value
+    why = _REASONS.get(c.reason, "")
     if c.reason is Reason.MODE:
         why = "the best formula found explains hardly more rows than the most frequent value does"
     elif c.reason is Reason.CHANCE:
@@ -315,7 +336,7 @@ def _as_declared(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     if known is None:
         return
     if c.reason in (Reason.UNEVEN, Reason.SECOND_RULE):
-        yield f"{_DECLARED}; but {c.reason.value}: so nothing is confirmed by it."
+        yield f"{_DECLARED}; but {_REASONS[c.reason]}: so nothing is confirmed by it."
         return
     if not known.slopes:
         why = "" if known.n_rows else ", for it is about exact linear rules of rows without weights or clusters"

@@ -31,6 +31,7 @@ _BOUNDS = {
     Bound.FOURTH_MOMENT: "the fourth moments of the rows it fits show how many of these rows another formula can fit "
     "at most",
     Bound.EXACT: "the rows it fits were counted for every other formula",
+    Bound.NONE: "nothing bounds how many of the rows it fits another formula could share",
 }
 _REASONS = {
     Reason.LIMITS: "too few rows lie between the limits",

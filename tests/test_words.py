@@ -20,6 +20,7 @@ from massart import MassartRegressor, MassartReLURegressor
 from massart.certificate import Breach, Certificate, Reason, Segment, Verdict, geometry_of
 from massart.certificate.support import PieceSupport, Support
 from massart.report.words import (
+    MEANINGS,
     SegmentFacts,
     count,
     explain,
@@ -528,7 +529,7 @@ def test_words_claim_no_more_than_the_verdict(verdict: Verdict) -> None:
     certificate = made(verdict)
     said, short = explain(certificate), judgement(certificate)
     assert short.word == verdict.name
-    assert short.meaning == f"{verdict.value[0].upper()}{verdict.value[1:]}."
+    assert short.meaning == f"{MEANINGS[verdict][0].upper()}{MEANINGS[verdict][1:]}."
     assert (short.off == "wrong rows") == verdict.stands
     assert ("no other formula fits as many" in said) == (verdict is Verdict.PROVEN)
     assert ("either this is the formula" in said) == (verdict is Verdict.CONFIRMED)

@@ -40,7 +40,7 @@ from massart.report.fragment import plain_text
 from massart.report.kinds import legend, shown_kinds
 from massart.report.pictures import measure_sizes, scale_of
 from massart.report.what_if import what_if
-from massart.report.words import share
+from massart.report.words import MEANINGS, share
 from massart.rows import Agreement, Level, Link
 from massart.rules.formula import Formula, Summand
 from massart.rules.terms import column, level
@@ -321,7 +321,7 @@ def test_each_verdict_has_the_same_words_everywhere(verdict):
     assert main.count(verdict.name) == 1
     assert main.count(findings.judgement.meaning if findings.is_rule else findings.explanation) == 1
     assert findings.explanation in main
-    assert all(f"{each.value[0].upper()}{each.value[1:]}." in page for each in VERDICTS)
+    assert all(f"{meaning[0].upper()}{meaning[1:]}." in page for meaning in MEANINGS.values())
     assert verdict.name in fragment
     assert (findings.judgement.meaning in fragment) == findings.is_rule
     text = repr(Report(findings))

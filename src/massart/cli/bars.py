@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from massart.rows import Callback, Progress, silent
+if TYPE_CHECKING:  # massart.rows imports numpy, which --help can do without
+    from massart.rows import Callback, Progress
 
 _SPEED_SECONDS = 600.0  # over which the speed is measured that says how much time is left
 
@@ -18,6 +19,8 @@ def bars(*, in_bytes: bool = False) -> Iterator[Callback]:
     Bars of bytes are gone when the work is done.
     """
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    from massart.rows import silent
 
     amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
     time_left = (TimeRemainingColumn(), TextColumn("left"))
@@ -42,6 +45,8 @@ def spinner(what: str) -> Iterator[Callback]:
     It is gone when the work is done, and never there where nobody watches.
     """
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from massart.rows import silent
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with _watched(columns, transient=True) as shown:

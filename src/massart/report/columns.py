@@ -27,7 +27,7 @@ LONGEST_TEXT = 300
 _DIGITS = 9
 _SHOWN_DIGITS = 8
 _MOST_PLACES = 4
-_DUST = 1e-13  # relative: what sums of decimals leave in the last bits
+_DUST, _DUST_OF_PLACE = 1e-9, 1e-3  # of a number, and of its last place: what differences of numbers leave behind
 _LARGEST_INTEGER = 2.0**53
 _LARGEST_IN_PLACES = 1e15
 _SMALLEST_POSITIONAL, _LARGEST_POSITIONAL = 1e-6, 1e21
@@ -119,8 +119,11 @@ def decimal_places(values: FloatArray) -> int | None:
     values = values[np.isfinite(values)]
     if not len(values) or (size := np.abs(values)).max() >= _LARGEST_IN_PLACES:
         return None
-    fits = (np.abs(values - np.round(values, k)) <= _DUST * np.maximum(size, 1e-3) for k in range(_MOST_PLACES + 1))
-    return next((places for places, fit in enumerate(fits) if fit.all()), None)
+    dust = _DUST * np.maximum(size, 1e-3)
+    for places in range(_MOST_PLACES + 1):
+        if (np.abs(values - np.round(values, places)) <= np.minimum(dust, _DUST_OF_PLACE / 10.0**places)).all():
+            return places
+    return None
 
 
 def write(value: float, places: int | None = None, grouped: bool = True, digits: int = _SHOWN_DIGITS) -> str:

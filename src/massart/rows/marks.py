@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows.agreement import Agreement, Level, Verified, compare, doubt_of
-from massart.rows.arrays import BoolArray, FloatArray
+from massart.rows.arrays import BoolArray, FloatArray, row_blocks
 from massart.rows.block import Block
 from massart.rows.columnwise import CHUNK, Columnwise
-from massart.rows.link import Link
+from massart.rows.link import IDENTITY, Link
 from massart.rows.namespace import like, namespace_of, to_numpy
 from massart.rows.rows import Values
 
@@ -23,6 +23,7 @@ AGREES, ACTIVE, DECISIVE, IMPOSSIBLE, LAST_PLACE, KINDS = 1, 2, 4, 8, 16, 32
 """What a row is marked with, and the number of combinations: it agrees; its product is between the limits of the link;
 its label tells the product; no formula gives its label; it is off by one unit of the last place."""
 
+_PIECE_BYTES = 1 << 21  # of a block: stays in the cache between its product and its norm
 _LARGEST_COUNT = 1.0  # off by one is no rounding where labels are exact counts
 
 
@@ -34,10 +35,53 @@ class Mark:
     agreement: Agreement
     link: Link
     column: int = 0
+    block_bytes: ClassVar[int] = 1 << 24
+    """A block is cut into pieces here, so that rows in doubt of many pieces are looked at together."""
 
     def __call__(self, block: Block) -> Marks:
         """Return the marks of the rows of a block."""
+        if self.link == IDENTITY and isinstance(block.rows, np.ndarray):
+            return self._of_array(block)
         return self.of(self.compared(block), block.y[:, self.column])
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _of_array(self, block: Block) -> Marks:
+        """Return the marks of rows in one array, for a link that is the identity.
+
+        Bounds that need one product and one norm of a piece of the block decide nearly all rows; what is left is put
+        together and compared with the definition once.
+        """
+        y = block.y[:, self.column]
+        norm = float(np.sqrt(self.coef @ self.coef))
+        marks: Marks = np.full(len(y), AGREES | ACTIVE | DECISIVE, dtype=np.uint8)
+        unclear = []
+        for piece in row_blocks(len(block), len(self.coef), _PIECE_BYTES):
+            part = Block(block.rows[piece], None, None, block.intercept)
+            products, labels = part.times(self.coef[:, None])[:, 0], np.abs(y[piece])
+            # By Cauchy and Schwarz the terms of a row are at most this much in sum.
+            numbers = part.rows.ravel(order="K")
+            most = norm * np.sqrt(float(np.vdot(numbers, numbers)) + len(part)) + float(labels.max(initial=0.0))
+            if not np.isfinite(most):
+                return self.of(self.compared(block), y)
+            magnitude = np.abs(y[piece] - products)
+            sizes = np.abs(products, out=products)
+            sizes += labels
+            # What is allowed less what a product may be off is the least at one of the ends of the sizes.
+            ends = np.array([most])
+            doubt, allowed = doubt_of(self.coef), float(self.agreement.half_widths(ends, self.coef)[0])
+            inside = self.agreement.half_widths(sizes, self.coef)
+            inside -= doubt * sizes
+            np.minimum(inside, allowed - doubt * most, out=inside)
+            off = magnitude > inside
+            if off.any():
+                places = np.flatnonzero(off)
+                near = magnitude[places] <= (allowed + doubt * most + (self.unit or 0.0)) * (1 + 1e-9)
+                marks[piece.start + places] = ACTIVE | DECISIVE
+                unclear.append(piece.start + places[near])
+        if unclear and (rows := np.concatenate(unclear)).size:
+            close = Block(block.rows[rows], block.y[rows, self.column, None], None, block.intercept)
+            marks[rows] = replace(self, column=0).of(replace(self, column=0).compared(close), close.y[:, 0])
+        return marks
 
     @np.errstate(over="ignore", invalid="ignore")
     def of_columns(self, X: Columnwise, y: FloatArray, *, intercept: bool) -> Marks:

@@ -178,7 +178,7 @@ class ArrayRows:
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:
         """Return ``kernel(block, *aligned)`` of all blocks, one value or one row of values for each row."""
-        parts = [kernel(*block) for block in self._blocks(aligned)]
+        parts = [kernel(*block) for block in self._blocks(aligned, getattr(kernel, "block_bytes", _BLOCK_BYTES))]
         return ArrayValues(parts[0] if len(parts) == 1 else namespace_of(parts[0]).concat(parts))
 
     def fault(self) -> str:
@@ -192,9 +192,9 @@ class ArrayRows:
             start += len(block)
         return "X times the coefficients is not finite: the numbers are too large"
 
-    def _blocks(self, aligned: tuple[Values, ...]) -> Iterator[tuple[Any, ...]]:
+    def _blocks(self, aligned: tuple[Values, ...], block_bytes: int = _BLOCK_BYTES) -> Iterator[tuple[Any, ...]]:
         arrays = [_beside(self._X, values) for values in aligned]
-        for rows in _cuts(self._X, self.n_columns):
+        for rows in _cuts(self._X, self.n_columns, block_bytes):
             weights = None if self._weights is None else self._weights.array[rows]
             block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept, self._extent)
             yield block, *(_cut(array, rows) for array in arrays)
@@ -221,10 +221,10 @@ def times(X: Any, W: FloatArray) -> Any:
     return namespace_of(X).concat(parts)
 
 
-def _cuts(X: Any, n_columns: int) -> Iterator[slice]:
+def _cuts(X: Any, n_columns: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
     n_rows = int(X.shape[0])
     part = 8 * n_columns * -(-n_rows // _DEVICE_BLOCKS)
-    return row_blocks(n_rows, n_columns, _BLOCK_BYTES if is_on_host(X) else max(_DEVICE_BLOCK_BYTES, part))
+    return row_blocks(n_rows, n_columns, block_bytes if is_on_host(X) else max(_DEVICE_BLOCK_BYTES, part))
 
 
 def _cut(array: Any, rows: slice) -> Any:

@@ -18,9 +18,10 @@ from massart.recover.driver import LARGEST_LABEL
 from massart.recover.judges import SECOND_LOOK, Errors
 from massart.recover.rule_list import checked_number_of_rules
 from massart.recover.snapping import SQUARE_IS_FINITE
-from massart.rows import BoolArray, Callback, FloatArray, silent
+from massart.rows import IDENTITY, BoolArray, Callback, FloatArray, silent
 from massart.rules.choice import KINDS, Kind
 from massart.rules.columns import Columns
+from massart.rules.constants import Constants, find_constants
 from massart.rules.find import Answer, Inliers, Options, Question, find_rule, fit_terms
 from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
@@ -178,6 +179,8 @@ class Prepared:
     design : Design
     matrix : TermMatrix or None
         The terms that were asked for, if any were.
+    constants : Constants or None
+        What was found for ``?`` in them.
     question : Question
     covariates : TableCovariates
         The columns by which segments are looked for.
@@ -186,6 +189,7 @@ class Prepared:
     plan: Plan
     design: Design
     matrix: TermMatrix | None
+    constants: Constants | None
     question: Question
     covariates: TableCovariates
 
@@ -216,13 +220,26 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
     assert design.y is not None
     check_size(table, target, design.y, LARGEST_LABEL, design.kept)
     design = replace(design, columns=replace(design.columns, ordered=ordered))
-    matrix = None
+    matrix = constants = None
     if request.formula is not None or request.terms not in ("auto", "columns"):
         asked, intercept = _asked(design, request)
         unread = {gap.column for gap in design.gaps} - {target, *(name for term in asked for name in term.columns())}
         if unread:  # what no term reads need not be there
             return prepare(table, _without(request, unread), ordered=ordered, drawn=drawn)
         check_order(design, asked)
+        if any(term.n_unknown for term in asked):
+            assert design.y is not None
+            constants = find_constants(
+                design.columns,
+                asked,
+                design.y,
+                np.random.default_rng(request.seed),
+                request.budget,
+                half_unit=None if request.tolerance == "auto" else max(float(request.tolerance), 1e-300),
+                intercept=intercept,
+                link=KINDS.get(request.model, IDENTITY),
+            )
+            asked = constants.terms
         matrix = TermMatrix(with_target(design, target), asked)
         design, matrix = with_values(design, matrix)
     assert design.y is not None
@@ -245,7 +262,7 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
         covariates.covariates,
         None if units is None else units[design.kept],
     )
-    return Prepared(plan, design, matrix, question, covariates)
+    return Prepared(plan, design, matrix, constants, question, covariates)
 
 
 def _without(request: Request, names: Collection[str]) -> Request:
@@ -284,7 +301,10 @@ def _find(table: Table, request: Request, ordered: bool, drawn: BoolArray | None
             request.announce(None if answer is None else audit_of(answer))
 
     options = options_of(request, announce)
-    answer = find_rule(question, options) if matrix is None else fit_terms(question, options, matrix)
+    if matrix is None:
+        answer = find_rule(question, options)
+    else:
+        answer = fit_terms(question, options, matrix, prepared.constants)
     return Found(audit_of(answer), answer)
 
 

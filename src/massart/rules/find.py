@@ -15,6 +15,7 @@ from massart.recover import Assumption, Covariates, Recovery, Start, recover
 from massart.rows import IDENTITY, RELU, ArrayRows, BoolArray, Callback, FloatArray, Link, Progress, silent
 from massart.rules.choice import Kind, choose
 from massart.rules.columns import Columns
+from massart.rules.constants import Constants
 from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
 from massart.rules.literals import fraction_of
 from massart.rules.matrix import TermMatrix
@@ -208,10 +209,15 @@ def _breaks_are_even(question: Question, plain: Answer) -> bool:
     return scan.fewest(int(wrong.sum())) <= PART_OF_MORE * _more(question) and scan.worst(wrong) is None
 
 
-def fit_terms(question: Question, options: Options, matrix: TermMatrix) -> Answer:
-    """Return the rule in terms that were given, with their values."""
+def fit_terms(question: Question, options: Options, matrix: TermMatrix, constants: Constants | None = None) -> Answer:
+    """Return the rule in terms that were given, with their values; rows that chose constants in them do not judge."""
     matrix.check()
-    return _recovered(question, options, matrix, options.model)
+    if constants is None:
+        return _recovered(question, options, matrix, options.model)
+    start = Start(constants.coef, constants.half_width)
+    answer = _recovered(question, options, matrix, options.model, seen=constants.rows, start=start)
+    notice = constants.found if answer.verdict.stands else constants.missed
+    return replace(answer, notices=(*answer.notices, notice))
 
 
 def _beyond(question: Question, options: Options, grown: Grown, plain: Answer | None) -> Answer | None:

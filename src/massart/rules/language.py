@@ -44,6 +44,7 @@ _SIGNS = {"^": "**", ":": "@", "=": "=="}
 _ENDS = re.compile(r"[\w`'\")?]$")  # the end of a column or a term
 _COMPARISON = "a comparison has a column or a term in it: kwh <= 200, 200 < kwh <= 500, paid >= due"
 _LEVEL = "a level is written (region = north), several (region in (north, south))"
+_PLACEHOLDER = "massart_unknown_constant"  # for ? where it would be no formula
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
@@ -90,6 +91,7 @@ def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], b
     parser = DefaultFormulaParser()
     try:
         source = re.sub(rf"(`[^`]*`|'[^']*'|\"[^\"]*\")|({_DATE})", lambda found: found[1] or f"'{found[2]}'", text)
+        source = re.sub(r"(`[^`]*`)|[?]", lambda found: found[1] or _PLACEHOLDER, source)
         _most_terms(parser.get_ast(source))
         parsed = parser.get_terms(source)
         target, right = list(parsed.lhs), list(parsed.rhs)
@@ -134,7 +136,7 @@ def _most_terms(node: Any) -> int:
 
 def _source(factor: Any) -> str:
     """Return a factor as it was written: the parser takes the backquotes off a name."""
-    name = str(factor.expr)
+    name = str(factor.expr).replace(_PLACEHOLDER, "?")
     return f"`{name}`" if factor.eval_method.name == "LOOKUP" else name
 
 
@@ -156,7 +158,8 @@ def _distinct(found: Sequence[Term], text: str) -> tuple[Term, ...]:
         raise TermError(f"there are no terms in {t.shown(text)}")
     for term in found:
         t.check_size(term)
-    return tuple(dict.fromkeys(found))
+    keys = [(term, place if term.n_unknown else 0) for place, term in enumerate(found)]  # each ? is its own
+    return tuple(term for term, _ in dict.fromkeys(keys))
 
 
 def _near(name: str, names: Iterable[str]) -> str:

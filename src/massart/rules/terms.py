@@ -118,8 +118,8 @@ class Term:
         """How many constants in it are to be found, written ``?``."""
         return int(self.op == "?") + sum(part.n_unknown for part in self.parts if isinstance(part, Term))
 
-    def filled(self, constants: Iterable[float]) -> Term:
-        """Return it with numbers for its unknown constants, in the order in which they are written.
+    def filled(self, constants: Iterable[float | str]) -> Term:
+        """Return it with numbers for its unknown constants, dates for limits of dates, in the order of the text.
 
         Examples
         --------
@@ -199,11 +199,11 @@ def _read(content: object) -> Term:
     return Term(op, parts)
 
 
-def _filled(term: Term, constants: Iterator[float]) -> Term:
+def _filled(term: Term, constants: Iterator[float | str]) -> Term:
     if not term.n_unknown:
         return term
     if term.op == "?":
-        return number(next(constants))
+        return Term("number", (next(constants),))
     parts = tuple(_filled(part, constants) if isinstance(part, Term) else part for part in term.parts)
     if term.op == "within":
         return Term(term.op, tuple(part.parts[0] if isinstance(part, Term) else part for part in parts))

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from massart.certificate import Bound, Certificate, Verdict, noisy_certificate, span_of
+from massart.certificate import Assumption, Bound, Certificate, Verdict, certify_noisy, span_of
 from massart.recover import recover_matrix
 from massart.rows import Level
 
@@ -118,12 +118,10 @@ def test_no_rows_span_nothing(rows):
 
 def test_noisy_certificates_prove_nothing():
     span = span_of(np.column_stack([np.arange(1.0, 6), 2 * np.arange(1.0, 6)]))
-    certificate = noisy_certificate(
-        1000, 640, 0.25, reach=0.8, rank=1, undetermined=span.undetermined, undetermined_columns=span.groups
-    )
+    certificate = certify_noisy(1000, 640, 0.25, reach=0.8, span=span, assumption=Assumption(0.3, 0.99))
     assert (certificate.verdict, certificate.bound) == (Verdict.NOISY, Bound.NONE)
     assert (certificate.scale, certificate.hyperplane_rows, certificate.eta_max) == (0.25, None, 0)
-    assert (certificate.confidence, certificate.wrong_at_most, certificate.resolution) == (0.999, 0.5, 0)
+    assert (certificate.confidence, certificate.wrong_at_most, certificate.resolution) == (0.99, 0.3, 0)
     assert (certificate.agreement.level, certificate.agreement.label) == (Level.NOISE, 0.8)
     assert "up to noise of scale 0.25" in certificate.explain()
     assert "nothing is proven" in certificate.explain()

@@ -1,28 +1,164 @@
-"""The judge: one ladder of verdicts, each with its table, and none better than its numbers."""
+"""The judge: a list of rungs about numbers, and the numbers that tables give; none better than its numbers."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
+from math import comb, inf
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import massart.recover.driver
-import massart.recover.excluded
-from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.certificate import Reason, Verdict, geometry_of
-from massart.certificate.support import held_out_support, measure_support
-from massart.recover import Assumption, Formula, Judges, Options, judge, recover
+from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor, audit_table
+from massart.audit import check_table, load_model
+from massart.certificate import (
+    EXACT_REACH,
+    Assumption,
+    Bound,
+    Declared,
+    IndependentErrors,
+    Reason,
+    Sharing,
+    Verdict,
+    counting_eta_max,
+    geometry_of,
+    held_out_support,
+    measure_support,
+    sampled_bound,
+    span_of,
+)
+from massart.certificate import judge as verdict_of
+from massart.recover import Formula, Judges, Options, judge, recover
 from massart.recover.driver import _Driver
-from massart.recover.excluded import excluded, excluded_by_counting
-from massart.recover.judge import _without
-from massart.recover.judges import beyond_mode, measure_support_of
 from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Level, Link, Sample, levels, tally_of
 
 NOTHING_MORE = Assumption()
+
+
+# --- the rungs: numbers in, a verdict and its reason out ---
+
+NOT_PROVEN = Sharing(500.0, Bound.PACKING, False, inf)
+PROVEN = Sharing(100.0, Bound.PACKING, True, 5.0)
+BROKEN = SimpleNamespace(is_accused=True)
+DECLARED = Assumption(errors="independent")
+
+
+def known(refuted=Reason.NOTHING, resolution=inf):
+    return Declared(IndependentErrors(0, 0), refuted, resolution)
+
+
+def evidence(alpha=0.7, **changes):
+    """Numbers of a rule of 3 columns that 700 of 1,000 rows follow, far above chance; nothing excludes others."""
+    facts = {
+        "assumption": NOTHING_MORE,
+        "agreement": Agreement(Level.EXACT),
+        "n_rows": 1000.0,
+        "n_agree": 700.0,
+        "n_decisive": 700.0,
+        "n_last_place": 0.0,
+        "n_active": None,
+        "n_columns": 3,
+        "n_terms": 3,
+        "n_distinct": 700,
+        "span": span_of(np.eye(3)),
+        "beyond": 690.0,
+        "thin": (),
+        "n_seen": None,
+        "constant": False,
+        "sharing": NOT_PROVEN,
+        "leaves_open": False,
+        "segment": None,
+        "support": SimpleNamespace(alpha=alpha),
+        "excludes_others": False,
+        "eta_max": 0.4,
+        "resolution": 7.0,
+        "chance": 10.0,
+        "declared": known(),
+    }
+    return SimpleNamespace(**(facts | changes))
+
+
+CASES = {
+    "no row between the limits": ({"n_active": 0.0}, Verdict.NONE, Reason.LIMITS),
+    "nothing is spanned": ({"span": span_of(np.zeros((0, 3)))}, Verdict.NONE, Reason.FEW),
+    "as many rows as any rule fits": ({"n_decisive": 3.0}, Verdict.NONE, Reason.FEW),
+    "heavy rows, but as few": ({"n_distinct": 3}, Verdict.NONE, Reason.FEW),
+    "one more": ({"n_distinct": 4}, Verdict.MAJORITY, Reason.NOTHING),
+    "the most frequent value": ({"beyond": 6.0}, Verdict.NONE, Reason.MODE),
+    "a row more than that": ({"beyond": 7.0, "chance": 0.0}, Verdict.MAJORITY, Reason.NOTHING),
+    "a constant that all rows have": (
+        {"beyond": 0.0, "n_agree": 1000.0, "sharing": PROVEN},
+        Verdict.PROVEN,
+        Reason.NOTHING,
+    ),
+    "proven": ({"sharing": PROVEN}, Verdict.PROVEN, Reason.NOTHING),
+    "proven, but labels chose": ({"sharing": PROVEN, "n_seen": 9}, Verdict.MAJORITY, Reason.NOTHING),
+    "proven, but open": ({"sharing": PROVEN, "leaves_open": True}, Verdict.MAJORITY, Reason.NOTHING),
+    "proven, but broken": ({"sharing": PROVEN, "segment": BROKEN}, Verdict.PLURALITY, Reason.PART),
+    "confirmed": ({"excludes_others": True}, Verdict.CONFIRMED, Reason.NOTHING),
+    "confirmed, but broken": ({"excludes_others": True, "segment": BROKEN}, Verdict.PLURALITY, Reason.PART),
+    "no evidence in a direction": ({"excludes_others": True, "alpha": 0.0}, Verdict.PLURALITY, Reason.DIRECTION),
+    "chance": ({"beyond": 76.0, "chance": 52.0}, Verdict.NONE, Reason.CHANCE),
+    "more than chance": ({"beyond": 76.1, "chance": 52.0}, Verdict.MAJORITY, Reason.NOTHING),  # 52 + 3 (1 + sqrt(49))
+    "a twentieth": ({"n_agree": 53.0, "n_decisive": 53.0}, Verdict.NONE, Reason.FEW),
+    "more than a twentieth": ({"n_agree": 54.0, "n_decisive": 54.0}, Verdict.PLURALITY, Reason.HALF),
+    "half": ({"n_agree": 500.0}, Verdict.PLURALITY, Reason.HALF),
+    "more than half": ({"n_agree": 501.0}, Verdict.MAJORITY, Reason.NOTHING),
+    "half of the evidence": ({"alpha": 0.5}, Verdict.PLURALITY, Reason.DIRECTION),
+    "declared": ({"assumption": DECLARED, "declared": known(resolution=9.0)}, Verdict.CONFIRMED, Reason.NOTHING),
+    "declared, unknown": ({"assumption": DECLARED}, Verdict.MAJORITY, Reason.NOTHING),
+    "not declared": ({"declared": known(resolution=9.0)}, Verdict.MAJORITY, Reason.NOTHING),
+    "declared, uneven": (
+        {"assumption": DECLARED, "declared": known(Reason.UNEVEN, 9.0)},
+        Verdict.MAJORITY,
+        Reason.UNEVEN,
+    ),
+    "declared, two rules": (
+        {"assumption": DECLARED, "alpha": 0.3, "declared": known(Reason.SECOND_RULE, 9.0)},
+        Verdict.PLURALITY,
+        Reason.SECOND_RULE,
+    ),
+    "declared, but broken": (
+        {"assumption": DECLARED, "segment": BROKEN, "declared": known(resolution=9.0)},
+        Verdict.PLURALITY,
+        Reason.PART,
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "verdict", "reason"), CASES.values(), ids=CASES.keys())
+def test_a_verdict_follows_from_numbers(changes, verdict, reason):
+    numbers = evidence(**changes)
+    found = verdict_of(numbers)
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert found.assumption is numbers.assumption
+    assert (found.segment is BROKEN) == (reason is Reason.PART)
+    resolutions = {Verdict.PROVEN: 10.0, Verdict.CONFIRMED: 9.0 if numbers.assumption is DECLARED else 7.0}
+    assert found.resolution == resolutions.get(verdict, 0.0)
+
+
+def test_what_is_expensive_is_asked_only_where_it_decides():
+    class Asked(SimpleNamespace):
+        def __getattribute__(self, name):
+            if name in ("excludes_others", "chance", "declared", "eta_max", "resolution"):
+                asked.add(name)
+            return super().__getattribute__(name)
+
+    for changes, expected in (
+        ({"n_distinct": 2}, set()),
+        ({"sharing": PROVEN}, {"eta_max"}),
+        ({"excludes_others": True}, {"excludes_others", "eta_max", "resolution"}),
+        ({}, {"excludes_others", "chance", "eta_max"}),
+        ({"assumption": DECLARED}, {"excludes_others", "chance", "eta_max", "declared"}),
+    ):
+        asked = set()
+        verdict_of(Asked(**vars(evidence(**changes))))
+        assert asked == expected
+
+
+# --- the numbers: tables ---
 
 
 def fit(X, y, weights=None, seed=0, **options):
@@ -92,26 +228,6 @@ def test_every_verdict_has_its_table(table, verdict, reason):
 
 
 @pytest.mark.slow
-def test_as_many_rows_as_shuffled_labels_give_are_chance():
-    X, y = gaussian(400, 10, 0.35)
-    w = np.arange(1.0, 11)
-    assert judged(X, y, w, shuffled=lambda: 0.3).verdict is Verdict.MAJORITY
-    certificate = judged(X, y, w, shuffled=lambda: 0.65)
-    assert (certificate.verdict, certificate.reason, certificate.chance) == (Verdict.NONE, Reason.CHANCE, 260)
-
-
-def test_few_rows_of_many_are_no_rule():
-    """4 % of the rows agree with a formula of two columns: far more than chance gives, and far from a rule."""
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((1000, 2)), 9 * rng.standard_normal(1000)
-    y[:40] = X[:40] @ [1.0, 2.0]
-    certificate = judged(X, y, [1.0, 2.0])
-    assert (certificate.verdict, certificate.reason, certificate.n_agree) == (Verdict.NONE, Reason.FEW, 40)
-    y[:100] = X[:100] @ [1.0, 2.0]
-    assert judged(X, y, [1.0, 2.0]).verdict is Verdict.PLURALITY
-
-
-@pytest.mark.slow
 def test_no_verdict_is_better_than_its_numbers():
     seen = dict.fromkeys(Verdict, 0)
     for seed in range(30):
@@ -168,6 +284,15 @@ def test_two_rivals_never_both_have_a_majority(link):
 
 
 @pytest.mark.slow
+def test_as_many_rows_as_shuffled_labels_give_are_chance():
+    X, y = gaussian(400, 10, 0.35)
+    w = np.arange(1.0, 11)
+    assert judged(X, y, w, shuffled=lambda: 0.3).verdict is Verdict.MAJORITY
+    certificate = judged(X, y, w, shuffled=lambda: 0.65)
+    assert (certificate.verdict, certificate.reason, certificate.chance) == (Verdict.NONE, Reason.CHANCE, 260)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.8, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.55, 0.97))])
 def test_the_most_frequent_value_is_no_rule(share):
     for seed in range(5):
@@ -187,14 +312,6 @@ def test_a_constant_column_is_said_to_be_constant(value):
     assert not certificate_of(X, y).constant
 
 
-def test_a_column_of_zeros_is_constant():
-    X = np.column_stack([np.random.default_rng(0).integers(0, 3, (300, 3)), np.ones(300)])
-    found = fit(X, np.zeros(300))
-    np.testing.assert_array_equal(found.coef, 0)
-    assert found.agree.all()
-    assert found.certificates[0].constant
-
-
 def test_a_column_that_rests_on_two_rows_is_left_out_and_listed():
     rng = np.random.default_rng(0)
     hours, flag = rng.integers(1, 40, 400) / 4, np.arange(400) < 2
@@ -207,6 +324,16 @@ def test_a_column_that_rests_on_two_rows_is_left_out_and_listed():
     assert certificate.undetermined_columns == ((1,),)
     assert certificate.verdict.certain, "the rest is"
     assert not found.agree[:2].any()
+
+
+@pytest.mark.parametrize("weight", [1.0, 1000.0, 1000.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_as_many_rows_as_columns_fit_any_formula_whatever_they_weigh(weight, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((5, 3)), rng.standard_normal(5)
+    certificate = certificate_of(X, y, weights=weight * rng.integers(1, 9, 5))
+    assert (certificate.verdict, certificate.reason) == (Verdict.NONE, Reason.FEW)
+    assert "any table has a formula for so few" in certificate.explain()
 
 
 # --- what is open ---
@@ -238,6 +365,15 @@ def test_no_row_that_agrees_sees_the_undetermined_directions(estimator):
     np.testing.assert_allclose(X[agree] @ certificate.undetermined, 0, atol=1e-9)
     assert set(certificate.undetermined_columns) >= {(0, 1, 3), (4,)}
     assert certificate.verdict.stands or estimator is MassartPACRegressor  # it leaves no thin column out
+
+
+def test_nothing_is_proven_where_a_row_sees_what_the_others_leave_open():
+    """A column that wrong rows alone have: no row that agrees tells its coefficient."""
+    X, y = lattice()
+    for column, verdict in ((np.zeros(40), True), (np.arange(40) < 12, False), (1e-6 * (np.arange(40) == 3), False)):
+        found = judged(np.column_stack([X, column]), y, [3.0, -2.0, 0.0])
+        assert (found.verdict is Verdict.PROVEN) == verdict
+        assert [*found.undetermined_columns] == [(2,)]
 
 
 # --- what CONFIRMED assumes ---
@@ -289,6 +425,150 @@ def test_weights_of_any_size_are_judged_alike(unit):
     assert (ours.verdict, ours.rank) == (theirs.verdict, theirs.rank)
     assert ours.n_agree * unit == pytest.approx(theirs.n_agree, rel=1e-12)
     assert theirs.explain()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", ["exact", "to cents", "noisy", "none"])
+def test_shares_of_rows_say_what_rows_do(labels):
+    X, y = gaussian(300, 3, 0.2)
+    rng = np.random.default_rng(0)
+    if labels == "to cents":
+        y = np.round(y, 2)
+    elif labels == "noisy":
+        y += 0.3 * rng.standard_normal(300)
+    elif labels == "none":
+        y = rng.permutation(y)
+    shares = rng.uniform(0.5, 1.5, 300)
+    rows, parts = (certificate_of(X, y, weights=shares / size) for size in (shares.mean(), shares.sum()))
+    assert parts.verdict is rows.verdict
+    assert parts.n_rows == pytest.approx(rows.n_rows)
+    assert parts.verdict is Verdict.NONE or parts.n_agree == pytest.approx(rows.n_agree)
+
+
+def test_a_looser_agreement_claims_less_precisely():
+    X, y = lattice()
+    exact = judged(X, y, [3.0, -2.0])
+    loose = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=0.01))
+    assert exact.verdict is loose.verdict is Verdict.PROVEN
+    assert loose.agreement.label == loose.tolerance == 0.01
+    widest = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=50.0))
+    assert widest.verdict is not Verdict.PROVEN or widest.n_agree == widest.n_rows
+
+
+def test_every_verdict_keeps_what_was_assumed(tmp_path):
+    """NOISY ones and saved rules, too."""
+    assumption = Assumption(wrong_at_most=0.3, confidence=0.99)
+    for table in (lattice(), gaussian(400, 10, 0.35), noisy(), flags()):
+        assert certificate_of(*table, assumption=assumption).assumption == assumption
+    X, y = lattice()
+    frame = {"a": X[:, 0], "b": X[:, 1], "y": y}
+    for bound in (0.3, 0.5):
+        found = audit_table(frame, "y", terms="columns", wrong_at_most=bound)
+        found.model().save(tmp_path / "model.json")
+        model = load_model(tmp_path / "model.json")
+        assert (model.assumption.wrong_at_most, model.assumption.confidence) == (bound, 0.999)
+        assert check_table(model, frame).audit.certificate.wrong_at_most == bound
+
+
+# --- delta is split: every share is found again in the numbers that it buys ---
+
+
+def test_a_link_has_half_of_delta_for_held_out_rows():
+    X, y = clipped(n=2000)
+    w, between = np.arange(1.0, 4), None
+    sample = Sample(X, y, None, np.arange(2000))
+    held_out = np.arange(2000) >= 800
+    formula = Formula(w, levels("auto", X, y)[0], RELU)
+    judges = Judges(sample, geometry_of(X), held_out, None, NOTHING_MORE, np.random.default_rng(0))
+    found = judge(formula, judges, tally_of(formula.marks(sample)[1], None))
+    verified = formula.marks(sample)[0]
+    between = held_out & (X @ w > 2 * verified.half_widths)
+    rows = X[between], verified.agree[between], verified.half_widths[between]
+    expected, whole = (held_out_support(geometry_of(rows[0]), *rows, confidence=c) for c in (0.9995, 0.999))
+    assert found.eta_max == pytest.approx(expected.eta_max, abs=1e-9)
+    assert expected.eta_max < whole.eta_max
+    # Of all rows those that agree between the limits speak for the formula, at the other half.
+    judges = replace(judges, held_out=None)
+    found = judge(formula, judges, tally_of(formula.marks(sample)[1], None))
+    speak = verified.agree & (X @ w > 2 * verified.half_widths)
+    given = judges.geometry, X, speak, verified.half_widths
+    all_rows = measure_support(*given, rng=np.random.default_rng(0), simulate=False, reserved=0.5)
+    assert found.eta_max == all_rows.eta_max
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hypotheses", [1.0, 50.0])
+def test_counting_by_draws_has_half_of_delta_for_the_draws_and_the_wrong_rows_each(hypotheses):
+    """Where eta_max is that of counting, it follows from the rows that draws say another formula can share."""
+    n_counted = 0
+    for seed in range(6):
+        X, y = gaussian(700, 4, 0.0, seed)
+        crowded = X[:, 0] > 0.4  # wrong rows in one direction: counting says more than support
+        y[crowded] = 9 * np.random.default_rng(seed).standard_normal(int(crowded.sum()))
+        assumption = Assumption(hypotheses=hypotheses)
+        found = judged(X, y, [1.0, 2.0, 3.0, 4.0], assumption=assumption)
+        if found.eta_max == found.support.eta_max or found.verdict is Verdict.PROVEN:
+            continue
+        n_counted += 1
+        formula = Formula(np.arange(1.0, 5), levels("auto", X, y)[0], IDENTITY)
+        rows = formula.marks(Sample(X, y, None, np.arange(700)))[0]
+        scaled = X[rows.agree] / rows.half_widths[rows.agree][:, None]
+        part = assumption.delta / 4
+        draws = np.random.default_rng(np.random.default_rng(0).bit_generator.seed_seq.generate_state(4))
+        shared = sampled_bound(scaled, draws, n_draws=20_000, confidence=1 - part, limit=EXACT_REACH).rows
+        expected = counting_eta_max(700, len(scaled), int(shared), part)
+        assert found.eta_max == pytest.approx(expected, abs=1e-9)
+    assert n_counted > 2
+
+
+def test_all_columns_that_labels_may_leave_out_share_delta():
+    """Which columns rest on few rows is seen in the labels: all choices of them together have a hundredth."""
+    d = 5
+    X, y = gaussian(300, d, 0.1)
+    spent = 0.0
+    for k in range(1, d + 1):
+        given = judged(X, y, [0.0] * k + [*range(k + 1, d + 1)], thin=tuple((j, 2.0) for j in range(k)))
+        spent += comb(d, k) * given.assumption.delta
+    assert 0 < spent <= 0.01 * (1 - NOTHING_MORE.confidence)
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["linear", "ReLU"])
+def test_nothing_is_excluded_by_chance_with_more_hypotheses_than_floats_can_share(link):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 2))
+    y = link(X @ [1.0, 2.0])
+    y[:150] = rng.standard_normal(150)
+    found = [certificate_of(X, y, link=link, assumption=Assumption(hypotheses=number)) for number in (1.0, 1e20)]
+    assert [certificate.eta_max > 0.2 for certificate in found] == [True, False]
+    assert found[1].eta_max == 0
+
+
+@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["linear", "ReLU"])
+def test_rows_whose_labels_were_seen_confirm_nothing(link):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = np.where(rng.random(300) < 0.42, 9.0, link(X @ [1.0, 2.0]))
+    y[:100] = link(X[:100] @ [1.0, 2.0])
+    formula = Formula(np.array([1.0, 2.0]), levels("auto", X, y)[0], link)
+
+    def asked(index, seen=None):
+        rows = Sample(X, y, None, np.arange(300)).take(index)
+        judges = Judges(rows, geometry_of(rows.X), None, None, NOTHING_MORE, np.random.default_rng(0), seen)
+        found = judge(formula, judges, tally_of(formula.marks(rows)[1], None))
+        return found.support.eta_max if link is IDENTITY and seen is None else found.eta_max
+
+    fresh = np.arange(100, 300)
+    assert asked(np.arange(300), np.arange(100)) == pytest.approx(asked(fresh), abs=1e-12)
+    assert asked(np.arange(300)) > asked(fresh)
+    assert asked(np.arange(300), np.arange(298)) == 0.0, "two rows of two columns say nothing"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"wrong_at_most": 0.0}, {"wrong_at_most": 1.0}, {"confidence": 1.0}, {"errors": "even"}]
+)
+def test_an_assumption_that_makes_no_sense_is_an_error(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Assumption(**wrong)
 
 
 # --- links: the formula is fixed before the labels of held-out rows are read ---
@@ -382,240 +662,3 @@ def test_rows_of_a_unit_that_was_seen_confirm_nothing():
     others = replace(judges, seen=np.flatnonzero(unit < 2)[::50]).unseen
     assert others is not None
     assert set(others.units) == {2, 3, 4}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("labels", ["exact", "to cents", "noisy", "none"])
-def test_shares_of_rows_say_what_rows_do(labels):
-    X, y = gaussian(300, 3, 0.2)
-    rng = np.random.default_rng(0)
-    if labels == "to cents":
-        y = np.round(y, 2)
-    elif labels == "noisy":
-        y += 0.3 * rng.standard_normal(300)
-    elif labels == "none":
-        y = rng.permutation(y)
-    shares = rng.uniform(0.5, 1.5, 300)
-    rows, parts = (certificate_of(X, y, weights=shares / size) for size in (shares.mean(), shares.sum()))
-    assert parts.verdict is rows.verdict
-    assert parts.n_rows == pytest.approx(rows.n_rows)
-    assert parts.verdict is Verdict.NONE or parts.n_agree == pytest.approx(rows.n_agree)
-
-
-@pytest.mark.parametrize("weight", [1.0, 1000.0, 1000.5])
-@pytest.mark.parametrize("seed", range(4))
-def test_as_many_rows_as_columns_fit_any_formula_whatever_they_weigh(weight, seed):
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((5, 3)), rng.standard_normal(5)
-    certificate = certificate_of(X, y, weights=weight * rng.integers(1, 9, 5))
-    assert (certificate.verdict, certificate.reason) == (Verdict.NONE, Reason.FEW)
-    assert "any table has a formula for so few" in certificate.explain()
-
-
-# --- the level of agreement belongs to the claim ---
-
-
-def test_a_looser_agreement_claims_less_precisely():
-    X, y = lattice()
-    exact = judged(X, y, [3.0, -2.0])
-    loose = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=0.01))
-    assert exact.verdict is loose.verdict is Verdict.PROVEN
-    assert loose.agreement.label == loose.tolerance == 0.01
-    widest = judged(X, y, [3.0, -2.0], agreement=Agreement(Level.GIVEN, label=50.0))
-    assert widest.verdict is not Verdict.PROVEN or widest.n_agree == widest.n_rows
-
-
-def test_what_may_fail_of_a_link_is_shared_by_all_rows_and_held_out_ones(monkeypatch):
-    spent = []
-
-    def whole(*arguments, confidence, reserved=0.5, **options):
-        spent.append((1 - reserved) * (1 - confidence))
-        return measure_support(*arguments, confidence=confidence, reserved=reserved, **options)
-
-    def held_out(*arguments, confidence, **options):
-        spent.append(1 - confidence)
-        return held_out_support(*arguments, confidence=confidence, **options)
-
-    monkeypatch.setattr(massart.recover.excluded, "measure_support", whole)
-    monkeypatch.setattr(massart.recover.excluded, "held_out_support", held_out)
-    X, y = clipped(n=1500)
-    assert fit(X, y, link=RELU).certificates[0].verdict.stands
-    assert len(spent) == 2
-    assert sum(spent) == pytest.approx(1 - NOTHING_MORE.confidence)
-
-
-@pytest.mark.parametrize(
-    ("certain", "first", "drawn", "second", "expected"),
-    [
-        (7.0, 0.5, None, None, 0.5),  # nothing is drawn where that is enough
-        (7.0, 0.3, None, None, 0.3),
-        (7.0, 0.3, 5.2, 0.6, 0.6),
-        (7.0, 0.3, 5.2, 0.2, 0.3),
-        (None, None, 5.2, 0.6, 0.6),
-        (None, None, None, None, 0.0),
-    ],
-)
-def test_what_may_fail_of_counting_is_shared_by_the_draws_and_what_they_show(
-    monkeypatch, certain, first, drawn, second, expected
-):
-    counted, asked = [], []
-
-    def eta_max(n, agree, shared, delta):
-        counted.append((n, agree, shared, pytest.approx(delta)))
-        return first if shared == 7 else second
-
-    def sharing(case, rng, *, confidence, wanted):
-        asked.append((case, rng, pytest.approx(1 - confidence), wanted))
-        return drawn
-
-    monkeypatch.setattr(massart.recover.excluded, "counting_eta_max", eta_max)
-    monkeypatch.setattr(massart.recover.excluded, "sample_sharing", sharing)
-    X, rng = np.ones((100, 2)), np.random.default_rng(0)
-    rows, assumption = Sample(X, X[:, 0], None, np.arange(100)), Assumption(wrong_at_most=0.4, confidence=0.98)
-    judges = Judges(rows, None, None, None, assumption, rng)
-    found = SimpleNamespace(rows=certain)
-
-    assert excluded_by_counting("case", found, 100.0, 80.0, judges) == expected
-    assert counted == [(100, 80, 7, 0.01)] * (certain is not None) + [(100, 80, 6, 0.005)] * (drawn is not None)
-    assert asked == [("case", rng, 0.005, 30.0)] * (first != 0.5)
-    for other in (
-        replace(judges, rows=replace(rows, weights=np.ones(100))),
-        replace(judges, units=np.arange(100)),
-        replace(judges, rows=Sample(np.ones((5001, 2)), np.ones(5001), None, np.arange(5001))),
-    ):
-        assert excluded_by_counting("case", found, 100.0, 80.0, other) == 0.0
-
-
-@pytest.mark.parametrize("held", [0.2, 0.4])
-def test_of_a_link_the_rows_between_its_limits_judge_all_of_them_or_those_held_out(monkeypatch, held):
-    X = np.column_stack([np.arange(-4.0, 8), np.arange(12) % 3])
-    link, w = Link(0.0, 5.0), np.array([1.0, 0.0])  # products from -4 to 7
-    y = link(X @ w)
-    y[[6, 9]] += 0.5
-    inside, right = np.isin(np.arange(12), [5, 6, 7, 8]), np.isin(np.arange(12), [5, 7, 8])
-    rows = Sample(X, y, None, np.arange(12))
-    asked = []
-
-    def whole(geometry, given, agree, widths, **options):
-        asked.append((given[:, 0].tolist(), agree.tolist()))
-        return SimpleNamespace(eta_max=0.3, on_rows="all")
-
-    def held_out(geometry, given, agree, widths, **options):
-        asked.append((given[:, 0].tolist(), agree.tolist()))
-        return SimpleNamespace(eta_max=held, on_rows="held out")
-
-    monkeypatch.setattr(massart.recover.excluded, "measure_support", whole)
-    monkeypatch.setattr(massart.recover.excluded, "held_out_support", held_out)
-    formula = Formula(w, Agreement(Level.GIVEN, 0.1), link)
-    found, marks = formula.marks(rows)
-
-    def excluded_by(which):
-        asked.clear()
-        judges = Judges(rows, None, which, None, Assumption(), None)
-        return excluded(formula, judges, None, found, marks)
-
-    everything = (X[:, 0].tolist(), right.tolist())
-    assert excluded_by(None) == (0.3, "all")
-    assert asked == [everything]
-    assert excluded_by(np.arange(12) % 8 != 0) == ((0.4, "held out") if held > 0.3 else (0.3, "all"))
-    assert asked == [everything, ([1.0, 2.0, 3.0], [True, False, True])]
-    for few in (~inside, np.arange(12) == 5):  # none, or none that span
-        assert excluded_by(few) == (0.3, "all")
-        assert asked == [everything]
-
-
-@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=str)
-def test_what_is_excluded_is_what_rows_say_whose_labels_were_not_seen(link):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2))
-    y = np.where(rng.random(300) < 0.35, 9.0, link(X @ [1.0, 2.0]))
-    rows, seen = Sample(X, y, None, np.arange(300)), np.arange(100)
-    y[seen] = link(X[seen] @ [1.0, 2.0])
-    formula = Formula(np.array([1.0, 2.0]), levels("auto", X, y)[0], link)
-
-    def asked(rows, seen=None):
-        judges = Judges(rows, geometry_of(rows.X), None, None, Assumption(), np.random.default_rng(0), seen)
-        found, marks = formula.marks(rows)
-        return excluded(formula, judges, measure_support_of(formula, judges, found, marks), found, marks)
-
-    for ours, theirs in zip(asked(rows, seen), asked(rows.take(np.arange(100, 300))), strict=True):
-        np.testing.assert_allclose(ours, theirs)
-    assert (np.hstack(asked(rows, seen)) != np.hstack(asked(rows))).any()
-    nothing, widths = asked(rows, np.arange(298))
-    assert nothing == 0.0
-    assert np.isinf(widths).tolist() == [True, True]
-
-
-def test_the_support_of_a_link_excludes_nothing_whatever_rows_speak():
-    """Which they are depends on the formula: see what is excluded by rows that are held out."""
-    X, y = clipped(300)
-    judges = Judges(Sample(X, y, None, np.arange(300)), None, None, None, Assumption(), np.random.default_rng(0))
-    for labels, w, share in ((y, [1.0, 2.0, 3.0], 0.5), (np.zeros(300), [0.0, 0.0, 0.0], 0.0)):
-        rows = replace(judges.rows, y=labels)
-        formula = Formula(np.array(w), levels("auto", X, y)[0], RELU)
-        support = measure_support_of(formula, replace(judges, rows=rows), *formula.marks(rows))
-        assert support.eta_max == 0.0
-        assert (support.alpha > share) == (share > 0)
-
-
-@pytest.mark.parametrize(("fresh", "enough"), [(3, True), (2, False)])
-def test_rows_that_were_not_seen_judge_if_they_are_more_than_the_columns(fresh, enough):
-    X = np.random.default_rng(0).standard_normal((10, 2))
-    rows = Sample(X, X[:, 0], None, 10 * np.arange(10))
-    judges = Judges(rows, None, np.arange(10) % 2 == 0, None, Assumption(), None)
-    assert judges.unseen is judges
-    others = replace(judges, seen=10 * np.arange(fresh, 10)).unseen
-    assert (others is not None) == enough
-    if others is not None:
-        assert others.rows.index.tolist() == [0, 10, 20]
-        assert others.held_out.tolist() == [True, False, True]
-        assert (others.units, others.seen) == (None, None)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_most_frequent_label_does_not_speak_for_a_rule(weighted):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
-    w = np.array([2.0, -1.0])
-    y = X @ w
-    weights = rng.integers(1, 6, 60).astype(float) if weighted else None
-    counts = np.ones(60) if weights is None else weights
-
-    def beyond(labels):
-        sample = Sample(X, labels, weights, np.arange(60))
-        return beyond_mode(sample, Formula(w, levels(0, X, y)[0], IDENTITY).marks(sample)[0], IDENTITY)
-
-    assert beyond(y) == counts.sum()  # no label is frequent, however much a row weighs
-    X[:6] = X[0]
-    y = X @ w
-    y[50:] += 1
-    assert beyond(y) == counts[6:50].sum()
-
-
-def test_nothing_is_proven_where_a_row_sees_what_the_others_leave_open():
-    """A column that wrong rows alone have: no row that agrees tells its coefficient."""
-    X, y = lattice()
-    for column, verdict in ((np.zeros(40), True), (np.arange(40) < 12, False), (1e-6 * (np.arange(40) == 3), False)):
-        found = judged(np.column_stack([X, column]), y, [3.0, -2.0, 0.0])
-        assert (found.verdict is Verdict.PROVEN) == verdict
-        assert [*found.undetermined_columns] == [(2,)]
-
-
-def test_what_may_fail_adds_up_over_all_columns_that_labels_may_leave_out():
-    """Which columns rest on few rows is seen in the labels: every choice of them has its part, next to the whole."""
-    X = np.random.default_rng(0).standard_normal((60, 5))
-    judges = Judges(Sample(X, X[:, 0], None, np.arange(60)), geometry_of(X), None, None, Assumption(), None)
-    choices = [list(which) for k in range(1, 6) for which in combinations(range(5), k)]
-    spent = sum(1 - _without(judges, which).assumption.each for which in choices)
-    assert 0 < spent <= 0.01 * (1 - judges.assumption.confidence)
-
-
-@pytest.mark.parametrize("link", [IDENTITY, RELU], ids=["plain", "relu"])
-def test_nothing_is_excluded_by_chance_where_looks_are_too_many_to_count(link):
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((600, 2))
-    y = link(X @ [1.0, 2.0])
-    y[:150] = rng.standard_normal(150)
-    found = [certificate_of(X, y, link=link, assumption=Assumption(looks=looks)) for looks in (1.0, 1e20)]
-    assert [certificate.eta_max > 0.2 for certificate in found] == [True, False]
-    assert found[1].eta_max == 0

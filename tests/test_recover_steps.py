@@ -12,8 +12,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from massart.certificate import Bound, Reason, SegmentScan, Verdict, geometry_of, span_of
-from massart.certificate.sharing import Sharing
+from massart.certificate import Reason, SegmentScan, Verdict, geometry_of
 from massart.l1 import l1_regression
 from massart.paper import LinearRecovery, LinearStatus
 from massart.recover import Covariates, Options, recover
@@ -21,10 +20,8 @@ from massart.recover import driver as driver_module
 from massart.recover import finding as finding_module
 from massart.recover import noisy as noisy_module
 from massart.recover.driver import Recovery, _Driver, _is_whole, _judging_rows, _some_units, _telling_rows, check_size
-from massart.recover.excluded import _inside as strictly_inside
-from massart.recover.excluded import resolution_of
 from massart.recover.finding import Finder, Found, Start, some_of
-from massart.recover.judge import _Counts, _doubt, _is_constant, _nothing, _seen, _span, judge
+from massart.recover.judge import judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges, beyond_mode
 from massart.recover.noisy import (
     _barely_noisy,
@@ -63,9 +60,7 @@ from massart.rows import (
     AGREES,
     DECISIVE,
     IDENTITY,
-    IMPOSSIBLE,
     KINDS,
-    LAST_PLACE,
     RELU,
     Agreement,
     ArrayRows,
@@ -1359,83 +1354,6 @@ def test_a_rule_that_most_rows_of_a_segment_break_is_a_plurality():
             assert certificate.segment.levels == ((0, 1),)
 
 
-def test_parts_of_a_row_in_open_directions_are_seen():
-    X = np.array([[1.0, 0.0], [2.0, 0.0]])
-    span = span_of(X)
-    assert not _seen(X, span)
-    assert _seen(np.vstack([X, [[1.0, 1e-6]]]), span)
-    assert not _seen(np.vstack([X, [[1.0, 1e-12]]]), span)
-
-
-def test_rows_that_clearly_agree_in_part_span_what_all_rows_do():
-    X = np.random.default_rng(0).standard_normal((20, 3))
-    told = np.arange(20) < 9
-    expected = span_of(X[told])
-    pieces = (SimpleNamespace(dimension=2), SimpleNamespace(dimension=1))
-    for alpha, rows in [(0.0011, told), (0.0011, told & False), (0.0009, told)]:
-        span = _span(X, rows, SimpleNamespace(alpha=alpha, pieces=pieces))
-        assert (span.rank, span.groups, span.undetermined.shape) == (3, (), (3, 0))
-        np.testing.assert_array_equal(span.columns, expected.columns)
-    for alpha, known in [(0.001, pieces), (0.5, pieces[:1])]:
-        assert _span(X, told & False, SimpleNamespace(alpha=alpha, pieces=known)).rank == 0
-
-
-def test_rows_are_counted_by_their_marks():
-    tally = np.arange(1.0, KINDS + 1)
-    rows = sample_of(np.ones((4, 1)), np.zeros(4))
-    counts = _Counts.of(tally, RELU, rows, np.zeros(4, dtype=np.uint8))
-    kinds = range(KINDS)
-    possible = [k for k in kinds if not k & IMPOSSIBLE]
-    assert counts.rows == sum(tally[k] for k in possible)
-    assert counts.agree == sum(tally[k] for k in possible if k & AGREES)
-    assert counts.decisive == sum(tally[k] for k in possible if k & AGREES and k & DECISIVE)
-    assert counts.last_place == sum(tally[k] for k in kinds if k & LAST_PLACE and not k & AGREES)
-    # Rows of zeros agree with every formula that they agree with.
-    rows = sample_of([[0.0], [0.0], [1.0], [2.0]], np.zeros(4))
-    marks = np.array([AGREES, 0, AGREES, 0], dtype=np.uint8) | DECISIVE
-    tally = np.bincount(marks, minlength=KINDS).astype(float)
-    counts = _Counts.of(tally, IDENTITY, rows, marks)
-    assert (counts.rows, counts.agree, counts.decisive) == (3.0, 1.0, 1.0)
-    other = _Counts.of(2 * tally, IDENTITY, rows, marks)  # of a larger table nothing is known of zeros
-    assert (other.rows, other.agree, other.decisive) == (8.0, 4.0, 4.0)
-
-
-@pytest.mark.parametrize(
-    ("link", "changes", "beyond", "expected"),
-    [
-        (RELU, {"active": 0.0}, 50.0, Reason.LIMITS),
-        (IDENTITY, {"active": 0.0}, 50.0, Reason.NOTHING),
-        (IDENTITY, {"decisive": 2.0}, 50.0, Reason.FEW),
-        (IDENTITY, {"decisive": 3.0}, 50.0, Reason.NOTHING),
-        (IDENTITY, {}, 4.0, Reason.MODE),  # two rows for each of two terms
-        (IDENTITY, {}, 4.5, Reason.NOTHING),
-        (IDENTITY, {"decisive": 6.0}, 3.0, Reason.MODE),
-        (IDENTITY, {"decisive": 6.0}, 3.5, Reason.NOTHING),
-        (IDENTITY, {"agree": 100.0}, 0.0, Reason.NOTHING),
-    ],
-)
-def test_why_there_is_no_rule(link, changes, beyond, expected):
-    counts = _Counts(**({"rows": 100.0, "agree": 60.0, "decisive": 60.0, "active": 60.0, "last_place": 0.0} | changes))
-    formula = Formula(np.array([1.0, 0.0, 2.0]), EXACT, link)
-    assert _nothing(formula, counts, span_of(np.eye(3)[:2]), beyond, 60) is expected
-    assert _nothing(formula, counts, span_of(np.zeros((0, 3))), beyond, 60) in (Reason.FEW, Reason.LIMITS)
-    # Two rows are few in two directions, whatever they weigh.
-    assert _nothing(formula, counts, span_of(np.eye(3)[:2]), 50.0, 2) in (Reason.FEW, Reason.LIMITS)
-
-
-def test_why_a_plurality_is_no_more():
-    assert _doubt(True, SimpleNamespace(alpha=0.9)) is Reason.PART
-    assert _doubt(False, SimpleNamespace(alpha=0.5)) is Reason.DIRECTION
-    assert _doubt(False, SimpleNamespace(alpha=0.51)) is Reason.HALF
-
-
-def test_labels_are_constant_if_two_that_agree_are_the_same():
-    rows = sample_of(np.ones((3, 1)), [5.0, 5.0, 6.0])
-    assert _is_constant(rows, np.array([True, True, False]))
-    assert not _is_constant(rows, np.array([True, True, True]))
-    assert not _is_constant(rows, np.array([True, False, False]))
-
-
 @pytest.mark.parametrize(("n", "share"), [(5_000, 0.5), (5_001, 0.0)])
 def test_counting_has_half_of_what_may_fail_where_rows_are_few(n, share):
     judges = Judges(Sample(np.ones((n, 1)), np.ones(n), None, np.arange(n)), None, None, None, Assumption(), None)
@@ -1455,7 +1373,7 @@ def test_rows_that_are_wrong_together_are_taken_together():
 
 def test_looks_share_what_may_fail():
     assert Assumption(confidence=0.99).each == 0.99
-    assert Assumption(confidence=0.99, looks=4).each == pytest.approx(0.9975)
+    assert Assumption(confidence=0.99, hypotheses=4).each == pytest.approx(0.9975)
 
 
 def test_rows_beyond_the_most_frequent_label_are_counted():
@@ -1470,24 +1388,6 @@ def test_rows_beyond_the_most_frequent_label_are_counted():
     weighed = sample_of(np.ones((7, 1)), y, np.array([1.0, 1, 1, 9, 2, 1, 1]))
     assert beyond_mode(weighed, verified, IDENTITY) == 14.0
     assert beyond_mode(sample_of(np.ones((7, 1)), np.zeros(7)), verified, RELU) == 0.0
-
-
-def test_a_resolution_is_the_largest_difference_in_half_widths():
-    X = np.array([[1.0, -2.0, 0.0], [3.0, 0.5, 0.0], [9.0, 9.0, 0.0]])
-    widths = np.array([0.1, 0.2, np.inf])
-    verified = Verified(np.zeros(3), np.zeros(3), np.array([0.5, 0.1, 0.0]), np.ones(3, dtype=bool))
-    rows = sample_of(X, np.zeros(3))
-    assert resolution_of(rows, verified, widths) == pytest.approx(4.0)
-    assert resolution_of(rows, verified, np.array([0.1, np.inf, 0.0])) == np.inf
-    nothing = Verified(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, dtype=bool))
-    assert resolution_of(rows, nothing, widths) == np.inf
-
-
-def test_a_product_is_between_the_limits_by_two_half_widths():
-    products = np.array([0.19, 0.21, 5.0, 9.79, 9.81])
-    verified = Verified(products, np.zeros(5), np.full(5, 0.1), np.ones(5, dtype=bool))
-    formula = Formula(np.ones(1), EXACT, Link(0.0, 10.0))
-    assert strictly_inside(formula, verified).tolist() == [False, True, True, True, False]
 
 
 def test_weights_are_repetitions_if_they_are_whole_and_not_too_many():
@@ -1780,41 +1680,6 @@ def test_a_plurality_has_some_rows_more_than_any_formula_fits(n, agree, verdict,
     assert (certificate.verdict, certificate.reason) == (verdict, reason)
 
 
-@pytest.mark.parametrize("counted", [0.6, 0.2])
-@pytest.mark.parametrize(("before", "widths", "asked"), [(0.3, 1.0, True), (0.5, np.inf, True), (0.5, 1.0, False)])
-def test_counting_is_asked_where_support_does_not_exclude_enough_or_has_no_resolution(
-    monkeypatch, before, widths, asked, counted
-):
-    calls = []
-    judge_module = sys.modules["massart.recover.judge"]
-    monkeypatch.setattr(judge_module, "excluded", lambda *_: (before, np.full(2, widths)))
-    monkeypatch.setattr(judge_module, "excluded_by_counting", lambda *_: calls.append(1) or counted)
-    X, agree = np.tile(circle(3), (15, 1)), np.repeat([True, False, True, False, True] * 3, 3)
-    certificate = judged(X, agree, 0.0)
-    assert len(calls) == asked
-    assert certificate.eta_max == (counted if asked and counted >= before else before)
-    assert (certificate.verdict is Verdict.CONFIRMED) == (counted == 0.6 or not asked)
-
-
-@pytest.mark.parametrize(
-    ("counted", "verdict", "eta_max"),
-    [
-        (0.6, Verdict.CONFIRMED, 0.6),
-        (0.5, Verdict.CONFIRMED, 0.5),
-        (0.4, Verdict.MAJORITY, 0.4),
-        (0.2, Verdict.MAJORITY, 0.3),
-    ],
-)
-def test_counting_takes_over_where_it_excludes_more(monkeypatch, counted, verdict, eta_max):
-    judge_module = sys.modules["massart.recover.judge"]  # the package has a function of this name
-    monkeypatch.setattr(judge_module, "excluded", lambda *_: (0.3, np.full(2, np.inf)))
-    monkeypatch.setattr(judge_module, "excluded_by_counting", lambda *_: counted)
-    X, agree = np.tile(circle(3), (15, 1)), np.repeat([True, False, True, False, True] * 3, 3)
-    certificate = judged(X, agree, 0.0)
-    assert (certificate.verdict, certificate.eta_max) == (verdict, eta_max)
-    assert certificate.resolution == (2e6 if verdict is Verdict.CONFIRMED else 0.0)
-
-
 @pytest.mark.parametrize(
     ("verdict", "agree", "exact"),
     [
@@ -1828,32 +1693,6 @@ def test_counting_takes_over_where_it_excludes_more(monkeypatch, counted, verdic
 def test_noise_is_not_considered_where_a_majority_agrees(verdict, agree, exact):
     certificate = SimpleNamespace(verdict=verdict, n_agree=agree, n_rows=100)
     assert _Driver._is_exact(None, certificate) == exact
-
-
-def test_rows_are_copied_for_a_bound_that_can_be_had_of_so_many(monkeypatch):
-    asked, judge_module = [], sys.modules["massart.recover.judge"]
-
-    def affordable(*given):
-        asked.append(given)
-        return False
-
-    def sharing(case, span):
-        assert case.rows.shape == (0, 2)
-        return Sharing(None, Bound.NONE, False, np.inf)
-
-    monkeypatch.setattr(judge_module, "is_affordable", affordable)
-    monkeypatch.setattr(judge_module, "bound_sharing", sharing)
-    judged(circle(30), np.arange(30) % 3 > 0)
-    assert asked == [(2, 20, 10.0)]
-
-
-def test_a_proof_tells_formulas_apart_by_twice_its_reach(monkeypatch):
-    """Two formulas that some row lies within reach of differ there by no more than that."""
-    known = Sharing(1.0, Bound.PACKING, True, 3.5)
-    monkeypatch.setattr(sys.modules["massart.recover.judge"], "bound_sharing", lambda *_, **__: known)
-    certificate = judged(circle(30), np.arange(30) % 3 > 0)
-    assert (certificate.verdict, certificate.resolution) == (Verdict.PROVEN, 7.0)
-    assert (certificate.hyperplane_rows, certificate.bound) == (1, Bound.PACKING)
 
 
 @pytest.mark.parametrize(("wrong", "proven"), [(14, True), (15, False)])

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor, MassartReLURegressor
-from massart.certificate import Breach, Certificate, Reason, Segment, Verdict, geometry_of
+from massart.certificate import Assumption, Breach, Certificate, Reason, Segment, Verdict, geometry_of
 from massart.certificate.support import PieceSupport, Support
 from massart.report.words import (
     MEANINGS,
@@ -711,7 +711,7 @@ def test_a_majority_says_what_is_excluded_and_what_would_settle_it() -> None:
     [(0.5, "one half"), (0.4, "40 %"), (0.2567, "25.6 %"), (0.03, "3 %"), (0.0019999, "0.1 %"), (0.6, "60 %")],
 )
 def test_a_probability_is_rounded_down(probability: float, said: str) -> None:
-    certificate = made(Verdict.CONFIRMED, wrong_at_most=probability)
+    certificate = made(Verdict.CONFIRMED, assumption=Assumption(wrong_at_most=probability))
     assert f"some label was wrong with a probability above {said}, or errors" in explain(certificate)
     rounded = replace(
         certificate, undetermined_columns=((0, 1),), thin=((2, 1.0),), agreement=Agreement(Level.LABEL, 0.5, unit=1.0)

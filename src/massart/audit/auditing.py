@@ -15,7 +15,7 @@ from massart.audit.log import log
 from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
 from massart.audit.workbook import notes_on_rows
-from massart.recover.judges import Errors
+from massart.certificate import Errors
 from massart.rows import Callback, silent
 from massart.rules.choice import Kind
 from massart.rules.find import Inliers

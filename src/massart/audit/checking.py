@@ -28,7 +28,7 @@ from massart.audit.prediction import Prediction, held, predicted
 from massart.audit.segments import TableCovariates
 from massart.audit.streaming import paired
 from massart.audit.table_audit import Audit, Whole
-from massart.certificate import Certificate, Reason, Verdict
+from massart.certificate import Certificate, Verdict, certify_saved
 from massart.report.words import broken
 from massart.rows import AGREES, LAST_PLACE, Callback, silent
 from massart.rules.matrix import TermMatrix
@@ -322,17 +322,6 @@ class _Drawn:
 
 def _certificate(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:
     """Return what was known of the rule, with the counts of other rows."""
+    verdict = Verdict.__members__.get(model.verdict, Verdict.PLURALITY)
     d = len(model.formula.all_terms)
-    return Certificate(
-        verdict=Verdict.__members__.get(model.verdict, Verdict.PLURALITY),
-        reason=Reason.NOTHING,
-        n_rows=n_rows,
-        n_agree=n_agree,
-        n_columns=d,
-        rank=d,
-        n_decisive=n_agree,
-        agreement=model.agreement,
-        undetermined=np.zeros((d, 0)),
-        undetermined_columns=(),
-        n_last_place=n_last_place,
-    )
+    return certify_saved(verdict, model.agreement, n_rows, n_agree, n_last_place, d, model.assumption)

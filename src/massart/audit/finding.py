@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from massart.audit.segment_rule import with_segment_rule
 from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
-from massart.certificate import Certificate
-from massart.recover import Assumption
+from massart.certificate import SECOND_LOOK, Assumption, Certificate, Errors
 from massart.recover.driver import LARGEST_LABEL
-from massart.recover.judges import SECOND_LOOK, Errors
 from massart.recover.rule_list import checked_number_of_rules
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import IDENTITY, BoolArray, Callback, FloatArray, silent
@@ -314,7 +312,7 @@ def options_of(request: Request, announce: Callable[[Answer | None], None] = lam
         request.model,
         request.tolerance,
         request.seed,
-        Assumption(wrong_at_most=request.wrong_at_most, looks=request.looks, errors=request.errors),
+        Assumption(wrong_at_most=request.wrong_at_most, hypotheses=request.looks, errors=request.errors),
         request.budget if request.terms == "auto" else 0.0,
         announce,
         request.callback,

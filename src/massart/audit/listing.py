@@ -13,10 +13,16 @@ from massart.audit.implied import marks_of
 from massart.audit.list_audit import Branch, ListAudit, TableRule
 from massart.audit.second_rule import TERMS_TO_CHOOSE_FROM, composed
 from massart.audit.table_audit import Audit
-from massart.certificate import CONFIDENCE, IndependentErrors, certify_independent
-from massart.recover import ListedRule, RuleList, judge_list
+from massart.certificate import (
+    CONFIDENCE,
+    SECOND_LOOK,
+    Assumption,
+    IndependentErrors,
+    certify_independent,
+    certify_list,
+)
+from massart.recover import ListedRule, RuleList
 from massart.recover.further_rule import Search
-from massart.recover.judges import SECOND_LOOK
 from massart.recover.rule_list import MOST_RULES, find_rules
 from massart.report.words import count
 from massart.rows import LAST_PLACE, BoolArray, FloatArray, Level, verify
@@ -222,13 +228,14 @@ def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed)
         last_place[error.rows] = False
     agreement, n = rules[0].listed.agreement, len(question.y)
     n_last, n_columns = int(np.count_nonzero(last_place)), len(best.terms) + question.intercept
+    assumption = Assumption(hypotheses=request.looks, errors=request.errors)
     return ListAudit(
         table,
         prepared.plan,
         prepared.design,
         best.X,
         rules[0].formula,
-        judge_list(agreement, n, n - int(np.count_nonzero(found.none)), n_last, n_columns),
+        certify_list(agreement, n, n - int(np.count_nonzero(found.none)), n_last, n_columns, assumption),
         ~found.none,
         last_place,
         (*prepared.design.notices, *prepared.plan.notices),

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from massart.certificate import PLAIN, Assumption
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import Agreement, Level, Link, files
 from massart.rules.columns import Columns, Levels
@@ -51,6 +52,8 @@ class SavedModel:
     verdict : str
     explanation : str
         What was proven, in the certificate's words.
+    assumption : Assumption
+        What the verdict takes for granted.
     """
 
     encoding: Encoding
@@ -58,6 +61,7 @@ class SavedModel:
     agreement: Agreement
     verdict: str
     explanation: str
+    assumption: Assumption = PLAIN
 
     @property
     def weighed(self) -> SavedModel:
@@ -91,6 +95,7 @@ class SavedModel:
             "formula": str(formula),
             "verdict": self.verdict,
             "explanation": self.explanation,
+            **_assumption_to_json(self.assumption),
             "target": formula.target,
             "noisy": formula.noisy,
             "link": {"lower": _plain(link.lower), "upper": _plain(link.upper), "slope": link.slope},
@@ -170,7 +175,20 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
         agreement,
         _of(str, found["verdict"], "verdict"),
         _of(str, found["explanation"], "explanation"),
+        _assumption(found.get("assumption", {})),
     )
+
+
+def _assumption_to_json(assumption: Assumption) -> dict[str, Any]:
+    """Return what the user assumed, where that is not what is assumed by default."""
+    found = {name: getattr(assumption, name) for name in ("wrong_at_most", "confidence", "errors")}
+    return {} if Assumption(**found) == PLAIN else {"assumption": found}
+
+
+def _assumption(found: Any) -> Assumption:
+    given = _of(dict, found, "assumption")
+    known = {name: _share(given[name], name) for name in ("wrong_at_most", "confidence") if name in given}
+    return Assumption(**known, errors=given.get("errors", "arbitrary"))
 
 
 def _without_rows(encoding: Encoding) -> Columns:

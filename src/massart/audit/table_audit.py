@@ -452,7 +452,7 @@ class Audit:
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
-        known = self.certificate.verdict.name, self.explanation
+        known = self.certificate.verdict.name, self.explanation, self.certificate.assumption
         return SavedModel(self.plan.encoding, self.formula, self.agreement, *known).weighed
 
     def groups(self) -> tuple[Group, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln
 
+from massart.certificate.assumption import check_confidence
 from massart.certificate.span import (
     SLAB_REACH,
     Coordinates,
@@ -174,12 +175,6 @@ def largest_share(n: int, k: int, probability: float) -> int:
     logs = gammaln(h + 1.0) - gammaln(h - k + 1.0)  # of the binomial coefficients, but for a common term
     # A margin for the rounding of the logarithms of large factorials makes h larger, never smaller.
     return int(k - 1 + (logs - logs[-1] <= np.log(probability) + 1e-9 * n**0.5).sum())
-
-
-def check_confidence(confidence: float) -> None:
-    """Raise unless `confidence` is a probability below one."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
 
 
 def _count_failures(

@@ -54,8 +54,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from massart.certificate.assumption import CONFIDENCE
 from massart.certificate.coverage import largest_share_outside
-from massart.certificate.support import CONFIDENCE
 from massart.rows import BoolArray, FloatArray
 
 MOST_CELLS = 12

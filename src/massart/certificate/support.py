@@ -53,7 +53,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.certificate.blocks import check_confidence
+from massart.certificate.assumption import CONFIDENCE, check_confidence
 from massart.certificate.geometry import (
     Geometry,
     IntArray,
@@ -85,9 +85,6 @@ from massart.rows import BoolArray, FloatArray, check_mask, check_matrix
 
 WHOLE_SHARE = 0.9
 """Share of delta that the whole table has, if there are other parts."""
-
-CONFIDENCE = 0.999
-"""1 - delta: how sure a confirmed formula is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from massart.certificate.assumption import PLAIN, Assumption
 from massart.certificate.independent_errors import IndependentErrors
 from massart.certificate.segments import Segment
-from massart.certificate.support import CONFIDENCE, Support
-from massart.rows import Agreement, FloatArray, Level
+from massart.certificate.support import Support
+from massart.rows import Agreement, FloatArray
 
 if TYPE_CHECKING:
     from massart.report.words import SegmentFacts
@@ -106,9 +107,8 @@ class Certificate:
     eta_max : float
         With this confidence either the formula is right, or some label is wrong with a larger probability, or errors
         are not independent.
-    confidence : float
-    wrong_at_most : float
-        The probability with which a label is wrong at most, as assumed: CONFIRMED takes an `eta_max` as large.
+    assumption : Assumption
+        What the user takes for granted: CONFIRMED takes an `eta_max` of `wrong_at_most` or more.
     hyperplane_rows : float or None
         Another formula agrees with this one on at most so many of the decisive rows.
     bound : Bound
@@ -151,8 +151,7 @@ class Certificate:
     chance: float = 0
     support: Support | None = None
     eta_max: float = 0.0
-    confidence: float = CONFIDENCE
-    wrong_at_most: float = 0.5
+    assumption: Assumption = PLAIN
     hyperplane_rows: float | None = None
     bound: Bound = Bound.NONE
     resolution: float = 0.0
@@ -162,6 +161,16 @@ class Certificate:
     scale: float | None = None
     segment: Segment | None = None
     independent: IndependentErrors | None = None
+
+    @property
+    def confidence(self) -> float:
+        """How sure a confirmed rule is."""
+        return self.assumption.confidence
+
+    @property
+    def wrong_at_most(self) -> float:
+        """The probability with which a label is wrong at most, as the user assumes."""
+        return self.assumption.wrong_at_most
 
     @property
     def noise_rate(self) -> float:
@@ -203,34 +212,3 @@ class Certificate:
     def __repr__(self) -> str:
         rows = f"{self.n_agree:g} of {self.n_rows:g} rows agree {self.agreement}"
         return f"<Certificate {self.verdict.name}: {rows}>"
-
-
-def noisy_certificate(
-    n_rows: float,
-    n_inliers: float,
-    scale: float,
-    *,
-    reach: float,
-    rank: int,
-    undetermined: FloatArray,
-    undetermined_columns: tuple[tuple[int, ...], ...],
-) -> Certificate:
-    """Return the certificate of an estimate whose inliers are not exact: NOISY, and nothing is proven."""
-    return Certificate(
-        verdict=Verdict.NOISY,
-        reason=Reason.NOTHING,
-        n_rows=whole(n_rows),
-        n_agree=whole(n_inliers),
-        n_columns=len(undetermined),
-        rank=rank,
-        n_decisive=whole(n_inliers),
-        agreement=Agreement(Level.NOISE, label=reach),
-        undetermined=undetermined,
-        undetermined_columns=undetermined_columns,
-        scale=float(scale),
-    )
-
-
-def whole(value: float) -> float:
-    """Return whole numbers as int: counts read as counts."""
-    return int(value) if float(value).is_integer() else float(value)

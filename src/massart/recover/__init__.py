@@ -3,7 +3,7 @@
 from massart.recover.arrays import ArrayRecovery, certify, judge_matrix, recover_matrix
 from massart.recover.driver import Recovery, recover
 from massart.recover.finding import Start
-from massart.recover.judge import judge, judge_list
+from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.polish import polish
 from massart.recover.propose import Options, Proposal, propose
@@ -30,7 +30,6 @@ __all__ = [
     "beyond_chance",
     "certify",
     "judge",
-    "judge_list",
     "judge_matrix",
     "polish",
     "propose",

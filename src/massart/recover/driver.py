@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Certificate, Verdict, geometry_of, noisy_certificate, span_of
+from massart.certificate import Certificate, Verdict, certify_noisy, geometry_of, span_of
 from massart.recover.finding import FINDING_ROWS, MOST_EXACT_ROWS, SMALLEST_SAMPLE, Finder, Found, Start, some_of
 from massart.recover.judge import PLURALITY, judge
 from massart.recover.judges import PLAIN, Assumption, Formula, Judges
@@ -376,14 +376,13 @@ class _Driver:
         counts = tally(marks, self.rows.weights)
 
         def verdict(tally: FloatArray) -> Certificate:
-            return noisy_certificate(
+            return certify_noisy(
                 float(tally.sum()) / self.unit,
                 float(tally[_FOLLOWS].sum()) / self.unit,
                 found.scale,
                 reach=found.reach,
-                rank=found.span.rank,
-                undetermined=found.span.undetermined,
-                undetermined_columns=found.span.groups,
+                span=found.span,
+                assumption=self.judges.assumption,
             )
 
         none = (None,) * len(found.coef)

@@ -1,50 +1,53 @@
-r"""The one place where verdicts are made: from a formula, fixed by now, and the rows next to it.
+r"""The numbers that a verdict is made of: from a formula, fixed by now, and the rows that judge it.
 
-The ladder, for linear formulas and links alike:
+The verdict itself is made of them in :mod:`massart.certificate.judge`. Each number is computed when a rung first asks
+for it.
 
-- PROVEN: counting shows that no other formula fits as many rows (:mod:`massart.certificate.sharing`), for certain.
-- CONFIRMED: the support of the formula (:mod:`massart.certificate.support`) excludes every rival with the confidence
-  stated, unless labels are wrong with a probability above the bound assumed, or not independently.
-- CONFIRMED, too, if the user declares that errors are independent of the columns, and with that the formula is certain
-  whatever most rows do (:mod:`massart.certificate.independent_errors`), unless the rows refute the declaration.
-- MAJORITY: more than half of the evidence agrees in every direction.
-- PLURALITY: far above chance, but not that; or in a segment of the table most rows break the formula
-  (:mod:`massart.certificate.segments`), which refutes what the verdicts above take for granted.
-- NONE: no more than chance or the most frequent value explains.
-
-**What is fixed when.** For a linear formula the theorem holds however w was found, so all rows judge. The set of rows
-that tell anything about a link that clips depends on w; so there the formula is frozen, polish and exact numbers
-included, before the labels of held-out rows are read, and those judge. What depends on labels otherwise (level, number
-of rows that agree) costs nothing: levels are nested, so that the sets of wrong rows are, and the theorem is about them.
-What may fail is split into halves: support, and counting by random blocks; for links, all rows, and held-out ones.
+**What is fixed when.** For a linear formula the theorem of :mod:`massart.certificate.support` holds however w was
+found, so all rows judge. The set of rows that are informative about a link that clips depends on w; so there the
+formula is frozen, polish and exact numbers included, before the labels of held-out rows are read, and those judge. What
+depends on labels otherwise (level, number of rows that agree) costs nothing: levels are nested, so that the sets of
+wrong rows are, and the theorem is about them. Delta is split into halves: support, and counting; for links, all rows,
+and held-out ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import comb
 
 import numpy as np
 
 from massart.certificate import (
     EXACT_REACH,
+    PLURALITY,
+    SECOND_LOOK,
     SLAB_REACH,
+    Assumption,
     Certificate,
     Decisive,
+    Declared,
+    IndependentErrors,
     Reason,
+    Segment,
+    Sharing,
     Span,
     Support,
-    Verdict,
     bound_sharing,
+    certify_independent,
+    counting_eta_max,
+    geometry_of,
+    held_out_support,
+    is_affordable,
+    measure_support,
+    sample_sharing,
     span_of,
 )
-from massart.certificate.geometry import geometry_of
-from massart.certificate.sharing import is_affordable
-from massart.certificate.verdict import whole
-from massart.recover.declared import as_declared
-from massart.recover.excluded import excluded, excluded_by_counting, resolution_of
-from massart.recover.judges import SECOND_LOOK, Formula, Judges, beyond_mode, measure_support_of
+from massart.certificate import judge as verdict_of
+from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
+from massart.recover.sharpness import is_sharp
 from massart.rows import (
     AGREES,
     DECISIVE,
@@ -53,14 +56,16 @@ from massart.rows import (
     Agreement,
     BoolArray,
     FloatArray,
+    Level,
     Link,
     Sample,
+    Verified,
     speaks,
 )
+from massart.rows.agreement import EPS
 from massart.rows.marks import KINDS, Marks
 
-PLURALITY = 0.05
-"""Share of rows, beyond those that any formula fits, that a plurality has at least."""
+__all__ = ["PLURALITY", "judge"]
 
 CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""
@@ -68,8 +73,12 @@ CLEARLY_SPANNED = 1e-3
 OPEN = 1e-9
 """Part of a row, relative to its length, in directions that others leave open, that is no rounding."""
 
-_DEVIATIONS = 3.0  # of the number of rows that agree by chance, beyond those that any formula fits
-_SMALL_GAIN = 2  # rows a term that a formula explains beyond the most frequent value, at least
+MOST_ROUNDED, MOST_EXACT = 2e3, 1e8
+"""Half-widths by which the right formula may differ on a row, at most, to be confirmed as declared: of rounded labels,
+and of float arithmetic, which leaves seven digits then."""
+
+_WITH_EDGE = (Level.EXACT, Level.LABEL, Level.GIVEN)
+"""Levels at which right labels are off by what does not depend on the coefficients."""
 
 
 def judge(
@@ -100,128 +109,11 @@ def judge(
     """
     if thin:
         judges = _without(judges, [column for column, _ in thin])
-    rows = judges.rows
-    found, marks = formula.marks(rows)
-    told = (marks & AGREES > 0) & (marks & DECISIVE > 0) & rows.X.any(axis=1)
-    support = measure_support_of(formula, judges, found, marks)
-    span = _span(rows.X, told, support)
-    counts = _Counts.of(tally, formula.link, rows, marks)
-    n_told = len(np.unique(rows.index[told]))  # whatever they weigh
-    if not is_affordable(span.rank, int(told.sum()), counts.rows - counts.agree):
-        told = np.zeros_like(told)  # a copy of many rows that nobody would look at
-    case = Decisive(
-        rows.X[told] / _positive(found.half_widths[told], rows.X[told])[:, None],
-        None if rows.weights is None else rows.weights[told],
-        counts.decisive,
-        counts.rows - counts.agree,
-        SLAB_REACH if formula.agreement.rounded else EXACT_REACH,
-    )
-    draft = Certificate(
-        verdict=Verdict.PLURALITY,
-        reason=Reason.NOTHING,
-        n_rows=whole(counts.rows),
-        n_agree=whole(counts.agree),
-        n_columns=len(formula.coef),
-        rank=span.rank,
-        n_decisive=whole(counts.decisive),
-        agreement=formula.agreement,
-        undetermined=span.undetermined,
-        undetermined_columns=span.groups,
-        n_last_place=whole(counts.last_place),
-        n_active=None if formula.link.invertible else whole(counts.active),
-        confidence=judges.assumption.confidence,
-        wrong_at_most=judges.assumption.wrong_at_most,
-        thin=thin,
-    )
-    # A rule says more than the most frequent value: rows that have it do not speak for one.
-    beyond = beyond_mode(rows, found, formula.link) * counts.rows / float(rows.counts.sum())
-    nothing = _nothing(formula, counts, span, beyond, n_told)
-    if nothing is not Reason.NOTHING:
-        few = nothing is Reason.FEW and n_told <= span.rank
-        return replace(draft, verdict=Verdict.NONE, reason=nothing, n_decisive=n_told if few else draft.n_decisive)
-    draft = replace(draft, constant=_is_constant(rows, found.agree))
-    sharing = bound_sharing(case, span=span)
-    bound = judges.assumption.wrong_at_most
-    eta_max, widths = excluded(formula, judges, support, found, marks)
-    resolution = resolution_of(rows, found, widths)
-    free = judges.seen is None and formula.link.invertible
-    if free and not sharing.proven and (eta_max < bound or not resolution < np.inf):
-        counted = excluded_by_counting(case, sharing, counts.rows, counts.agree, judges)
-        if counted >= min(bound, eta_max):
-            eta_max, resolution = counted, 2 * case.limit
-    draft = replace(
-        draft,
-        support=support,
-        eta_max=eta_max,
-        hyperplane_rows=None if sharing.rows is None else whole(sharing.rows),
-        bound=sharing.bound,
-        n_seen=None if judges.seen is None else len(judges.seen),
-    )
-    segment = judges.worst_segment(marks)
-    broken = segment is not None and segment.is_accused
-    draft = replace(draft, segment=segment)
-    if sharing.proven and judges.seen is None and not broken and not _seen(rows.X, span):
-        return replace(draft, verdict=Verdict.PROVEN, resolution=2 * sharing.reach)
-    if eta_max >= bound and support.alpha > 0 and resolution < np.inf and not broken:
-        return replace(draft, verdict=Verdict.CONFIRMED, resolution=resolution)
-    chance = shuffled() * counts.rows if shuffled is not None else 0.0
-    draft = replace(draft, chance=whole(round(chance)))
-    if beyond <= chance + _DEVIATIONS * (1 + np.sqrt(max(chance - span.rank, 0.0))):
-        return replace(draft, verdict=Verdict.NONE, reason=Reason.CHANCE, segment=None)
-    most = support.alpha > 0.5 and 2 * counts.agree > counts.rows and not broken
-    if not most and counts.decisive - span.rank <= PLURALITY * counts.rows:
-        return replace(draft, verdict=Verdict.NONE, reason=Reason.FEW, segment=None)
-    if most:
-        draft = replace(draft, verdict=Verdict.MAJORITY)
-    else:
-        draft = replace(draft, reason=_doubt(broken, support))
-    if judges.assumption.errors == "arbitrary" or broken:
-        return draft
-    declared = as_declared(formula, judges, second_rule)
-    draft = replace(draft, independent=declared.known)
-    if declared.refuted is not Reason.NOTHING:
-        return replace(draft, reason=declared.refuted)
-    if not declared.resolution < np.inf:
-        return draft
-    return replace(draft, verdict=Verdict.CONFIRMED, reason=Reason.NOTHING, resolution=declared.resolution)
-
-
-def judge_list(agreement: Agreement, n_rows: int, n_follow: int, n_last_place: int, n_columns: int) -> Certificate:
-    """Return the certificate of a list of rules, each of which passed its test: a plurality of formulas.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        Of the first rule.
-    n_rows, n_follow, n_last_place : int
-        All rows, those that follow some rule, and the others that are off one by a last place.
-    n_columns : int
-        Of each rule, the constant included.
-    """
-    return Certificate(
-        verdict=Verdict.PLURALITY,
-        reason=Reason.LIST,
-        n_rows=n_rows,
-        n_agree=n_follow,
-        n_columns=n_columns,
-        rank=n_columns,
-        n_decisive=n_follow,
-        agreement=agreement,
-        undetermined=np.zeros((n_columns, 0)),
-        undetermined_columns=(),
-        n_last_place=n_last_place,
-    )
-
-
-def _doubt(broken: bool, support: Support) -> Reason:
-    """Say why a plurality is no more."""
-    if broken:
-        return Reason.PART
-    return Reason.DIRECTION if support.alpha <= 0.5 else Reason.HALF
+    return verdict_of(_Evidence(formula, judges, tally, thin, shuffled, second_rule))
 
 
 def _without(judges: Judges, columns: list[int]) -> Judges:
-    """Return the judges of formulas without some columns: what may fail is shared by all choices of k of them.
+    """Return the judges of formulas without some columns: all choices of k of them share delta.
 
     The numbers k share it as 1 / (k (k + 1)), which adds up to one, after a first look that took all columns.
     """
@@ -229,73 +121,306 @@ def _without(judges: Judges, columns: list[int]) -> Judges:
     X = rows.X.copy()
     X[:, columns] = 0.0
     d, k = X.shape[1], len(columns)
-    looks = judges.assumption.looks * SECOND_LOOK * k * (k + 1) * comb(d, k)
+    hypotheses = judges.assumption.hypotheses * SECOND_LOOK * k * (k + 1) * comb(d, k)
     return replace(
         judges,
         rows=replace(rows, X=X, there=None),
         geometry=geometry_of(X, sample_weight=rows.weights, units=judges.units),
-        assumption=replace(judges.assumption, looks=looks),
+        assumption=replace(judges.assumption, hypotheses=hypotheses),
     )
 
 
-def _seen(X: FloatArray, span: Span) -> bool:
-    """Tell whether some row has a part in a direction that the rows which agree leave open."""
-    parts = np.abs(X @ span.undetermined).max(axis=1, initial=0.0)
-    return bool((parts > OPEN * np.linalg.norm(X, axis=1)).any())
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """A formula next to the rows that judge it: :class:`massart.certificate.judge.Evidence`."""
 
+    formula: Formula
+    judges: Judges
+    tally: FloatArray
+    thin: tuple[tuple[int, float], ...]
+    shuffled: Callable[[], float] | None
+    second_rule: Callable[[], bool] | None
 
-def _positive(half_widths: FloatArray, X: FloatArray) -> FloatArray:
-    """Return the half-widths; where all terms vanish, the rounding of the row's numbers."""
-    return np.where(half_widths > 0, half_widths, np.finfo(float).eps * np.abs(X).max(axis=1))
+    # What is counted
 
+    @property
+    def assumption(self) -> Assumption:
+        return self.judges.assumption
 
-def _span(X: FloatArray, told: BoolArray, support: Support) -> Span:
-    """Return the span of the rows that tell a product and agree: that of all rows where these clearly agree in part."""
-    d = X.shape[1]
-    if support.alpha > CLEARLY_SPANNED and sum(piece.dimension for piece in support.pieces) == d:
-        return Span(d, np.arange(d), np.zeros((d, 0)), ())
-    return span_of(X[told])
+    @property
+    def agreement(self) -> Agreement:
+        return self.formula.agreement
 
+    @property
+    def link(self) -> Link:
+        return self.formula.link
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Weights of rows of the whole table: those that some formula fits, those that agree, and so on."""
+    @property
+    def rows(self) -> Sample:
+        return self.judges.rows
 
-    rows: float
-    agree: float
-    decisive: float
-    active: float
-    last_place: float
+    @property
+    def n_columns(self) -> int:
+        return len(self.formula.coef)
 
-    @classmethod
-    def of(cls, tally: FloatArray, link: Link, rows: Sample, marks: Marks) -> _Counts:
-        kinds = np.arange(KINDS)
-        possible, right = kinds & IMPOSSIBLE == 0, kinds & AGREES > 0
-        zero = 0.0
-        if link.invertible and float(rows.counts.sum()) == float(tally.sum()):
-            empty = ~rows.X.any(axis=1)  # zero rows agree with every formula, or with none
-            zero = float(rows.counts[empty & (marks & AGREES > 0)].sum())
-        decisive = tally[possible & right & (kinds & DECISIVE > 0)].sum()
-        return cls(
-            rows=float(tally[possible].sum()) - zero,
-            agree=float(tally[possible & right].sum()) - zero,
-            decisive=float(decisive) - zero,
-            active=float(tally[speaks(kinds)].sum()),
-            last_place=float(tally[(kinds & LAST_PLACE > 0) & ~right].sum()),
+    @property
+    def n_terms(self) -> int:
+        return int(np.count_nonzero(self.formula.coef))
+
+    @property
+    def n_seen(self) -> int | None:
+        return None if self.judges.seen is None else len(self.judges.seen)
+
+    @cached_property
+    def compared(self) -> tuple[Verified, Marks]:
+        """The rows next to the formula, and their marks."""
+        return self.formula.marks(self.rows)
+
+    @cached_property
+    def informative(self) -> BoolArray:
+        """The rows that agree and tell this formula from others."""
+        marks = self.compared[1]
+        return np.asarray((marks & AGREES > 0) & (marks & DECISIVE > 0) & self.rows.X.any(axis=1))
+
+    @cached_property
+    def n_distinct(self) -> int:
+        return len(np.unique(self.rows.index[self.informative]))
+
+    @cached_property
+    def _zero(self) -> float:
+        """The weight of zero rows, which agree with every formula, or with none."""
+        rows = self.rows
+        if not self.link.invertible or float(rows.counts.sum()) != float(self.tally.sum()):
+            return 0.0
+        empty = ~rows.X.any(axis=1)
+        return float(rows.counts[empty & (self.compared[1] & AGREES > 0)].sum())
+
+    @property
+    def n_rows(self) -> float:
+        return float(self.tally[_POSSIBLE].sum()) - self._zero
+
+    @property
+    def n_agree(self) -> float:
+        return float(self.tally[_POSSIBLE & _RIGHT].sum()) - self._zero
+
+    @property
+    def n_decisive(self) -> float:
+        return float(self.tally[_POSSIBLE & _RIGHT & (_MARKS & DECISIVE > 0)].sum()) - self._zero
+
+    @property
+    def n_active(self) -> float | None:
+        return None if self.link.invertible else float(self.tally[speaks(_MARKS)].sum())
+
+    @property
+    def n_last_place(self) -> float:
+        return float(self.tally[(_MARKS & LAST_PLACE > 0) & ~_RIGHT].sum())
+
+    @cached_property
+    def beyond(self) -> float:
+        rows = self.rows
+        return beyond_mode(rows, self.compared[0], self.link) * self.n_rows / float(rows.counts.sum())
+
+    @cached_property
+    def constant(self) -> bool:
+        labels = self.rows.y[self.compared[0].agree]
+        return bool(len(labels) > 1 and (labels == labels[0]).all())
+
+    # Which other formulas there are
+
+    @cached_property
+    def support(self) -> Support:
+        return measure_support_of(self.formula, self.judges, *self.compared)
+
+    @cached_property
+    def span(self) -> Span:
+        """The span of the informative rows: that of all rows where these clearly agree in part."""
+        d, support = self.n_columns, self.support
+        if support.alpha > CLEARLY_SPANNED and sum(piece.dimension for piece in support.pieces) == d:
+            return Span(d, np.arange(d), np.zeros((d, 0)), ())
+        return span_of(self.rows.X[self.informative])
+
+    @property
+    def leaves_open(self) -> bool:
+        X = self.rows.X
+        parts = np.abs(X @ self.span.undetermined).max(axis=1, initial=0.0)
+        return bool((parts > OPEN * np.linalg.norm(X, axis=1)).any())
+
+    @cached_property
+    def segment(self) -> Segment | None:
+        return self.judges.worst_segment(self.compared[1])
+
+    @cached_property
+    def decisive(self) -> Decisive:
+        """The informative rows, in half-widths; none where they are so many that nobody would count them."""
+        rows, chosen, wrong = self.rows, self.informative, self.n_rows - self.n_agree
+        if not is_affordable(self.span.rank, int(chosen.sum()), wrong):
+            chosen = np.zeros_like(chosen)
+        X, widths = rows.X[chosen], self.compared[0].half_widths[chosen]
+        # Where all terms vanish, the rounding of the row's numbers.
+        widths = np.where(widths > 0, widths, np.finfo(float).eps * np.abs(X).max(axis=1, initial=0.0))
+        return Decisive(
+            X / widths[:, None],
+            None if rows.weights is None else rows.weights[chosen],
+            self.n_decisive,
+            wrong,
+            SLAB_REACH if self.agreement.rounded else EXACT_REACH,
         )
 
+    @cached_property
+    def sharing(self) -> Sharing:
+        return bound_sharing(self.decisive, span=self.span)
 
-def _nothing(formula: Formula, counts: _Counts, span: Span, beyond: float, n_told: int) -> Reason:
-    """Say why there is no rule at all, if there is none."""
-    if not formula.link.invertible and counts.active == 0:
-        return Reason.LIMITS
-    if span.rank == 0 or min(counts.decisive, n_told) <= span.rank:
-        return Reason.FEW
-    n_terms = int(np.count_nonzero(formula.coef))
-    hardly_more = beyond <= min(_SMALL_GAIN * n_terms, counts.decisive / 2)
-    return Reason.MODE if hardly_more and counts.agree < counts.rows else Reason.NOTHING
+    # What chance explains
+
+    @property
+    def excludes_others(self) -> bool:
+        return self.eta_max >= self.assumption.wrong_at_most and self.resolution < np.inf
+
+    @property
+    def eta_max(self) -> float:
+        return self._excluded[0]
+
+    @property
+    def resolution(self) -> float:
+        return self._excluded[1]
+
+    @cached_property
+    def _excluded(self) -> tuple[float, float]:
+        """The noise rate that is excluded, and by how many half-widths another formula may differ then."""
+        found, bound = self.compared[0], self.assumption.wrong_at_most
+        eta_max, widths = self._excluded_by_support()
+        resolution = _resolution(self.rows, found, widths)
+        all_speak = self.judges.seen is None and self.link.invertible
+        if all_speak and not self.sharing.proven and (eta_max < bound or not resolution < np.inf):
+            counted = self._excluded_by_counting()
+            if counted >= min(bound, eta_max):
+                return counted, 2 * self.decisive.limit
+        return eta_max, resolution
+
+    def _excluded_by_support(self) -> tuple[float, FloatArray]:
+        """Return the noise rate that is excluded, and how far coefficients may be off then.
+
+        Where labels helped to choose the columns, by the rows that took no part in it.
+        """
+        others = self.judges.unseen
+        if others is None:
+            return 0.0, np.full(self.n_columns, np.inf)
+        support, (found, marks) = self.support, self.compared
+        if others is not self.judges:
+            found, marks = self.formula.marks(others.rows)
+            support = measure_support_of(self.formula, others, found, marks)
+        if self.link.invertible:
+            return support.eta_max, support.on_rows
+        return _excluded_of_link(self.formula, others, found, marks)
+
+    def _excluded_by_counting(self) -> float:
+        """Return the noise rate that is excluded: every row that a wrong formula does not share must be wrong."""
+        judges, assumption = self.judges, self.assumption
+        if judges.rows.weights is not None or judges.units is not None or not judges.reserved:
+            return 0.0
+        if not assumption.excludes:
+            return 0.0
+        # Half of it for the draws, half for the number of wrong rows. What counting bounds for certain is of no use
+        # here: unless it proves, the rows that are not shared are no more than those that are wrong.
+        delta = assumption.delta * judges.reserved / 2
+        n = int(self.n_rows)
+        # As many rows as are wrong on average, and some deviations more: with less nothing is excluded.
+        wanted = self.n_agree - assumption.wrong_at_most * n - np.sqrt(n)
+        shared = sample_sharing(self.decisive, judges.fixed_rng, confidence=1 - delta, wanted=wanted)
+        return 0.0 if shared is None else counting_eta_max(n, int(self.n_agree), int(np.ceil(shared)), delta)
+
+    @cached_property
+    def chance(self) -> float:
+        return 0.0 if self.shuffled is None else self.shuffled() * self.n_rows
+
+    @cached_property
+    def declared(self) -> Declared:
+        """What is certain if errors are independent: nothing where there are weights or clusters.
+
+        The declaration is refuted by a second rule (two formulas with different slopes cannot both have many rows
+        then), and by wrong rows that depend on a column. Neither costs confidence: both can only withdraw a claim.
+        """
+        formula, others, nothing = self.formula, self.judges.unseen, Declared(IndependentErrors(0, 0))
+        if others is None or others.rows.weights is not None or others.units is not None:
+            return nothing
+        agreement = formula.agreement
+        if not formula.link.invertible or agreement.level not in _WITH_EDGE or not self.assumption.excludes:
+            return nothing
+        found, marks = formula.marks(others.rows)
+        agree = marks & AGREES > 0
+        # Rounded noise has no edge: no label of it is right, and the declaration is about right labels.
+        if not agree.any() or not is_sharp(others.rows, found, agreement, formula.link, self.n_columns):
+            return nothing
+        half, rounded = float(found.half_widths[agree].max()), agreement.rounded or agreement.precision > EPS
+        known = certify_independent(
+            others.rows.X,
+            found.residuals,
+            agree,
+            half,
+            rounded=rounded,
+            rng=self.judges.rng,
+            failure=self.assumption.delta,
+        )
+        if not known.slopes and not known.confirmed:
+            return Declared(known)
+        if not self.judges.is_even(self.compared[1]):
+            return Declared(known, Reason.UNEVEN)
+        if self.second_rule is None or self.second_rule():
+            return Declared(known, Reason.SECOND_RULE)
+        too_coarse = known.within > (MOST_ROUNDED if rounded else MOST_EXACT) * half
+        return Declared(known, resolution=np.inf if too_coarse else known.within / half)
 
 
-def _is_constant(rows: Sample, agree: BoolArray) -> bool:
-    labels = rows.y[agree]
-    return bool(len(labels) > 1 and (labels == labels[0]).all())
+_MARKS = np.arange(KINDS)
+_POSSIBLE, _RIGHT = _MARKS & IMPOSSIBLE == 0, _MARKS & AGREES > 0
+
+
+def _resolution(rows: Sample, found: Verified, widths: FloatArray) -> float:
+    """Return by how many half-widths a rival may differ on a row that differs by at most so much in coefficients."""
+    if not np.isfinite(widths).all():
+        if not np.isfinite(widths[rows.X.any(axis=0)]).all():
+            return np.inf
+        widths = np.where(np.isfinite(widths), widths, 0.0)
+    used = found.half_widths > 0
+    if not used.any():
+        return np.inf
+    differences = rows.magnitudes(widths)
+    return float((differences[used] / found.half_widths[used]).max())
+
+
+def _excluded_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> tuple[float, FloatArray]:
+    """Return the noise rate that is excluded for a link that clips, and how far coefficients may be off then.
+
+    By held-out rows between the limits, or by all rows, whatever w is: each at half of delta.
+    """
+    if not judges.assumption.excludes:
+        return 0.0, np.full(judges.rows.X.shape[1], np.inf)
+    bound, margin = judges.assumption.wrong_at_most, 2 * found.half_widths
+    link, products = formula.link, found.products
+    between = (products > link.lower + margin) & (products < link.upper - margin)  # by X and the frozen formula alone
+    whole = measure_support(
+        judges.geometry,
+        judges.rows.X,
+        (marks & AGREES > 0) & between,
+        found.half_widths,
+        bound=bound,
+        confidence=judges.assumption.each,
+        rng=judges.rng,
+        simulate=False,
+    )
+    if judges.held_out is None:
+        return whole.eta_max, whole.on_rows
+    part = judges.held_out & between
+    rows, units = judges.rows.take(part), None if judges.units is None else judges.units[part]
+    if not part.any() or span_of(rows.X).rank < rows.X.shape[1]:
+        return whole.eta_max, whole.on_rows
+    support = held_out_support(
+        geometry_of(rows.X, sample_weight=rows.weights, units=units),
+        rows.X,
+        found.agree[part],
+        found.half_widths[part],
+        bound=bound,
+        confidence=1 - judges.assumption.delta / 2,
+    )
+    best = max(whole, support, key=lambda one: one.eta_max)
+    return best.eta_max, best.on_rows

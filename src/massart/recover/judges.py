@@ -3,74 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 
-from massart.certificate import CONFIDENCE, Segment, Support, geometry_of, measure_support
+from massart.certificate import PLAIN, SECOND_LOOK, Assumption, Errors, Segment, Support, geometry_of, measure_support
 from massart.certificate.geometry import Geometry
 from massart.recover.scanned import Scanned
 from massart.rows import AGREES, Agreement, BoolArray, FloatArray, Link, Mark, Sample, Verified, speaks
 from massart.rows.agreement import compare
 from massart.rows.marks import Marks
 
+__all__ = ["PLAIN", "SECOND_LOOK", "Assumption", "Errors", "Formula", "Judges", "beyond_mode", "measure_support_of"]
+
 COUNTING_ROWS = 5_000
 """Rows up to which counting may say more than support does."""
 
 _LOOKED_AT = 5_000  # labels of which the most frequent is looked for
-
-
-SECOND_LOOK = 100.0
-"""What a first look at the labels did not spend: one part in so many, so that 99.9 % stays true to its last digit."""
-
-LEAST_FAILURE = 1e-12
-"""Confidences nearer to one lose their digits."""
-
-
-Errors: TypeAlias = Literal["arbitrary", "independent"]
-"""What the user declares of errors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """What CONFIRMED takes for granted.
-
-    Attributes
-    ----------
-    wrong_at_most : float
-        No label is wrong with a larger probability.
-    confidence : float
-    errors : {"arbitrary", "independent"}
-        Whether the user declares that errors depend neither on the columns nor on each other, and that no wrong amount
-        is as frequent as right labels: then a formula that most rows break may be CONFIRMED
-        (:mod:`massart.certificate.independent_errors`).
-    looks : float
-        Where formulas of several kinds are judged on the same rows, and the more certain one is taken, what may fail is
-        shared among them: this one has one part in so many.
-    """
-
-    wrong_at_most: float = 0.5
-    confidence: float = CONFIDENCE
-    looks: float = 1.0
-    errors: Errors = "arbitrary"
-
-    def __post_init__(self) -> None:
-        if self.errors not in get_args(Errors):
-            raise ValueError(f'errors must be "arbitrary" or "independent", got {self.errors!r}')
-
-    @property
-    def each(self) -> float:
-        """The confidence of one look."""
-        return 1 - max((1 - self.confidence) / self.looks, LEAST_FAILURE)
-
-    @property
-    def excludes(self) -> bool:
-        """Whether anything can be excluded by chance: not where looks are so many that floats tell no share of one."""
-        return (1 - self.confidence) / self.looks >= LEAST_FAILURE
-
-
-PLAIN = Assumption()
-"""Labels are wrong with a probability of at most one half, and 99.9 % are sure enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +96,12 @@ class Judges:
     @property
     def _scanned(self) -> Scanned:
         return Scanned.of(self.rows, self.units) if self.scanned is None else self.scanned
+
+    @property
+    def fixed_rng(self) -> np.random.Generator:
+        """A generator that follows from the seed, whatever was drawn since: all formulas meet the same draws."""
+        seed_sequence: Any = self.rng.bit_generator.seed_seq
+        return np.random.default_rng(seed_sequence.generate_state(4))
 
     @property
     def reserved(self) -> float:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from massart.certificate.assumption import CONFIDENCE
 from massart.certificate.mechanisms import FurtherRule
 from massart.certificate.segments import Breach, Segment
-from massart.certificate.support import CONFIDENCE, PieceSupport
+from massart.certificate.support import PieceSupport
 from massart.certificate.verdict import Bound, Certificate, Reason, Verdict
 from massart.rules.formula import INTERCEPT
 

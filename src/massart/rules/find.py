@@ -290,7 +290,7 @@ def _recovered(
             rng=np.random.default_rng(options.seed),
             link=link,
             search=patience,
-            assumption=replace(options.assumption, looks=options.assumption.looks * looks / share),
+            assumption=replace(options.assumption, hypotheses=options.assumption.hypotheses * looks / share),
             units=question.units,
             seen=seen,
             covariates=question.covariates,

@@ -1,0 +1,416 @@
+"""Verdicts: a list of rungs (verdict, reason, condition), read from the top; the first condition that holds decides.
+
+This is the only place that makes a verdict of a rule, and the only one that makes a certificate. The conditions are
+about numbers (:class:`Evidence`), and a number that is expensive is computed when a condition first asks for it: so the
+order of the rungs, and of the conditions within each, is the order of cost.
+
+- PROVEN: counting shows that no other rule fits as many rows (:mod:`massart.certificate.counting`), for certain.
+- CONFIRMED: support (:mod:`massart.certificate.support`) or counting excludes every other rule with the confidence
+  stated, unless some label is wrong with a probability above `wrong_at_most`, or errors depend on each other. Declared
+  independent of the columns, errors may be more than half of the rows (:mod:`massart.certificate.independent_errors`),
+  unless the rows refute the declaration.
+- MAJORITY: more than half of the evidence agrees in every direction.
+- PLURALITY: far above chance, but not that; or most rows of a segment break the rule
+  (:mod:`massart.certificate.segments`), which refutes what the verdicts above take for granted.
+- NOISY: an estimate; nothing is proven of it (:func:`certify_noisy`).
+- NONE: no more than chance or the most frequent value explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any, Protocol
+
+import numpy as np
+
+from massart.certificate.assumption import Assumption
+from massart.certificate.independent_errors import IndependentErrors
+from massart.certificate.segments import Segment
+from massart.certificate.sharing import Sharing
+from massart.certificate.span import Span
+from massart.certificate.support import Support
+from massart.certificate.verdict import Certificate, Reason, Verdict
+from massart.rows import Agreement, Level
+
+PLURALITY = 0.05
+"""Share of the rows, beyond those that any rule fits, that follow a plurality at least."""
+
+DEVIATIONS = 3.0
+"""Standard deviations of the rows that agree by chance by which a rule exceeds them."""
+
+SMALL_GAIN = 2
+"""Rows for each of its terms that a rule explains beyond the most frequent value, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is certain if errors are independent of the columns, as the user declared.
+
+    Attributes
+    ----------
+    known : IndependentErrors
+    refuted : Reason
+        What speaks against the declaration, where that was looked for: only where something is known by it.
+    resolution : float
+        By how many half-widths of agreement the right rule may differ on a row; infinite if that is not known, or too
+        much to confirm the rule.
+    """
+
+    known: IndependentErrors
+    refuted: Reason = Reason.NOTHING
+    resolution: float = inf
+
+
+class Evidence(Protocol):
+    """The numbers that verdicts are made of."""
+
+    @property
+    def assumption(self) -> Assumption:
+        """What the user takes for granted."""
+
+    @property
+    def agreement(self) -> Agreement:
+        """When a row agrees."""
+
+    @property
+    def n_rows(self) -> float:
+        """Rows of the table that some rule can fit, by weight; this and the next are as in :class:`Certificate`."""
+
+    @property
+    def n_agree(self) -> float:
+        """Those that agree."""
+
+    @property
+    def n_decisive(self) -> float:
+        """Those that agree and tell two rules apart."""
+
+    @property
+    def n_last_place(self) -> float:
+        """Those that are off by one unit of the last place only."""
+
+    @property
+    def n_active(self) -> float | None:
+        """Those where a link does not clip; None for a linear rule."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns."""
+
+    @property
+    def n_terms(self) -> int:
+        """Columns with a coefficient other than zero."""
+
+    @property
+    def n_distinct(self) -> int:
+        """Different rows, whatever they weigh, that agree and tell two rules apart."""
+
+    @property
+    def span(self) -> Span:
+        """The span of these rows."""
+
+    @property
+    def beyond(self) -> float:
+        """Rows that agree, but for those with the most frequent label, scaled to the whole table."""
+
+    @property
+    def thin(self) -> tuple[tuple[int, float], ...]:
+        """Columns that were left out, and the rows that they rest on."""
+
+    @property
+    def n_seen(self) -> int | None:
+        """Rows whose labels helped to choose the columns."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether all rows that agree have one label."""
+
+    @property
+    def sharing(self) -> Sharing:
+        """How many rows another rule can share."""
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether some row has a part in a direction that the rows which agree leave open."""
+
+    @property
+    def segment(self) -> Segment | None:
+        """The segment that breaks the rule most surely."""
+
+    @property
+    def support(self) -> Support:
+        """How much of the evidence agrees where it is weakest."""
+
+    @property
+    def excludes_others(self) -> bool:
+        """Whether no other rule explains the evidence, but for delta, if labels are wrong at `wrong_at_most`."""
+
+    @property
+    def eta_max(self) -> float:
+        """The largest rate of wrong labels for which that holds."""
+
+    @property
+    def resolution(self) -> float:
+        """By how many half-widths of agreement another rule may differ on a row all the same."""
+
+    @property
+    def chance(self) -> float:
+        """Rows that some rule explains when labels are shuffled."""
+
+    @property
+    def declared(self) -> Declared:
+        """What is certain if errors are independent; asked only where the user declares it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A verdict, why it is not a stronger one, and when it is reached."""
+
+    verdict: Verdict
+    reason: Reason
+    holds: Callable[[Evidence], bool]
+
+
+# The conditions
+
+
+def _is_small(e: Evidence) -> bool:
+    return e.span.rank == 0 or min(e.n_decisive, e.n_distinct) <= e.span.rank
+
+
+def _is_mode(e: Evidence) -> bool:
+    return e.n_agree < e.n_rows and e.beyond <= min(SMALL_GAIN * e.n_terms, e.n_decisive / 2)
+
+
+def _is_broken(e: Evidence) -> bool:
+    return e.segment is not None and e.segment.is_accused
+
+
+def _is_proven(e: Evidence) -> bool:
+    return e.sharing.proven and e.n_seen is None and not e.leaves_open and not _is_broken(e)
+
+
+def _is_confirmed(e: Evidence) -> bool:
+    return e.support.alpha > 0 and not _is_broken(e) and e.excludes_others
+
+
+def _is_chance(e: Evidence) -> bool:
+    return e.beyond <= e.chance + DEVIATIONS * (1 + sqrt(max(e.chance - e.span.rank, 0.0)))
+
+
+def _is_majority(e: Evidence) -> bool:
+    return e.support.alpha > 0.5 and 2 * e.n_agree > e.n_rows and not _is_broken(e)
+
+
+def _is_little(e: Evidence) -> bool:
+    return not _is_majority(e) and e.n_decisive - e.span.rank <= PLURALITY * e.n_rows
+
+
+def _is_declared(e: Evidence) -> bool:
+    return e.assumption.errors == "independent" and not _is_broken(e)
+
+
+def _refuted_by(reason: Reason) -> Callable[[Evidence], bool]:
+    return lambda e: _is_declared(e) and e.declared.refuted is reason
+
+
+def _is_confirmed_as_declared(e: Evidence) -> bool:
+    return _is_declared(e) and e.declared.refuted is Reason.NOTHING and e.declared.resolution < inf
+
+
+WITHOUT_RULE = (
+    Rung(Verdict.NONE, Reason.LIMITS, lambda e: e.n_active == 0),
+    Rung(Verdict.NONE, Reason.FEW, _is_small),
+    Rung(Verdict.NONE, Reason.MODE, _is_mode),
+)
+"""Counts alone show that there is nothing to judge."""
+
+CERTAIN = (
+    Rung(Verdict.PROVEN, Reason.NOTHING, _is_proven),
+    Rung(Verdict.CONFIRMED, Reason.NOTHING, _is_confirmed),
+)
+"""What is certain, under the assumption."""
+
+OTHERWISE = (
+    Rung(Verdict.NONE, Reason.CHANCE, _is_chance),
+    Rung(Verdict.NONE, Reason.FEW, _is_little),
+    Rung(Verdict.PLURALITY, Reason.PART, _is_broken),
+    Rung(Verdict.CONFIRMED, Reason.NOTHING, _is_confirmed_as_declared),
+    Rung(Verdict.MAJORITY, Reason.UNEVEN, lambda e: _is_majority(e) and _refuted_by(Reason.UNEVEN)(e)),
+    Rung(Verdict.MAJORITY, Reason.SECOND_RULE, lambda e: _is_majority(e) and _refuted_by(Reason.SECOND_RULE)(e)),
+    Rung(Verdict.MAJORITY, Reason.NOTHING, _is_majority),
+    Rung(Verdict.PLURALITY, Reason.UNEVEN, _refuted_by(Reason.UNEVEN)),
+    Rung(Verdict.PLURALITY, Reason.SECOND_RULE, _refuted_by(Reason.SECOND_RULE)),
+    Rung(Verdict.PLURALITY, Reason.DIRECTION, lambda e: e.support.alpha <= 0.5),
+    Rung(Verdict.PLURALITY, Reason.HALF, lambda e: True),
+)
+"""What is not certain; one of them always holds."""
+
+
+def judge(evidence: Evidence) -> Certificate:
+    """Return the certificate of a rule, given the numbers.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Any object with these attributes.
+    """
+    rung = _first(WITHOUT_RULE, evidence)
+    if rung is not None:
+        counts = _counts(evidence)
+        if rung.reason is Reason.FEW and evidence.n_distinct <= evidence.span.rank:
+            counts["n_decisive"] = evidence.n_distinct
+        return Certificate(rung.verdict, rung.reason, **counts)
+    rung = _first(CERTAIN, evidence)
+    known = _counts(evidence) | _bounds(evidence)
+    if rung is not None:
+        proven = rung.verdict is Verdict.PROVEN
+        resolution = 2 * evidence.sharing.reach if proven else evidence.resolution
+        return Certificate(rung.verdict, rung.reason, **known, segment=evidence.segment, resolution=resolution)
+    rung = _first(OTHERWISE, evidence)
+    assert rung is not None  # the last one always holds
+    known["chance"] = whole(round(evidence.chance))
+    if rung.verdict is Verdict.NONE:
+        return Certificate(rung.verdict, rung.reason, **known)
+    known["segment"] = evidence.segment
+    if _is_declared(evidence):
+        known["independent"] = evidence.declared.known
+    if rung.verdict is Verdict.CONFIRMED:
+        known["resolution"] = evidence.declared.resolution
+    return Certificate(rung.verdict, rung.reason, **known)
+
+
+def _first(rungs: Sequence[Rung], evidence: Evidence) -> Rung | None:
+    return next((rung for rung in rungs if rung.holds(evidence)), None)
+
+
+def _counts(e: Evidence) -> dict[str, Any]:
+    """Return what is known of a rule by counting rows alone."""
+    return {
+        "n_rows": whole(e.n_rows),
+        "n_agree": whole(e.n_agree),
+        "n_columns": e.n_columns,
+        "rank": e.span.rank,
+        "n_decisive": whole(e.n_decisive),
+        "agreement": e.agreement,
+        "undetermined": e.span.undetermined,
+        "undetermined_columns": e.span.groups,
+        "n_last_place": whole(e.n_last_place),
+        "n_active": None if e.n_active is None else whole(e.n_active),
+        "assumption": e.assumption,
+        "thin": e.thin,
+    }
+
+
+def _bounds(e: Evidence) -> dict[str, Any]:
+    """Return what is known of the other rules."""
+    return {
+        "constant": e.constant,
+        "support": e.support,
+        "eta_max": e.eta_max,
+        "hyperplane_rows": None if e.sharing.rows is None else whole(e.sharing.rows),
+        "bound": e.sharing.bound,
+        "n_seen": e.n_seen,
+    }
+
+
+def certify_list(
+    agreement: Agreement,
+    n_rows: int,
+    n_follow: int,
+    n_last_place: int,
+    n_columns: int,
+    assumption: Assumption,
+) -> Certificate:
+    """Return the certificate of a list of rules, each of which passed its test: a plurality of rules.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Of the first rule.
+    n_rows, n_follow, n_last_place : int
+        All rows, those that follow some rule, and the others that are off one by a last place.
+    n_columns : int
+        Of each rule, the constant included.
+    assumption : Assumption
+    """
+    return _of_full_rank(
+        Verdict.PLURALITY, agreement, n_rows, n_follow, n_last_place, n_columns, assumption, Reason.LIST
+    )
+
+
+def certify_saved(
+    verdict: Verdict,
+    agreement: Agreement,
+    n_rows: int,
+    n_agree: int,
+    n_last_place: int,
+    n_columns: int,
+    assumption: Assumption,
+) -> Certificate:
+    """Return what was known of a rule when it was found, with the counts of other rows: those do not judge it."""
+    return _of_full_rank(verdict, agreement, n_rows, n_agree, n_last_place, n_columns, assumption)
+
+
+def _of_full_rank(
+    verdict: Verdict,
+    agreement: Agreement,
+    n_rows: int,
+    n_agree: int,
+    n_last_place: int,
+    n_columns: int,
+    assumption: Assumption,
+    reason: Reason = Reason.NOTHING,
+) -> Certificate:
+    return Certificate(
+        verdict=verdict,
+        reason=reason,
+        n_rows=n_rows,
+        n_agree=n_agree,
+        n_columns=n_columns,
+        rank=n_columns,
+        n_decisive=n_agree,
+        agreement=agreement,
+        undetermined=np.zeros((n_columns, 0)),
+        undetermined_columns=(),
+        n_last_place=n_last_place,
+        assumption=assumption,
+    )
+
+
+def certify_noisy(
+    n_rows: float, n_inliers: float, scale: float, *, reach: float, span: Span, assumption: Assumption
+) -> Certificate:
+    """Return the certificate of an estimate whose inliers are not exact: NOISY, and nothing is proven.
+
+    Parameters
+    ----------
+    n_rows, n_inliers : float
+    scale : float
+        Of the inliers' residuals.
+    reach : float
+        Residual up to which a row counts as an inlier.
+    span : Span
+        Of the inliers.
+    assumption : Assumption
+    """
+    return Certificate(
+        verdict=Verdict.NOISY,
+        reason=Reason.NOTHING,
+        n_rows=whole(n_rows),
+        n_agree=whole(n_inliers),
+        n_columns=len(span.undetermined),
+        rank=span.rank,
+        n_decisive=whole(n_inliers),
+        agreement=Agreement(Level.NOISE, label=reach),
+        undetermined=span.undetermined,
+        undetermined_columns=span.groups,
+        scale=float(scale),
+        assumption=assumption,
+    )
+
+
+def whole(value: float) -> float:
+    """Return whole numbers as int: counts read as counts."""
+    return int(value) if float(value).is_integer() else float(value)

@@ -223,7 +223,7 @@ def chance_of(predicted: FloatArray, y: FloatArray, half_unit: float) -> tuple[i
     use = np.isfinite(predicted)
     if counts.max() > 1:
         use &= np.abs(predicted - 2 * half_unit * values[np.argmax(counts)]) > half_unit
-    off = np.abs(predicted[use] - y[use]) / (half_unit * SLACK + _ARITHMETIC * np.abs(y[use]))
+    off = np.abs(predicted[use] - y[use]) / (half_unit + _ARITHMETIC * (half_unit + np.abs(y[use])))  # ties agree
     shell = np.count_nonzero((off > 1) & (off <= 3)) / 2
     labels = np.sort(y)
     high = np.searchsorted(labels, predicted[use] + half_unit, side="right")

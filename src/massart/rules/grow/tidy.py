@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
-from massart.rows import BoolArray, FloatArray, Link
+from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels
+from massart.rules.grow.forms import cost, in_few_digits, shortest_form, written_bits
 from massart.rules.grow.sample import (
     Category,
     Product,
@@ -19,18 +21,18 @@ from massart.rules.grow.sample import (
     below,
     clip_of,
     clipped,
-    interval,
     is_condition,
     threshold_of,
 )
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import DECIMALS, UNITS, digits_of, near_numbers, simplest
+from massart.rules.grow.units import DECIMALS, UNITS, bits_of, digits_of, near_numbers, simplest
 from massart.rules.terms import Term
 
 _LOST, _LOOSE = 0.002, 0.01  # share of the rows that a threshold, and coefficients, in fewer digits may lose
 _NEIGHBOURS = 12  # values on either side of a limit that are tried
 _WIDTHS = (4.0, 2.0, 1.0, 0.5, 0.2, 0.05)  # half-widths within which a shorter threshold moves no row
-_MOST_TERMS = 60
+_ROUNDS = 3
+_WRONG_BITS = 5.0  # of a row on the wrong side of a cut: one in thirty has the value of the other side by mistake
 _FEW_LEVELS = 3  # of a category each of which has a rate of its own
 _MOST_ROWS = 4000  # that tell coefficients
 _EXPONENTS = (1, 2, 3, 4, 12)  # denominators of exponents
@@ -42,20 +44,27 @@ _EXACT = 0.9  # share of the rows that agree without any rounding, if there is n
 
 
 def tidied(fit: Fit) -> Fit:
-    """Return the rule with thresholds in few digits, as long as hardly a row is lost."""
+    """Return the rule in the form that its author would write."""
     if fit.labels.scale != "identity":
         return fit
-    fit = _with_fewer_hinges(shortest_form(fit))
-    cuts = [one for term in fit.terms for one in term if one.op == "within" or threshold_of(one) or clip_of(one)]
-    for factor in dict.fromkeys(cuts):
-        if any(factor in term for term in fit.terms):
-            fit = _with_limits(fit, factor) if factor.op == "within" else _with_threshold(fit, factor)
-    return shortest_form(fit)
+    fit = shortest_form(Fit(_on_ties(fit.labels), fit.terms, fit.coef, fit.limits, fit.X))
+    for _ in range(_ROUNDS):  # a threshold is solved for while the others stand
+        before = fit
+        factors = list(dict.fromkeys(one for term in fit.terms for one in term))
+        for name in dict.fromkeys(str(one.parts[0]) for one in factors if one.op == "within"):
+            fit = _with_cuts(fit, name)
+        for factor in factors:
+            if (threshold_of(factor) or clip_of(factor)) and any(factor in term for term in fit.terms):
+                fit = _with_threshold(fit, factor)
+        fit = shortest_form(fit)
+        if fit.terms == before.terms:
+            break
+    return fit
 
 
-def _exchanged(fit: Fit, old: Term, new: Term) -> Fit | None:
-    terms = [tuple(new if factor == old else factor for factor in term) for term in fit.terms]
-    return fit.labels.fit(terms, fit.coef, fit.limits, quick=True, near=fit.agree)
+def _on_ties(labels: Labels) -> Labels:
+    """Return labels with which rows agree that lie in the middle of two roundings: a limit at 5175 may be there."""
+    return replace(labels, half_widths=labels.half_widths * (1 + 1e-9) / SLACK)
 
 
 def in_short_numbers(fit: Fit) -> Fit:
@@ -99,190 +108,73 @@ def _with_threshold(fit: Fit, factor: Term) -> Fit:
     sizes = np.sqrt((A**2).mean(axis=0)) + 1e-300
     step = np.linalg.lstsq(A / sizes, fit.residuals[use], rcond=1e-12)[0] / sizes
     solved, error = threshold + float(step[-1]), 4 * labels.typical / steepest
-    found = []
     options = {simplest(solved - error * width, solved + error * width) for width in _WIDTHS} | {solved, threshold}
-    for option in {round(option, DECIMALS) for option in options}:  # 200, not 199.9999999999999
-        other = _exchanged(fit, factor, at(option))
-        if other is not None:
-            short = in_short_numbers(other)
-            found.append((len(digits_of(option)), option, max((other, short), key=lambda one: one.n_agree)))
-    return _shortest_of_the_best(fit, found, lost=max(2, round(_LOOSE * labels.n)))
-
-
-def _with_limits(fit: Fit, factor: Term) -> Fit:
-    """Move each limit of an interval by some values, to where most rows agree."""
-    sample = fit.labels.sample
-    for place in (1, 2):
-        _, *ends, _ = factor.parts
-        if ends[place - 1] is None:
-            continue
-        column = t.column(str(factor.parts[0]))
-        is_date = column in sample.dates
-        low, high = (
-            side if end is None else t.day_of(end) if isinstance(end, str) else float(str(end))
-            for end, side in zip(ends, (-math.inf, math.inf), strict=True)
-        )
-        values = np.unique(sample.factor(column))
-        now = int(np.searchsorted(values, (low, high)[place - 1]))
-        found, factors = [], []
-        for k in range(max(now - _NEIGHBOURS, 1), min(now + _NEIGHBOURS + 1, len(values))):
-            end = float(values[k]) if is_date else simplest(float(values[k - 1]), float(values[k]))
-            limits = (end, high) if place == 1 else (low, end)
-            if not limits[0] < limits[1]:
-                continue
-            new = interval(column, *limits, is_date)
-            terms = tuple(tuple(new if one == factor else one for one in term) for term in fit.terms)
-            other = Fit(fit.labels, terms, fit.coef, fit.limits)
-            length = _starts_no_month(end) if is_date else len(digits_of(end))
-            found.append((length, end, other))
-            factors.append((other, new))
-        best = _shortest_of_the_best(fit, found, lost=0)
-        factor = next((new for other, new in factors if other is best), factor)
-        fit = best
-    return fit
-
-
-def _starts_no_month(day: float) -> int:
-    """Return 0 for the first day of a month, on which tariffs change, and 1 for others."""
-    date = np.datetime64(int(day), "D")
-    return int(date != date.astype("datetime64[M]").astype("datetime64[D]"))
-
-
-def _shortest_of_the_best(fit: Fit, found: Sequence[tuple[int, float, Fit]], lost: int) -> Fit:
-    """Return the rule with the fewest digits among those with which hardly fewer rows agree than with the best."""
-    if not found:
-        return fit
-    most = max(other.n_agree for _, _, other in found)
-    if most < fit.n_agree - lost:
-        return fit
-    return min((one for one in found if one[2].n_agree >= most - lost), key=lambda one: one[:2])[2]
-
-
-def _with_fewer_hinges(fit: Fit) -> Fit:
-    """Leave out a hinge where another one on the same number does as well with a threshold of its own."""
-    for term in fit.terms:
-        own = {known[0] for one in term if (known := threshold_of(one)) is not None}
-        rest = [other for other in fit.terms if other != term]
-        others = [one for other in rest for one in other if (threshold_of(one) or (None,))[0] in own]
-        found = fit.labels.fit(rest, limits=fit.limits, near=fit.agree) if others else None
-        if found is None:
-            continue
-        for factor in others:
-            moved = _with_threshold(found, factor)
-            if moved.total < fit.total - 1:
-                return _with_fewer_hinges(moved)
-    return fit
-
-
-# Equivalent forms.
-
-
-def shortest_form(fit: Fit) -> Fit:
-    """Return the shortest of the forms that say the same: the fewest numbers, differences, digits, and words.
-
-    Hinges may count from either side, rates by level may have a base or none, and what is a function of a category may
-    be written as a table: all of these explain the same rows.
-    """
     found = [fit]
-    for form, limits in _forms(fit):
-        other = fit.labels.fit(form, limits=limits, near=fit.agree)
-        if other is not None and len(form) <= _MOST_TERMS:
-            found.append(pruned(other))
-    lost = max(2, round(_LOOSE * fit.labels.n))
-    enough = [fit, *(one for one in found[1:] if in_short_numbers(one).n_agree >= fit.n_agree - lost)]
-    return min(enough, key=_length)
+    for option in sorted(round(option, DECIMALS) for option in options):  # 200, not 199.9999999999999
+        terms = tuple(tuple(at(option) if one == factor else one for one in term) for term in fit.terms)
+        refitted = labels.fit(terms, fit.coef, fit.limits, quick=True, near=fit.agree)
+        found += [Fit(labels, terms, fit.coef, fit.limits), *([] if refitted is None else [in_few_digits(refitted)])]
+    return min(found, key=cost)
 
 
-def _length(fit: Fit) -> tuple[int, int, int, int]:
-    digits = sum(len(digits_of(w)) for w in in_short_numbers(fit).coef.tolist() if abs(w) != 1)
-    return fit.n_numbers, _n_differences(fit), digits, sum(len(str(factor)) for term in fit.terms for factor in term)
+def _with_cuts(fit: Fit, name: str) -> Fit:
+    """Move the ends of intervals of a column, each to where the rows cost least, and write them in few digits.
+
+    What lies between two values of the column parts the rows in the same way. All intervals are closed on the side on
+    which their ends are shorter: ``kWp <= 10`` and ``10 < kWp``, not ``kWp < 10.1``.
+    """
+    sample, column = fit.labels.sample, t.column(name)
+    is_day, values = column in sample.dates, np.unique(sample.factor(column))
+    ends_of = {one: [_place(one, k, values) for k in (1, 2)] for one in _intervals_of(fit, name)}
+    cuts = sorted({place for ends in ends_of.values() for place in ends if place is not None})
+
+    def at(places: Sequence[int], closed: str = "left") -> Fit:
+        ends: dict[int | None, float | str | None] = {None: None}
+        ends |= {old: _end(values, new, closed, is_day) for old, new in zip(cuts, places, strict=True)}
+        moved = {one: t.within(name, ends[low], ends[high], closed) for one, (low, high) in ends_of.items()}
+        terms = tuple(tuple(moved.get(one, one) for one in term) for term in fit.terms)
+        return Fit(fit.labels, terms, fit.coef, fit.limits)
+
+    found = [fit]
+    for closed in ("left", "right"):
+        best = list(cuts)
+        for k, cut in enumerate(cuts):
+            low, high = best[k - 1] if k else 0, cuts[k + 1] if k + 1 < len(cuts) else len(values)
+            near = range(max(cut - _NEIGHBOURS, low + 1), min(cut + _NEIGHBOURS + 1, high))
+            options = [[*best[:k], place, *best[k + 1 :]] for place in near]
+            best = min([best, *options], key=lambda places: _cost_of_cuts(at(places, closed)))
+        found.append(at(best, closed))
+    return min(found, key=_cost_of_cuts)
 
 
-def _n_differences(fit: Fit) -> int:
-    """Return how many categories have rates that are differences from a rate that another term says."""
-    sample, found = fit.labels.sample, 0
-    for category in sample.categories:
-        sets: dict[Product, list[Term]] = {}
-        for term in fit.terms:
-            base = tuple(one for one in term if sample.category_of(one) is not category)
-            if base != term:
-                sets.setdefault(base, []).append(next(one for one in term if one not in base))
-        for base, own in sets.items():
-            covered = np.sum([sample.factor(one) for one in own], axis=0).min() > 0
-            few = bool(base) and len(category) <= _FEW_LEVELS  # two rates, not one and a difference
-            others = [term for term in fit.terms if term != base and not any(one in own for one in term)]
-            is_coded = any(_is_by_level(sample, term, base, category) for term in others)
-            found += is_coded or ((len(own) > 1 or few) and (base in fit.terms or not covered))
-    return found
+def _cost_of_cuts(fit: Fit) -> float:
+    """Return the bits of a rule and of its rows, where one that is wrong may have what holds beyond the cut."""
+    wrong = fit.labels.n - fit.n_agree
+    return _WRONG_BITS * wrong + written_bits(fit.labels.sample, fit.terms, fit.coef, fit.limits)
 
 
-def _forms(fit: Fit) -> Iterator[tuple[list[Product], Link]]:
-    """Yield other terms that span the same."""
-    terms, sample = list(fit.terms), fit.labels.sample
-    turned = [tuple(_from_above(factor) for factor in term) for term in terms]
-    if turned != terms:
-        yield list(dict.fromkeys([*turned, *_needed_when_turned(terms)])), fit.limits
-    yield from _clipped(terms)
-    beyond = [tuple(_beyond_clip(factor) for factor in term) for term in terms]
-    if beyond != terms:
-        constants = [tuple(one for one in term if clip_of(one) is None) for term in terms]
-        yield list(dict.fromkeys([*beyond, *constants])), fit.limits
-    for category in sample.categories:
-        rest = [tuple(one for one in term if sample.category_of(one) is not category) for term in terms]
-        bases = [base for base, term in zip(rest, terms, strict=True) if base != term]
-        for base in dict.fromkeys(bases):
-            group = [term for term in terms if _is_by_level(sample, term, base, category)]
-            others = [term for term in terms if term not in group]
-            if len(group) >= len(category):
-                yield [*others, *category.by_level(base)], fit.limits
-            own = [next((one for one in term if sample.category_of(one) is category), None) for term in group]
-            sets = [one for one in own if one is not None]
-            for one in sets:
-                yield [*others, base, *((*base, other) for other in sets if other != one)], fit.limits
+def _intervals_of(fit: Fit, name: str) -> list[Term]:
+    return [one for term in fit.terms for one in term if one.op == "within" and one.parts[0] == name]
 
 
-def _is_by_level(sample: Sample, term: Product, base: Product, category: Category) -> bool:
-    """Return whether a term is the base times a number for each level."""
-    with np.errstate(all="ignore"):
-        ratio = sample.column(term) / sample.column(base)
-    some = np.isfinite(ratio)
-    for place in range(len(category)):
-        own = ratio[some & (category.codes == place)]
-        if len(own) and np.ptp(own) > 1e-9 * np.abs(own).max():
-            return False
-    return True
+def _place(one: Term, k: int, values: FloatArray) -> int | None:
+    """Return how many values are below an end of an interval."""
+    end, closed = one.parts[k], one.parts[3]
+    if end is None:
+        return None
+    number = t.day_of(end) if isinstance(end, str) else float(str(end))
+    return int(np.searchsorted(values, number, "left" if closed == "left" else "right"))
 
 
-def _clipped(terms: Sequence[Product]) -> Iterator[tuple[list[Product], Link]]:
-    """Yield min(x, k) or max(x, k) in place of x, without hinges at k, and without limits."""
-    hinges = dict.fromkeys(known for term in terms for one in term if (known := threshold_of(one)) is not None)
-    for number, threshold, _ in hinges:
-        others = [
-            term for term in terms if not any((threshold_of(one) or ())[:2] == (number, threshold) for one in term)
-        ]
-        for is_cap in (True, False):
-            factor = clipped(number, threshold, is_cap=is_cap)
-            yield [tuple(factor if one == number else one for one in term) for term in others], NO_LIMITS
-
-
-def _beyond_clip(factor: Term) -> Term:
-    known = clip_of(factor)
-    return factor if known is None or factor.op == "min" else above(*known)
-
-
-def _from_above(factor: Term) -> Term:
-    known = threshold_of(factor)
-    return factor if known is None or known[2] else above(known[0], known[1])
-
-
-def _needed_when_turned(terms: Sequence[Product]) -> Iterator[Product]:
-    """Yield what max(0, k - x) has more than max(0, x - k): x, and a constant."""
-    for term in terms:
-        for factor in term:
-            known = threshold_of(factor)
-            if known is not None and not known[2]:
-                rest = tuple(one for one in term if one != factor)
-                yield from ((*rest, known[0]), rest)
+def _end(values: FloatArray, place: int, closed: str, is_day: bool) -> float | str:
+    below, above = float(values[place - 1]), float(values[place])
+    if is_day:
+        days = range(math.floor(below) + (closed == "left"), math.floor(above) + (closed == "left"))
+        return min(
+            (str(np.datetime64(day, "D")) for day in days),
+            key=lambda day: (bits_of(day), day != str(np.datetime64(int(above), "D"))),
+        )
+    return simplest(below, above) if closed == "left" else -simplest(-above, -below)
 
 
 # Coefficients.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,6 +17,8 @@ DECIMALS = 12
 
 _MOST, _ODD = 0.9, 0.84  # share of the labels that are multiples; of 0.05, which wrong labels leave more often
 _EXACT = 1e-9  # of the size of the labels, where they have no unit
+_DIGIT, _SIGN = math.log2(10), 2.0  # bits of a digit; of the sign and the place of the point
+_LONG, _LARGEST = 4, 100_000  # digits beyond which a number may be a fraction; its largest denominator
 _DENOMINATORS = (3, 6, 7, 9, 11, 12, 30, 60, 360, 365, 1200)
 
 
@@ -82,5 +85,35 @@ def near_numbers(value: float, error: float, most: int = 3) -> list[float]:
 
 
 def digits_of(value: float) -> str:
-    """Return the digits of a number, without zeros at its ends."""
-    return f"{abs(value):.{DECIMALS}f}".strip("0").replace(".", "").strip("0")
+    """Return the digits of a number, without zeros at its ends.
+
+    Examples
+    --------
+    >>> digits_of(0.0305), digits_of(1200), digits_of(199.99999999999997)
+    ('305', '12', '2')
+    """
+    return f"{abs(value):.{DECIMALS - 1}e}".partition("e")[0].replace(".", "").strip("0")
+
+
+def bits_of(number: object) -> float:
+    """Return the bits of a number, of a fraction such as 1/1200, or of a day: its digits, and nothing for 0 and 1.
+
+    Tariffs change on the first of a month, so that this is said in fewer digits than other days.
+
+    Examples
+    --------
+    >>> round(bits_of(-0.25)), round(bits_of(1 / 1200)), round(bits_of("2024-07-01")), bits_of(1.0)
+    (10, 9, 9, 0.0)
+    """
+    if isinstance(number, str):
+        return _SIGN + _DIGIT * (2 if number.endswith("-01") else 4)
+    signed = float(str(number))
+    value = abs(signed)
+    if value in (0, 1):
+        return float(signed < 0)
+    digits = len(digits_of(value))
+    if digits > _LONG:
+        ratio = Fraction(value).limit_denominator(_LARGEST)
+        if abs(ratio - value) < 1e-12 * value:
+            digits = min(digits, len(digits_of(ratio.numerator)) + len(digits_of(ratio.denominator)))
+    return _SIGN + _DIGIT * digits

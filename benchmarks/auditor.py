@@ -93,7 +93,7 @@ def attempt(task: tuple[str, str, int]) -> Record:
         massart.tables.read_table(path)  # what is imported late does not count
         start = time.process_time()
         try:
-            audit = massart.audit.audit_table(path, table.made.target, id_column=table.made.id)
+            audit = massart.audit.audit_table(path, table.made.target, id=table.made.id)
             _ = audit.wrong, audit.implied
         except Exception as error:
             seconds = time.process_time() - start

@@ -524,7 +524,7 @@ def demo(rng: Generator, n: int) -> Table:
     X = np.column_stack([*numbers, _dummies(service, len(CHARGES))]).astype(np.float64)
     w = np.array([*PRICES.values(), *CHARGES.values()])
     y = np.array([float(text.replace(",", "")) for text in frame[TARGET].tolist()])
-    options = {"target": TARGET, "id_column": ID, "group_column": GROUP}
+    options = {"target": TARGET, "id": ID, "group": GROUP}
     half = 0.005 + EXACT * _size(X, w, y)
     return Table(X, y, X @ w, half, MOST_WRONG, "table", given=frame, options=options, rounded=True)
 

@@ -46,7 +46,7 @@ ACTIONS = {
 
 def ledger(n: int, seed: int) -> Findings:
     """Return what the report of the demo shows, with so many rows."""
-    audit = audit_table(make_ledger(np.random.default_rng(seed), n), TARGET, id_column=ID, group_column=GROUP)
+    audit = audit_table(make_ledger(np.random.default_rng(seed), n), TARGET, id=ID, group=GROUP)
     return _with_terms(audit)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,36 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["--help"]):
         assert run(arguments) == 0
         assert "demo" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["fit", "check", "scan", "predict", "export", "demo", "reproduce"])
+def test_help_has_groups_and_two_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    options, examples = capsys.readouterr().out.split("Examples:")
+    assert examples.count(f"massart {command}") == 2
+    if command in ("fit", "check", "predict"):
+        assert {"Input:", "Verdict:", "Output:"} <= {line.strip() for line in options.splitlines()}
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    for words, completed in (("massart fi", "fit"), ("massart fit --wrong", "--wrong-at-most")):
+        asked = {"_MASSART_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        program = [sys.executable, "-m", "massart"]
+        done = subprocess.run(program, env=os.environ | asked, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [completed]
+
+
+def test_without_a_target_the_columns_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ledger.csv"
+    file.write_text("day,zone,hours,total\n2024-01-05,north,3,7.5\n2024-01-06,south,4,10\n2024-01-07,north,5,12.5\n")
+    assert run(["fit", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert [line.split()[:2] for line in out.splitlines()[1:5]] == [
+        *(["day", "dates"], ["zone", "texts"], ["hours", "numbers"], ["total", "numbers"])
+    ]
+    assert f"massart fit {file} --target total" in out
+    assert f"massart scan {file}" in out
+    assert "--target must name the column" in err
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def write(path: Path, columns: dict[str, Any]) -> Path:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "tariff.json"
-    found = audit_table(bills(0, wrong=0.1), "total", id_column="bill", exclude=["note"])
+    found = audit_table(bills(0, wrong=0.1), "total", id="bill", exclude=["note"])
     assert found.is_certain
     found.model().save(path)
     return path
@@ -100,8 +100,8 @@ def test_the_share_of_wrong_rows_decides(
 @pytest.mark.slow
 def test_a_check_calls_the_rows_wrong_that_the_fit_does(model: Path, tmp_path: Path) -> None:
     columns = bills(2, wrong=0.3)
-    fitted = audit_table(columns, "total", group_column="zone", exclude=["note"])
-    checked = check_table(model, columns, group_column="zone").audit
+    fitted = audit_table(columns, "total", group="zone", exclude=["note"])
+    checked = check_table(model, columns, group="zone").audit
     assert fitted.n_wrong == 120
     assert facts(checked) == facts(fitted)
     assert checked.wrong_rows()["row"].tolist() == fitted.wrong_rows()["row"].tolist()
@@ -116,12 +116,12 @@ def test_a_stream_is_checked_as_the_table_is(
     columns["total"][7::600] += 0.01  # a last place, or wrong where the labels are exact
     columns["total"][1001::1000] = columns["total"][1000::1000]
     path = write(tmp_path / f"table{suffix}", columns)
-    whole = check_table(model, path, group_column="zone", audit=tmp_path / "whole.parquet").audit
+    whole = check_table(model, path, group="zone", audit=tmp_path / "whole.parquet").audit
     assert whole.whole is None
     monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
     monkeypatch.setattr(checking_module, "_DRAWN", 50)
     monkeypatch.setattr("massart.audit.totals.MOST_WORST", most)
-    streamed = check_table(model, path, group_column="zone", in_full=True, audit=tmp_path / "streamed.parquet").audit
+    streamed = check_table(model, path, group="zone", in_full=True, audit=tmp_path / "streamed.parquet").audit
     assert streamed.whole is not None
     assert facts(streamed)["counts"] == facts(whole)["counts"]
     assert facts(streamed)["groups"] == facts(whole)["groups"]

@@ -243,7 +243,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--tolerance", "cents"], "--tolerance must be auto or a number, got 'cents'"),
+        (["--tolerance", "cents"], "Invalid value for '--tolerance': it must be auto or a number, got 'cents'"),
         (["--tolerance", "-1"], "tolerance"),
         (["--audit", "audit.xlsb"], "audit.xlsb"),
         (["--audit", "no-such-folder/audit.csv"], "no-such-folder"),

@@ -58,11 +58,11 @@ require = "confirmed"
 
 def test_every_file_meets_every_rule(project: Path) -> None:
     tasks = read_config(project / "massart.toml")
-    assert [(Path(task.file).name, task.rule, task.max_wrong) for task in tasks] == [
+    assert [(Path(task.file).name, task.rule, task.limits.max_wrong) for task in tasks] == [
         *((f"{name}.csv", rule, 0.0) for name in ("july", "june", "may") for rule in ("total", "tax")),
         ("may.csv", "total", 0.1),
     ]
-    assert [task.require for task in tasks] == ["majority"] * 6 + ["confirmed"]
+    assert [task.limits.require for task in tasks] == ["majority"] * 6 + ["confirmed"]
 
 
 @pytest.mark.slow
@@ -108,18 +108,18 @@ def test_the_share_of_rows_that_are_not_judged_has_a_limit_of_its_own(
     ('[[check]]\nmodel = "m"\nfiles = "f"\n[[check]]\nfiles = "f"', "[[check]] 2: one of model and target"),
     ('[[check]]\nmodel = "m"\ntarget = "t"\nfiles = "f"', "one of model and target"),
     ('[[check]]\nmodel = "m"', "files is missing"),
-    ('[[check]]\nmodel = 3\nfiles = "f"', "model has to be a text or a list of texts, got 3"),
-    ('[[check]]\nmodel = []\nfiles = "f"', "model has to be a text or a list of texts"),
-    ('max_wrong = "1 %"\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a number, got '1 %'"),
-    ('max_wrong = true\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a number"),
-    ('max_wrong = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
-    ('max_unjudged = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_unjudged has to be a share from 0 to 1, got 5"),
+    ('[[check]]\nmodel = 3\nfiles = "f"', "model must be a text or a list of texts, got 3"),
+    ('[[check]]\nmodel = []\nfiles = "f"', "model must be a text or a list of texts"),
+    ('max_wrong = "1 %"\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong must be a number from 0 to 1, got '1 %'"),
+    ('max_wrong = true\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong must be a number"),
+    ('max_wrong = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong must be a number from 0 to 1"),
+    ('max_unjudged = 5\n[[check]]\nmodel = "m"\nfiles = "f"', "max_unjudged must be a number from 0 to 1, got 5"),
     ('max_unjuged = 0\n[[check]]\nmodel = "m"\nfiles = "f"', "unknown key 'max_unjuged': did you mean max_unjudged?"),
-    ('max_wrong = nan\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong has to be a share"),
-    ('require = "sure"\n[[check]]\nmodel = "m"\nfiles = "f"', "majority, confirmed, proven"),
-    ('inliers = "some"\n[[check]]\ntarget = "m"\nfiles = "f"', "inliers has to be one of auto, exact, noisy"),
+    ('max_wrong = nan\n[[check]]\nmodel = "m"\nfiles = "f"', "max_wrong must be a number from 0 to 1"),
+    ('require = "sure"\n[[check]]\nmodel = "m"\nfiles = "f"', '"majority", "confirmed" or "proven"'),
+    ('inliers = "some"\n[[check]]\ntarget = "m"\nfiles = "f"', 'inliers must be "auto", "exact" or "noisy"'),
     ('[[check]]\nmodel = "m"\ntolerance = 1\nfiles = "f"', "tolerance is asked of a target; a model has its own"),
-    ('strict = 1\n[[check]]\nmodel = "m"\nfiles = "f"', "strict has to be true or false"),
+    ('strict = 1\n[[check]]\nmodel = "m"\nfiles = "f"', "strict must be true or false"),
     ("max_wrong = 0.1", "there is no [[check]]"),
     ("check = 3", "there is no [[check]]"),
     ("[[check]", "this is no TOML"),
@@ -173,7 +173,16 @@ def test_the_example_is_read(tmp_path: Path) -> None:
     (tmp_path / "massart.toml").write_text(example)
     tasks = read_config(tmp_path / "massart.toml")
     model = tmp_path / "rules" / "total.json"
-    assert tasks[0] == Task(
-        str(tmp_path / "exports" / "may.csv"), model=model, max_wrong=0.0, max_unjudged=0.01, id="invoice"
+    first = Task(file=str(tmp_path / "exports" / "may.csv"), model=model)
+    assert tasks[0] == first.having({"max_wrong": 0.0, "max_unjudged": 0.01, "id": "invoice"})
+    assert tasks[1].options.target == "balance"
+
+
+def test_what_a_fit_may_be_asked_for_is_asked_in_a_configuration_too(tmp_path: Path) -> None:
+    config = tmp_path / "massart.toml"
+    config.write_text(
+        '[[check]]\ntarget = "y"\nterms = "qty*price"\nwrong_at_most = 0.3\nexclude = ["note"]\nfiles = "f"'
     )
-    assert tasks[1].target == "balance"
+    (task,) = read_config(config)
+    asked = task.options
+    assert (asked.target, asked.terms, asked.wrong_at_most, asked.exclude) == ("y", "qty*price", 0.3, ("note",))

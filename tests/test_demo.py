@@ -31,7 +31,7 @@ def test_about_a_fifth_of_the_totals_are_wrong_and_some_clerks_are_worse(seed: i
 @pytest.mark.parametrize("seed", range(3))
 def test_the_price_list_is_confirmed_and_every_wrong_row_has_its_kind(seed: int) -> None:
     columns = make_ledger(np.random.default_rng(seed))
-    found = audit_table(columns, TARGET, id_column=ID, group_column=GROUP, budget=600)  # whatever else is running
+    found = audit_table(columns, TARGET, id=ID, group=GROUP, budget=600)  # whatever else is running
     assert found.certificate.verdict.name == "CONFIRMED"
     assert {term.label: term.coef for term in found.formula.all_terms if term.coef} == {
         "hours * rate": 1.0,
@@ -64,6 +64,6 @@ def test_the_readme_shows_what_is_printed() -> None:
 
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     (shown,) = re.findall(r"```\n(total = .*?)```", readme, re.DOTALL)
-    found = audit_table(make_ledger(np.random.default_rng(0)), TARGET, id_column=ID, budget=600)
+    found = audit_table(make_ledger(np.random.default_rng(0)), TARGET, id=ID, budget=600)
     printed = list(lines(found))
     assert [line for line in shown.splitlines() if line not in printed] == ["..."]

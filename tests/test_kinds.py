@@ -238,7 +238,7 @@ def test_a_copy_of_a_wrong_row_does_not_explain_it(copies: str) -> None:
     columns = {"id": [f"A{k}" for k in range(n)], "hours": hours, "km": km, "total": total}
     again = np.repeat(np.arange(n), 2) if copies == "next to each other" else np.tile(np.arange(n), 2)
     table = {name: np.asarray(values)[again] for name, values in columns.items()}
-    found = {kind.label: kind.rows for kind in audit_table(table, "total", id_column="id", terms="columns").kinds.kinds}
+    found = {kind.label: kind.rows for kind in audit_table(table, "total", id="id", terms="columns").kinds.kinds}
     assert found == {"factor 10": 60, "off by +25": 30, UNEXPLAINED: 118}
 
 

@@ -22,7 +22,7 @@ from massart.audit.finding import Request, find
 from massart.audit.judging import Judge
 from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED
 from massart.cli.app import run
-from massart.cli.inputs import size_of
+from massart.options import size_of
 from massart.rows.ahead import ahead
 from massart.tables import Table, TableError, gather, gather_some, join, stream_table, table_of
 
@@ -86,8 +86,8 @@ def without(words, facts):
 def test_a_stream_has_the_answer_of_its_table(kind, tmp_path):
     table = ledger()
     path = write(table, tmp_path, kind)
-    known = audit_table(table_of(table), "total", terms="columns", group_column="clerk")
-    found = audit_table(path, "total", terms="columns", group_column="clerk", max_memory=SMALL)
+    known = audit_table(table_of(table), "total", terms="columns", group="clerk")
+    found = audit_table(path, "total", terms="columns", group="clerk", max_memory=SMALL)
     assert found.whole is not None
     assert known.whole is None
     assert found.is_certain
@@ -111,7 +111,7 @@ def test_a_stream_has_the_answer_of_its_table(kind, tmp_path):
 def test_how_a_stream_is_cut_does_not_matter(tmp_path):
     path = write(ledger(), tmp_path, "parquet")
     facts = [
-        json.dumps(summary(audit_table(path, "total", terms="columns", max_memory=size, group_column="clerk")))
+        json.dumps(summary(audit_table(path, "total", terms="columns", max_memory=size, group="clerk")))
         for size in (20_000, 100_000, 400_000)
     ]
     assert facts[0] == facts[1] == facts[2]
@@ -169,7 +169,7 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
     table = shuffled_ledger()
     path = write(table, tmp_path, "parquet")
     blocks = massart.tables.stream.Stream.blocks
-    options = {"terms": "columns", "id_column": "job", "audit": tmp_path / "audit.csv"}
+    options = {"terms": "columns", "id": "job", "audit": tmp_path / "audit.csv"}
 
     def cut(size):
         def pieces(self, columns=None, callback=None):
@@ -307,14 +307,14 @@ def test_ids_that_repeat_elsewhere_are_called_unique_nowhere(tmp_path):
         total[own[2::7]] = total[own[1:-1:7]]
     table = table.set_column(6, "total", pa.array(total)).append_column("job_id", pa.array(ids))
     path = write(table.append_column("note", pa.array([f"see {k}" for k in ids])), tmp_path, "parquet")
-    request = Request("total", terms="columns", group_column="clerk")
+    request = Request("total", terms="columns", group="clerk")
     with stream_table(path, max_memory=SMALL) as stream:
         some = gather(stream.blocks(), seed=0)
     np.testing.assert_array_equal(some.numbers, chosen)
     assert len(set(some.table.arrow["job_id"].to_pylist())) == len(chosen)
     of_groups = f"{BEFORE} in its group"
     assert of_groups in {kind.label for kind in find(table_of(table), request).audit.kinds.kinds}
-    found = audit_table(path, "total", terms="columns", group_column="clerk", max_memory=SMALL)
+    found = audit_table(path, "total", terms="columns", group="clerk", max_memory=SMALL)
     for audit in (find(some.table, request, ordered=False).audit, found):
         assert of_groups not in {kind.label for kind in audit.kinds.kinds}
     said = [notice for notice in found.notices if "identifier" in notice]
@@ -446,7 +446,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_judges_a_block_travels_light():
-    found = find(table_of(ledger()), Request("total", terms="columns", group_column="clerk"))
+    found = find(table_of(ledger()), Request("total", terms="columns", group="clerk"))
     judge = Judge.of(found.audit, frozenset({"hours"}), strict=False).within(0, 500)
     sent = pickle.dumps(judge)
     assert len(sent) < 100_000
@@ -617,7 +617,7 @@ def test_a_cluster_has_the_answer_and_the_files_of_this_process(client, tmp_path
             folder,
             "total",
             terms="columns",
-            group_column="clerk",
+            group="clerk",
             max_memory=SMALL,
             client=one,
             audit=tmp_path / f"{name}.csv",

@@ -15,7 +15,7 @@ from massart import audit_table
 from massart.demo import make_ledger
 
 ledger = make_ledger(np.random.default_rng(0))
-audit = audit_table(ledger, "total", id_column="invoice", group_column="clerk", budget=120)
+audit = audit_table(ledger, "total", id="invoice", group="clerk", budget=120)
 print(audit.formula)
 print(f"{audit.certificate.verdict.name}: {audit.n_wrong:,} of {audit.n_total:,} rows are wrong")
 

@@ -94,8 +94,8 @@ def check_table(
     max_wrong: float | None = None,
     max_unjudged: float | None = MAX_UNJUDGED,
     require: Verdict = Verdict.MAJORITY,
-    id_column: str | None = None,
-    group_column: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     in_full: bool = False,
     max_memory: int | None = None,
@@ -118,7 +118,7 @@ def check_table(
         reads, or have a category that it does not know. None for any share.
     require : Verdict
         It fails if less was known of the rule where it was found.
-    id_column, group_column : str, optional
+    id, group : str, optional
         The column that names the rows, and one for whose values wrong rows are counted.
     strict : bool
         Refuse missing values instead of leaving out their rows.
@@ -143,10 +143,10 @@ def check_table(
         Naming the file, column or row at fault.
     """
     model = (model if isinstance(model, SavedModel) else load_model(model)).weighed
-    checking = _Checking(model, id_column, group_column, strict, in_full or audit is not None, callback)
+    checking = _Checking(model, id, group, strict, in_full or audit is not None, callback)
     most = default_memory() if max_memory is None else max_memory
     with _opened(source, most, callback) as rows:
-        for name in (model.encoding.target.column, id_column, group_column):
+        for name in (model.encoding.target.column, id, group):
             if name is not None:
                 require_column(rows, name)
         rows = held(model, rows, most, callback)
@@ -157,7 +157,7 @@ def check_table(
         if audit is not None and isinstance(rows, Table):
             write_columns(audit, found.rows())
         if predictions is not None:
-            for part in predicted(model, rows, id_column, _told(found, told), callback):
+            for part in predicted(model, rows, id, _told(found, told), callback):
                 predictions(part)
     check = Check(replace(found, frame=frame_in(source)), Contract(max_wrong, require, max_unjudged))
     for notice in found.notices:

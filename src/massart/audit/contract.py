@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from massart.certificate import Verdict
+from massart.options import Limits
 from massart.report.words import count, share
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ class Contract:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise ValueError(f"{name} must be a share between 0 and 1, got {value!r}")
+
+    @classmethod
+    def of(cls, limits: Limits, max_unjudged: float | None = None) -> Contract:
+        """Take what the user typed; without a limit for rows that are not judged it is `max_unjudged`."""
+        most = max_unjudged if limits.max_unjudged is None else limits.max_unjudged
+        return cls(limits.max_wrong, Verdict[limits.require.upper()], most)
 
     def outcome(self, audit: Audit) -> Outcome:
         """Compare an audit with what is asked; too many wrong rows weigh more than a rule that is not certain."""

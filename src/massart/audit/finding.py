@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from massart.audit.segment_rule import with_segment_rule
 from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
-from massart.certificate import SECOND_LOOK, Assumption, Certificate, Errors
+from massart.certificate import SECOND_LOOK, Assumption, Certificate
+from massart.options import FitOptions, Option
 from massart.recover.driver import LARGEST_LABEL
-from massart.recover.rule_list import checked_number_of_rules
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import IDENTITY, BoolArray, Callback, FloatArray, silent
-from massart.rules.choice import KINDS, Kind
+from massart.rules.choice import KINDS
 from massart.rules.columns import Columns
 from massart.rules.constants import Constants, find_constants
-from massart.rules.find import Answer, Inliers, Options, Question, find_rule, fit_terms
+from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
 from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_formula, parse_terms, target_of
 from massart.rules.matrix import TermMatrix
@@ -43,55 +43,29 @@ from massart.tables import (
 _MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What :func:`massart.audit_table` is asked for; see there."""
+@dataclass(frozen=True)
+class Request(FitOptions):
+    """What is asked of the rows, and who hears of the work."""
 
-    target: str
-    terms: str | Sequence[str] = "auto"
-    formula: str | None = None
-    model: Kind = "auto"
-    features: Sequence[str] | None = None
-    exclude: Sequence[str] = ()
-    category: Sequence[str] = ()
-    number: Sequence[str] = ()
-    id_column: str | None = None
-    group_column: str | None = None
-    error_unit: str | None = None
-    wrong_at_most: float = 0.5
-    looks: float = 1.0
-    tolerance: float | Literal["auto"] = "auto"
-    inliers: Inliers = "auto"
-    intercept: bool = True
-    strict: bool = False
-    budget: float = 20.0
-    seed: int = 0
-    announce: Callable[[Audit | None], None] | None = None
-    callback: Callback = silent
-    only_scanned: Sequence[str] = ()  # excluded columns by which segments are looked for all the same
-    rules: int | Literal["auto"] | None = None
-    errors: Errors = "arbitrary"
+    _: KW_ONLY
+    announce: Annotated[
+        Callable[[Audit | None], None] | None,
+        Option(
+            "Called with the answer of the plain columns, or None if none is seen at first, before the search goes on."
+        ),
+    ] = None
+    callback: Annotated[Callback, Option("Called with a `Progress` now and then.")] = silent
 
-    def __post_init__(self) -> None:
-        if self.model not in ("auto", *KINDS):
-            raise ValueError(f'model must be "auto", "linear" or "relu", got {self.model!r}')
-        if not 0 < self.wrong_at_most < 1:
-            raise ValueError(f"wrong_at_most must be between 0 and 1, got {self.wrong_at_most}")
-        if not 0 <= self.budget < float("inf"):
-            raise ValueError(f"budget must be a number of seconds, got {self.budget}")
-        if self.tolerance != "auto" and not 0 <= self.tolerance < float("inf"):
-            raise ValueError(f"tolerance must be finite and not negative, got {self.tolerance}")
-        if self.inliers not in ("auto", "exact", "noisy"):
-            raise ValueError(f'inliers must be "auto", "exact" or "noisy", got {self.inliers!r}')
-        if self.rules is not None:
-            checked_number_of_rules(self.rules, "rules")
-        if self.errors not in get_args(Errors):
-            raise ValueError(f'errors must be "arbitrary" or "independent", got {self.errors!r}')
-        if self.errors == "independent" and self.error_unit is not None:
-            raise ValueError(
-                f'errors = "independent" says that rows are wrong independently, and error_unit = {self.error_unit!r} '
-                "that some are wrong together: leave one of the two out"
-            )
+    @property
+    def column(self) -> str:
+        """The target, once it is known."""
+        assert self.target is not None
+        return self.target
+
+    @property
+    def are_columns_named(self) -> bool:
+        """Whether the user said which columns the rule is made of."""
+        return self.features is not None or self.formula is not None or self.terms not in ("auto", "columns")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,13 +90,13 @@ def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArr
     found = _explored(_find(table, request, ordered, drawn), request)
     audit = found.audit
     used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
-    gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.target}}
-    asked = request.features is not None or request.formula is not None or request.terms not in ("auto", "columns")
-    if not gaps or asked or request.strict or not audit.is_rule or not used:
+    gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.column}}
+    if not gaps or request.are_columns_named or request.strict or not audit.is_rule or not used:
         return found
     # The labels chose what is left out, which is a second look at them.
-    without = replace(_without(request, gaps), looks=SECOND_LOOK * request.looks, announce=None)
-    again = _find(table, without, ordered, drawn)
+    again = _find(
+        table, replace(request, hypotheses=SECOND_LOOK * request.hypotheses, announce=None), ordered, drawn, gaps
+    )
     weaker = again.audit.certificate.verdict < audit.certificate.verdict
     if weaker or again.audit.n_agree <= audit.n_agree:
         return found
@@ -192,24 +166,32 @@ class Prepared:
     covariates: TableCovariates
 
 
-def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArray | None = None) -> Prepared:
+def prepare(
+    table: Table,
+    request: Request,
+    *,
+    ordered: bool = True,
+    drawn: BoolArray | None = None,
+    unused: Collection[str] = (),
+) -> Prepared:
     """Read the columns of a table as numbers, and the terms that are asked for.
 
-    Where labels had a say in which rows of a file these are, `drawn` are those that were drawn at random.
+    Where labels had a say in which rows of a file these are, `drawn` are those that were drawn at random. The rule does
+    not use columns that are `unused`; segments are looked for by them all the same.
     """
-    target, intercept = request.target, request.intercept
+    target, intercept = request.column, request.intercept
     if request.error_unit == target:
         raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
     units = None if request.error_unit is None else groups_of(table, request.error_unit)[0]
     plan = make_plan(
         table,
         target,
-        features=request.features,
-        exclude=request.exclude,
-        category=request.category,
-        number=request.number,
-        id_column=request.id_column,
-        group_column=request.group_column,
+        features=None if request.features is None else [name for name in request.features if name not in unused],
+        exclude=(*request.exclude, *unused),
+        category=[name for name in request.category if name not in unused],
+        number=[name for name in request.number if name not in unused],
+        id_column=request.id,
+        group_column=request.group,
         intercept=intercept,
     )
     design = encode(table, plan.encoding, strict=request.strict)
@@ -223,7 +205,7 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
         asked, intercept = _asked(design, request)
         unread = {gap.column for gap in design.gaps} - {target, *(name for term in asked for name in term.columns())}
         if unread:  # what no term reads need not be there
-            return prepare(table, _without(request, unread), ordered=ordered, drawn=drawn)
+            return prepare(table, request, ordered=ordered, drawn=drawn, unused=[*unused, *unread])
         check_order(design, asked)
         if any(term.n_unknown for term in asked):
             assert design.y is not None
@@ -246,7 +228,7 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
         table,
         plan,
         design,
-        excluded=set(request.exclude) - set(request.only_scanned),
+        excluded=request.exclude,
         asked=request.features is not None,
         drawn=drawn,
     )
@@ -263,20 +245,10 @@ def prepare(table: Table, request: Request, *, ordered: bool = True, drawn: Bool
     return Prepared(plan, design, matrix, constants, question, covariates)
 
 
-def _without(request: Request, names: Collection[str]) -> Request:
-    """Return the same question without some columns, by which segments are looked for all the same."""
-    return replace(
-        request,
-        features=None if request.features is None else [name for name in request.features if name not in names],
-        exclude=(*request.exclude, *names),
-        category=[name for name in request.category if name not in names],
-        number=[name for name in request.number if name not in names],
-        only_scanned=(*request.only_scanned, *names),
-    )
-
-
-def _find(table: Table, request: Request, ordered: bool, drawn: BoolArray | None) -> Found:
-    prepared = prepare(table, request, ordered=ordered, drawn=drawn)
+def _find(
+    table: Table, request: Request, ordered: bool, drawn: BoolArray | None, unused: Collection[str] = ()
+) -> Found:
+    prepared = prepare(table, request, ordered=ordered, drawn=drawn, unused=unused)
     plan, design, matrix, question = prepared.plan, prepared.design, prepared.matrix, prepared.question
 
     def audit_of(answer: Answer) -> Audit:
@@ -286,7 +258,7 @@ def _find(table: Table, request: Request, ordered: bool, drawn: BoolArray | None
             plan,
             design,
             answer.X,
-            _composed(request.target, answer, certificate),
+            _composed(request.column, answer, certificate),
             certificate,
             answer.recovery.agree[:, 0],
             answer.recovery.last_place[:, 0],
@@ -312,7 +284,7 @@ def options_of(request: Request, announce: Callable[[Answer | None], None] = lam
         request.model,
         request.tolerance,
         request.seed,
-        Assumption(wrong_at_most=request.wrong_at_most, hypotheses=request.looks, errors=request.errors),
+        Assumption(**{one.name: known for one in fields(Assumption) if (known := getattr(request, one.name, None))}),
         request.budget if request.terms == "auto" else 0.0,
         announce,
         request.callback,
@@ -338,7 +310,7 @@ def target_in(target: str | None, formula: str | None) -> str:
 
 def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     """Return the terms that the user wrote, and whether there is a constant."""
-    target, terms, intercept = request.target, request.terms, request.intercept
+    target, terms, intercept = request.column, request.terms, request.intercept
     columns = with_target(design, target)
     if request.formula is not None:
         _, found, constant = parse_formula(request.formula, columns)

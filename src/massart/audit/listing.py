@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -78,12 +78,10 @@ def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> A
     if not isinstance(found, ListAudit):
         return found
     used = {name for rule in found.rules for term in rule.formula.terms if term.coef for name in _columns(term.term)}
-    gaps = {gap.column for gap in found.design.gaps} - used - {request.target}
-    asked = request.features is not None or request.formula is not None or request.terms not in ("auto", "columns")
-    if not gaps or asked or request.strict:
+    gaps = {gap.column for gap in found.design.gaps} - used - {request.column}
+    if not gaps or request.are_columns_named or request.strict:
         return found
-    without = replace(request, exclude=(*request.exclude, *sorted(gaps)), looks=SECOND_LOOK * request.looks)
-    again = _listed(table, replace(without, category=[name for name in request.category if name not in gaps]), most)
+    again = _listed(table, replace(request, hypotheses=SECOND_LOOK * request.hypotheses), most, gaps)
     if not isinstance(again, ListAudit) or again.n_agree <= found.n_agree:
         return found
     names = ", ".join(f'"{name}"' for name in sorted(gaps))
@@ -95,8 +93,8 @@ def _columns(term: Term | None) -> Sequence[str]:
     return () if term is None else [*term.columns()]
 
 
-def _listed(table: Table, request: Request, most: int | Literal["auto"]) -> Audit:
-    prepared = prepare(table, request)
+def _listed(table: Table, request: Request, most: int | Literal["auto"], unused: Collection[str] = ()) -> Audit:
+    prepared = prepare(table, request, unused=unused)
     question, n_rules = prepared.question, MOST_RULES if most == "auto" else most
     plain: Audit | None = None
     if prepared.matrix is not None:
@@ -161,7 +159,7 @@ def _rules_in(
         request.seed,
         question.precision,
         hypotheses=TERMS_TO_CHOOSE_FROM**n_chosen,
-        looks=request.looks,
+        looks=request.hypotheses,
         callback=request.callback,
     )
     levels: BoolArray = np.array([any(part.op in CONDITIONS for part in term.factors) for term in terms], dtype=bool)
@@ -206,14 +204,14 @@ def _slopes_of(
 
 def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed) -> ListAudit:
     question, found = prepared.question, best.found
-    failure = (1 - CONFIDENCE) / (request.looks * len(found.rules))
+    failure = (1 - CONFIDENCE) / (request.hypotheses * len(found.rules))
 
     def rule(listed: ListedRule) -> TableRule:
         rows = best.X[np.flatnonzero(listed.fits)]
         coef = listed.coef
         if question.intercept:
             rows, coef = np.column_stack([rows, np.ones(len(rows))]), np.append(coef, listed.intercept)
-        formula = composed(request.target, best.terms, (coef, listed.fractions), rows)
+        formula = composed(request.column, best.terms, (coef, listed.fractions), rows)
         found = best.X[:], coef
         known = None if best.n_chosen else _slopes_of(prepared, listed, found, failure, request.seed)
         return TableRule(formula, listed, _branch_of(prepared, listed), known)
@@ -228,7 +226,7 @@ def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed)
         last_place[error.rows] = False
     agreement, n = rules[0].listed.agreement, len(question.y)
     n_last, n_columns = int(np.count_nonzero(last_place)), len(best.terms) + question.intercept
-    assumption = Assumption(hypotheses=request.looks, errors=request.errors)
+    assumption = Assumption(hypotheses=request.hypotheses, errors=request.errors)
     return ListAudit(
         table,
         prepared.plan,

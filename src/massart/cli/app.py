@@ -29,7 +29,70 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 BAD_INPUT, _STOPPED = 2, 130
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+_GROUPS = ("Input", "Rule", "Errors", "Verdict", "Output", "Options")
+
+_COMMANDS: tuple[tuple[Any, str, tuple[str, str]], ...] = (
+    (
+        fit,
+        "Find the rule behind a column, and the wrong rows.",
+        (
+            "massart fit ledger.csv --target total --id invoice --report ledger.html",
+            'massart fit ledger.csv --target total --terms "qty*price, freight" --fixed fixed.csv',
+        ),
+    ),
+    (
+        check,
+        "Check tables against saved rules.",
+        ("massart check total.json new.csv --max-wrong 1%", "massart check --config massart.toml --json"),
+    ),
+    (
+        scan,
+        "Find rules among the columns of a table.",
+        ("massart scan accounts.xlsx", "massart scan accounts.xlsx --exclude note,clerk --report accounts.html"),
+    ),
+    (
+        predict,
+        "Apply a saved rule to a table.",
+        (
+            "massart predict total.json new.csv --out totals.csv",
+            "massart predict total.json new.csv --id invoice --max-wrong 1% --out totals.csv",
+        ),
+    ),
+    (
+        export,
+        "Write a saved rule as SQL, Python, cells or a check.",
+        (
+            "massart export total.json --to sql --table ledger",
+            "massart export total.json --to excel --table ledger.xlsx --output cells.csv",
+        ),
+    ),
+    (demo, "Try it on a made-up ledger.", ("massart demo", "massart demo --out try-it --rows 500")),
+    (
+        reproduce,
+        "Make the figures of the paper again.",
+        ("massart reproduce fig1a", "massart reproduce all --trials 20 --out figures"),
+    ),
+)
+"""Each command with a line for the list of commands, and two examples."""
+
+
+class _Command(typer.core.TyperCommand):
+    """A command whose help lists options in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[Any]] = {}
+        for one in self.get_params(ctx):
+            if record := one.get_help_record(ctx):
+                is_argument = one.param_type_name == "argument"
+                name = "Arguments" if is_argument else getattr(one, "rich_help_panel", None) or "Options"
+                groups.setdefault(name, []).append(record)
+        for name in ("Arguments", *_GROUPS):
+            if name in groups:
+                with formatter.section(name):
+                    formatter.write_dl(groups[name])
+
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -152,5 +215,6 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command in (check, demo, export, fit, predict, reproduce, scan):
-    app.command()(command)
+for command, line, examples in _COMMANDS:
+    text = "\n".join(f"  {example}" for example in examples)
+    app.command(cls=_Command, short_help=line, epilog=f"\b\nExamples:\n{text}")(command)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from massart.cli.bars import spinner
-from massart.cli.config import Requirement, Task, read_config, tables_of
+from massart.cli.config import Task, read_config, tables_of
 from massart.cli.fit import named_after
-from massart.cli.inputs import BlockReading, opened, size_of, with_reading
-from massart.cli.options import AllRows, AsJson, Group, IdColumn, MaxUnjudged, MaxWrong, Report, Strict
+from massart.cli.inputs import opened
+from massart.cli.options import AllRows, AsJson, Report, with_options
 from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import harmless, json_text, one_line
+from massart.options import BlockReading, Limits, RowOptions
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract, Outcome
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 CONFIG = Path("massart.toml")
 
 
-@with_reading
+@with_options(given=(Limits, RowOptions, BlockReading))
 def check(
     *,
     context: typer.Context,
@@ -39,21 +40,14 @@ def check(
     config: Annotated[
         Path | None, typer.Option(help=f"Rules and files to check instead (TOML); {CONFIG} without arguments.")
     ] = None,
-    max_wrong: MaxWrong = None,
-    max_unjudged: MaxUnjudged = None,
-    require: Annotated[
-        Requirement | None, typer.Option(help="Exit with 1 if less was known of the rule; majority by default.")
-    ] = None,
-    id_column: IdColumn = None,
-    group: Group = None,
-    strict: Strict = False,
     report: Report = None,
     audit: Annotated[
-        Path | None, typer.Option(help="Write the rows and what was found of them (CSV, Parquet).")
+        Path | None,
+        typer.Option(help="Write the rows and what was found of them (CSV, Parquet).", rich_help_panel="Output"),
     ] = None,
     as_json: AsJson = False,
     all_rows: AllRows = False,
-    reading: BlockReading,
+    given: dict[str, Any],
 ) -> None:
     """Check tables against a saved rule: how many rows are wrong, what happened in them, pass or fail.
 
@@ -65,26 +59,16 @@ def check(
     """
     from massart.audit import worst_status
 
-    options: dict[str, Any] = {
-        "max_wrong": max_wrong,
-        "max_unjudged": max_unjudged,
-        "require": require and require.value,
-        "id": id_column,
-        "group": group,
-        "strict": strict or None,
-        **asdict(reading),
-    }
-    given = {name: value for name, value in options.items() if value is not None}
     if config is None and model is None and CONFIG.is_file():
         config = CONFIG
     if config is not None:
         if model is not None:
             raise ValueError("give a model and files, or --config, not both")
-        tasks = [replace(task, **given) for task in read_config(config)]
+        tasks = [task.having(given) for task in read_config(config)]
     elif model is None or not files:
         raise ValueError(f"massart check needs a model and a file (or --config, or {CONFIG} in this folder)")
     else:
-        tasks = [Task(model=model, file=table, **given) for name in files for table in tables_of(name)]
+        tasks = [Task(file=table, model=model).having(given) for name in files for table in tables_of(name)]
     outputs = {"--report": report, "--audit": audit}
     places = {task: _places(outputs, task, tasks) for task in tasks}
     for task, paths in places.items():
@@ -141,35 +125,23 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
     """Check one table; what is wrong with it is a result like others."""
     from massart.audit import BAD_INPUT, Outcome, audit_table, check_table
 
-    contract = task.contract
+    contract, options = task.contract, task.options
     try:
         with (
-            opened(task.file, task, as_stream=task.model is not None) as table,
+            opened(task.file, task.reading, as_stream=task.model is not None) as table,
             spinner("Checking") as draw,
         ):
             if task.model is None:
-                found = audit_table(
-                    table,
-                    task.target,
-                    id_column=task.id,
-                    group_column=task.group,
-                    strict=task.strict,
-                    tolerance="auto" if task.tolerance is None else task.tolerance,
-                    rules=task.rules,
-                    inliers=task.inliers,
-                    errors=task.errors,
-                    audit=paths["--audit"],
-                    callback=draw,
-                )
+                found = audit_table(table, **vars(options), audit=paths["--audit"], callback=draw)
             else:
                 found = check_table(
                     task.model,
                     table,
-                    id_column=task.id,
-                    group_column=task.group,
-                    strict=task.strict,
+                    id=options.id,
+                    group=options.group,
+                    strict=options.strict,
                     in_full=paths["--report"] is not None,
-                    max_memory=None if task.max_memory is None else size_of(task.max_memory),
+                    max_memory=task.reading.most_bytes,
                     audit=paths["--audit"],
                     callback=draw,
                 ).audit
@@ -241,7 +213,7 @@ def tell_json(results: Sequence[Result], status: int, all_rows: bool = False) ->
         said = {"passed": False, "exit_status": result.outcome.status, "error": result.outcome.reason}
         if result.audit is not None:
             said = summary(result.audit, result.contract, all_rows=all_rows)
-        tables.append({"file": result.task.file, "rule": str(result.task.model or result.task.target), **said})
+        tables.append({"file": result.task.file, "rule": str(result.task.model or result.task.options.target), **said})
     found = {
         "passed": None if not status and any(result.outcome.is_open for result in results) else status == 0,
         "exit_status": status,

@@ -12,7 +12,7 @@
 
     [[check]]
     target = "balance"            # no saved rule: it is looked for in each table
-    tolerance = 0.005             # as massart fit has it, and so have inliers, errors and rules
+    tolerance = 0.005             # and whatever else massart fit has
     files = "ledger.parquet"
 
 Paths are relative to the file. A key that is not known is an error, for a misspelt ``max_wrong`` would allow anything.
@@ -25,87 +25,55 @@ import glob
 import reprlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
-from massart.cli.inputs import BlockReading
+from massart.options import BlockReading, FitOptions, Limits, Options, RowOptions, described
 
 if TYPE_CHECKING:
     from massart.audit import Contract
 
 _TABLE = "check"
-_OPTIONS: dict[str, tuple[type, ...]] = {
-    "max_wrong": (int, float),
-    "max_unjudged": (int, float),
-    "require": (str,),
-    "id": (str,),
-    "group": (str,),
-    "strict": (bool,),
-    "tolerance": (int, float),
-    "inliers": (str,),
-    "rules": (str, int),
-    "errors": (str,),
-    "delimiter": (str,),
-    "decimal": (str,),
-    "encoding": (str,),
-    "sheet": (str,),
-    "skip": (int,),
-    "na": (str, list),
-    "max_memory": (str,),
-}
-_Inliers = Literal["auto", "exact", "noisy"]
-_Errors = Literal["arbitrary", "independent"]
-_WORDS_OF_A_FIT = {"inliers": _Inliers, "errors": _Errors}
-_OF_A_FIT = ("tolerance", "rules", *_WORDS_OF_A_FIT)  # a saved rule has its own
+_CLASSES: tuple[type[Options], ...] = (Limits, RowOptions, BlockReading, FitOptions)
 _LISTS = ("model", "target", "files")
-_WORDS = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
+_EVERY = {name: kind for kind in reversed(_CLASSES) for name, (_, said) in described(kind).items() if said.shown}
+_OPTIONS = tuple(name for name in _EVERY if name not in _LISTS)
+_OF_A_FIT = [
+    name for name in _OPTIONS if name in described(FitOptions) and name not in described(RowOptions)
+]  # a saved rule has its own
 
 _shortener = reprlib.Repr()
 _shortener.maxstring = _shortener.maxother = 80
 _short = _shortener.repr  # what a file holds may be of any length
 
 
-class Requirement(StrEnum):
-    """Verdicts that a formula may have to reach, the least first."""
-
-    majority = "majority"
-    confirmed = "confirmed"
-    proven = "proven"
-
-
-@dataclass(frozen=True, slots=True)
-class Task(BlockReading):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
     """One table, how it is read, and its rule: a saved one, or that of a column, which is looked for."""
 
     file: str
-    model: Path | None = None  # of this and `target` one is there
-    target: str | None = None
-    max_wrong: float | None = None
-    max_unjudged: float | None = None  # massart.audit.MAX_UNJUDGED
-    require: str = "majority"
-    id: str | None = None
-    group: str | None = None
-    strict: bool = False
-    tolerance: float | None = None
-    inliers: _Inliers = "auto"
-    rules: int | Literal["auto"] | None = None
-    errors: _Errors = "arbitrary"
+    model: Path | None = None  # of this and a target one is there
+    options: FitOptions = field(default_factory=FitOptions)
+    reading: BlockReading = field(default_factory=BlockReading)
+    limits: Limits = field(default_factory=Limits)
+
+    def having(self, values: Mapping[str, Any]) -> Task:
+        """Return the same with other values of some options; ValueError names the one at fault."""
+        options, reading = self.options.having(values), self.reading.having(values)
+        return replace(self, options=options, reading=reading, limits=self.limits.having(values))
 
     @property
     def contract(self) -> Contract:
         """What is asked of the table."""
         from massart.audit import MAX_UNJUDGED, Contract
-        from massart.certificate import Verdict
 
-        most = MAX_UNJUDGED if self.max_unjudged is None else self.max_unjudged
-        return Contract(self.max_wrong, Verdict[self.require.upper()], most)
+        return Contract.of(self.limits, MAX_UNJUDGED)
 
     @property
     def rule(self) -> str:
         """What tells it from other rules for the same file."""
-        return str(self.target) if self.model is None else self.model.stem
+        return str(self.options.target) if self.model is None else self.model.stem
 
 
 def read_config(path: Path) -> list[Task]:
@@ -117,7 +85,7 @@ def read_config(path: Path) -> list[Task]:
     except ValueError as error:  # not UTF-8, or no TOML
         raise ValueError(f"{path}: this is no TOML ({error})") from None
     defaults = {key: value for key, value in content.items() if key != _TABLE}
-    _check_keys(path, "", defaults, _OPTIONS)
+    _check(path, "", defaults, _OPTIONS)
     entries = content.get(_TABLE, [])
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError(f"{path}: there is no [[{_TABLE}]], which says what to check")
@@ -140,52 +108,41 @@ def tables_of(name: str) -> list[str]:
 
 def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[Task]:
     where = f"[[{_TABLE}]] {place:,}: "
-    _check_keys(path, where, entry, {**_OPTIONS, **dict.fromkeys(_LISTS, (str, list))})
+    _check(path, where, entry, (*_LISTS, *_OPTIONS))
     lists = {name: _texts(path, where, name, entry[name]) for name in _LISTS if name in entry}
     if "files" not in lists:
         raise ValueError(f"{path}: {where}files is missing")
     if ("model" in lists) == ("target" in lists):
         raise ValueError(f"{path}: {where}one of model and target has to be there")
     options = {**defaults, **{name: value for name, value in entry.items() if name in _OPTIONS}}
-    if "na" in options:
-        options["na"] = tuple(_texts(path, where, "na", options["na"]))
+    if isinstance(options.get("na"), str):
+        options["na"] = [options["na"]]
     files = [table for name in lists["files"] for table in tables_of(str(path.parent / name))]
     if "model" in lists:
         if of_fit := next((name for name in _OF_A_FIT if name in entry), None):
             raise ValueError(f"{path}: {where}{of_fit} is asked of a target; a model has its own")
         options = {name: value for name, value in options.items() if name not in _OF_A_FIT}
-        return [Task(file, model=path.parent / rule, **options) for file in files for rule in lists["model"]]
-    return [Task(file, target=rule, **options) for file in files for rule in lists["target"]]
+        return [Task(file=file, model=path.parent / rule).having(options) for file in files for rule in lists["model"]]
+    return [Task(file=file).having({**options, "target": rule}) for file in files for rule in lists["target"]]
 
 
 def _texts(path: Path, where: str, name: str, value: object) -> list[str]:
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) and text for text in texts):
-        raise ValueError(f"{path}: {where}{name} has to be a text or a list of texts, got {_short(value)}")
+        raise ValueError(f"{path}: {where}{name} must be a text or a list of texts, got {_short(value)}")
     return [*map(str, texts)]
 
 
-def _check_keys(path: Path, where: str, found: Mapping[str, Any], known: Mapping[str, tuple[type, ...]]) -> None:
+def _check(path: Path, where: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Raise ValueError for keys that are not known, and for values that an option does not have."""
     for key, value in found.items():
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise ValueError(f"{path}: {where}unknown key {_short(key)}: {hint}")
-        kinds = known[key]
-        fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
-        if not fits and key not in _LISTS:
-            raise ValueError(f"{path}: {where}{key} has to be {_WORDS[kinds[0]]}, got {_short(value)}")
-    if "require" in found and found["require"] not in list(Requirement):
-        raise ValueError(
-            f"{path}: {where}require has to be one of {', '.join(Requirement)}, got {_short(found['require'])}"
-        )
-    rules = found.get("rules", "auto")
-    if rules != "auto" and (isinstance(rules, str) or rules < 1):
-        raise ValueError(f'{path}: {where}rules has to be "auto" or a whole number, got {_short(rules)}')
-    for key, choices in _WORDS_OF_A_FIT.items():
-        if key in found and found[key] not in get_args(choices):
-            known_words = ", ".join(get_args(choices))
-            raise ValueError(f"{path}: {where}{key} has to be one of {known_words}, got {_short(found[key])}")
-    for key in ("max_wrong", "max_unjudged"):
-        if key in found and not 0 <= found[key] <= 1:
-            raise ValueError(f"{path}: {where}{key} has to be a share from 0 to 1, got {found[key]!r}")
+        if key in _LISTS:
+            continue
+        try:
+            _EVERY[key]().having({key: [value] if key == "na" and isinstance(value, str) else value})
+        except ValueError as error:
+            raise ValueError(f"{path}: {where}{error}") from None

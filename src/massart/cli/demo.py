@@ -37,7 +37,7 @@ def demo(
     command = shlex.join(["massart", "fit", str(ledger), *options])
     typer.echo(f"A ledger of {rows:,} jobs, about a fifth of its totals wrong: {harmless(ledger)}", err=True)
     typer.echo(f"$ {harmless(command)}", err=True)
-    found = audit_table(ledger, TARGET, id_column=ID, group_column=GROUP, audit=audit)
+    found = audit_table(ledger, TARGET, id=ID, group=GROUP, audit=audit)
     tell_notices(found)
     write_outputs(found, command, str(ledger), report=report, audit=audit)
     tell(found)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from massart.audit import Audit, ListAudit
-from massart.cli.text import WIDTH, one_line, table, width_of
+from massart.cli.text import WIDTH, harmless, one_line, table, width_of
 from massart.report.words import count, judgement, share
 from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, pieces
 from massart.rules.rates import Rates, text_by_level
+from massart.tables import Category, Date, Flag, Number, Stream, Table, role_of
 
 MOST_TERMS = 30
 MOST_KINDS = 12
 MOST_GROUPS = 10
 MOST_WRONG_ROWS = 5
+_FIRST_ROWS = 3
+_HOLDS: dict[type, str] = {Number: "numbers", Date: "dates", Flag: "yes or no", Category: "categories"}
 
 
 def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
@@ -163,6 +167,21 @@ def wrong_lines(found: Audit, most: int) -> Iterator[str]:
     chosen.append(kind)
     cells = ([cell_of(value) for value in worst[name]] for name in chosen)
     yield from table([chosen, *zip(*cells, strict=True)], name=len(chosen) - 1)
+
+
+def column_lines(read: Table | Stream, file: str) -> Iterator[str]:
+    """Show the columns of a file, what they hold and their first values, and which command could come next."""
+    some = read if isinstance(read, Table) else next(iter(read.blocks()))
+    names = some.column_names
+    cells = some.cells(names, np.arange(min(_FIRST_ROWS, some.n_rows)))
+    holds = [_HOLDS.get(type(role_of(some, name).entry), "texts") for name in names]
+    values = [", ".join(one_line(cell_of(value)) for value in cells[name]) for name in names]
+    yield from table([("column", "holds", "first values"), *zip(map(one_line, names), holds, values, strict=True)])
+    yield ""
+    numbers = [name for name, kind in zip(names, holds, strict=True) if kind == "numbers"]
+    if numbers:
+        yield f"Name one: {harmless(shlex.join(['massart', 'fit', file, '--target', numbers[-1]]))}"
+    yield f"Try all:  {harmless(shlex.join(['massart', 'scan', file]))}"
 
 
 def cell_of(value: object) -> str:

@@ -1,9 +1,114 @@
-"""Options that several commands share; those of how a file is read are in :mod:`massart.cli.inputs`."""
+"""Options as typer takes them: those of :mod:`massart.options` from there, others that commands share from here."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import partial, wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
+
+from massart.options import Option, Options, alternatives, described
+
+File: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, TSV, Excel (.xlsx, .ods, .xls), Parquet, Arrow or JSON lines, also .gz or .zst; a folder or "
+        "'dir/*.parquet'; - is stdin."
+    ),
+]
+Report: TypeAlias = Annotated[Path | None, typer.Option(help="Write a page (HTML).", rich_help_panel="Output")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Output")]
+AllRows: TypeAlias = Annotated[
+    bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.", rich_help_panel="Output")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Random seed.")]
+
+_Command: TypeAlias = Callable[..., None]
+
+
+def with_options(**groups: type[Options] | Sequence[type[Options]]) -> Callable[[_Command], _Command]:
+    """Give a command, in the place of its parameters of these names, the options of these classes.
+
+    Such a parameter is an object of the class; where several classes are named, a mapping of what was typed. Options
+    that the command has itself are not among them.
+    """
+
+    def decorated(command: _Command) -> _Command:
+        own = signature(command, eval_str=True).parameters
+        taken = {name for name in own if name not in groups}
+        parameters: list[Parameter] = []
+        members: dict[str, list[str]] = {}
+        for name, parameter in own.items():
+            if name not in groups:
+                parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+                continue
+            group = groups[name]
+            for kind in [group] if isinstance(group, type) else group:
+                for option in [one for one in fields(kind) if one.name in described(kind) and one.name not in taken]:
+                    hint, said = described(kind)[option.name]
+                    if said.shown:
+                        default = option.default if isinstance(group, type) else None
+                        parameters.append(_parameter(option.name, hint, said, default))
+                        members.setdefault(name, []).append(option.name)
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            for name, names in members.items():
+                values = {one: value for one in names if (value := given.pop(one)) not in (None, [])}
+                group = groups[name]
+                given[name] = group(**values) if isinstance(group, type) else values
+            command(**given)
+
+        run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorated
+
+
+def _parameter(name: str, hint: Any, said: Option, default: Any) -> Parameter:
+    """Return an option as typer reads it from a signature."""
+    kinds = [kind for kind in alternatives(hint) if kind is not type(None)]
+    words = {word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)}
+    numbers = [kind for kind in kinds if kind in (int, float)]
+    shown = "FILE" if Path in kinds else "TEXT" if str in kinds or Sequence[str] in kinds else "NUMBER"
+    metavar = said.metavar or (None if words or kinds == [bool] else shown)
+    settings: dict[str, Any] = {"help": said.help, "rich_help_panel": said.group, "metavar": metavar}
+    names = [f"--{name.replace('_', '-')}"]
+    kind: Any = str
+    if Sequence[str] in kinds and str not in kinds:
+        kind, default = list[str], None
+    elif kinds == [bool]:
+        kind, names = bool, names if not default else []
+    elif said.share:
+        settings["parser"] = share_of
+        kind = float
+    elif numbers and words:
+        settings["parser"] = partial(_number_or_word, numbers[0], words)
+        kind = object
+    elif numbers and str not in kinds:
+        kind = numbers[0]
+        settings["min"] = kind(said.least) if said.least > float("-inf") else None
+    elif words:
+        kind = kinds[0]
+    if default is None:
+        kind = kind | None
+    annotation = Annotated[kind, typer.Option(*names, **settings)]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _number_or_word(kind: type, words: set[str], text: object) -> object:
+    if text in words:
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        number = "a whole number" if kind is int else "a number"
+        words_or_number = f"{' or '.join(sorted(words))} or {number}"
+        raise typer.BadParameter(f"it must be {words_or_number}, got {text!r}") from None
 
 
 def share_of(text: str | float) -> float:
@@ -16,35 +121,3 @@ def share_of(text: str | float) -> float:
     if not 0 <= value <= 1:
         raise typer.BadParameter(f"a share has to be from 0 to 1, or from 0% to 100%, got {text!r}")
     return value
-
-
-File: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        help="CSV, TSV, Excel (.xlsx, .ods, .xls), Parquet, Arrow or JSON lines, also .gz or .zst; a folder or "
-        "'dir/*.parquet'; - is stdin."
-    ),
-]
-IdColumn: TypeAlias = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
-Group: TypeAlias = Annotated[str | None, typer.Option(help="Count the wrong rows for each value of this column.")]
-Strict: TypeAlias = Annotated[
-    bool, typer.Option("--strict", help="Refuse missing values; else their rows are left out.")
-]
-MaxWrong: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        parser=share_of, metavar="SHARE", help="Exit with 3 if the share of wrong rows, 0.05 or 5%, is larger."
-    ),
-]
-MaxUnjudged: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        parser=share_of,
-        metavar="SHARE",
-        help="Exit with 1 if the share of rows that are not judged is larger; check: 5%.",
-    ),
-]
-Report: TypeAlias = Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows it all.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AllRows: TypeAlias = Annotated[bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.")]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Of all random choices.")]

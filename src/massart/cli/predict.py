@@ -13,25 +13,25 @@ import typer
 from massart.cli.bars import spinner
 from massart.cli.check import Result, tell_json
 from massart.cli.config import Task
-from massart.cli.inputs import BlockReading, opened, with_reading
-from massart.cli.options import AsJson, File, IdColumn, MaxUnjudged, MaxWrong, Report
+from massart.cli.inputs import opened
+from massart.cli.options import AsJson, File, Report, with_options
 from massart.cli.outputs import check_outputs, typed, write_outputs
 from massart.cli.text import harmless
+from massart.options import BlockReading, Names, Shares
 
 if TYPE_CHECKING:
     from massart.audit import Prediction
 
 
-@with_reading
+@with_options(names=Names, limits=Shares, reading=BlockReading)
 def predict(
     *,
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Written by massart fit --save.")],
     file: File,
     out: Annotated[Path | None, typer.Option(help="Write to this file (CSV, Parquet) instead of stdout.")] = None,
-    id_column: IdColumn = None,
-    max_wrong: MaxWrong = None,
-    max_unjudged: MaxUnjudged = None,
+    names: Names,
+    limits: Shares,
     report: Report = None,
     as_json: AsJson = False,
     reading: BlockReading,
@@ -44,12 +44,13 @@ def predict(
     """
     from massart.audit import check_table, load_model
     from massart.audit.prediction import held, notices_of, predicted
-    from massart.tables import Table
+    from massart.tables import Table, default_memory
 
     check_outputs([model, file], {"--out": out, "--report": report})
     if as_json and out is None:
         raise ValueError("--json prints what was found: --out has to say where the predictions go")
-    saved, most = load_model(model).weighed, reading.most_bytes
+    saved, max_wrong, max_unjudged = load_model(model).weighed, limits.max_wrong, limits.max_unjudged
+    most = default_memory() if reading.most_bytes is None else reading.most_bytes
     check = None
     with (
         opened(file, reading, as_stream=True) as table,
@@ -66,7 +67,7 @@ def predict(
                 rows,
                 max_wrong=max_wrong,
                 max_unjudged=max_unjudged,  # by default any: targets that are not there yet are no fault here
-                id_column=id_column,
+                id=names.id,
                 in_full=report is not None,
                 max_memory=most,
                 predictions=write,
@@ -75,7 +76,7 @@ def predict(
         elif max_wrong is not None or max_unjudged is not None or report is not None or as_json:
             raise ValueError(f"{file} has no column {target!r} to compare with the rule")
         else:
-            for part in predicted(saved, rows, id_column, callback=draw):
+            for part in predicted(saved, rows, names.id, callback=draw):
                 write(part)
     for notice in notices_of(parts):
         typer.echo(notice, err=True)
@@ -84,7 +85,7 @@ def predict(
     if check is None:
         return
     write_outputs(check.audit, typed(context), file, report=report)
-    result = Result(Task(file, model=model), check.contract, check.outcome, check.audit)
+    result = Result(Task(file=file, model=model), check.contract, check.outcome, check.audit)
     status = 0 if max_wrong is None and max_unjudged is None else check.outcome.status
     if as_json:
         tell_json([result], status)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from massart.cli.bars import bars
-from massart.cli.inputs import Reading, whole_table, with_reading
-from massart.cli.options import AsJson, File, Seed
+from massart.cli.inputs import whole_table
+from massart.cli.options import AsJson, File, Seed, with_options
 from massart.cli.outputs import check_outputs, digest, typed, write
 from massart.cli.text import json_text
+from massart.options import Reading
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Scan
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 30
 
 
-@with_reading
+@with_options(reading=Reading)
 def scan(
     *,
     context: typer.Context,

@@ -158,7 +158,7 @@ class Judge:
             model="linear",
             features=one.columns[1:],
             wrong_at_most=self.wrong_at_most,
-            looks=looks,
+            hypotheses=looks,
             tolerance=tolerance,
             seed=self.seed,
             callback=self.clock,

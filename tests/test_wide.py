@@ -9,8 +9,7 @@ import pytest
 
 from massart import MassartRegressor
 from massart.certificate import geometry_of, wide
-from massart.certificate.support import measure_support
-from massart.certificate.weakness import is_weak_by_chance
+from massart.certificate.support import is_weak_by_chance, measure_support
 from massart.exact import normal_equations
 from massart.recover import Options, propose
 from massart.recover.polish import least_squares

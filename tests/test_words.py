@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor, MassartReLURegressor
 from massart.certificate import Assumption, Breach, Certificate, Reason, Segment, Verdict, geometry_of
+from massart.certificate.exclusion import Exclusion
 from massart.certificate.support import PieceSupport, Support
 from massart.report.words import (
     MEANINGS,
@@ -601,20 +602,21 @@ def test_sums_of_weights_are_written_as_numbers() -> None:
     assert [number(v) for v in (999999.46, 1e6 + 0.26)] == ["999,999", "1,000,000.3"]
 
 
-def piece(alpha: float, involved: list[float], eta_max: float = 0.1, n_rows: float = 5) -> PieceSupport:
+def piece(alpha: float, involved: list[float], n_rows: float = 5) -> PieceSupport:
     nothing = np.zeros(len(involved))
-    return PieceSupport(alpha, eta_max, 1, n_rows, 0.1, nothing, np.array(involved), np.zeros((len(involved), 0)))
+    return PieceSupport(alpha, 1, n_rows, nothing, np.array(involved), np.zeros((len(involved), 0)))
 
 
 def supported(*pieces: PieceSupport, confirmed: list[bool], n_rows: int = 10) -> Support:
-    weakest = min(pieces, key=lambda one: one.eta_max)
+    """The piece of fewest rows excludes least."""
     alpha = min(one.alpha for one in pieces)
-    widths = np.where(confirmed, 0.0, np.inf)
-    return Support(alpha, weakest.eta_max, weakest, pieces, np.array(confirmed), widths, widths, n_rows)
+    rates = tuple(one.n_rows / 50 for one in pieces)
+    excluded = Exclusion(rates, (0.1,) * len(pieces), np.array(confirmed), np.where(confirmed, 0.0, np.inf))
+    return Support(alpha, pieces, n_rows, False, excluded)
 
 
 NAMES = ["a", "b", "c", "d"]
-WEAK, STRONG = piece(0.32, [0.2, 1.0, 0.05, 0.1]), piece(0.9, [1.0, 0.0, 0.0, 0.0], 0.01, 3)
+WEAK, STRONG = piece(0.32, [0.2, 1.0, 0.05, 0.1]), piece(0.9, [1.0, 0.0, 0.0, 0.0], 3)
 
 
 def test_a_plurality_says_all_that_speaks_against_it() -> None:

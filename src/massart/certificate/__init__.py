@@ -1,15 +1,12 @@
 """What is known about a candidate, in numbers: support, and bounds on the rows that another formula shares."""
 
 from massart.certificate.assumption import CONFIDENCE, PLAIN, SECOND_LOOK, Assumption, Errors
-from massart.certificate.blocks import packing_bound, sampled_bound
-from massart.certificate.enumeration import slab_count
-from massart.certificate.fourth_moment import fourth_moment_bound
+from massart.certificate.counting import Decisive, Sharing, bound_sharing, is_affordable, sample_sharing
 from massart.certificate.geometry import geometry_of
 from massart.certificate.independent_errors import IndependentErrors, certify_independent
 from massart.certificate.judge import PLURALITY, Declared, certify_list, certify_noisy, certify_saved, judge
 from massart.certificate.mechanisms import FurtherRule, Width, explained_by_chance, judge_further_rule, rows_needed
 from massart.certificate.segments import Breach, Segment, SegmentScan
-from massart.certificate.sharing import Decisive, Sharing, bound_sharing, is_affordable, sample_sharing
 from massart.certificate.simulation import counting_eta_max
 from massart.certificate.span import EXACT_REACH, SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.support import Support, held_out_support, measure_support
@@ -32,7 +29,6 @@ __all__ = [
     "Errors",
     "EXACT_REACH",
     "explained_by_chance",
-    "fourth_moment_bound",
     "FurtherRule",
     "geometry_of",
     "held_out_support",
@@ -42,18 +38,15 @@ __all__ = [
     "judge",
     "judge_further_rule",
     "measure_support",
-    "packing_bound",
     "PLAIN",
     "PLURALITY",
     "Reason",
     "rows_needed",
     "sample_sharing",
-    "sampled_bound",
     "SECOND_LOOK",
     "Segment",
     "SegmentScan",
     "Sharing",
-    "slab_count",
     "SLAB_REACH",
     "Span",
     "span_of",

@@ -21,11 +21,10 @@ Gaussian rows have :math:`m_4` near 3: a third of them is off any hyperplane, in
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from massart.certificate.span import SLAB_REACH, HyperplaneBound, unit_rows
 from massart.isotropy import Status, radial_isotropy
-from massart.rows import FloatArray, check_matrix, check_weights, row_blocks
+from massart.rows import FloatArray, row_blocks
 
 _GAMMA = 1e-3  # how close to radial isotropy; the bound holds for any map
 _SLAB = 0.1  # half width of the slab, in whitened units, that a tolerance may take
@@ -33,7 +32,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def fourth_moment_bound(
-    X: ArrayLike, *, sample_weight: ArrayLike | None = None, limit: float = SLAB_REACH, budget: float = 5e10
+    rows: FloatArray, *, weights: FloatArray | None = None, limit: float = SLAB_REACH, budget: float = 5e10
 ) -> HyperplaneBound | None:
     r"""Bound the rows of one hyperplane by the fourth moments of the rows in radial-isotropic position.
 
@@ -53,9 +52,9 @@ def fourth_moment_bound(
 
     Parameters
     ----------
-    X : (n, d) array
+    rows : (n, d) array
         Non-zero rows that span R^d.
-    sample_weight : (n,) array, optional
+    weights : (n,) array, optional
     limit : float
         The largest reach that is of use.
     budget : float
@@ -66,9 +65,7 @@ def fourth_moment_bound(
     HyperplaneBound or None
         None when the rows do not span, the budget does not suffice, or nothing is bounded.
     """
-    rows = check_matrix(X)
     n, d = rows.shape
-    weights = check_weights(sample_weight, n)
     if fourth_moment_cost(n, d) > budget or n < d:
         return None
     units, scales = unit_rows(rows)

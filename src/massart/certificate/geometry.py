@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from massart.certificate.span import GOLDEN
 from massart.certificate.wide import WideRows, wide_rows
 from massart.isotropy import decompose
 from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, nonzero_counts, row_blocks
@@ -36,7 +37,6 @@ _MOST_STEPS = 20
 _WORTH_A_STEP = 0.995  # ... which must bring L down by so much
 _MOST_PARTS = 6
 _RARE = 0.5  # columns that are non-zero in a larger share of the rows are never left out
-_GOLDEN = 0.6180339887498949
 _SAFE = 900  # exponents of two that leave room for squares of ratios
 
 
@@ -401,7 +401,7 @@ def _spread_out(index: IntArray, size: int) -> IntArray:
     """Return about `size` members of `index`, evenly spread but not periodic; all if there are not more."""
     if index.size <= size:
         return index
-    return index[(np.arange(index.size) * _GOLDEN) % 1.0 < size / index.size]
+    return index[(np.arange(index.size) * GOLDEN) % 1.0 < size / index.size]
 
 
 def some_of(values: FloatArray | None, index: IntArray) -> FloatArray | None:

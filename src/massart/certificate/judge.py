@@ -26,9 +26,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from massart.certificate.assumption import Assumption
+from massart.certificate.counting import Sharing
 from massart.certificate.independent_errors import IndependentErrors
 from massart.certificate.segments import Segment
-from massart.certificate.sharing import Sharing
 from massart.certificate.span import Span
 from massart.certificate.support import Support
 from massart.certificate.verdict import Certificate, Reason, Verdict
@@ -266,8 +266,8 @@ def judge(evidence: Evidence) -> Certificate:
     known = _counts(evidence) | _bounds(evidence)
     if rung is not None:
         proven = rung.verdict is Verdict.PROVEN
-        resolution = 2 * evidence.sharing.reach if proven else evidence.resolution
-        return Certificate(rung.verdict, rung.reason, **known, segment=evidence.segment, resolution=resolution)
+        known["resolution"] = 2 * evidence.sharing.reach if proven else lambda: evidence.resolution
+        return Certificate(rung.verdict, rung.reason, **known, segment=evidence.segment)
     rung = _first(OTHERWISE, evidence)
     assert rung is not None  # the last one always holds
     known["chance"] = whole(round(evidence.chance))
@@ -308,7 +308,7 @@ def _bounds(e: Evidence) -> dict[str, Any]:
     return {
         "constant": e.constant,
         "support": e.support,
-        "eta_max": e.eta_max,
+        "eta_max": lambda: e.eta_max,
         "hyperplane_rows": None if e.sharing.rows is None else whole(e.sharing.rows),
         "bound": e.sharing.bound,
         "n_seen": e.n_seen,

@@ -114,10 +114,13 @@ class ClosedForm:
     leverage: float
     dimension: int
 
-    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
-        """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
-        eta = closed_form_eta_max(alpha, self.leverage, self.dimension, delta)
-        return eta, closed_form_quantile(bound, self.leverage, self.dimension, delta)
+    def quantile(self, alpha: float, delta: float, bound: float) -> float:
+        """Return the quantile at the rate `bound`, whatever alpha is."""
+        return closed_form_quantile(bound, self.leverage, self.dimension, delta)
+
+    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
+        """Return the largest rate that `alpha` excludes."""
+        return closed_form_eta_max(alpha, self.leverage, self.dimension, delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +129,17 @@ class Binomial:
 
     n: int
 
-    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
-        """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
-        eta = counting_eta_max(self.n, ceil(self.n * (alpha - _TIE)), 0, delta)
+    def quantile(self, alpha: float, delta: float, bound: float) -> float:
+        """Return the quantile at the rate `bound`, whatever alpha is."""
         low, high = -1, self.n  # P(Bin > low) > delta, P(Bin > high) <= delta
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if bdtrc(middle, self.n, bound) <= delta else (middle, high)
-        return eta, high / self.n + _TIE
+        return high / self.n + _TIE
+
+    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
+        """Return the largest rate that `alpha` excludes."""
+        return counting_eta_max(self.n, ceil(self.n * (alpha - _TIE)), 0, delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +165,28 @@ class Simulation:
     seed: int
     search: bool = True
 
-    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
-        """Return the largest eta up to `bound` that `alpha` excludes, and the quantile at `bound`.
-
-        The quantile is infinite, and eta below `bound`, where alpha does not exclude the bound.
-        """
-        allowed = floor(delta * (self.n_draws + 1) * (1 + 1e-12)) - 1
+    def quantile(self, alpha: float, delta: float, bound: float) -> float:
+        """Return the quantile at the rate `bound`; infinite, and soon known, where alpha does not exceed it."""
+        allowed = self._allowed(delta)
         open_draws = np.ones(self.n_draws, dtype=bool)
-        if allowed < 0:
-            return 0.0, inf
-        top = ceil(bound * _LEVELS)
-        quantile = self._test(top, alpha, allowed, open_draws)
-        if quantile < inf:
-            return bound, quantile
+        return inf if allowed < 0 else self._test(ceil(bound * _LEVELS), alpha, allowed, open_draws)
+
+    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
+        """Return the largest rate up to `bound` that `alpha` excludes, given whether it excludes that."""
+        allowed, top = self._allowed(delta), ceil(bound * _LEVELS)
+        open_draws = np.ones(self.n_draws, dtype=bool)
+        if excluded or allowed < 0:
+            return bound if excluded else 0.0
         low, high = 0, -(-top // _STEPS) if self.search else 0
         while high - low > 1:
             middle = (low + high) // 2
             passes = self._test(middle * _STEPS, alpha, allowed, open_draws) < inf
             low, high = (middle, high) if passes else (low, middle)
-        return min(low * _STEPS / _LEVELS, bound), inf
+        return min(low * _STEPS / _LEVELS, bound)
+
+    def _allowed(self, delta: float) -> int:
+        """Return the number of draws above alpha with which it still passes; negative if there are too few draws."""
+        return floor(delta * (self.n_draws + 1) * (1 + 1e-12)) - 1
 
     def _test(self, level: int, alpha: float, allowed: int, open_draws: BoolArray) -> float:
         """Return the (allowed + 1)-th largest eigenvalue at the rate level / _LEVELS; infinite as soon as alpha fails.
@@ -236,13 +245,15 @@ class Late:
     closed: ClosedForm
     draw: Callable[[], Simulation]
 
-    def eta_max(self, alpha: float, delta: float, bound: float) -> tuple[float, float]:
-        """Return the largest eta that `alpha` excludes, and the quantile at `bound`."""
-        eta, quantile = self.closed.eta_max(alpha, CLOSED_SHARE * delta, bound)
-        if alpha > quantile:
-            return eta, quantile
-        drawn, quantile = self.draw().eta_max(alpha, (1 - CLOSED_SHARE) * delta, bound)
-        return max(eta, drawn), quantile
+    def quantile(self, alpha: float, delta: float, bound: float) -> float:
+        """Return the quantile at the rate `bound`; infinite where alpha exceeds neither."""
+        quantile = self.closed.quantile(alpha, CLOSED_SHARE * delta, bound)
+        return quantile if alpha > quantile else self.draw().quantile(alpha, (1 - CLOSED_SHARE) * delta, bound)
+
+    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
+        """Return the largest rate that `alpha` excludes, given whether it excludes the bound."""
+        eta = self.closed.eta_max(alpha, CLOSED_SHARE * delta, bound, excluded)
+        return max(eta, bound) if excluded else eta
 
 
 Tail: TypeAlias = ClosedForm | Binomial | Simulation | Late

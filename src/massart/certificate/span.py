@@ -12,7 +12,9 @@ has none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations, islice
 
 import numpy as np
 import scipy.linalg as sla
@@ -21,6 +23,12 @@ from numpy.typing import NDArray
 from massart.rows import FloatArray
 
 IntArray = NDArray[np.intp]
+
+GOLDEN = 0.6180339887498949
+"""Multiples of it, modulo one, spread rows evenly over a table but not periodically."""
+
+BATCH = 1 << 21
+"""Numbers in one batch of blocks or of subsets of rows."""
 
 RANK = 1e-12
 """Singular values of unit rows below this fraction of the largest are rounding."""
@@ -195,3 +203,25 @@ def _well_chosen(rows: FloatArray) -> IntArray:
 def independent_rows(rows: FloatArray) -> IntArray:
     """Return the first k rows that pivoted elimination of an (n, k) matrix takes, n at least k."""
     return np.asarray(sla.qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]])
+
+
+def parallel_classes(X: FloatArray, weights: FloatArray | None) -> tuple[IntArray, FloatArray]:
+    """Return the first row of each class of parallel rows, and the weights of the classes.
+
+    A row is divided by its entry of largest size. If one row is an exact multiple of another the exact quotients are
+    equal, so that their correctly rounded values are: no exactly parallel rows are ever told apart.
+    """
+    pivots = np.abs(X).argmax(axis=1)
+    quotients = X / X[np.arange(len(X)), pivots][:, None] + 0.0  # turns -0 into 0
+    _, first, inverse = np.unique(quotients, axis=0, return_index=True, return_inverse=True)
+    return first, np.bincount(inverse.ravel(), weights=weights, minlength=first.size).astype(np.float64)
+
+
+def hyperplane_normals(rows: FloatArray) -> Iterator[FloatArray]:
+    """Yield unit vectors orthogonal to each subset of d - 1 rows, in batches; d is at least 2."""
+    n, d = rows.shape
+    subsets = combinations(range(n), d - 1)
+    batch = max(1, BATCH // (d * d + n))
+    while chunk := list(islice(subsets, batch)):
+        columns = rows[np.array(chunk)].transpose(0, 2, 1)
+        yield np.linalg.qr(columns, mode="complete")[0][:, :, -1]

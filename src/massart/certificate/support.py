@@ -48,43 +48,19 @@ open, too: :math:`2 h_i + \sum_l R_l |x_i|_{M_l^{-1}}` takes the place of :math:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.certificate.assumption import CONFIDENCE, check_confidence
-from massart.certificate.geometry import (
-    Geometry,
-    IntArray,
-    Position,
-    Whitened,
-    apply_to,
-    counted,
-    inverse_root,
-    some_of,
-    squared_lengths,
-    sum_by_unit,
-    total_over,
-    unit_leverage,
-)
-from massart.certificate.leverages import AgreeingMoments, Leverages, Spread
-from massart.certificate.simulation import (
-    BUDGET,
-    CLOSED_SHARE,
-    LATE_BUDGET,
-    Binomial,
-    ClosedForm,
-    Late,
-    Simulation,
-    Tail,
-    number_of_draws,
-    upper_triangles,
-)
-from massart.rows import BoolArray, FloatArray, check_mask, check_matrix
+from massart.certificate.assumption import CONFIDENCE
+from massart.certificate.deferred import Deferred, settled
+from massart.certificate.exclusion import Evidence, Exclusion, JudgedRows, Policy, Tails, evidence_of
+from massart.certificate.geometry import Geometry, Position, apply_to, scaled_rows, squared_lengths
+from massart.rows import BoolArray, FloatArray, check_matrix
 
-WHOLE_SHARE = 0.9
-"""Share of delta that the whole table has, if there are other parts."""
+_WEAKEST, _HEAVY_TAILED = 8, 4.0  # directions that are looked at, and the kurtosis that shows few rows (Gaussian: 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +71,10 @@ class PieceSupport:
     ----------
     alpha : float
         Share of the evidence that agrees in the weakest direction.
-    eta_max : float
-        Largest probability of a wrong label that is excluded for this piece: at least this where a simulation stopped
-        at the bound.
     dimension : int
         k, without undetermined directions.
     n_rows : float
         Rows that belong to the piece.
-    leverage : float
-        L.
     direction : (d,) array
         The weakest direction v in coefficient space, with max |v_j| times the typical size of column j equal to 1.
     involved : (d,) array
@@ -113,16 +84,14 @@ class PieceSupport:
     """
 
     alpha: float
-    eta_max: float
     dimension: int
     n_rows: float
-    leverage: float
     direction: FloatArray
     involved: FloatArray
     weak: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Support:
     """What the rows say about a formula.
 
@@ -130,31 +99,58 @@ class Support:
     ----------
     alpha : float
         The smallest over the pieces of the whole table; 0 if no row is non-zero.
-    eta_max : float
-        The whole formula is right (up to directions that no row sees, and to `resolution`), or some label was wrong
-        with a larger probability, or errors were not independent: with the confidence.
-    weakest : PieceSupport
-        The piece with the smallest eta_max: what keeps the whole from more.
     pieces : tuple of PieceSupport
         Of the whole table, in order.
-    confirmed : (d,) boolean array
-        Coefficients that are confirmed at `bound`, by the whole table or by a part of it.
-    resolution : (d,) array
-        A rival that is not excluded differs by at most this in each coefficient; infinite where not confirmed.
-    on_rows : (d,) array
-        On the rows such a rival is what one is that differs by at most this in each coefficient: the same, but for
-        coefficients of which rows see combinations only.
     n_rows : int
+    excludes : bool
+        Whether at the bound chance is excluded in every piece: computed when first read, and soon decided.
+    exclusion : Exclusion
+        All that is excluded: computed when first read.
     """
 
     alpha: float
-    eta_max: float
-    weakest: PieceSupport
     pieces: tuple[PieceSupport, ...]
-    confirmed: BoolArray
-    resolution: FloatArray
-    on_rows: FloatArray
     n_rows: int
+    excludes: Deferred[bool] = Deferred()  # noqa: RUF009  (a descriptor)
+    exclusion: Deferred[Exclusion] = Deferred()  # noqa: RUF009
+
+    def __getstate__(self) -> dict[str, Any]:
+        return settled(self)
+
+    @property
+    def eta_max(self) -> float:
+        """The rate of wrong labels that is excluded.
+
+        With the confidence the formula is right (up to directions that no row sees, and to `resolution`), or some label
+        was wrong with a larger probability, or errors were not independent.
+        """
+        return min(self.exclusion.eta_max, default=0.0)
+
+    @property
+    def weakest(self) -> PieceSupport:
+        """The piece with the smallest eta_max: what keeps the whole from more."""
+        nothing = np.zeros(len(self.confirmed))
+        none = PieceSupport(0.0, 0, 0.0, nothing, nothing, np.zeros((len(nothing), 0)))
+        ranked = zip(self.exclusion.eta_max, self.pieces, strict=True)
+        return min(ranked, key=lambda pair: (pair[0], pair[1].alpha), default=(0.0, none))[1]
+
+    @property
+    def confirmed(self) -> BoolArray:
+        """Coefficients that are confirmed at the bound, by the whole table or by a part of it."""
+        return self.exclusion.confirmed
+
+    @property
+    def on_rows(self) -> FloatArray:
+        """On the rows a rival that is not excluded is what one is that differs by at most this in each coefficient.
+
+        The same as `resolution`, but for coefficients of which rows see combinations only.
+        """
+        return self.exclusion.on_rows
+
+    @property
+    def resolution(self) -> FloatArray:
+        """A rival that is not excluded differs by at most this in each coefficient; infinite where not confirmed."""
+        return np.where(self.confirmed, self.on_rows, np.inf)
 
 
 def measure_support(
@@ -193,8 +189,8 @@ def measure_support(
     reserved : float
         Share of delta that the caller reserves for counting; must not depend on labels.
     """
-    policy = _Policy((1 - reserved) * (1 - confidence), bound, _seed(rng), simulate, tails)
-    return _measure(_Judged.checked(geometry, X, agree, half_widths, confidence, bound), policy)
+    policy = Policy((1 - reserved) * (1 - confidence), bound, _seed(rng), simulate, tails)
+    return _measure(JudgedRows.checked(geometry, X, agree, half_widths, confidence, bound), policy)
 
 
 def held_out_support(
@@ -211,206 +207,28 @@ def held_out_support(
     Its rival u is then fixed, and k drops from the tail. This serves limits and links: pass the held-out rows strictly
     inside the limits (by the frozen formula), and a geometry of just them; the conclusion is about their span.
     """
-    judged = _Judged.checked(geometry, X, agree, half_widths, confidence, bound)
-    return _measure(judged, _Policy(1 - confidence, bound, fixed=True))
+    judged = JudgedRows.checked(geometry, X, agree, half_widths, confidence, bound)
+    return _measure(judged, Policy(1 - confidence, bound, fixed=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """The rows of a certificate, checked."""
-
-    geometry: Geometry
-    X: FloatArray
-    agree: BoolArray
-    half_widths: FloatArray
-
-    @classmethod
-    def checked(
-        cls,
-        geometry: Geometry,
-        X: ArrayLike,
-        agree: ArrayLike,
-        half_widths: ArrayLike,
-        confidence: float,
-        bound: float,
-    ) -> _Judged:
-        """Return the rows, or raise if they, or what is asked of them, make no sense."""
-        check_confidence(confidence)
-        if not 0 < bound < 1:
-            raise ValueError(f"bound must be between 0 and 1, got {bound}")
-        wide = geometry.wide
-        rows = wide.X if wide is not None and wide.X is X else check_matrix(X)  # or checked before
-        if rows.shape[1] != geometry.exponents.size:
-            raise ValueError(f"X has {rows.shape[1]} columns but the geometry has {geometry.exponents.size}")
-        for name in ("sample_weight", "units"):
-            given = getattr(geometry, name)
-            if given is not None and len(given) != len(rows):
-                raise ValueError(f"X has {len(rows)} rows but the geometry has {name} for {len(given)}")
-        widths = np.asarray(half_widths, dtype=np.float64)
-        if widths.shape != (len(rows),) or not (widths >= 0).all():
-            raise ValueError(f"half_widths must be {len(rows)} non-negative numbers, got shape {widths.shape}")
-        return cls(geometry, rows, check_mask(agree, len(rows), "agree"), widths)
-
-
-@dataclass(frozen=True, slots=True)
-class _Policy:
-    """How tails are bounded: all of it fixed before labels are seen."""
-
-    delta: float
-    bound: float
-    seed: int = 0
-    simulate: bool = False
-    tails: bool = True
-    fixed: bool = False  # u was fixed before the labels were read
-
-    def share(self, part: int, n_parts: int) -> float:
-        """Return the delta of a part."""
-        if n_parts == 1:
-            return self.delta
-        return WHOLE_SHARE * self.delta if part == 0 else (1 - WHOLE_SHARE) * self.delta / (n_parts - 1)
-
-
-@dataclass(slots=True)
-class _Chain:
-    """What a part has excluded so far, piece by piece."""
-
-    columns: int
-    holds: bool = True
-    earlier: list[tuple[Position, FloatArray, float]] = field(default_factory=list)
-    subspaces: list[FloatArray] = field(default_factory=list)
-
-    def confirmed(self) -> tuple[BoolArray, FloatArray]:
-        """Return which unit vectors lie in the confirmed span, and how far coefficients may be off.
-
-        That is of those in the span. Of the others it is how far the part is off that rows see, if all of that is
-        confirmed: on the rows a rival is what one is that is off by no more, whatever it is in directions of no row.
-        """
-        left = np.eye(self.columns)
-        widths = np.zeros(self.columns)
-        for V in self.subspaces:
-            left -= V @ (V.T @ left)
-        for position, root, radius in self.earlier:
-            with np.errstate(over="ignore", under="ignore"):
-                size = radius * np.sqrt(squared_lengths(position.basis @ root)) if radius > 0 else widths * 0
-                widths = widths + np.ldexp(size, -position.exponents)
-        inside = np.linalg.norm(left, axis=0) <= 1e-9
-        return inside, np.where(inside | self.holds, widths, np.inf)
-
-
-def _measure(judged: _Judged, policy: _Policy) -> Support:
-    """Measure the whole table, then the other parts if it is not confirmed."""
+def _measure(judged: JudgedRows, policy: Policy) -> Support:
+    """Measure the whole table; what chance explains is left for later."""
     geometry, d = judged.geometry, judged.X.shape[1]
-    n_parts = len(geometry.parts)
-    pieces, chain = _measure_part(judged, policy, 0)
-    confirmed, on_rows = chain.confirmed()
-    if not chain.holds and policy.tails:
-        for part in range(1, n_parts):
-            if np.delete(confirmed, geometry.parts[part].left_out).all():
-                continue
-            inside, widths = _measure_part(judged, policy, part)[1].confirmed()
-            confirmed, on_rows = confirmed | inside, np.minimum(on_rows, np.where(inside, widths, np.inf))
-    nothing = PieceSupport(0.0, 0.0, 0, 0.0, 1.0, np.zeros(d), np.zeros(d), np.zeros((d, 0)))
-    weakest = min(pieces, key=lambda piece: (piece.eta_max, piece.alpha), default=nothing)
-    alpha = min((piece.alpha for piece in pieces), default=0.0)
-    resolution = np.where(confirmed, on_rows, np.inf)
-    return Support(alpha, weakest.eta_max, weakest, tuple(pieces), confirmed, resolution, on_rows, len(judged.X))
+    whole = list(evidence_of(judged, policy, 0))
+    pieces = tuple(_piece_support(piece, geometry) for piece in whole)
+    alpha = min((piece.alpha for piece in whole), default=0.0)
+    if not policy.tails or not whole:
+        none = (0.0,) * len(whole), (1.0,) * len(whole), np.zeros(d, dtype=bool), np.full(d, np.inf)
+        return Support(alpha, pieces, len(judged.X), False, Exclusion(*none))
+    tails = Tails(judged, policy, whole)
+    return Support(alpha, pieces, len(judged.X), lambda: tails.at_bound is not None, lambda: tails.exclusion)
 
 
-def _measure_part(judged: _Judged, policy: _Policy, number: int) -> tuple[list[PieceSupport], _Chain]:
-    """Measure one part, piece by piece; parts other than the first end with a piece that fails."""
-    geometry, X = judged.geometry, judged.X
-    part = geometry.parts[number]
-    wide = geometry.wide if geometry.wide is not None and geometry.wide.X is X else None
-    if wide is not None:
-        chosen = [np.arange(len(X))]
-    else:
-        members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
-        chosen = [np.flatnonzero(counted(geometry, members == j)) for j in range(len(part.pieces))]
-    present = [j for j, index in enumerate(chosen) if index.size]
-    delta = policy.share(number, len(geometry.parts)) / max(len(present), 1)
-    chain, measured, spans = _Chain(X.shape[1], holds=bool(present)), list[PieceSupport](), True
-    for j in present:
-        index, piece = chosen[j], part.pieces[j]
-        position = piece.position
-        weights = some_of(geometry.sample_weight, index)
-        agree, widths = judged.agree[index], judged.half_widths[index]
-        if wide is not None:
-            root, (shares, axes) = wide.root, wide.spectrum(agree)
-        else:
-            M, M_A = total_over(AgreeingMoments(position), X, index, weights, agree)
-            root = inverse_root(M)
-            shares, axes = np.linalg.eigh(root.T @ M_A @ root)
-        alpha = float(np.clip(shares[0], 0.0, 1.0))
-        weak = np.ldexp(position.basis @ root @ axes[:, shares < 0.5], -geometry.exponents[:, None])
-        direction = _direction(position.basis @ root @ axes[:, 0], geometry)
-        if not policy.tails:
-            measured.append(PieceSupport(alpha, 0.0, root.shape[1], float(index.size), 1.0, *direction, weak))
-            chain.holds = False
-            continue
-        earlier = tuple(chain.earlier) if chain.holds else ()
-        if wide is not None:
-            slack = (2 * widths / wide.lengths)[agree] ** 2
-            spread = Spread.of(wide.leverage, slack, np.full(len(slack), wide.leverage))
-        else:
-            spread = total_over(Leverages(position, root, earlier), X, index, weights, agree, widths)
-        tail, leverage = _tail(judged, policy, index, Whitened(position, root), spread.leverage, delta, (number, j))
-        eta_max, quantile = tail.eta_max(alpha, delta, policy.bound) if spans else (0.0, np.inf)
-        passes = alpha > quantile
-        eta_max = max(eta_max, policy.bound) if passes else min(eta_max, float(np.nextafter(policy.bound, 0.0)))
-        measured.append(PieceSupport(alpha, eta_max, root.shape[1], float(index.size), leverage, *direction, weak))
-        radius = spread.radius(alpha - quantile) if passes and chain.holds else np.inf
-        spans = spans and root.shape[1] == position.basis.shape[1]
-        if radius < np.inf:
-            V = piece.subspace if spans else np.linalg.qr(np.linalg.pinv(position.basis).T @ np.linalg.qr(root)[0])[0]
-            chain.earlier.append((position, root, radius))
-            chain.subspaces.append(V)
-        chain.holds = radius < np.inf and (spans or j == present[-1])
-        if number > 0 and not chain.holds:
-            break
-    return measured, chain
-
-
-def _tail(
-    judged: _Judged,
-    policy: _Policy,
-    index: IntArray,
-    whitened: Whitened,
-    leverage: float,
-    delta: float,
-    place: tuple[int, int],
-) -> tuple[Tail, float]:
-    """Return the tail of a piece and its L; rows are whitened only where units or draws need it."""
-    units = judged.geometry.units
-    weights = some_of(judged.geometry.sample_weight, index)
-    k = whitened.root.shape[1]
-    n = index.size if units is None else np.unique(units[index]).size
-    y = None
-    if units is not None:
-        y = apply_to(whitened, judged.X, index, weights)
-        leverage = unit_leverage(y, units[index])
-    if k == 1 and leverage * n <= 1 + 1e-9:
-        return Binomial(n), leverage
-    if policy.fixed:
-        return ClosedForm(leverage, 1), leverage
-    # The whole table has one budget, the other parts share another.
-    sharing = len(judged.geometry.parts[place[0]].pieces) * (len(judged.geometry.parts) - 1 if place[0] else 1)
-    n_draws = number_of_draws(n, k, delta, BUDGET / sharing) if policy.simulate else 0
-    seed = policy.seed + (place[0] << 20) + place[1]
-    if not n_draws:
-        late = number_of_draws(n, k, (1 - CLOSED_SHARE) * delta, LATE_BUDGET)
-        if not late or units is not None or not policy.simulate or place != (0, 0):
-            return ClosedForm(leverage, k), leverage
-
-        def draw() -> Simulation:
-            rows = apply_to(whitened, judged.X, index, weights)
-            return Simulation(upper_triangles(rows), k, late, seed, False)
-
-        return Late(ClosedForm(leverage, k), draw), leverage
-    y = apply_to(whitened, judged.X, index, weights) if y is None else y
-    products = upper_triangles(y)
-    if units is not None:
-        products = sum_by_unit(units[index]) @ products
-    return Simulation(products, k, n_draws, seed, place[0] == 0), leverage
+def _piece_support(piece: Evidence, geometry: Geometry) -> PieceSupport:
+    directions = piece.position.basis @ piece.root @ piece.axes
+    weak = np.ldexp(directions[:, piece.shares < 0.5], -geometry.exponents[:, None])
+    direction = _direction(directions[:, 0], geometry)
+    return PieceSupport(piece.alpha, piece.root.shape[1], float(piece.index.size), *direction, weak)
 
 
 def _seed(rng: np.random.Generator) -> int:
@@ -423,3 +241,62 @@ def _direction(scaled: FloatArray, geometry: Geometry) -> tuple[FloatArray, Floa
     weighed = scaled * np.ldexp(geometry.sizes, -geometry.exponents)
     largest = weighed[np.argmax(np.abs(weighed))]
     return np.asarray(np.ldexp(scaled / largest, -geometry.exponents)), np.abs(weighed / largest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Kernel: c |W'x|^2 for each row of a block, W given in columns of size 1."""
+
+    position: Position
+    W: FloatArray
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Return the (b,) numbers."""
+        scaled = scaled_rows(rows, self.position.exponents)[0]
+        lengths = squared_lengths(scaled @ self.position.basis)
+        return np.asarray(squared_lengths(scaled @ self.W) / np.where(lengths > 0, lengths, 1.0))
+
+
+def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> FloatArray:
+    """Return where to look next: c_i |W'x_i|^2 for the weak directions W of the first piece that has any.
+
+    Zero for rows of other pieces, and for all rows if every direction has a share of at least 1/2. The rows need not be
+    those that were measured.
+    """
+    rows = check_matrix(X)
+    found = np.zeros(len(rows))
+    weak = next((piece.weak for piece in support.pieces if piece.weak.shape[1]), None)
+    if weak is None:
+        return found
+    part = geometry.parts[0]
+    W = np.ldexp(weak, geometry.exponents[:, None])  # in columns of size 1
+    held = [float(np.linalg.norm(piece.subspace.T @ W)) for piece in part.pieces]
+    number = int(np.argmax(held))
+    members = apply_to(part.membership(geometry.exponents), rows, np.arange(len(rows))) == number
+    if geometry.sample_weight is not None and len(geometry.sample_weight) == len(rows):
+        members &= geometry.sample_weight > 0
+        weights = geometry.sample_weight
+    else:
+        weights = np.ones(len(rows))
+    chosen = np.flatnonzero(members)
+    if chosen.size:
+        found[chosen] = weights[chosen] * apply_to(_Shares(part.pieces[number].position, W), rows, chosen)
+    return found
+
+
+def is_weak_by_chance(geometry: Geometry, support: Support, share: float) -> bool:
+    r"""Tell whether the weakest direction is what a random choice of wrong rows leaves, where there are many columns.
+
+    If a share p of n Gaussian rows of k columns agrees, whichever they are, the spectrum of :math:`M^{-1/2} M_A
+    M^{-1/2}` begins at :math:`(\sqrt{p (1 - c)} - \sqrt{c (1 - p)})^2`, c = k / n (Wachter 1980), up to
+    :math:`k^{-2/3}`. A rival makes a direction weaker, or rests on few rows: then weak directions have heavy tails.
+    """
+    wide = geometry.wide
+    if wide is None or not support.pieces:
+        return False
+    n, k = wide.X.shape
+    edge = (np.sqrt(share * (1 - k / n)) - np.sqrt((1 - share) * k / n)) ** 2
+    if support.alpha < edge * (1 - 2 * k ** (-2 / 3)):
+        return False
+    evidence = wide.shares(support.pieces[0].weak[:, :_WEAKEST])
+    return bool((n * (evidence**2).sum(axis=0) <= _HEAVY_TAILED * evidence.sum(axis=0) ** 2).all())

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import total_ordering
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from massart.certificate.assumption import PLAIN, Assumption
+from massart.certificate.deferred import Deferred, settled
 from massart.certificate.independent_errors import IndependentErrors
 from massart.certificate.segments import Segment
 from massart.certificate.support import Support
@@ -75,9 +76,9 @@ class Reason(Enum):
     SECOND_RULE = auto()  # declared independent, but another rule fits many of the other rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Certificate:
-    """What is known about a formula, and by which numbers.
+    """What is known about a formula, and by which numbers; those that decided nothing are computed when first read.
 
     Attributes
     ----------
@@ -150,17 +151,20 @@ class Certificate:
     n_active: float | None = None
     chance: float = 0
     support: Support | None = None
-    eta_max: float = 0.0
+    eta_max: Deferred[float] = Deferred(0.0)  # noqa: RUF009  (a descriptor)
     assumption: Assumption = PLAIN
     hyperplane_rows: float | None = None
     bound: Bound = Bound.NONE
-    resolution: float = 0.0
+    resolution: Deferred[float] = Deferred(0.0)  # noqa: RUF009
     n_seen: int | None = None
     thin: tuple[tuple[int, float], ...] = ()
     constant: bool = False
     scale: float | None = None
     segment: Segment | None = None
     independent: IndependentErrors | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return settled(self)
 
     @property
     def confidence(self) -> float:

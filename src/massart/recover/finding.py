@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import Support
-from massart.certificate.weakness import is_weak_by_chance, weak_row_weights
+from massart.certificate.support import is_weak_by_chance, weak_row_weights
 from massart.isotropy import decompose
 from massart.recover.judge import PLURALITY
 from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of

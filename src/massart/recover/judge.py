@@ -272,9 +272,13 @@ class _Evidence:
 
     # What chance explains
 
-    @property
+    @cached_property
     def excludes_others(self) -> bool:
-        return self.eta_max >= self.assumption.wrong_at_most and self.resolution < np.inf
+        """Support is asked whether it excludes the bound, which takes less than to ask which rate it excludes."""
+        by_support = self._measured
+        if by_support is not None and by_support.excludes and self._resolution < np.inf:
+            return True
+        return self._may_count and self._counted >= self.assumption.wrong_at_most
 
     @property
     def eta_max(self) -> float:
@@ -287,41 +291,57 @@ class _Evidence:
     @cached_property
     def _excluded(self) -> tuple[float, float]:
         """The noise rate that is excluded, and by how many half-widths another formula may differ then."""
-        found, bound = self.compared[0], self.assumption.wrong_at_most
-        eta_max, widths = self._excluded_by_support()
-        resolution = _resolution(self.rows, found, widths)
-        all_speak = self.judges.seen is None and self.link.invertible
-        if all_speak and not self.sharing.proven and (eta_max < bound or not resolution < np.inf):
-            counted = self._excluded_by_counting()
-            if counted >= min(bound, eta_max):
-                return counted, 2 * self.decisive.limit
+        bound = self.assumption.wrong_at_most
+        eta_max = 0.0 if self._measured is None else self._measured.eta_max
+        resolution = self._resolution
+        if self._may_count and (eta_max < bound or not resolution < np.inf) and self._counted >= min(bound, eta_max):
+            return self._counted, 2 * self.decisive.limit
         return eta_max, resolution
 
-    def _excluded_by_support(self) -> tuple[float, FloatArray]:
-        """Return the noise rate that is excluded, and how far coefficients may be off then.
-
-        Where labels helped to choose the columns, by the rows that took no part in it.
-        """
+    @cached_property
+    def _measured(self) -> Support | None:
+        """The support that excludes others: where labels helped to choose the columns, of the rows that did not."""
         others = self.judges.unseen
         if others is None:
-            return 0.0, np.full(self.n_columns, np.inf)
+            return None
         support, (found, marks) = self.support, self.compared
         if others is not self.judges:
             found, marks = self.formula.marks(others.rows)
             support = measure_support_of(self.formula, others, found, marks)
         if self.link.invertible:
-            return support.eta_max, support.on_rows
-        return _excluded_of_link(self.formula, others, found, marks)
+            return support
+        return _support_of_link(self.formula, others, found, marks)
 
-    def _excluded_by_counting(self) -> float:
-        """Return the noise rate that is excluded: every row that a wrong formula does not share must be wrong."""
-        judges, assumption = self.judges, self.assumption
+    @cached_property
+    def _resolution(self) -> float:
+        """By how many half-widths a rival may differ on a row that support does not exclude."""
+        if self._measured is None:
+            return np.inf
+        rows, widths, half_widths = self.rows, self._measured.on_rows, self.compared[0].half_widths
+        if not np.isfinite(widths).all():
+            if not np.isfinite(widths[rows.X.any(axis=0)]).all():
+                return np.inf
+            widths = np.where(np.isfinite(widths), widths, 0.0)
+        used = half_widths > 0
+        if not used.any():
+            return np.inf
+        return float((rows.magnitudes(widths)[used] / half_widths[used]).max())
+
+    @cached_property
+    def _may_count(self) -> bool:
+        """Whether counting may exclude others: all rows speak, one by one, and are few enough."""
+        judges = self.judges
         if judges.rows.weights is not None or judges.units is not None or not judges.reserved:
-            return 0.0
-        if not assumption.excludes:
-            return 0.0
-        # Half of it for the draws, half for the number of wrong rows. What counting bounds for certain is of no use
+            return False
+        free = judges.seen is None and self.link.invertible
+        return free and self.assumption.excludes and not self.sharing.proven
+
+    @cached_property
+    def _counted(self) -> float:
+        """The noise rate that counting excludes: every row that a wrong formula does not share must be wrong."""
+        # Half of delta for the draws, half for the number of wrong rows. What counting bounds for certain is of no use
         # here: unless it proves, the rows that are not shared are no more than those that are wrong.
+        assumption, judges = self.assumption, self.judges
         delta = assumption.delta * judges.reserved / 2
         n = int(self.n_rows)
         # As many rows as are wrong on average, and some deviations more: with less nothing is excluded.
@@ -375,26 +395,13 @@ _MARKS = np.arange(KINDS)
 _POSSIBLE, _RIGHT = _MARKS & IMPOSSIBLE == 0, _MARKS & AGREES > 0
 
 
-def _resolution(rows: Sample, found: Verified, widths: FloatArray) -> float:
-    """Return by how many half-widths a rival may differ on a row that differs by at most so much in coefficients."""
-    if not np.isfinite(widths).all():
-        if not np.isfinite(widths[rows.X.any(axis=0)]).all():
-            return np.inf
-        widths = np.where(np.isfinite(widths), widths, 0.0)
-    used = found.half_widths > 0
-    if not used.any():
-        return np.inf
-    differences = rows.magnitudes(widths)
-    return float((differences[used] / found.half_widths[used]).max())
-
-
-def _excluded_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> tuple[float, FloatArray]:
-    """Return the noise rate that is excluded for a link that clips, and how far coefficients may be off then.
+def _support_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> Support | None:
+    """Return the support that excludes most for a link that clips, if anything may be excluded.
 
     By held-out rows between the limits, or by all rows, whatever w is: each at half of delta.
     """
     if not judges.assumption.excludes:
-        return 0.0, np.full(judges.rows.X.shape[1], np.inf)
+        return None
     bound, margin = judges.assumption.wrong_at_most, 2 * found.half_widths
     link, products = formula.link, found.products
     between = (products > link.lower + margin) & (products < link.upper - margin)  # by X and the frozen formula alone
@@ -409,11 +416,11 @@ def _excluded_of_link(formula: Formula, judges: Judges, found: Verified, marks: 
         simulate=False,
     )
     if judges.held_out is None:
-        return whole.eta_max, whole.on_rows
+        return whole
     part = judges.held_out & between
     rows, units = judges.rows.take(part), None if judges.units is None else judges.units[part]
     if not part.any() or span_of(rows.X).rank < rows.X.shape[1]:
-        return whole.eta_max, whole.on_rows
+        return whole
     support = held_out_support(
         geometry_of(rows.X, sample_weight=rows.weights, units=units),
         rows.X,
@@ -422,5 +429,4 @@ def _excluded_of_link(formula: Formula, judges: Judges, found: Verified, marks: 
         bound=bound,
         confidence=1 - judges.assumption.delta / 2,
     )
-    best = max(whole, support, key=lambda one: one.eta_max)
-    return best.eta_max, best.on_rows
+    return max(whole, support, key=lambda one: one.eta_max)

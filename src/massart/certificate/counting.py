@@ -1,0 +1,446 @@
+r"""Counting: how many rows another formula can share with this one, by bounds on the rows of a slab.
+
+Let w fit a of n rows, and let h bound how many of those another formula can fit, too. If w' fits a row that w fits,
+both within t, then :math:`|(w' - w) \cdot x| \le 2t`; so w' fits at most :math:`(n - a) + h` rows, and :math:`a > (n
++ h)/2` proves that w is the unique l0 minimizer. For a link that clips, two parameters that fit a row with a label
+between the limits agree on its product, while a row at a limit may be fitted by both: another w' fits at most
+:math:`(n_+ - a_+) + h + n_0`, with h counted among the agreeing rows inside the limits. Both are one rule:
+
+    *the decisive rows off every slab outnumber the rows that w does not fit.*
+
+**Slabs.** No label is exact to the last bit, so rows are divided by their half-width t, and every bound is about slabs
+:math:`|r \cdot x| \le 2` of rows so scaled, never about hyperplanes. A slab holds all rows if r is small. So a bound
+has a *reach*: it holds for every r that exceeds 2 reach on some row, and PROVEN means that every formula which fits as
+many rows, within the same half-widths, differs by at most 2 reach of them from this one on every row given.
+
+**Some of the rows.** With m of the a decisive ones, at most h' of them in a slab, h is at most h' + (a - m), and the
+rows off every slab are m - h' as before.
+
+**Blocks.** Every :math:`r \ne 0` is non-zero on at least one row of a block of k independent rows in k dimensions.
+Disjoint blocks bound h for certain (packing), random ones with confidence (sampling). A block counts as independent if
+its reach is bounded (:mod:`massart.certificate.span`); in doubt it does not, which makes the bounds larger.
+
+**Enumeration.** If rows span R^d, every set of rows in one hyperplane lies in a hyperplane that d - 1 independent rows
+span. So all subsets of d - 1 rows give all hyperplanes that matter. Parallel rows lie in the same hyperplanes: one of
+each class stands for all, with their weights added.
+
+**Moments.** See :mod:`massart.certificate.fourth_moment`.
+
+Bounds are tried in the order of cost, until one proves. Each decides cases that the others cannot afford or miss (600
+tables of 1 to 30 columns): moments prove 94 % of what can be proven, enumeration the most of small integers, and
+packing serves many columns with few wrong rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from scipy.special import betaincinv, gammaln
+
+from massart.certificate.fourth_moment import fourth_moment_bound, fourth_moment_cost, largest_off_share
+from massart.certificate.span import (
+    BATCH,
+    GOLDEN,
+    SLAB_REACH,
+    Coordinates,
+    HyperplaneBound,
+    Span,
+    coordinates,
+    hyperplane_normals,
+    independent_rows,
+    parallel_classes,
+    span_of,
+)
+from massart.certificate.verdict import Bound
+from massart.rows import FloatArray
+
+BUDGET = 4e8
+"""Floating-point operations that a bound may cost, about: no more than finding the answer."""
+
+_ENUMERATION_SHARE = 0.05  # of the budget: small operations are slow
+_OPERATIONS_PER_DRAW = 100.0  # times k^3
+_MOST_DRAWS = 20_000
+_WEIGHT_ROUNDING = 1e-9  # sums of weights that are not whole numbers
+_POOL = 3  # rows to choose a block from, in units of k
+_GLIMPSE = 1000  # rows that show when there are too many directions
+_OVERHEAD = 20.0  # what a small operation costs next to one in a large product
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """Decisive rows that agree, and what has to be shown of them: more than `wrong` of them off every slab.
+
+    Attributes
+    ----------
+    rows : (m, d) array
+        Some or all of the decisive rows that agree, none zero, divided by their half-widths.
+    weights : (m,) array or None
+    total : float
+        The weight of all decisive rows that agree.
+    wrong : float
+        The weight of the rows that do not.
+    limit : float
+        Largest reach of rows that count as independent.
+    """
+
+    rows: FloatArray
+    weights: FloatArray | None
+    total: float
+    wrong: float
+    limit: float = SLAB_REACH
+
+    @property
+    def at_hand(self) -> float:
+        """The weight of the rows given."""
+        return float(len(self.rows) if self.weights is None else self.weights.sum())
+
+    @property
+    def slack(self) -> float:
+        """What rounding may do to sums of weights: nothing to whole numbers."""
+        is_whole = float(self.total).is_integer() and float(self.wrong).is_integer()
+        is_whole &= self.total + self.wrong <= 2.0**53  # beyond, sums of whole numbers round, too
+        if is_whole and (self.weights is None or bool((self.weights == np.rint(self.weights)).all())):
+            return 0.0
+        return _WEIGHT_ROUNDING * (self.total + self.wrong)
+
+    def proves(self, bound: HyperplaneBound) -> bool:
+        """Return whether more rows are off every slab than are wrong."""
+        return self.at_hand - bound.rows > self.wrong + self.slack
+
+    def shared(self, bound: HyperplaneBound) -> float:
+        """Return how many of all decisive rows another formula can share."""
+        return bound.rows + max(self.total - self.at_hand, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What is known about the rows that another formula can share.
+
+    Attributes
+    ----------
+    rows : float or None
+        At most so many of the decisive rows.
+    bound : Bound
+        How that is known.
+    proven : bool
+        Whether therefore no other formula fits as many rows.
+    reach : float
+        In half-widths: what does not differ by twice as much on some row is no other formula.
+    """
+
+    rows: float | None
+    bound: Bound
+    proven: bool
+    reach: float
+
+
+def bound_sharing(case: Decisive, *, span: Span | None = None) -> Sharing:
+    """Bound the rows that another formula can share, for certain: by packing, counting, or fourth moments.
+
+    `span` is that of the rows, if it is known.
+    """
+    best, bound = None, Bound.NONE
+    if case.at_hand <= case.wrong:  # then nothing that is known of these rows proves anything
+        return Sharing(None, bound, False, np.inf)
+    if span is None:
+        span = span_of(case.rows)
+    for name, found in _bounds(case, case.rows[:, span.columns]):
+        if case.proves(found):
+            return Sharing(case.shared(found), name, True, found.reach)
+        if best is None or found.rows < best.rows:
+            best, bound = found, name
+    return Sharing(None if best is None else case.shared(best), bound, False, np.inf)
+
+
+def is_affordable(k: int, n_rows: int, wrong: float) -> bool:
+    """Return whether some bound of n_rows rows that span k columns may be within the budget."""
+    if k == 0:
+        return False
+    counting = enumeration_cost(k, k) <= _ENUMERATION_SHARE * BUDGET  # rows that span have k directions at least
+    moments = wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= BUDGET
+    return counting or moments or _may_pack(k, n_rows, wrong)
+
+
+def _may_pack(k: int, n_rows: float, wrong: float) -> bool:
+    """Return whether so many rows may hold more blocks than rows are wrong, within the budget."""
+    return n_rows > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET
+
+
+def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, HyperplaneBound]]:
+    """Yield bounds in order of cost, leaving out those that cannot prove enough; `rows` have full column rank."""
+    k = rows.shape[1]
+    if k == 0:
+        return
+    weights, at_hand, wrong = case.weights, case.at_hand, case.wrong
+    found: HyperplaneBound | None
+    if _may_pack(k, at_hand, wrong):
+        found = packing_bound(rows, wrong + case.slack, weights=weights, limit=case.limit, budget=BUDGET)
+        if found is not None:
+            yield Bound.PACKING, found
+    found = slab_count(rows, weights=weights, limit=case.limit, budget=_ENUMERATION_SHARE * BUDGET)
+    if found is not None:
+        yield Bound.EXACT, found
+        return
+    if wrong < largest_off_share(k) * at_hand:
+        found = fourth_moment_bound(rows, weights=weights, limit=case.limit, budget=BUDGET)
+        if found is not None:
+            yield Bound.FOURTH_MOMENT, found
+
+
+def sample_sharing(case: Decisive, rng: np.random.Generator, *, confidence: float, wanted: float) -> float | None:
+    """Bound the rows that another formula can share, with confidence, by random blocks of the decisive rows.
+
+    Parameters
+    ----------
+    case : Decisive
+    rng : numpy.random.Generator
+    confidence : float
+    wanted : float
+        Only a bound of at most so many rows is of use: where no number of draws could give it, none is made.
+    """
+    span = span_of(case.rows)
+    rows = case.rows[:, span.columns]
+    k = rows.shape[1]
+    n_draws = int(min(_MOST_DRAWS, BUDGET / (_OPERATIONS_PER_DRAW * k**3))) if k else 0
+    if not n_draws:
+        return None
+    ceiling = failure_ceiling(0, n_draws, confidence)
+    weighted = case.weights is not None
+    least = case.at_hand * ceiling ** (1 / k) if weighted else float(largest_share(len(rows), k, ceiling))
+    if case.shared(HyperplaneBound(least)) > wanted:
+        return None
+    found = sampled_bound(rows, rng, n_draws=n_draws, confidence=confidence, weights=case.weights, limit=case.limit)
+    return None if found is None else case.shared(found)
+
+
+def packing_bound(
+    rows: FloatArray,
+    needed: float,
+    *,
+    weights: FloatArray | None = None,
+    limit: float = SLAB_REACH,
+    budget: float = np.inf,
+) -> HyperplaneBound | None:
+    r"""Bound the rows of one hyperplane by packing disjoint blocks of independent rows.
+
+    Proof. Let b disjoint blocks of d independent rows each be found among the a rows. A hyperplane with normal r
+    misses at least one row of each block, since d independent rows are orthogonal to no :math:`r \ne 0`. Hence
+    :math:`h \le a - b`. With weights :math:`c_i` let the block j take the same amount :math:`m_j` from each of its
+    rows, with :math:`\sum_{j \ni i} m_j \le c_i`; the rows missed weigh at least :math:`\sum_j m_j`. For slabs, r
+    exceeds :math:`2t` on a row of each block if it exceeds :math:`2t` times the largest reach on any row.
+
+    Parameters
+    ----------
+    rows : (n, d) array
+        Non-zero rows.
+    needed : float
+        Stop as soon as the blocks weigh more than this.
+    weights : (n,) array, optional
+    limit : float
+        Largest reach of a block that counts as independent.
+    budget : float
+        Floating-point operations to spend, about.
+
+    Returns
+    -------
+    HyperplaneBound or None
+        None when not one block is found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> packing_bound(np.random.default_rng(0).standard_normal((100, 5)), needed=10).rows
+    89.0
+    """
+    n, k = rows.shape
+    left = np.ones(n) if weights is None else weights.copy()
+    total = float(left.sum())
+    place = coordinates(rows[left > 0])
+    if place is None:
+        return None
+    left = left[left > 0]
+    # Rows near each other in a table resemble each other; rows of like weight waste the least in one block.
+    order = np.argsort((np.arange(left.size) * GOLDEN) % 1.0, kind="stable")
+    order = order[np.argsort(-left[order], kind="stable")]
+    pool, taken, size = order[:0], 0, _POOL * k
+    packed = worst = spent = 0.0
+    while packed <= needed and spent < budget:
+        fresh = order[taken : taken + size - pool.size]
+        pool, taken = np.concatenate([pool, fresh]), taken + fresh.size
+        if pool.size < k:
+            break
+        block = pool[independent_rows(place.Y[pool])]
+        reach = float(place.reach(place.Y[block]))
+        spent += block_cost(k, pool.size)
+        if reach > limit:
+            if taken == order.size:
+                break
+            size *= 2
+            continue
+        amount = float(left[block].min())
+        packed += amount
+        worst = max(worst, reach)
+        left[block] -= amount
+        pool = pool[left[pool] > 0]
+    return HyperplaneBound(total - packed, worst) if packed > 0 else None
+
+
+def block_cost(k: int, pool: int | None = None) -> float:
+    """Return about how many floating-point operations it takes to choose one block of k rows and to check it: 10 p k^2.
+
+    p is the number of rows that it is chosen from.
+    """
+    return 10.0 * (_POOL * k if pool is None else pool) * k * k
+
+
+def failure_ceiling(failures: int, n_draws: int, confidence: float) -> float:
+    """Return the Clopper-Pearson upper limit for a probability after `failures` of `n_draws` (fewer than all)."""
+    return float(betaincinv(failures + 1, n_draws - failures, confidence))
+
+
+def largest_share(n: int, k: int, probability: float) -> int:
+    """Return the largest h, at most n, with C(h, k) / C(n, k) at most `probability`."""
+    h = np.arange(k, n + 1)
+    logs = gammaln(h + 1.0) - gammaln(h - k + 1.0)  # of the binomial coefficients, but for a common term
+    # A margin for the rounding of the logarithms of large factorials makes h larger, never smaller.
+    return int(k - 1 + (logs - logs[-1] <= np.log(probability) + 1e-9 * n**0.5).sum())
+
+
+def slab_count(
+    rows: FloatArray, *, weights: FloatArray | None = None, limit: float = SLAB_REACH, budget: float = 1e9
+) -> HyperplaneBound | None:
+    r"""Count the rows of the fullest slab :math:`|r \cdot x| \le 2` by enumeration, for every r that is not small.
+
+    Proof that nothing is missed. Let S be the rows of a slab and B those d of them of largest volume, in coordinates
+    of :func:`massart.certificate.span.coordinates`, so that each row of S is a combination of B with coefficients of
+    size at most 1. If B has a reach up to the limit then r is at most 2 reach on every row, and no other formula.
+    Otherwise :math:`\sigma_{\min}(B) < \sqrt k \, |y|_{\max} / limit`, and some row b of B is within
+    :math:`\sqrt k \, \sigma_{\min}(B)` of the span of the d - 1 others, whose normal is tried; then all of S is
+    within the same distance of that hyperplane, and counted. Where S has a rank below d the distance is zero. Rows
+    that are merely near are counted, too: the count can only be too large.
+
+    Parameters
+    ----------
+    rows : (n, d) array
+        Non-zero rows that span R^d, divided by their half-widths of agreement.
+    weights : (n,) array, optional
+    limit : float
+        Largest reach of rows that count as independent.
+    budget : float
+        Floating-point operations to spend, about: the directions' subsets of d - 1 times the directions.
+
+    Returns
+    -------
+    HyperplaneBound or None
+        None when the rows do not span or the budget does not suffice.
+
+    Examples
+    --------
+    >>> slab_count(1e6 * np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [2, 2, 0], [0, 0, 1]])).rows
+    4.0
+    """
+    n, d = rows.shape
+    if d > 1 and enumeration_cost(len(parallel_classes(rows[:_GLIMPSE], None)[0]), d) > budget:
+        return None
+    place = coordinates(rows)
+    if place is None:
+        return None
+    near = d * place.longest / limit + place.error
+    lengths = np.linalg.norm(place.Y, axis=1)
+    if d == 1:
+        counts = np.ones(n) if weights is None else weights
+        return HyperplaneBound(float(counts[lengths <= near].sum()), limit)
+    # The shortest row of each class of parallel rows stands for it: where it is near, all may be.
+    order = np.argsort(lengths, kind="stable")
+    first, class_weights = parallel_classes(rows[order], None if weights is None else weights[order])
+    Y = place.Y[order][first]
+    if enumeration_cost(len(Y), d) > budget:
+        return None
+    held = [float(((np.abs(normals @ Y.T) <= near) @ class_weights).max()) for normals in hyperplane_normals(Y)]
+    return HyperplaneBound(max(held), limit)
+
+
+def enumeration_cost(n_directions: int, d: int) -> float:
+    """Return about how many floating-point operations it takes to enumerate the hyperplanes of so many directions."""
+    return float(comb(n_directions, d - 1)) * (2.0 * n_directions * d + _OVERHEAD * d**3)
+
+
+def sampled_bound(
+    rows: FloatArray,
+    rng: np.random.Generator,
+    *,
+    n_draws: int = 10_000,
+    confidence: float = 0.999,
+    weights: FloatArray | None = None,
+    limit: float = SLAB_REACH,
+) -> HyperplaneBound | None:
+    r"""Bound the rows of one hyperplane, with confidence, by drawing random blocks of d rows.
+
+    Proof. Let S be the h rows of the fullest hyperplane: a set that the rows alone determine, before anything is
+    drawn. A block drawn inside S is dependent, which has the probability :math:`p_S = \binom h d / \binom n d`
+    (:math:`(h/n)^d` for the weighted draws with replacement). Of K independent draws let f be not clearly independent.
+    The share p of such blocks lies below the Clopper-Pearson limit :math:`p_u(f, K)` with the stated confidence,
+    and :math:`p_S \le p \le p_u` bounds h. With f = 0: :math:`h \le n (\log(1/\delta)/K)^{1/d}`, about. There is no
+    union over hyperplanes. For slabs the same holds with "of a larger reach" for "dependent".
+
+    Parameters
+    ----------
+    rows : (n, d) array
+        Non-zero rows.
+    rng : numpy.random.Generator
+    n_draws : int
+        K, chosen before the draws are seen.
+    confidence : float
+        1 - delta.
+    weights, limit
+        As for :func:`packing_bound`.
+
+    Returns
+    -------
+    HyperplaneBound or None
+        None when the rows do not span or the draws bound nothing.
+    """
+    place = coordinates(rows)
+    if place is None:
+        return None
+    failures = _count_failures(place, weights, rng, n_draws, limit)
+    if failures == n_draws:
+        return None
+    ceiling = failure_ceiling(failures, n_draws, confidence)
+    n, k = rows.shape
+    if weights is not None:
+        return HyperplaneBound(float(ceiling ** (1 / k) * weights.sum()), limit)
+    held = largest_share(n, k, ceiling)
+    return HyperplaneBound(float(held), limit) if held < n else None
+
+
+def _count_failures(
+    place: Coordinates, weights: FloatArray | None, rng: np.random.Generator, n_draws: int, limit: float
+) -> int:
+    """Return how many of `n_draws` random blocks have a reach above `limit`."""
+    n, k = place.Y.shape
+    shares = None if weights is None else weights / weights.sum()
+    batch = max(1, BATCH // (k * k))
+    failures = 0
+    for start in range(0, n_draws, batch):
+        count = min(batch, n_draws - start)
+        if shares is None:
+            drawn = _subsets(n, k, count, rng)
+        else:
+            drawn = rng.choice(n, size=(count, k), p=shares)
+        failures += int((place.reach(place.Y[drawn]) > limit).sum())
+    return failures
+
+
+def _subsets(n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return `count` uniform k-subsets of n, a row each: Floyd's algorithm, all subsets at once."""
+    drawn = np.empty((count, k), dtype=np.intp)
+    for j in range(k):
+        top = n - k + j
+        candidate = rng.integers(0, top + 1, size=count)
+        repeated = (drawn[:, :j] == candidate[:, None]).any(axis=1)
+        drawn[:, j] = np.where(repeated, top, candidate)
+    return drawn

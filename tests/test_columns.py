@@ -199,9 +199,7 @@ def test_what_is_assumed_of_dates_is_said():
     table = table_of({"day": dots, "x": range(60), "y": range(60)})
     (notice,) = make_plan(table, "y").notices
     assert notice.startswith('Read the text in "day" as dates: ')
-    assert notice.endswith(
-        'nothing tells whether "6.1.2024" begins with the day or the month, and the day was assumed.'
-    )
+    assert notice.endswith('nothing says whether "6.1.2024" begins with the day or the month, and the day was assumed.')
 
 
 @pytest.mark.parametrize("write", [None, "{0:%d.%m.%Y}", "{0:%Y-%m-%d} 00:00"])

@@ -195,20 +195,6 @@ def test_a_wide_table_is_read_encoded_and_written_again(tmp_path, text):
     assert np.array_equal(read_table(tmp_path / "again.csv").cells(["x7"], np.arange(n))["x7"], X[:, 7])
 
 
-@pytest.mark.parametrize("d", [1, 5, 31, 32, 33, 100])
-def test_moved_columns_say_the_same(d):
-    X = np.random.default_rng(d).normal(size=(10, d))
-    content = {f"x{j}": X[:, j] for j in range(d)} | {"word": ["a", "b"] * 5, "total": X.sum(axis=1)}
-    table = table_of(content)
-    before = table.arrow
-    design = encode(table, make_plan(table, "total").encoding)
-    assert table.arrow.equals(before)
-    assert table.arrow.schema == before.schema
-    for j in range(d):
-        (chunk,) = table.column(f"x{j}").chunks
-        assert np.shares_memory(np.asarray(chunk), design.X)
-
-
 def test_nan_and_null_are_both_gaps():
     table = table_of(pa.table({"a": [1.0, float("nan"), None, 2.0], "total": [1, 2, 3, 4]}))
     assert encode(table, make_plan(table, "total").encoding).kept.tolist() == [0, 3]
@@ -409,11 +395,6 @@ encode(table, make_plan(table, "total").encoding)
 assert not {{"pandas", "polars", "narwhals"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_reading_twice_gives_the_same_table(tmp_path):
-    write_columns(tmp_path / "a.parquet", ledger())
-    assert read_table(tmp_path / "a.parquet").arrow.equals(read_table(tmp_path / "a.parquet").arrow)
 
 
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from massart.audit.table_audit import Audit
-from massart.tables import Notes, Table, free_name
+from massart.tables import Notes, Number, Table, free_name
 
 
 def notes_on_rows(audit: Audit, columns: dict[str, object]) -> Notes:
@@ -13,7 +13,7 @@ def notes_on_rows(audit: Audit, columns: dict[str, object]) -> Notes:
     name = next(name for name in reversed(columns) if name.startswith("wrong"))
     wrong = np.ma.filled(np.ma.asarray(columns[name]), False).astype(bool)
     given = next(name for name in reversed(columns) if name.startswith("given"))
-    return Notes({given: wrong}, findings(audit))
+    return Notes({given: wrong}, findings(audit), _decimals(audit))
 
 
 def notes_on_table(audit: Audit, table: Table) -> Notes:
@@ -21,7 +21,16 @@ def notes_on_table(audit: Audit, table: Table) -> Notes:
     target, names = audit.formula.target, audit.table.column_names
     beside = free_name(f"{target}_given", names)
     wrong = table.column(free_name("wrong", [*names, beside])).fill_null(False).to_numpy()
-    return Notes({target: wrong, beside: wrong}, findings(audit))  # what was left as it is has no colour
+    decimals = _decimals(audit)
+    if target in decimals:
+        decimals[beside] = decimals[target]
+    return Notes({target: wrong, beside: wrong}, findings(audit), decimals)  # what was left as it is has no colour
+
+
+def _decimals(audit: Audit) -> dict[str, str]:
+    """Return the decimal mark of each column of numbers."""
+    encoding = audit.plan.encoding
+    return {entry.column: entry.decimal for entry in (encoding.target, *encoding.inputs) if isinstance(entry, Number)}
 
 
 def findings(audit: Audit) -> list[list[object]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import IO
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -38,7 +38,7 @@ class FilePart:
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
         self.source, self.callback = source, options.callback
         self.spellings: Mapping[str, str] = {}
-        self._head, self._unpacked = beginning.data[:16], None if not beginning.is_packed else self._copied()
+        self._head, self._stored = beginning.data[:16], _unpacked(source) if beginning.is_packed else source
         try:
             self._look()
         except BaseException:
@@ -58,29 +58,12 @@ class FilePart:
 
     def close(self) -> None:
         """Remove what was unpacked."""
-        if self._unpacked is not None:
-            self._unpacked.close()
-
-    def _copied(self) -> IO[bytes]:
-        with in_temporary_folder():
-            copy = tempfile.TemporaryFile(prefix="massart-")  # noqa: SIM115
-        try:
-            with self.source.open_unpacked() as stream:
-                while data := stream.read(_BUFFER_BYTES):
-                    with in_temporary_folder():
-                        copy.write(data)
-        except BaseException:
-            copy.close()
-            raise
-        return copy
+        if self._stored is not self.source:
+            self._stored.close()
 
     def _open(self) -> pa.NativeFile:
-        if self._unpacked is not None:
-            self._unpacked.seek(0)
-            return pa.PythonFile(_Kept(self._unpacked), mode="r")
-        if self.source.path is None:
-            return pa.PythonFile(self.source.open(), mode="r")
-        return pa.OSFile(str(self.source.path))
+        path = self._stored.path
+        return pa.PythonFile(self._stored.open(), mode="r") if path is None else pa.OSFile(str(path))
 
     def _named(self, schema: pa.Schema) -> pa.Schema:
         names = named(schema.names)
@@ -111,7 +94,7 @@ class ParquetPart(FilePart):
     @property
     def path(self) -> str | None:
         """Where the file can be read as it is; None if it is compressed as a whole."""
-        return None if self._unpacked is not None or self.source.path is None else str(self.source.path.resolve())
+        return None if self._stored.path is None else str(self._stored.path.resolve())
 
     @cached_property
     def nbytes(self) -> int:  # type: ignore[override]
@@ -189,14 +172,21 @@ class ArrowPart(FilePart):
         return stream.schema, iter(stream)
 
 
-class _Kept:
-    """A temporary file for Arrow, which closes what it has read: only the part closes this one."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.read, self.seek, self.tell, self.closed = file.read, file.seek, file.tell, False
-
-    def close(self) -> None:
-        """Leave the file open."""
+def _unpacked(source: Source) -> Source:
+    """Return a copy of a compressed file in the temporary folder, without a name."""
+    with in_temporary_folder():
+        copy = tempfile.TemporaryFile(prefix="massart-")  # noqa: SIM115
+    try:
+        with source.open_unpacked() as stream:
+            while data := stream.read(_BUFFER_BYTES):
+                with in_temporary_folder():
+                    copy.write(data)
+        with in_temporary_folder():
+            copy.flush()
+        return replace(source, path=None, copy=copy, size=copy.tell())
+    except BaseException:
+        copy.close()
+        raise
 
 
 def _is_full(group: pa.parquet.RowGroupMetaData) -> bool:

@@ -1,4 +1,4 @@
-"""CSV and its kin, parsed by Arrow in chunks that end where a row ends.
+"""Delimited text (CSV and the like), parsed by Arrow in chunks that end where a row ends.
 
 Arrow can infer types while it reads, but then keeps the whole text in memory, in case a type has to be widened. So the
 beginning of the file alone is used to infer types, and chunks are parsed with them, on all cores. Where a later cell
@@ -113,20 +113,19 @@ class Delimited:
         self._left_out, self._below = {}, []
         with Text(self._source, self._encoding, self._options.callback) as text:
             for place, chunk, table in in_order(parse, self._chunks(text)):
+                rows = chunk
                 if isinstance(table, pa.ArrowInvalid):
                     rows = self._without_asides(place, chunk, is_below=_ENDS_BLANK.search(before) is not None)
-                    table = self._parsed(rows, self.types) if rows else None
-                else:
-                    rows = chunk
+                    table = self._parsed(rows, self.types) if rows else schema.empty_table()
                 before = bytes(chunk[-4:])
-                if not rows or (table is not None and not table.num_rows):
-                    continue
-                if self._below and rows is chunk:
-                    raise self._below[0]
                 if table is None:
                     self._widen(rows)
                     widened = True
-                elif not widened:
+                if table is not None and not table.num_rows:
+                    continue
+                if self._below and rows is chunk:
+                    raise self._below[0]
+                if table is not None and not widened:
                     yield pa.RecordBatch.from_arrays(table.combine_chunks().to_batches()[0].columns, schema=schema)
         if text.quotes % 2:
             self._check_closed(place, [*io.StringIO(str(chunk, UTF_8, "surrogateescape"), newline="")])
@@ -241,29 +240,14 @@ class Delimited:
         total. Below a blank line other short lines are, too, if no row as long as the header follows: they are another
         table. Empty cells behind the last column are cut. The chunk `is_below` a blank line if one ends what is before.
         """
-        source, width = self._source, len(self.names)
-        text = str(chunk, UTF_8, "surrogateescape")
-        check_utf_8(text, source, self._encoding, place)
-        lines = [*io.StringIO(squeezed(text) if self._dialect.delimiter == SPACES else text, newline="")]
-        if text.count('"') % 2:
-            self._check_closed(place, lines)
+        width, was_full = len(self.names), not is_below
         kept: list[list[str]] = []
-        was_full, line = not is_below, 0
-        reader = csv.reader(lines, delimiter=self._dialect.delimiter)
-        while True:
-            try:
-                row = next(reader)
-            except StopIteration:
-                break
-            except csv.Error:
-                before = line_at(source, self._encoding, place) - 1
-                raise too_long_cell(source.name, before + reader.line_num) from None
-            first, line = line, reader.line_num
+        for line, row in self._rows(place, chunk):
             if not row:
                 is_below = is_below or was_full
                 continue
             was_full = len(row) >= width
-            if len(row) > width and all(map(is_empty, row[width:])):
+            if all(map(is_empty, row[width:])):
                 row = row[:width]
             if len(row) == width:
                 if self._below:
@@ -273,18 +257,35 @@ class Delimited:
                 continue
             words = [cell for cell in row if not is_empty(cell)]
             if len(row) > width or not _is_aside(words, width):
-                fault = TableError(
-                    f"{source.name}: line {line_at(source, self._encoding, place) + first:,} has "
-                    f"{counted(len(row), 'field')}, but the header has {width:,} "
-                    "(a delimiter inside a cell needs quotation marks)"
+                self._below.append(
+                    TableError(
+                        f"{self._source.name}: line {line_at(self._source, self._encoding, place) + line:,} has "
+                        f"{counted(len(row), 'field')}, but the header has {width:,} "
+                        "(a delimiter inside a cell needs quotation marks)"
+                    )
                 )
-                self._below.append(fault)
                 if not is_below or len(row) > width:
                     raise self._below[0]
-            self._left_out[place, first] = words[0] if words else ""
+            self._left_out[place, line] = words[0] if words else ""
         out = io.StringIO()
         csv.writer(out, delimiter=self._dialect.delimiter, lineterminator="\n").writerows(kept)
         return out.getvalue().encode(UTF_8)
+
+    def _rows(self, place: int, chunk: Chunk) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows of a chunk, each with the line, from 0, in which it begins."""
+        text = str(chunk, UTF_8, "surrogateescape")
+        check_utf_8(text, self._source, self._encoding, place)
+        lines = [*io.StringIO(squeezed(text) if self._dialect.delimiter == SPACES else text, newline="")]
+        if text.count('"') % 2:
+            self._check_closed(place, lines)
+        reader, line = csv.reader(lines, delimiter=self._dialect.delimiter), 0
+        try:
+            for row in reader:
+                yield line, row
+                line = reader.line_num
+        except csv.Error:
+            before = line_at(self._source, self._encoding, place) - 1
+            raise too_long_cell(self._source.name, before + reader.line_num) from None
 
     def _check_closed(self, place: int, lines: Sequence[str]) -> None:
         """Raise TableError if the last row opens a quotation mark that swallows the lines up to the end."""
@@ -301,7 +302,7 @@ class Delimited:
 
 
 def _is_aside(words: Sequence[str], width: int) -> bool:
-    """Whether the cells of a short line are no row of the table: few, and no number unless they are a total."""
+    """Whether a short line is not a row of the table: it has few cells, and no number unless it is a total."""
     if 2 * len(words) > max(width, 2):
         return False
     return not any(map(is_number, words)) or says_total(words[0])

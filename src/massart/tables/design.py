@@ -1,8 +1,4 @@
-"""From a table to numbers: the matrix X, the labels y, and the rows they come from.
-
-Each column of X is contiguous and is filled straight from Arrow's memory. Floats of a table without missing values
-move: the table keeps them where X has them, so that they exist once. Other numbers exist twice at most.
-"""
+"""From a table to numbers: the matrix X, the labels y, and the rows they come from."""
 
 from __future__ import annotations
 
@@ -25,8 +21,6 @@ from massart.tables.meaning import unfit_type, words_for_flags
 from massart.tables.numbers import days_of, is_date, is_missing, read_dates
 from massart.tables.table import LARGEST_EXACT, Table, decoded, is_text, view
 
-_WORTH_RETURNING = 1 << 20
-_PARTS = 32
 _MANY = 0.2
 
 
@@ -71,48 +65,43 @@ def encode(
     """
     if is_part and with_target and (views := _views(table, encoding, is_finite)) is not None:
         return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
-    n, d = table.n_rows, len(encoding.terms)
-    entries = [*encoding.inputs, *([encoding.target] if with_target else [])]
-    complete = not is_part and not any(table.column(entry.column).null_count for entry in entries)
-    columns, y = np.empty((d, n)), np.empty(n) if with_target else None
+    n, place = table.n_rows, 0
+    matrix, y = np.empty((len(encoding.terms), n)), np.empty(n) if with_target else None
     gaps = _Gaps(n)
-    place = 0
-    moving: dict[str, FloatArray] = {}
+    numbers: dict[str, FloatArray] = {}
     codes: dict[str, NDArray[np.int32]] = {}
-    dates: dict[str, FloatArray] = {}
-    date_terms = encoding.has_date_terms
     for entry in encoding.inputs:
-        if isinstance(entry, Date) and not date_terms:
-            dates[entry.column] = np.empty(n)
-            _fill(table, entry, dates[entry.column], gaps)
+        if isinstance(entry, Date) and not encoding.has_date_terms:
+            _fill(table, entry, numbers.setdefault(entry.column, np.empty(n)), gaps)
             continue
-        part = columns[place : place + len(entry.terms)]
+        part = matrix[place : place + len(entry.terms)]
         place += len(entry.terms)
         if isinstance(entry, Category):
             codes[entry.column] = _fill_category(table, entry, part, gaps)
-            continue
-        _fill(table, entry, part[0], gaps)
-        if complete and isinstance(entry, Number) and table.column(entry.column).type == pa.float64():
-            moving[entry.column] = part[0]
-            # One by one would take a time quadratic in their number, and all at once twice the memory.
-            if len(moving) * _PARTS >= d:
-                _move(table, moving)
-    _move(table, moving)
+        else:
+            _fill(table, entry, part[0], gaps)
     if y is not None:
         _fill(table, encoding.target, y, gaps)
-    if not gaps.any:
-        seen = _columns(encoding, columns.T, codes, dates)
-        return Design(columns.T, y, seen, np.arange(n, dtype=np.intp), n, {}, tuple(gaps.remarks))
-    if strict:
-        raise gaps.error(table)
-    kept = np.flatnonzero(gaps.owner < 0)
-    if kept.size == 0 and not is_part:
-        raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), n)[0]}")
-    X = columns[:, kept].T if complete else _compressed(columns, kept)  # the table may live in these columns
-    codes = {name: values[kept] for name, values in codes.items()}
-    dates = {name: values[kept] for name, values in dates.items()}
-    seen = _columns(encoding, X, codes, dates)
-    return Design(X, None if y is None else y[kept], seen, kept, n, gaps.counts(), tuple(gaps.remarks))
+    kept = np.arange(n, dtype=np.intp)
+    if gaps.any:
+        if strict:
+            raise gaps.error(table)
+        kept = np.flatnonzero(gaps.owner < 0)
+        if kept.size == 0 and not is_part:
+            raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), n)[0]}")
+        matrix, y = matrix.take(kept, axis=1), None if y is None else y[kept]
+        numbers = {name: values[kept] for name, values in numbers.items()}
+        codes = {name: values[kept] for name, values in codes.items()}
+    X = matrix.T
+    numbers |= {column: X[:, j] for j, (column, level) in enumerate(encoding.terms) if level is None}
+    levels = {
+        entry.column: Coded(codes[entry.column], entry.all_levels)
+        for entry in encoding.inputs
+        if isinstance(entry, Category)
+    }
+    dates = frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date))
+    ordered = {entry.column: numbers[entry.column] for entry in encoding.inputs if entry.column in numbers}
+    return Design(X, y, Columns(ordered, levels, dates), kept, n, gaps.counts(), tuple(gaps.remarks))
 
 
 def _views(table: Table, encoding: Encoding, is_finite: bool) -> tuple[Columnwise, FloatArray, Columns] | None:
@@ -129,30 +118,6 @@ def _views(table: Table, encoding: Encoding, is_finite: bool) -> tuple[Columnwis
         found[entry.column] = values
     y = found.pop(encoding.target.column)
     return Columnwise([*found.values()]), y, Columns(found)
-
-
-def _columns(
-    encoding: Encoding, X: FloatArray, codes: dict[str, NDArray[np.int32]], dates: dict[str, FloatArray]
-) -> Columns:
-    places = {column: place for place, (column, level) in enumerate(encoding.terms) if level is None}
-    numbers: dict[str, FloatArray] = {}
-    levels: dict[str, Coded] = {}
-    for entry in encoding.inputs:
-        if isinstance(entry, Category):
-            levels[entry.column] = Coded(codes[entry.column], entry.all_levels)
-        else:
-            place = places.get(entry.column)
-            numbers[entry.column] = dates[entry.column] if place is None else X[:, place]
-    return Columns(numbers, levels, frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date)))
-
-
-def _move(table: Table, columns: dict[str, FloatArray]) -> None:
-    if not columns:
-        return
-    table.move(columns)
-    if sum(values.nbytes for values in columns.values()) >= _WORTH_RETURNING:
-        pa.default_memory_pool().release_unused()  # Arrow would keep what it frees for later use, and there is none
-    columns.clear()
 
 
 def column_values(table: Table, entry: Target) -> FloatArray:
@@ -251,15 +216,6 @@ def _advice(reason: Gap, refit: bool) -> str:
     if reason.example:
         return f"{quote(reason.example)} was taken as missing; if it means 0, write 0."
     return f"To keep them, fill in {quote(reason.column)}{', or fit without it' if refit else ''}."
-
-
-def _compressed(columns: FloatArray, kept: NDArray[np.intp]) -> FloatArray:
-    """Return the rows kept as a matrix in Fortran order, in the same memory: each column moves towards the front."""
-    d, m = columns.shape[0], kept.size
-    flat = columns.reshape(-1)
-    for j in range(d):
-        flat[j * m : (j + 1) * m] = columns[j, kept]
-    return flat[: d * m].reshape(d, m).T
 
 
 def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:

@@ -136,11 +136,11 @@ class Encoding:
         TableError
             Naming what is wrong.
         """
-        given = _mapping(content, "the encoding", {"target", "inputs"})
+        given = _checked(content, Mapping, "the encoding", {"target", "inputs"})
         target = _entry(given["target"], "target")
         if isinstance(target, Category):
             raise TableError("encoding: target must be a number, a flag or a date, not a category")
-        listed = _sequence(given["inputs"], "inputs", MOST_INPUTS)
+        listed = _checked(given["inputs"], list, "inputs", most=MOST_INPUTS)
         inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(listed))
         columns = [entry.column for entry in inputs]
         if len(set(columns)) < len(columns):
@@ -151,53 +151,48 @@ class Encoding:
 
 
 def _entry(content: object, where: str) -> Input:
-    kind = content.get("kind") if isinstance(content, Mapping) else None
+    kind = _checked(content, Mapping, where).get("kind")
     entry = next((one for one in (Number, Flag, Category, Date) if one.kind == kind), None)
     if entry is None:
-        _mapping(content, where, None)
         raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
-    given = _mapping(content, where, {"kind", *(field.name for field in fields(entry))})
+    names = [field.name for field in fields(entry)]
+    given = _checked(content, Mapping, where, {"kind", *names})
     values: dict[str, Any] = {}
-    for name in (field.name for field in fields(entry)):
+    for name in names:
         value, place = given[name], f"{where}.{name}"
         if name == "levels":
-            listed = _sequence(value, place, MOST_LEVELS)
-            values[name] = tuple(_text(level, f"{place}[{k}]") for k, level in enumerate(listed))
+            listed = _checked(value, list, place, most=MOST_LEVELS)
+            values[name] = tuple(
+                _checked(level, str, f"{place}[{k}]", most=_LONGEST_TEXT) for k, level in enumerate(listed)
+            )
+        elif value is not None or name not in ("unit", "base"):
+            values[name] = _checked(value, str, place, most=LONGEST_UNIT if name == "unit" else _LONGEST_TEXT)
         else:
-            values[name] = None if value is None and name in ("unit", "base") else _text(value, place)
-    if values.get("decimal", ".") not in (".", ","):
-        raise TableError(f'encoding: {where}.decimal must be "." or ","')
-    if values.get("unit") is not None and not 0 < len(values["unit"]) <= LONGEST_UNIT:
-        raise TableError(f"encoding: {where}.unit must be null or have 1 to {LONGEST_UNIT} characters")
-    if values.get("order", ORDERS[0]) not in ORDERS:
-        raise TableError(f'encoding: {where}.order must be "ymd", "dmy" or "mdy"')
+            values[name] = None
+    for name, known in (("decimal", (".", ",")), ("order", ORDERS)):
+        if values.get(name, known[0]) not in known:
+            raise TableError(f"encoding: {where}.{name} must be {' or '.join(map(quote, known))}")
+    if values.get("unit") == "":
+        raise TableError(f"encoding: {where}.unit must be null or a unit")
     levels = values.get("levels", ())
     if len(set(levels)) < len(levels) or values.get("base") in levels:
         raise TableError(f"encoding: {where} has the same level twice")
     return entry(**values)
 
 
-def _mapping(content: object, where: str, keys: set[str] | None) -> Mapping[str, object]:
-    if not isinstance(content, Mapping):
-        raise TableError(f"encoding: {where} must be a JSON object, got {type(content).__name__}")
-    if keys is not None and set(content) != keys:
-        odd = sorted(map(str, set(content) ^ keys))
+_KINDS: dict[type, str] = {Mapping: "a JSON object", list: "a list", str: "a text"}
+
+
+def _checked(content: object, kind: type, where: str, keys: set[str] | None = None, most: int | None = None) -> Any:
+    """Return a value from a file of unknown origin; TableError unless it has the type, keys and length expected."""
+    found: Any = content
+    if not isinstance(content, kind):
+        raise TableError(f"encoding: {where} must be {_KINDS[kind]}, got {type(content).__name__}")
+    if keys is not None and set(found) != keys:
+        odd = sorted(map(str, set(found) ^ keys))
         verb = "lacks" if odd[0] in keys else "has an unknown entry"
         raise TableError(f"encoding: {where} {verb} {quote(odd[0])}")
-    return content
-
-
-def _sequence(content: object, where: str, most: int) -> list[object]:
-    if not isinstance(content, list):
-        raise TableError(f"encoding: {where} must be a list, got {type(content).__name__}")
-    if len(content) > most:
-        raise TableError(f"encoding: {where} has {len(content):,} entries, more than {most:,}")
-    return content
-
-
-def _text(content: object, where: str) -> str:
-    if not isinstance(content, str):
-        raise TableError(f"encoding: {where} must be a text, got {type(content).__name__}")
-    if len(content) > _LONGEST_TEXT:
-        raise TableError(f"encoding: {where} has {len(content):,} characters, more than {_LONGEST_TEXT:,}")
-    return content
+    if most is not None and len(found) > most:
+        unit = "characters" if kind is str else "entries"
+        raise TableError(f"encoding: {where} has {len(found):,} {unit}, more than {most:,}")
+    return found

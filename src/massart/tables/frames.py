@@ -69,23 +69,23 @@ def _of_any(frame: object, name: str) -> Table:
 
 def column_from(values: object, column: str, name: str) -> pa.ChunkedArray:
     """Return a sequence, an array or a column of a frame as an Arrow column; NaN, NaT and masked cells are null."""
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if isinstance(values, pa.ChunkedArray):
+        return values
+    if isinstance(values, pa.Array):
+        return pa.chunked_array([values])
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(values)
         return pa.chunked_array([pa.array(np.asarray(values.data), mask=mask, from_pandas=True)])
     if hasattr(values, "to_numpy") and not isinstance(values, Sequence):
         values = values.to_numpy()
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise TableError(f"{name}: column {quote(column)} has {values.ndim} dimensions, not one")
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TableError(f"{name}: column {quote(column)} is not a sequence of values")
     try:
-        if isinstance(values, np.ndarray) and values.ndim != 1:
-            raise TableError(f"{name}: column {quote(column)} has {values.ndim} dimensions, not one")
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise TableError(f"{name}: column {quote(column)} is not a sequence of values")
         if isinstance(values, np.ndarray) and values.dtype != object:
             return pa.chunked_array([pa.array(values, from_pandas=True)])
         return pa.chunked_array([column_of([_unboxed(value) for value in values])])
-    except TableError:
-        raise
     except _REFUSALS:
         raise TableError(f"{name}: column {quote(column)} holds values that cannot be cells of a table") from None
 

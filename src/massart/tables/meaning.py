@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ class Role:
     notice: str = ""  # how it was interpreted, as a sentence; empty where nothing was
     constant: bool = False  # whether all rows have the same value, as `why` says: an input only without an intercept
     doubt: str = ""  # why what looks like numbers was not read as such; empty otherwise
-    bad: str = ""  # the cells that are no numbers among numbers, by row: 'row 6 has "oops"'; empty otherwise
+    bad: str = ""  # the cells among numbers that are not numbers, by row: 'row 6 has "oops"'; empty otherwise
 
 
 def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = True) -> Role:
@@ -72,9 +73,9 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     frequent level of a category gets no column of X.
     """
     column = table.column(name)
-    coded = pa.types.is_dictionary(column.type)
     unfit = unfit_type(column.type)
-    levels = levels_in(table, name) if not unfit and (coded or is_text(column.type)) else None
+    is_coded = pa.types.is_dictionary(column.type) or is_text(column.type)
+    levels = levels_in(table, name) if is_coded and not unfit else None
     n_present = len(column) - column.null_count if levels is None else levels.n_present
     if n_present == 0:
         return Role(None, "it is empty")
@@ -88,10 +89,10 @@ def role_of(table: Table, name: str, *, asked: bool = False, with_base: bool = T
     if levels is not None:
         return _role_of_text(table, name, levels, asked, with_base)
     if pa.types.is_boolean(column.type):
-        same = pc.all(column).as_py() or not pc.any(column).as_py()
-        return Role(Flag(name), "it is the same in every row" if same else "", constant=bool(same))
+        is_constant = pc.count_distinct(column.drop_null()).as_py() == 1
+        return Role(Flag(name), "it is the same in every row" if is_constant else "", constant=is_constant)
     role = _role_of_numbers(column, name)
-    if not asked and isinstance(role.entry, Number) and are_beyond_floats(column):
+    if not asked and isinstance(role.entry, Number) and _are_beyond_floats(column):
         return Role(None, "it has integers beyond 2**53, as identifiers are")
     return role
 
@@ -109,21 +110,27 @@ def role_as_category(table: Table, name: str, *, with_base: bool = True) -> Role
     return _category(table, name, levels, with_base, asked=True)
 
 
+_UNFIT: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (is_date, "it holds dates"),
+    (pa.types.is_time, "it holds times of the day"),
+    (pa.types.is_temporal, "it holds durations"),
+    (pa.types.is_struct, "it holds structures"),
+    (pa.types.is_map, "it holds structures"),
+    (pa.types.is_nested, "it holds lists"),
+    (lambda kind: "binary" in str(kind), "it holds binary data"),
+)
+_FIT = (
+    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null),
+    is_text,
+)
+
+
 def unfit_type(kind: pa.DataType) -> str:
     """Return why a type has no numbers in it: "it holds dates"; empty for numbers, booleans and text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if is_date(kind):
-        return "it holds dates"
-    if pa.types.is_time(kind):
-        return "it holds times of the day"
-    if pa.types.is_temporal(kind):
-        return "it holds durations"
-    if pa.types.is_nested(kind):
-        return "it holds structures" if pa.types.is_struct(kind) or pa.types.is_map(kind) else "it holds lists"
-    fine = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if fine or pa.types.is_boolean(kind) or is_text(kind) or pa.types.is_null(kind):
+    if any(is_fit(kind) for is_fit in _FIT):
         return ""
-    return "it holds binary data" if "binary" in str(kind) else f"it holds values of type {kind}"
+    return next((why for is_unfit, why in _UNFIT if is_unfit(kind)), f"it holds values of type {kind}")
 
 
 def words_for_flags(levels: Levels) -> tuple[BoolArray, BoolArray, BoolArray]:
@@ -208,7 +215,7 @@ def _counted(column: pa.ChunkedArray) -> tuple[FloatArray, NDArray[np.int64]]:
 
 
 def _sentinel(name: str, values: FloatArray, counts: NDArray[np.int64]) -> str:
-    """Ask about a number such as -999 that several rows have, and that is far from all others; empty if there is none.
+    """Ask about a number such as -999 that several rows have and that is far from all others; empty without one.
 
     Examples
     --------
@@ -223,7 +230,7 @@ def _sentinel(name: str, values: FloatArray, counts: NDArray[np.int64]) -> str:
     return ""
 
 
-def are_beyond_floats(column: pa.ChunkedArray) -> bool:
+def _are_beyond_floats(column: pa.ChunkedArray) -> bool:
     """Whether most numbers of a column are integers that float64 does not hold."""
     if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
         return False
@@ -316,29 +323,26 @@ def _role_of_days(entry: Date, days: FloatArray, why: str, asked: bool) -> Role:
 
 
 def _role_of_number_text(table: Table, name: str, numbers: Numbers, asked: bool, unit: str | None = None) -> Role:
-    levels = levels_in(table, name)
-    values = numbers.values[numbers.is_number]
+    levels, is_number = levels_in(table, name), numbers.is_number
+    values, counts = numbers.values[is_number], levels.counts[is_number]
     entry, behind = Number(name, numbers.decimal, unit), f" {unit}" if unit else ""
-    n_rows, n_present = len(levels.codes), int(levels.counts[numbers.is_number].sum())
+    n_rows, n_present = len(levels.codes), int(counts.sum())
     if 2 * n_present < n_rows and not asked:
         return Role(None, f"it is empty in {n_rows - n_present:,} of {n_rows:,} rows")
     if values.min() == values.max():
         return Role(entry if values[0] else None, f"it is {values[0]:g}{behind} in every row", constant=True)
-    strange = np.flatnonzero(numbers.is_number & ~numbers.plain)
     notice = f"Read the text in {quote(name)} as numbers{' in' if unit else ''}{behind}"
-    if strange.size:
-        example = int(strange[0])
-        notice += f": {quote(levels.texts[example].as_py())} is {numbers.values[example]:.15g}"
+    odd = np.flatnonzero(is_number & ~numbers.plain)
+    if odd.size:
+        notice += f": {quote(levels.texts[int(odd[0])].as_py())} is {numbers.values[odd[0]]:.15g}"
     if numbers.ambiguous:
-        notice += "; nothing tells whether its commas part thousands or decimals, and thousands were assumed"
+        notice += "; its commas may separate thousands or decimals, and thousands were assumed"
     if numbers.percent:
         notice += "; percent signs were dropped"
-    others = ~numbers.is_number & ~numbers.missing
-    bad = bad_cells(table, levels, others) if others.any() else ""
+    bad = bad_cells(table, levels, ~is_number & ~numbers.missing)
     if bad:
-        notice += f"; {bad}, which is no number: such rows are left out"
-    asked_about = _sentinel(name, numbers.values[numbers.is_number], levels.counts[numbers.is_number])
-    return Role(entry, notice=f"{notice}. {asked_about}".rstrip(), bad=bad)
+        notice += f"; {bad}, which is not a number: such rows are left out"
+    return Role(entry, notice=f"{notice}. {_sentinel(name, values, counts)}".rstrip(), bad=bad)
 
 
 def _role_of_levels(table: Table, name: str, levels: Levels, asked: bool, with_base: bool, doubt: str = "") -> Role:

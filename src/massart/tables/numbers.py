@@ -2,7 +2,7 @@
 
 A text is stripped of what surrounds a number, then matched against two grammars, one with a decimal point and one with
 a decimal comma. A column speaks for the grammar that more of its cells fit; cells such as ``1,234`` fit both, and where
-nothing else decides, the comma parts thousands. Everything works on the distinct texts of a column.
+nothing else decides, the comma separates thousands. Everything works on the distinct texts of a column.
 
 Units: after a space any short word may be a unit, for a unit is known by being the same in all cells of a column.
 Without a space only known units count, for ``12B`` and ``3rd`` have none.
@@ -123,7 +123,7 @@ class Numbers:
     inexact: BoolArray  # (k,), integers that float64 does not hold
     plain: BoolArray  # (k,), texts that any program would read in the same way
     decimal: str  # the decimal mark, "." or ","
-    ambiguous: bool  # whether commas were taken to part thousands for want of evidence
+    ambiguous: bool  # whether commas were taken to separate thousands for want of evidence
     percent: bool  # whether there were percent signs, which are dropped
     bare: BoolArray  # (k,), numbers without the unit that was asked for
 
@@ -315,7 +315,7 @@ def same_unit(one: str, other: str) -> bool:
 
 
 def _unit_of(text: str) -> str:
-    """Return the unit that follows a number, "" if it is none."""
+    """Return the unit that follows a number, "" if it is not a unit."""
     name = unicodedata.normalize("NFKC", text).strip().removesuffix(".")
     if len(name) > LONGEST_UNIT or _NO_UNITS.fullmatch(name.lower().replace(".", "")):
         return ""
@@ -379,7 +379,7 @@ def order_of(texts: pa.Array) -> tuple[Order | None, str]:
         by_day, by_month = (not np.isnan(days).any() for days in (day_first, month_first))
         if by_day and by_month and (differ := day_first != month_first).any():
             example = quote(texts[int(np.argmax(differ))].as_py())
-            doubt = f"nothing tells whether {example} begins with the day or the month"
+            doubt = f"nothing says whether {example} begins with the day or the month"
             return ("dmy", doubt) if sign == r"\." else (None, f"it holds dates, and {doubt}")
         if by_day or by_month:
             return "dmy" if by_day else "mdy", ""

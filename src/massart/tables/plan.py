@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +22,12 @@ _ID_WORDS = frozenset(
 )
 # What pandas makes of the nameless column of its index, and what `named` does.
 _INDEX_NAMES = frozenset({"unnamed: 0", "column 1", INDEX, "#"})
-_EXCLUSIVE = (
-    *(("the target", other) for other in ("a feature", "the id", "the group", "a category")),
-    *(("the id", other) for other in ("a feature", "a category")),
-    *((one, "excluded") for one in ("a category", "a feature")),
-    ("a number", "a category"),
-)
+_EXCLUSIVE = {  # what a column cannot be at the same time
+    "the target": ("a feature", "the id", "the group", "a category"),
+    "the id": ("a feature", "a category"),
+    "a category": ("excluded", "a number"),
+    "a feature": ("excluded",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +59,29 @@ def make_plan(
     TableError
         For unknown columns, columns that cannot be what was asked for, text among numbers, and if no input is left.
     """
-    features = None if features is None else tuple(features)
-    asked: dict[str, Sequence[str | None]] = {
+    listed = None if features is None else tuple(features)
+    asked: dict[str, Sequence[str]] = {
         "the target": [target],
-        "a feature": features or (),
+        "a feature": listed or (),
         "excluded": exclude,
         "a category": category,
-        "the id": [id_column],
-        "the group": [group_column],
+        "the id": [] if id_column is None else [id_column],
+        "the group": [] if group_column is None else [group_column],
         "a number": number,
     }
-    _check_request(table, {role: dict.fromkeys(names) for role, names in asked.items()}, features)
+    _check_request(table, asked, listed)
     entry, notices = _target_entry(table, target, target in number)
-    taken = {target, id_column, *exclude, *category, *number, *(features or ())}
-    called_ids = [name for name in table.column_names if name not in taken and names_rows(table, name)]
-    if id_column is None and called_ids:
-        id_column = called_ids[0]
-    if features is None:
+    taken = {target, id_column, *exclude, *category, *number, *(listed or ())}
+    identifiers = [name for name in table.column_names if name not in taken and names_rows(table, name)]
+    if id_column is None and identifiers:
+        id_column = identifiers[0]
+    candidates = listed
+    if candidates is None:
         notices += [
-            f"Left out {quote(name)}: its name and its values are those of an identifier." for name in called_ids
+            f"Left out {quote(name)}: its name and its values are those of an identifier." for name in identifiers
         ]
-        barred = {target, id_column, *exclude, *called_ids}
-        candidates: Sequence[str] = [name for name in table.column_names if name not in barred]
-    else:
-        candidates = features
+        barred = {target, id_column, *exclude, *identifiers}
+        candidates = tuple(name for name in table.column_names if name not in barred)
     inputs: list[Input] = []
     for name in candidates:
         if name in category:
@@ -89,37 +89,42 @@ def make_plan(
         elif name in number:
             role = role_as_number(table, name)
         else:
-            role = role_of(table, name, asked=features is not None, with_base=intercept)
-        found, notice = _judged(table, name, role, intercept, features is not None, name == group_column)
+            role = role_of(table, name, asked=listed is not None, with_base=intercept)
+        found, notice = _judged(table, name, role, intercept, listed is not None, name == group_column)
         inputs += [] if found is None else [found]
         notices += [notice] if notice else []
-    if len(inputs) == 1 and isinstance(inputs[0], Date) and not isinstance(entry, Date):
-        alone = quote(inputs[0].column)
-        raise TableError(f"{table.name}: no column is left to explain {quote(target)} with but the dates in {alone}")
-    if not inputs:
-        because = " ".join(notices[:3]) or "The table has no other column."
-        raise TableError(f"{table.name}: no column is left to explain {quote(target)} with. {because}")
+    _check_inputs(table, entry, inputs, notices)
     return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, (*table.remarks, *notices))
 
 
-def _check_request(table: Table, asked: Mapping[str, Collection[str | None]], features: tuple[str, ...] | None) -> None:
+def _check_request(table: Table, asked: Mapping[str, Sequence[str]], features: tuple[str, ...] | None) -> None:
     """Raise TableError for columns that are not there, or cannot be all that is asked of them."""
-    for names in asked.values():
-        for name in names:
-            if name is not None:
-                table.column(name)
-    if features is not None and not features:
+    for name in chain.from_iterable(asked.values()):
+        table.column(name)
+    for one, others in _EXCLUSIVE.items():
+        for other in others:
+            both = next((name for name in asked[one] if name in asked[other]), None)
+            if both is not None:
+                raise TableError(f"{table.name}: column {quote(both)} cannot be both {one} and {other}")
+    if features is None:
+        return
+    if not features:
         raise TableError(f"{table.name}: the list of features is empty")
-    for one, other in _EXCLUSIVE:
-        both = next((name for name in asked[one] if name is not None and name in asked[other]), None)
-        if both is not None:
-            raise TableError(f"{table.name}: column {quote(both)} cannot be both {one} and {other}")
-    alone = next((name for name in asked["a category"] if name not in asked["a feature"]), None)
-    if alone is not None and features is not None:
+    alone = next((name for name in asked["a category"] if name not in features), None)
+    if alone is not None:
         raise TableError(f"{table.name}: column {quote(alone)} is to be a category, but not a feature: list it there")
     twice = next((name for name, count in Counter(features).items() if count > 1), None)
     if twice is not None:
         raise TableError(f"{table.name}: feature {quote(twice)} is listed twice")
+
+
+def _check_inputs(table: Table, entry: Target, inputs: Sequence[Input], notices: Sequence[str]) -> None:
+    """Raise TableError if no input is left, or only dates are."""
+    nothing = f"{table.name}: no column is left to explain {quote(entry.column)} with"
+    if not inputs:
+        raise TableError(f"{nothing}. {' '.join(notices[:3]) or 'The table has no other column.'}")
+    if len(inputs) == 1 and isinstance(inputs[0], Date) and not isinstance(entry, Date):
+        raise TableError(f"{nothing} but the dates in {quote(inputs[0].column)}")
 
 
 def _target_entry(table: Table, target: str, is_number: bool) -> tuple[Target, list[str]]:

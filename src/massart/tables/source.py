@@ -7,26 +7,23 @@ defines a `Format`, and one line that lists it (`massart.tables.stream.FORMATS`)
 
 from __future__ import annotations
 
+import errno
 import glob
 import io
+import os
 import stat
 import sys
 import tempfile
-import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import IO, Protocol, cast
 
 import pyarrow as pa
 
 from massart.rows import Callback, Progress, silent
 from massart.tables.errors import TableError, near_names, on_one_line, quote
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer  # in collections.abc from 3.12 on
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt")
@@ -34,13 +31,9 @@ BEGINNING_BYTES = 1 << 21
 """What is looked at to find out what a file holds, how it is written and the types of its columns."""
 
 _STEP_BYTES = 1 << 20
-_MOST_IN_MEMORY = 1 << 24  # of standard input
 _FOREIGN = (
     (b"%PDF", "a PDF: export the table as CSV"),
-    (b"SQLite format 3\0", "an SQLite database: export the table as CSV"),
-    (b"\x89HDF", "an HDF5 file: export the table as CSV or Parquet"),
     (b"PK\x03\x04", "a ZIP archive: unpack it first"),
-    *((bytes((0x80, k)), "a Python pickle, which can run code: write CSV or Parquet") for k in range(2, 6)),
     *((begin, "a web page (HTML), not a table: download the table as CSV") for begin in (b"<!doctype", b"<html")),
     (b"<?xml", "an XML file, not a table: export the table as CSV"),
 )
@@ -120,27 +113,21 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or standard input: bytes that can be read several times."""
+    """A file, or a copy of standard input: bytes that can be read several times."""
 
     name: str  # for messages
-    path: Path | None  # None for standard input, which is `content`
-    content: _Copy | None
+    path: Path | None  # None for standard input
+    copy: IO[bytes] | None  # of standard input: a temporary file without a name
     size: int  # in bytes, as stored
     modified: int  # time of the last change, in nanoseconds
 
-    def open(self) -> BinaryIO:
+    def open(self, callback: Callback = silent) -> _File:
         """Return the bytes as stored, from the start."""
-        if self.content is not None:
-            return cast(BinaryIO, _Reading(self.content))
-        assert self.path is not None
-        try:
-            return self.path.open("rb", buffering=0)
-        except PermissionError:
-            raise TableError(f"{self.name}: no permission to read the file") from None
+        return _File(self, callback)
 
     def open_unpacked(self, callback: Callback = silent) -> io.RawIOBase | pa.NativeFile:
         """Return the bytes, decompressed; they can be sought only if nothing is compressed."""
-        file = _Counted(self, callback)
+        file = self.open(callback)
         compression = compression_of(file.head)
         return file if compression is None else pa.CompressedInputStream(pa.PythonFile(file, mode="r"), compression)
 
@@ -158,7 +145,7 @@ class Source:
                 parts.append(part)
                 left -= len(part)
             is_all = left > 0 or not stream.read(1)
-            is_packed = not isinstance(stream, _Counted)
+            is_packed = not isinstance(stream, _File)
         data = b"".join(parts)
         if not data:
             raise TableError(f"{self.name}: the file is empty")
@@ -178,6 +165,11 @@ class Source:
         """Whether a file is text by its name and may be text by its bytes: a column may be named PAR1 or ORCID."""
         return self.suffix in TEXT_SUFFIXES and may_be_text(head)
 
+    def close(self) -> None:
+        """Remove the copy, if this is one."""
+        if self.copy is not None:
+            self.copy.close()
+
     def check_unchanged(self) -> None:
         """Raise TableError if the file is not what it was when it was opened first."""
         if self.path is None:
@@ -190,6 +182,52 @@ class Source:
             raise TableError(f"{self.name}: the file changed while it was read: try again when it is complete")
 
 
+class _File(io.RawIOBase):
+    """A source as stored, read from a place of its own; reports how many bytes have been read.
+
+    Not more than the size of the source is read: a file that grows faster than it is read would never end.
+    """
+
+    def __init__(self, source: Source, callback: Callback) -> None:
+        self._name, self._size, self._callback = f"reading {source.name}", source.size, callback
+        self._own: IO[bytes] | None = None
+        if source.copy is None:
+            assert source.path is not None
+            try:
+                self._own = source.path.open("rb", buffering=0)
+            except PermissionError:
+                raise TableError(f"{source.name}: no permission to read the file") from None
+        self._file = cast("IO[bytes]", self._own or source.copy)
+        self._place = self._done = 0
+        self.head = os.pread(self._file.fileno(), 16, 0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._size - self._place, 0)
+        data = os.pread(self._file.fileno(), left if size < 0 else min(size, left), self._place)
+        self._place += len(data)
+        self._done += len(data)
+        self._callback(Progress(self._name, self._done, float(max(self._size - self._done, 0)), 0.0))
+        return data
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+        super().close()
+
+
 def sources_of(path: str | Path) -> tuple[str, list[Source]]:
     """Return the name of a file, a folder or a pattern, or of standard input for "-", and the sources meant.
 
@@ -200,10 +238,7 @@ def sources_of(path: str | Path) -> tuple[str, list[Source]]:
     """
     written, place = str(path), Path(path)
     if written == "-":
-        copy = _Copy()
-        source = Source("standard input", None, copy, copy.size, 0)
-        if not copy.size:
-            raise TableError("standard input: the file is empty")
+        source = _standard_input()
         return source.name, [source]
     if place.is_dir():
         paths = [file for file in place.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
@@ -217,6 +252,31 @@ def sources_of(path: str | Path) -> tuple[str, list[Source]]:
         source = file_source(place)
         return source.name, [source]
     return on_one_line(place.name or written), [file_source(file) for file in sorted(paths)]
+
+
+def _standard_input() -> Source:
+    """Copy standard input, which can be read once only, into a temporary file."""
+    if sys.stdin is None:
+        raise TableError("standard input: there is none, for it was closed")
+    size = 0
+    with in_temporary_folder():
+        copy = tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
+    while True:
+        try:
+            data = sys.stdin.buffer.read(_STEP_BYTES)
+        except OSError as error:
+            words = error.strerror or "input/output error"
+            raise TableError(f"standard input: cannot be read ({words})") from None
+        if not data:
+            break
+        with in_temporary_folder():
+            if copy.write(data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        size += len(data)
+    if not size:
+        copy.close()
+        raise TableError("standard input: the file is empty")
+    return Source("standard input", None, copy, size, 0)
 
 
 def file_source(path: Path) -> Source:
@@ -311,7 +371,7 @@ def in_plain_words(source: Source, where: str = "") -> Iterator[None]:
 def _explained(source: Source, error: Exception, where: str) -> str:
     kind = "file"
     with source.open() as file:
-        head = file.read(16)
+        head = file.head
         file.seek(max(source.size - 4, 0))
         tail = file.read()
     compression = compression_of(head)
@@ -340,95 +400,3 @@ def in_temporary_folder() -> Iterator[None]:
             f"({error.strerror or 'input/output error'}): "
             "make room there, or name another folder by the variable TMPDIR"
         ) from None
-
-
-class _Counted(io.RawIOBase):
-    """A source as stored, which reports how much of it has been read."""
-
-    def __init__(self, source: Source, callback: Callback) -> None:
-        self._file, self._source, self._callback = source.open(), source, callback
-        self._done = 0
-        self.head = self._file.read(16)
-        self._file.seek(0)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def read(self, size: int = -1) -> bytes:
-        # A file that grows faster than it is read would never end; that it grew is found at the end.
-        left = max(self._source.size - self._file.tell(), 0)
-        data = self._file.read(left if size < 0 else min(size, left))
-        self._done += len(data)
-        self._callback(
-            Progress(f"reading {self._source.name}", self._done, float(max(self._source.size - self._done, 0)), 0.0)
-        )
-        return data
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _Copy:
-    """What standard input holds, to be read several times: in memory while it is small, then in a nameless file."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._file = tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY, prefix="massart-")  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
-        self.size = 0
-        if sys.stdin is None:
-            raise TableError("standard input: there is none, for it was closed")
-        while True:
-            try:
-                data = sys.stdin.buffer.read(_STEP_BYTES)
-            except OSError as error:
-                words = error.strerror or "input/output error"
-                raise TableError(f"standard input: cannot be read ({words})") from None
-            if not data:
-                return
-            with in_temporary_folder():
-                self._file.write(data)
-            self.size += len(data)
-
-    def read_at(self, place: int, size: int) -> bytes:
-        """Return some of the bytes."""
-        with self._lock:
-            self._file.seek(place)
-            return self._file.read(size)
-
-
-class _Reading(io.RawIOBase):
-    """A copy that is read from a place of its own."""
-
-    def __init__(self, copy: _Copy) -> None:
-        self._copy, self._place = copy, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._copy.size}[whence]
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
-
-    def readinto(self, buffer: Buffer) -> int:
-        target = memoryview(buffer)
-        data = self._copy.read_at(self._place, target.nbytes)
-        target[: len(data)] = data
-        self._place += len(data)
-        return len(data)

@@ -129,8 +129,8 @@ def stream_table(
         most_kept = min(max_memory // 4, _MOST_KEPT) // len(sources)
         parts.extend(_opened(source, options, most_kept) for source in sources)
     except BaseException:
-        for part in parts:
-            part.close()
+        for one in (*parts, *sources):
+            one.close()
         raise
     return Stream(name, parts, block_bytes, na)
 
@@ -179,6 +179,7 @@ class Stream:
         """Remove temporary files."""
         for part in self.parts:
             part.close()
+            part.source.close()
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import BoolArray
 from massart.tables.errors import TableError, near, quote
 
 if TYPE_CHECKING:
@@ -85,14 +85,6 @@ class Table:
         if place < 0:
             require_column(self, name)
         return self.arrow.column(place)
-
-    def move(self, columns: Mapping[str, FloatArray]) -> None:
-        """Let columns of floats live in other memory that holds the same numbers, so that they exist once."""
-        schema, arrays = self.arrow.schema, self.arrow.columns
-        for name, values in columns.items():
-            arrays[schema.get_field_index(name)] = pa.chunked_array([adopted(values)])
-        moved = pa.Table.from_arrays(arrays, schema=schema)
-        object.__setattr__(self, "arrow", moved)  # what the table says is the same
 
     def cells(self, columns: Sequence[str], rows: NDArray[np.intp]) -> dict[str, list[object]]:
         """Return some columns for rows of these numbers, from 0 and in any order, as plain Python values.

@@ -1,7 +1,7 @@
-"""How a text file writes a table: its encoding, its delimiter and decimal mark, and the row of column names.
+"""How a text file writes a table: its encoding, its delimiter and decimal mark, and its header.
 
-Everything is decided from the beginning of the file, by parsing its lines in each way that is possible and keeping the
-way in which most of them have as many cells as the header.
+All of it is decided from the beginning of the file: its lines are parsed with each delimiter, and the delimiter with
+which most rows have as many cells as the header is kept.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TOTAL = (
 _DELIMITERS = (",", ";", "\t", "|")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _SAMPLE_ROWS = 1000
-_HEADER_ROWS = 200  # the names of the columns are not below so many
-_GUESS_BYTES = 1 << 18  # of these the encoding is guessed; what is not UTF-8 further down is an error
+_HEADER_ROWS = 200  # among these is the header
+_GUESS_BYTES = 1 << 18  # from these the encoding is guessed; what is not UTF-8 further down is an error
 _MARK = b"\xef\xbb\xbf"
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -63,14 +63,12 @@ def encoding_of(source: Source, beginning: Beginning, asked: str | None) -> tupl
     """
     if asked is not None:
         try:
-            found = codecs.lookup(asked)
+            "".encode(asked)  # refuses what is not an encoding of text, such as base64
+            return codecs.lookup(asked).name, ""
         except LookupError:
             raise TableError(
-                f"{source.name}: there is no encoding {quote(asked)}: try utf-8, latin-1 or cp1252"
+                f"{source.name}: {quote(asked)} is not an encoding of text: try utf-8, latin-1 or cp1252"
             ) from None
-        if not getattr(found, "_is_text_encoding", True):
-            raise TableError(f"{source.name}: {quote(asked)} is not an encoding of text: try utf-8, latin-1 or cp1252")
-        return found.name, ""
     data = beginning.data[:_GUESS_BYTES]
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
@@ -116,8 +114,8 @@ class Text:
         if b"\0" in data:
             line = line_at(self._source, self._encoding, self._done + data.index(b"\0"))
             raise TableError(
-                f"{self._source.name}: line {line:,} holds a NUL byte, so this is not UTF-8 text: "
-                "if it is text in another encoding, name it (--encoding utf-16-le)"
+                f"{self._source.name}: line {line:,} holds a NUL byte, so this is not a text file: export the table as "
+                "CSV, or name its encoding (--encoding utf-16-le)"
             )
         self._done += len(data)
         return data
@@ -197,23 +195,27 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     Raises
     ------
     TableError
-        If these are no lines of a table, or options say what cannot be.
+        If these are not the lines of a table, or the options cannot be followed.
     """
-    name = source.name
-    _check(options, name)
+    name, delimiter = source.name, options.delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
+        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
+    if options.decimal not in (None, ".", ","):
+        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
     if not text.strip("\r\n \t,;|"):
         raise TableError(f"{name}: the file is blank")
-    # 1. The lines of the table, without what Excel writes above it to name the delimiter.
+    # 1. The lines of the table, without the line above it in which Excel names the delimiter.
     lines = [*io.StringIO(text, newline="")]
     if not is_all:
         lines = lines[: max(len(lines) - 1, 1)]  # the last one may be cut
     directive = _DIRECTIVE.match(text) if options.skip is None else None
     n_above = int(directive is not None)
-    delimiter = options.delimiter or (directive[1] if directive is not None else None)
+    if directive is not None:
+        delimiter = delimiter or directive[1]
     first = next((row for row in _rows(lines[n_above:], delimiter or ",", _HEADER_ROWS)[0] if row), [])
     if text.count('"') % 2 and "\n" in "".join(first):
         raise TableError(f"{name}: a quotation mark that opens in the header is never closed")
-    # 2. The delimiter, the header, and rows that are as long as it.
+    # 2. The delimiter, the header, and the rows below it that have at least as many cells.
     delimiter, place = _delimiter_and_header(lines[n_above:], delimiter, source, options)
     rows, ends = _rows(lines[n_above:], delimiter, _SAMPLE_ROWS + place)
     if place >= len(rows):
@@ -223,31 +225,21 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     if 2 * longer > len(body):  # most rows have more cells than there are names
         header = header + [""] * (max(map(len, body)) - len(header))
     body = [row for row in body if len(row) >= len(header)]
-    # 3. What these say of the columns.
-    decimal = options.decimal or (None if delimiter == "," else _decimal_mark(body))
+    # 3. What these say about the columns.
     remarks = ["The cells are separated by spaces."] if delimiter == SPACES else []
     above = sum(any(not is_empty(cell) for cell in row) for row in rows[:place])
     if above and options.skip is None:
-        line = n_above + ends[place - 1] + 1
-        titles = counted(above, "line")
+        line, titles = n_above + ends[place - 1] + 1, counted(above, "line")
         remarks.append(f"Left out {titles} above the column names, which are in line {line:,} of the file.")
     return Dialect(
         delimiter=delimiter,
-        decimal=decimal,
+        decimal=options.decimal or (None if delimiter == "," else _decimal_mark(body)),
         start=len("".join(lines[: n_above + ends[place]]).encode(UTF_8, "surrogateescape")),
         names=tuple(header),
         coded=frozenset(j for row in body for j, cell in enumerate(row) if _CODE.fullmatch(cell.strip())),
         spellings=_spellings(body, len(header)),
         remarks=tuple(remarks),
     )
-
-
-def _check(options: ReadOptions, name: str) -> None:
-    delimiter = options.delimiter
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
-        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
-    if options.decimal not in (None, ".", ","):
-        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
 
 
 def _spellings(rows: Sequence[Sequence[str]], width: int) -> dict[int, str]:
@@ -263,32 +255,29 @@ def _delimiter_and_header(
     lines: Sequence[str], known: str | None, source: Source, options: ReadOptions
 ) -> tuple[str, int]:
     """Return the delimiter, and which row has the names: with it most rows are as long as that one."""
-    best, best_score = None, (0.0, False, 0)
+    scores: dict[tuple[str, int], tuple[float, bool, int]] = {}
     for delimiter in _DELIMITERS if known is None else (known,):
         rows, ends = _rows(lines, delimiter, _SAMPLE_ROWS)
-        if not rows:
-            continue
-        if options.skip is None:
-            place = header_row(rows[:_HEADER_ROWS])
-        else:
-            place = next((k + 1 for k, end in enumerate(ends) if end >= options.skip), len(rows)) if options.skip else 0
-        if place >= len(rows):
+        place = header_row(rows[:_HEADER_ROWS]) if options.skip is None else _first_below(options.skip, ends)
+        if rows and place >= len(rows):
             raise TableError(f"{source.name}: there is no row below the {options.skip:,} lines that are skipped")
-        width = len(rows[place])
-        below = [len(row) for row in rows[place + 1 :] if row]
-        alike = sum(n == width for n in below) / len(below) if below else 0.0
-        score = (alike, delimiter == "\t" and source.suffix in (".tsv", ".tab"), width)
-        if width > 1 and (best is None or score > best_score):
-            best, best_score = (delimiter, place), score
-    if best is not None:
-        return best
+        if rows and (width := len(rows[place])) > 1:
+            below = [len(row) == width for row in rows[place + 1 :] if row]
+            is_named = delimiter == "\t" and source.suffix in (".tsv", ".tab")
+            scores[delimiter, place] = (sum(below) / max(len(below), 1), is_named, width)
+    if scores:
+        return max(scores, key=lambda found: scores[found])
     rows, ends = _rows(lines, known or ",", _SAMPLE_ROWS)
     if known is None and options.skip is None and rows:
         if _are_numbers_in_columns(lines):
             return SPACES, 0
         _refuse_odd_delimiters(lines, source.name)
-    first = next((k for k, row in enumerate(rows) if row and ends[k] > (options.skip or 0)), len(rows))
-    return known or ",", first
+    return known or ",", next((k for k, row in enumerate(rows) if row and ends[k] > (options.skip or 0)), len(rows))
+
+
+def _first_below(n_lines: int, ends: Sequence[int]) -> int:
+    """Return the first row that begins below that number of lines."""
+    return next((k + 1 for k, end in enumerate(ends) if end >= n_lines), len(ends)) if n_lines else 0
 
 
 def _rows(lines: Sequence[str], delimiter: str, most: int) -> tuple[list[list[str]], list[int]]:

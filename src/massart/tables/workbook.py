@@ -133,7 +133,7 @@ class Workbook:
         remarks += self._about_cells(errors, formulas, start, dict(zip(kept, names, strict=True)), len(body))
         return names, [_column(columns[j]) for j in kept], tuple(remarks)
 
-    def _file(self) -> IO[bytes]:
+    def _file(self) -> Any:
         return io.BytesIO(self._beginning.data) if self._beginning.is_all else self._source.open()
 
     def _opened(self) -> Any:

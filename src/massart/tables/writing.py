@@ -33,10 +33,11 @@ from massart.tables.design import column_values
 from massart.tables.encoding import Date, Number, Target
 from massart.tables.errors import MissingLibrary, TableError, quote
 from massart.tables.frames import assembled
+from massart.tables.levels import levels_of
 from massart.tables.meaning import numbers_and_unit, role_of
-from massart.tables.numbers import as_dates, is_date
+from massart.tables.numbers import as_dates, is_date, read_numbers
 from massart.tables.source import COMPRESSIONS
-from massart.tables.table import LARGEST_EXACT, Table, as_text, decoded, is_text, plain_values
+from massart.tables.table import LARGEST_EXACT, Table, as_text, decoded, flags, is_text, plain_values
 
 MOST_ROWS = 1 << 20
 MOST_COLUMNS = 1 << 14
@@ -51,6 +52,7 @@ _BINARIES = (".parquet", ".arrow", ".feather", _BOOK)
 _BLOCK_ROWS = 1 << 16
 # Spreadsheets run what begins with one of these as a formula.
 _FORMULA = "^([=+\\-@\t\r])"
+_PLAIN_NUMBER = r"^[-+]?(?:[1-9][\d.,' ]*|0(?:[.,]\d*)?)$"  # without a currency or a unit, and no code such as 007
 _SHORT_DIGITS = 9
 _ROUNDING = 1e-12
 
@@ -61,6 +63,8 @@ class Notes:
 
     marked: Mapping[str, BoolArray] = field(default_factory=dict)  # of a column, the cells in colour
     findings: Sequence[Sequence[object]] = ()  # the rows of a second sheet
+    # of columns of text that were read as numbers, the decimal mark: their plain numbers are written as numbers
+    decimals: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_NOTES = Notes()
@@ -248,7 +252,7 @@ class BookWriter:
             "name": self._book.add_format({"bold": True, "bottom": 1}),
             "wrong": self._book.add_format({"bg_color": _RED, "font_color": _DARK_RED}),
         }
-        self._name, self._notes, self._row = name, notes, 0
+        self._name, self._notes, self._row, self._n_columns = name, notes, 0, 0
 
     def write_table(self, arrow: pa.Table) -> None:
         """Write rows, below the names of the columns if they are the first."""
@@ -258,17 +262,30 @@ class BookWriter:
             )
         if self._row == 0:
             self._sheet.freeze_panes(1, 0)
+            self._n_columns = arrow.num_columns
             for j, name in enumerate(arrow.column_names):
                 self._sheet.set_column(j, j, min(max(len(name) + 2, _NARROWEST), _WIDEST))
             self._write_row(arrow.column_names, [self._formats["name"]] * arrow.num_columns)
         marks = [self._notes.marked.get(name) for name in arrow.column_names]
         start = self._row - 1
-        for k, cells in enumerate(zip(*map(plain_values, arrow.columns), strict=True)):
+        columns = [self._cells(name, arrow[name]) for name in arrow.column_names]
+        for k, cells in enumerate(zip(*columns, strict=True)):
             red = [None if mark is None or not mark[start + k] else self._formats["wrong"] for mark in marks]
             self._write_row(cells, red)
 
+    def _cells(self, name: str, column: pa.ChunkedArray) -> list[object]:
+        cells, decimal = plain_values(column), self._notes.decimals.get(name)
+        if decimal is None or not is_text(column.type):
+            return cells
+        levels = levels_of(column)
+        read = read_numbers(levels.texts, levels.counts, decimal=decimal)
+        plain = flags(pc.match_substring_regex(levels.texts, _PLAIN_NUMBER)) & np.isfinite(read.values) & ~read.inexact
+        numbers = dict(zip(levels.texts.filter(pa.array(plain)).to_pylist(), read.values[plain].tolist(), strict=True))
+        return [numbers.get(cell.strip(), cell) if isinstance(cell, str) else cell for cell in cells]
+
     def close(self) -> None:
         """Write the findings, and finish the file."""
+        self._sheet.autofilter(0, 0, max(self._row - 1, 0), max(self._n_columns - 1, 0))
         if self._notes.findings:
             self._sheet, self._row = self._book.add_worksheet("findings"), 0
             self._sheet.set_column(0, 0, 24)

@@ -45,7 +45,7 @@ _SIZES = np.geomspace(0.01, 100, 17)
 _SIGNED = np.concatenate([-_SIZES, _SIZES])
 _NEARLY = 1.5  # half-widths: less than a row is off that is wrong by a unit
 _FARTHER, _LITTLE = 1.25, 0.01  # how much farther off a rule in short numbers may be; half-widths that are nothing
-_LARGEST = 1e50  # value of a term, and 1 over the smallest
+_FEWEST, _LEAST = 10, 1e-6  # rows in which a term is that part of its largest value, or it is none of the table
 _EXPONENTS = np.array([-3, -2, -1, -0.5, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.9, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
 
 
@@ -228,8 +228,9 @@ class _Search:
         chosen = [(new,) for one, new in zip(self.terms, filled, strict=True) if one.n_unknown]
         if fit is None or not set(chosen) <= set(fit.terms):
             return None
-        sizes = np.abs(self.labels.sample.matrix(chosen)).max(axis=0)
-        if not ((sizes > 1 / _LARGEST) & (sizes < _LARGEST)).all():
+        sizes = np.abs(self.labels.sample.matrix(chosen))
+        sizes = sizes / sizes.max(axis=0)
+        if not (np.count_nonzero(sizes > _LEAST, axis=0) > _FEWEST).all():
             return None
         return _Trial(tuple(map(float, constants)), fit)
 

@@ -1,19 +1,28 @@
 r"""Terms from text: ``qty*price, max(0, kwh-200)`` and ``total ~ qty:price + hours:C(service)``.
 
-The text is parsed by Python's own grammar into a tree of which only arithmetic, comparisons and our own functions are
-accepted; nothing of it is run. A name is a column, in backquotes if it is no plain word. A colon is R's product, a
-column of text in a product stands for all its levels, and ``C(plan)`` takes numbers as levels. What ``str`` writes of a
-term is read as that term.
+The grammar, in which each line is read by one method of `_Reader`::
+
+    terms     = condition {"," condition}
+    condition = sum ["=" member | "in" "(" member {"," member} ")" | compare sum [compare sum]]
+    sum       = product {("+" | "-") product}
+    product   = factor {("*" | ":" | "/") factor}
+    factor    = "-" factor | atom [("^" | "**") factor]
+    atom      = number | date | "?" | column | function "(" arguments ")" | "(" condition ")"
+    member    = level | day of the week | month | condition
+
+with ``<``, ``<=``, ``>`` or ``>=`` to compare. Functions are those of :mod:`massart.rules.operations`, ``C`` and ``I``.
+A name is a column, in backquotes if it is no plain word. A column of text in a product stands for all its levels, and
+``C(plan)`` takes numbers as levels. What ``str`` writes of a term is read as that term. Nothing of a text is run.
 """
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,20 +41,21 @@ _LONGEST_NAME, _MOST_NAMES = 60, 12  # of a name that near ones are looked for, 
 _DATE = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b"
 _TOKEN = re.compile(
     rf"(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'[^']*'|\"[^\"]*\"|{_DATE})"
-    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+    r"|(?P<number>(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|<=|>=|==|[-+*/^:<>=(),?])|(?P<space>\s+)|(?P<other>.)",
     re.DOTALL,
 )
-_FUNCTIONS = {name: found.arguments for name, found in OPERATIONS.items() if found.arguments}
-_FUNCTIONS |= {"C": (1, 1), "I": (1, 1)}
+_FUNCTIONS = {name: found.arguments for name, found in OPERATIONS.items() if found.arguments} | {
+    "C": (1, 1),
+    "I": (1, 1),
+}
 _ORDERED = ("lag", "cumsum")
-_KEYWORDS = {"by": _ORDERED, "order": _ORDERED, "to": ("round",)}
-_SIGNS = {"^": "**", ":": "@", "=": "=="}
-_ENDS = re.compile(r"[\w`'\")?]$")  # the end of a column or a term
+_COMPARE = ("<", "<=", ">", ">=")
+_SIGNS = {"**": "^", ":": "*", "==": "="}
+_DEEPEST = 2 * t.MOST_DEPTH  # brackets inside each other
 _COMPARISON = "a comparison has a column or a term in it: kwh <= 200, 200 < kwh <= 500, paid >= due"
 _LEVEL = "a level is written (region = north), several (region in (north, south))"
 _PLACEHOLDER = "massart_unknown_constant"  # for ? where it would be no formula
-_BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 def parse_terms(text: str, columns: Columns) -> tuple[Term, ...]:
@@ -63,13 +73,7 @@ def parse_terms(text: str, columns: Columns) -> tuple[Term, ...]:
     TermError
         Naming what cannot be read, or the column that is not there.
     """
-    tree = _Reader(text, columns)
-    parts = tree.body.elts if isinstance(tree.body, ast.Tuple) else [tree.body]
-    found: list[Term] = []
-    for part in parts:
-        found += tree.expanded(part)
-        _check_number(len(found))
-    return _distinct(found, text)
+    return _distinct(_Reader(text, columns).terms(), text)
 
 
 def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], bool]:
@@ -106,8 +110,7 @@ def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], b
         raise TermError(f"the formula {t.shown(text)} cannot be read: {t.shown(why)}") from None
     found: list[Term] = []
     for factors in filter(None, sources):
-        reader = _Reader(":".join(f"({factor})" for factor in factors), columns)
-        found += reader.expanded(reader.body)
+        found += _Reader(":".join(f"({factor})" for factor in factors), columns).terms()
         _check_number(len(found))
     constant = any(str(entry) == "1" for entry in right)
     return str(target[0].factors[0].expr).strip("`"), _distinct(found, text), constant
@@ -176,266 +179,312 @@ def _is_constant(term: Term) -> bool:
     return next(term.columns(), None) is None and not term.n_unknown
 
 
-def _name_of(column: Term | str) -> str:
-    """Return the name of a column that was read as a term."""
-    return str(column.parts[0] if isinstance(column, Term) else column)
-
-
 @dataclass(frozen=True, slots=True)
 class _Levels:
-    """A category in a term: one term for each level."""
+    """A category in a term, one term for each level; its column, unless it is a product of several."""
 
     levels: tuple[Term, ...]
+    column: str | None = None
+
+
+_Value: TypeAlias = Term | _Levels | str  # a text is one in quotes, or a date
 
 
 class _Reader:
-    """The tree of a text, and what its names stand for.
-
-    In it ``n_3`` is a name, ``s_3`` a text or a date, ``f_max`` a function, ``k_by`` a keyword, and ``u_`` a constant
-    that is to be found.
-    """
+    """Reads the tokens of a text from left to right."""
 
     def __init__(self, text: str, columns: Columns) -> None:
         if len(text) > _LONGEST:
             raise TermError(f"the terms have {len(text):,} characters, more than {_LONGEST:,}")
-        self.text, self.columns, self.names = text, columns, list[str]()
-        source = self._tokens(text)
-        try:
-            self.body = ast.parse(source.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise self._error("it is no list of terms such as qty*price, max(0, kwh - 200)") from None
-
-    def _error(self, why: str) -> TermError:
-        return TermError(f"{t.shown(self.text)} cannot be read: {why}")
-
-    def _tokens(self, text: str) -> str:
-        """Return the text with every name as a number of our own, so that none has a meaning in Python."""
-        source, before = [], ""
+        self.text, self.columns, self.place, self.depth = text, columns, 0, 0
+        self.tokens: list[tuple[str, str]] = []
         for token in _TOKEN.finditer(text):
-            kind, word = token.lastgroup, token.group()
-            following = text[token.end() : token.end() + 100].lstrip()
+            kind, word = str(token.lastgroup), token.group()
             if kind == "other":
                 raise self._error(f"{word!r} has no meaning in a term")
-            if kind == "quoted":
-                source.append(self._named("n", word[1:-1].replace("``", "`")))
-            elif kind == "text":
-                source.append(self._named("s", word.strip("'\"")))
-            elif word == "in" and following.startswith("(") and _ENDS.search(before):
-                source.append(" in ")
-            elif kind == "word" and following.startswith("("):
-                source.append(f" f_{word}")
-            elif kind == "word" and word in _KEYWORDS and before == "," and re.match(r"=[^=]", following):
-                source.append(f" k_{word}")
-            elif kind == "word":
-                source.append(self._named("n", word))
-            elif word == "=" and before in _KEYWORDS and source[-1].startswith(" k_"):
-                source.append("=")
-            elif word == "?":
-                source.append(" u_ ")
-            elif kind != "space":
-                source.append(_SIGNS.get(word, word) if kind == "sign" else f" {word}")
-            before = before if kind == "space" else word
-        return "".join(source)
+            if kind != "space":
+                self.tokens.append((kind, _SIGNS.get(word, word) if kind == "sign" else word))
+        self.tokens += [("end", "")] * 2
 
-    def _named(self, kind: str, name: str) -> str:
-        self.names.append(name)
-        return f" {kind}_{len(self.names) - 1} "
+    # --- tokens
 
-    def expanded(self, node: ast.expr) -> list[Term]:
-        """Return the terms that an expression stands for: one, or one for each combination of levels."""
-        found: list[list[Term]] = [[]]
-        for part in self._factors(node):
-            value = self._value(part, 0)
-            levels = value.levels if isinstance(value, _Levels) else (value,)
-            _check_number(len(found) * len(levels))
-            found = [[*chosen, level] for chosen in found for level in levels]
-        return [t.product(*chosen) for chosen in found]
+    def _error(self, why: str = "it is no list of terms such as qty*price, max(0, kwh - 200)") -> TermError:
+        return TermError(f"{t.shown(self.text)} cannot be read: {why}")
 
-    def _factors(self, node: ast.expr) -> list[ast.expr]:
-        waiting, found = [node], list[ast.expr]()
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.MatMult):
-                waiting += [part.right, part.left]
-            else:
-                found.append(part)
-        if len(found) > t.MOST_OPERATIONS:
-            raise self._error(f"a product in it has {len(found):,} factors, more than {t.MOST_OPERATIONS}")
+    @property
+    def _kind(self) -> str:
+        return self.tokens[self.place][0]
+
+    def _next(self) -> tuple[str, str]:
+        self.place += 1
+        return self.tokens[self.place - 1]
+
+    def _is(self, *signs: str, ahead: int = 0) -> bool:
+        kind, word = self.tokens[self.place + ahead]
+        return kind == "sign" and word in signs
+
+    def _accept(self, *signs: str) -> str:
+        """Go past one of some signs, if it is the next token, and return it; or return nothing."""
+        return self._next()[1] if self._is(*signs) else ""
+
+    def _expect(self, sign: str) -> None:
+        if not self._accept(sign):
+            raise self._error()
+
+    # --- the grammar
+
+    def terms(self) -> list[Term]:
+        """Read all of the text, one term for each combination of levels."""
+        found: list[Term] = []
+        while not found or (self._accept(",") and self._kind != "end"):
+            value = self._condition()
+            found += value.levels if isinstance(value, _Levels) else [self._term(value)]
+            _check_number(len(found))
+        if self._kind != "end":
+            raise self._error()
         return found
 
-    def _value(self, node: ast.expr, depth: int) -> Term | _Levels:
-        if depth > t.MOST_DEPTH:
+    def _condition(self) -> _Value:
+        self.depth += 1
+        if self.depth > _DEEPEST:
             raise self._error("it is nested too deeply")
-        if isinstance(node, ast.Name) and node.id.startswith("n_"):
-            return self._name(self._text(node))
-        if isinstance(node, ast.Constant):
-            return t.number(self._number(node))
-        if isinstance(node, ast.Name) and node.id == "u_":
-            return t.UNKNOWN
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("f_"):
-            return self._call(node.func.id[2:], node, depth)
-        if isinstance(node, ast.Compare):
-            return self._condition(node, depth)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            term = self._term(node.operand, depth)
-            return t.number(-float(str(term.parts[0]))) if term.op == "number" else t.product(t.number(-1), term)
-        if isinstance(node, ast.BinOp):
-            return self._binary(node, depth)
-        raise self._error("only columns, numbers, + - * / ^, comparisons and functions of terms can be in a term")
+        left = self._sum()
+        if self._accept("="):
+            left = self._one_of(left, [self._member(left)])
+        elif self.tokens[self.place] == ("word", "in") and self._is("(", ahead=1):
+            self.place += 2
+            left = self._one_of(left, self._listed(lambda: self._member(left)))
+        elif self._is(*_COMPARE):
+            sides, signs = [left], []
+            while sign := self._accept(*_COMPARE):
+                signs.append(sign)
+                sides.append(self._sum())
+            left = self._compared(sides, signs)
+        self.depth -= 1
+        return left
 
-    def _term(self, node: ast.expr, depth: int) -> Term:
-        value = self._value(node, depth + 1)
+    def _sum(self) -> _Value:
+        value = self._product()
+        while sign := self._accept("+", "-"):
+            first, second = self._term(value), self._term(self._product())
+            value = _checked(t.total(first, second) if sign == "+" else Term("-", (first, second)))
+        return value
+
+    def _product(self) -> _Value:
+        value = self._factor()
+        while sign := self._accept("*", "/"):
+            other = self._factor()
+            if sign == "/":
+                value = _checked(Term("/", (self._term(value), self._term(other))))
+            elif isinstance(value, _Levels) or isinstance(other, _Levels):
+                lists = [one.levels if isinstance(one, _Levels) else (self._term(one),) for one in (value, other)]
+                _check_number(len(lists[0]) * len(lists[1]))
+                value = _Levels(tuple(t.product(*chosen) for chosen in product(*lists)))
+            else:
+                value = _checked(t.product(self._term(value), self._term(other)))
+        return value
+
+    def _factor(self) -> _Value:
+        minus = 0
+        while self._accept("-"):
+            minus += 1
+        if minus > _DEEPEST:
+            raise self._error("it is nested too deeply")
+        value = self._atom()
+        if self._accept("^"):
+            base, exponent = self._term(value), self._term(self._factor())
+            value = _checked(t.power(base, self._number_of(exponent) if _is_constant(exponent) else exponent))
+        for _ in range(minus):
+            term = self._term(value)
+            value = t.number(-float(str(term.parts[0]))) if term.op == "number" else t.product(t.number(-1), term)
+        return value
+
+    def _atom(self) -> _Value:
+        kind, word = self._next()
+        if kind == "number":
+            return t.number(self._finite(float(word)))
+        if kind == "text":
+            return _name(kind, word)
+        if kind == "quoted" or (kind == "word" and not self._is("(")):
+            return self._column(_name(kind, word))
+        if kind == "word":
+            self.place += 1
+            return self._call(word)
+        if (kind, word) == ("sign", "?"):
+            return t.UNKNOWN
+        if (kind, word) == ("sign", "("):
+            value = self._condition()
+            self._expect(")")
+            return value
+        raise self._error()
+
+    def _member(self, of: _Value) -> str | Term:
+        """Read a level, or what a term may be; a name is the name of a level here."""
+        is_name = self._kind in ("quoted", "text") or (self._kind == "word" and not self._is("(", ahead=1))
+        if is_name and (isinstance(of, _Levels) or (isinstance(of, Term) and of.op in ("column", *CALENDAR))):
+            return _name(*self._next())
+        return self._term(self._sum())
+
+    def _listed(self, read: Callable[[], Any]) -> list[Any]:
+        """Read what stands between commas up to a closing bracket."""
+        found = []
+        while not self._accept(")"):
+            found.append(read())
+            if not self._is(")"):
+                self._expect(",")
+        return found
+
+    # --- columns and numbers
+
+    def _term(self, value: _Value) -> Term:
         if isinstance(value, _Levels):
             raise self._error("the levels of a category can only be multiplied")
+        if isinstance(value, str):
+            raise self._error("only columns, numbers, + - * / ^, comparisons and functions of terms can be in a term")
         return value
 
-    def _text(self, node: ast.Name) -> str:
-        """Return what a name or a text of ours stands for."""
-        return self.names[int(node.id[2:])]
-
-    def _number(self, node: ast.Constant) -> float:
-        try:
-            value = float(node.value)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            value = np.nan
-        if not np.isfinite(value):
-            raise self._error("a number in it is too large")
-        return value
-
-    def _constant(self, node: ast.expr, depth: int, why: str = "a number is expected") -> float:
-        """Return the value of numbers such as 1/3; an error says why nothing else can stand there."""
-        term = self._term(node, depth)
-        if not _is_constant(term):
-            raise self._error(why)
-        return self._value_of_constant(term)
-
-    def _value_of_constant(self, term: Term) -> float:
-        value = float(term.evaluate(Columns({"": np.zeros(1)}))[0])
+    def _finite(self, value: float) -> float:
         if not np.isfinite(value):
             raise self._error("a number in it is too large, or none")
         return value
 
-    def _name(self, name: str) -> Term | _Levels:
+    def _number_of(self, term: Term, why: str = "a number is expected") -> float:
+        """Return the value of numbers such as 1/3; an error says why nothing else can stand there."""
+        if not _is_constant(term):
+            raise self._error(why)
+        return self._finite(float(term.evaluate(Columns({"": np.zeros(1)}))[0]))
+
+    def _column(self, name: str) -> Term | _Levels:
         if name in self.columns.numbers:
             return t.column(name)
         if name in self.columns.levels:
-            return _Levels(tuple(t.level(name, level) for level in self.columns.levels[name].names))
+            return _Levels(tuple(t.level(name, level) for level in self.columns.levels[name].names), name)
         hint = _near(name, [*self.columns.numbers, *self.columns.levels])
         raise self._error(f"there is no column {t.shown(name)} to use; {hint}")
 
-    def _binary(self, node: ast.BinOp, depth: int) -> Term:
-        left = self._term(node.left, depth)
-        if isinstance(node.op, ast.Pow):
-            exponent = self._term(node.right, depth)
-            return t.power(left, self._value_of_constant(exponent) if _is_constant(exponent) else exponent)
-        right = self._term(node.right, depth)
-        sign = "*" if isinstance(node.op, ast.MatMult) else _BINARY.get(type(node.op))
-        if sign is None:
-            raise self._error("only + - * / ^ and : join terms")
-        if sign in "+*":
-            return t.product(left, right) if sign == "*" else t.total(left, right)
-        return Term(sign, (left, right))
+    # --- functions
 
-    def _call(self, name: str, node: ast.Call, depth: int) -> Term | _Levels:
+    def _call(self, name: str) -> Term | _Levels:
         if name in _ORDERED:
-            return self._ordered(name, node)
-        least, most = _FUNCTIONS.get(name, (0, -1))
-        if most < 0:
+            return self._ordered(name)
+        if name not in _FUNCTIONS:
             hint = _near(name, [*_FUNCTIONS, *_ORDERED])
             raise self._error(f"there is no function {t.shown(name)}; {hint}")
         if name == "round":
-            return self._rounded(node, depth)
-        if node.keywords or not least <= len(node.args) <= most:
+            return self._rounded()
+        values = self._listed(self._condition)
+        least, most = _FUNCTIONS[name]
+        if not least <= len(values) <= most:
             raise self._error(f"{name} takes {least} argument{'s or more' if most > 1 else ''}")
         if name == "C":
-            return self._category(node.args[0], depth)
-        parts = tuple(self._term(argument, depth) for argument in node.args)
-        if name == "I":
-            return parts[0]
+            return values[0] if isinstance(values[0], _Levels) else self._category(self._term(values[0]))
+        parts = tuple(map(self._term, values))
         if name in CALENDAR and (parts[0].op != "column" or parts[0].parts[0] not in self.columns.dates):
             raise self._error(f"{name} takes a column of dates")
-        return Term(name, parts)
+        return parts[0] if name == "I" else Term(name, parts)
 
-    def _rounded(self, node: ast.Call, depth: int) -> Term:
-        steps = [*node.args[1:], *(keyword.value for keyword in node.keywords if keyword.arg == "k_to")]
-        if not node.args or len(steps) > 1 or len(steps) < len(node.args) - 1 + len(node.keywords):
+    def _option(self, *names: str) -> str:
+        """Go past ``by=``, if that is next."""
+        kind, word = self.tokens[self.place]
+        if kind != "word" or not self._is("=", ahead=1):
+            return ""
+        if word not in names:
+            raise self._error(f"there is no {word}=, only {' and '.join(f'{name}=' for name in names)}")
+        self.place += 2
+        return word
+
+    def _rounded(self) -> Term:
+        found = self._listed(lambda: (self._option("to"), self._condition()))
+        if len(found) not in (1, 2) or found[0][0]:
             raise self._error("round takes a term, and what it is rounded to: round(pay, to=0.05)")
-        step = self._constant(steps[0], depth, "what is rounded to must be a number") if steps else 1.0
-        try:
-            return t.rounded(self._term(node.args[0], depth), step)
-        except TermError as error:
-            raise self._error(str(error)) from None
+        term, *steps = (self._term(value) for _, value in found)
+        return t.rounded(term, *(self._number_of(step, "what is rounded to must be a number") for step in steps))
 
-    def _category(self, node: ast.expr, depth: int) -> _Levels:
-        value = self._value(node, depth + 1)
-        if isinstance(value, _Levels):
-            return value
-        values = np.unique(value.evaluate(self.columns))
-        if len(values) > MOST_LEVELS:
-            raise self._error(f"{value} has {len(values):,} different values, more levels than {MOST_LEVELS}")
-        if not np.isfinite(values).all():
-            raise self._error(f"{value} has no value in some rows")
-        if value.op == "column":
-            name = str(value.parts[0])
-            days = name in self.columns.dates and bool((values == np.round(values)).all())
-            texts = [str(np.datetime64(int(one), "D")) if days else t.plain_number(one) for one in values]
-            return _Levels(tuple(t.level(name, text) for text in texts))
-        return _Levels(tuple(Term("=", (value, t.number(one))) for one in values))
-
-    def _ordered(self, name: str, node: ast.Call) -> Term:
-        options: dict[str, str | None] = {"k_by": None, "k_order": None}
-        for keyword in node.keywords:
-            if keyword.arg not in options or options[keyword.arg] is not None:
-                raise self._error(f"{name} takes a column, by=column and order=column")
-            options[keyword.arg] = self._known(keyword.value, numbers=keyword.arg == "k_order")
-        if len(node.args) != 1:
-            raise self._error(f"{name} takes one column")
-        return Term(name, (self._known(node.args[0]), options["k_by"], options["k_order"]))
-
-    def _known(self, node: ast.expr, *, numbers: bool = True) -> str:
-        """Return the name of a column, of numbers where others have no meaning."""
-        if not isinstance(node, ast.Name) or not node.id.startswith("n_"):
+    def _ordered(self, name: str) -> Term:
+        found = self._listed(lambda: (self._option("by", "order"), *self._next()))
+        given = [option for option, _, _ in found]
+        if len(set(given)) < len(given) or given[:1] != [""]:
+            raise self._error(f"{name} takes one column, by=column and order=column")
+        if not all(kind in ("word", "quoted") for _, kind, _ in found):
             raise self._error("a column is expected, and something else is there")
-        name = self._text(node)
-        self._name(name)
-        if numbers and name not in self.columns.numbers:
-            raise self._error(f"column {t.shown(name)} holds text, not numbers")
-        return name
+        columns = {option: _name(kind, word) for option, kind, word in found}
+        for option, column in columns.items():
+            if isinstance(self._column(column), _Levels) and option != "by":
+                raise self._error(f"column {t.shown(column)} holds text, not numbers")
+        return Term(name, (columns[""], columns.get("by"), columns.get("order")))
 
-    def _condition(self, node: ast.Compare, depth: int) -> Term:
-        """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``region = north``, ``month(day) in (Jan, Dec)``."""
-        sides = [node.left, *node.comparators]
-        if len(sides) == 2 and isinstance(node.ops[0], ast.Eq | ast.In):
-            values = [sides[1]]
-            if isinstance(node.ops[0], ast.In) and isinstance(sides[1], ast.Tuple):
-                values = sides[1].elts
-            return self._membership(sides[0], values, depth)
-        if len(sides) > 3 or not all(isinstance(one, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for one in node.ops):
+    def _category(self, term: Term) -> _Levels:
+        values = np.unique(term.evaluate(self.columns))
+        if len(values) > MOST_LEVELS:
+            raise self._error(f"{term} has {len(values):,} different values, more levels than {MOST_LEVELS}")
+        if not np.isfinite(values).all():
+            raise self._error(f"{term} has no value in some rows")
+        if term.op != "column":
+            return _Levels(tuple(Term("=", (term, t.number(one))) for one in values))
+        name = str(term.parts[0])
+        days = name in self.columns.dates and bool((values == np.round(values)).all())
+        texts = [str(np.datetime64(int(one), "D")) if days else t.plain_number(one) for one in values]
+        return _Levels(tuple(t.level(name, text) for text in texts), name)
+
+    # --- conditions
+
+    def _one_of(self, left: _Value, members: Sequence[str | Term]) -> Term:
+        """Return where a column has one of some levels, or a term one of some values."""
+        if not members:
+            raise self._error(_LEVEL)
+        if isinstance(left, _Levels) and left.column is not None:
+            return t.level_set(left.column, *(self._level(left.column, one) for one in members))
+        term = self._term(left)
+        if term.op == "column":
+            return t.level_set(str(term.parts[0]), *(self._level(str(term.parts[0]), one) for one in members))
+        return t.one_of(term, *(self._day(term.op, one) for one in members))
+
+    def _level(self, name: str, value: str | Term) -> str:
+        value = value if isinstance(value, str) else t.plain_number(self._number_of(value, _LEVEL))
+        if name not in self.columns.levels:
+            t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is no number and no date
+        elif value not in self.columns.levels[name].names:
+            hint = _near(value, self.columns.levels[name].names)
+            raise self._error(f"column {t.shown(name)} has no level {t.shown(value)}; {hint}")
+        return value
+
+    def _day(self, function: str, value: str | Term) -> float:
+        """Return a number, or that of a weekday or month such as Sat, Saturday, Jan."""
+        names = CALENDAR.get(function, ())
+        if isinstance(value, str):
+            places = [k for k, name in enumerate(names) if value.casefold() in (name[:3].casefold(), name.casefold())]
+            if not places:
+                raise self._error(f"there is no {function} {t.shown(value)}; {_near(value.title(), names)}")
+            return places[0] + 1.0
+        found = self._number_of(value, _LEVEL)
+        if names and found not in range(1, len(names) + 1):
+            raise self._error(f"a {function} is one of {names[0][:3]} to {names[-1][:3]}, or 1 to {len(names)}")
+        return found
+
+    def _compared(self, sides: Sequence[_Value], signs: Sequence[str]) -> Term:
+        """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``paid >= due``."""
+        for side in sides:
+            if isinstance(side, _Levels) and side.column is not None:
+                raise self._error(f"column {t.shown(side.column)} holds text, not numbers")
+        if len(sides) > 3:
             raise self._error(_COMPARISON)
-        found = []
-        for operator, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            ends = self._side(left, depth), self._side(right, depth)
-            low, high = ends[::-1] if isinstance(operator, ast.Gt | ast.GtE) else ends
-            found.append(self._compared(low, high, strict=isinstance(operator, ast.Gt | ast.Lt)))
+        found, known = [], [side if isinstance(side, str) else self._term(side) for side in sides]
+        for sign, left, right in zip(signs, known, known[1:], strict=False):
+            low, high = (right, left) if sign.startswith(">") else (left, right)
+            found.append(self._ordering(low, high, strict="=" not in sign))
         if len(found) == 2 and all(one.op == "within" for one in found):
-            (name, *ends_of, closed), (other, *others, also) = found[0].parts, found[1].parts
-            if (name, closed) == (other, also) and ends_of.index(None) != others.index(None):
-                limits = (one if one is not None else two for one, two in zip(ends_of, others, strict=True))
+            (name, *ends, closed), (other, *others, also) = found[0].parts, found[1].parts
+            if (name, closed) == (other, also) and ends.index(None) != others.index(None):
+                limits = (one if one is not None else two for one, two in zip(ends, others, strict=True))
                 return Term("within", (name, *limits, closed))
         return t.product(*found)
 
-    def _side(self, node: ast.expr, depth: int) -> Term | str:
-        """Return a side of a comparison: a term, or a date such as 2024-05-01."""
-        if not isinstance(node, ast.Name) or node.id == "u_":
-            return self._term(node, depth)
-        return t.column(self._known(node)) if node.id.startswith("n_") else self._text(node)
-
-    def _compared(self, low: Term | str, high: Term | str, *, strict: bool) -> Term:
+    def _ordering(self, low: Term | str, high: Term | str, *, strict: bool) -> Term:
         """Return the term of low < high, or of low <= high: an interval of a column, or a comparison of two terms."""
         if (end := self._limit(low, high)) is not None:
-            return t.within(_name_of(low), None, end, "left" if strict else "right")
+            return t.within(str(low.parts[0]), None, end, "left" if strict else "right")  # type: ignore[union-attr]
         if (end := self._limit(high, low)) is not None:
-            return t.within(_name_of(high), end, None, "right" if strict else "left")
+            return t.within(str(high.parts[0]), end, None, "right" if strict else "left")  # type: ignore[union-attr]
         if isinstance(low, str) or isinstance(high, str) or (_is_constant(low) and _is_constant(high)):
             raise self._error(_COMPARISON)
         return Term("<", (low, high)) if strict else Term(">=", (high, low))
@@ -445,49 +494,18 @@ class _Reader:
         if isinstance(column, str) or column.op != "column":
             return None
         if isinstance(side, Term):
-            return side if side.op == "?" else self._value_of_constant(side) if _is_constant(side) else None
-        name = _name_of(column)
-        if name not in self.columns.dates:
-            raise self._error(f"column {t.shown(name)} holds no dates to compare with")
+            return side if side.op == "?" else self._number_of(side) if _is_constant(side) else None
+        if column.parts[0] not in self.columns.dates:
+            raise self._error(f"column {t.shown(str(column.parts[0]))} holds no dates to compare with")
         t.day_of(side)
         return side
 
-    def _membership(self, left: ast.expr, values: Sequence[ast.expr], depth: int) -> Term:
-        """Return where a column has one of some levels, or a term one of some values."""
-        if not values:
-            raise self._error(_LEVEL)
-        if not isinstance(left, ast.Name) or not left.id.startswith("n_"):
-            term = self._term(left, depth)
-            return t.one_of(term, *(self._value_of(term.op, value, depth) for value in values))
-        name = self._known(left, numbers=False)
-        return t.level_set(name, *(self._level_of(name, value, depth) for value in values))
 
-    def _value_of(self, function: str, node: ast.expr, depth: int) -> float:
-        """Return a number, or that of a weekday or month such as Sat, Saturday, Jan."""
-        if function not in CALENDAR:
-            return self._constant(node, depth, _LEVEL)
-        names = CALENDAR[function]
-        if isinstance(node, ast.Name) and node.id != "u_":
-            word = self._text(node)
-            known = [(name[:3].casefold(), name.casefold()) for name in names]
-            places = [k for k, ways in enumerate(known) if word.casefold() in ways]
-            if not places:
-                raise self._error(f"there is no {function} {t.shown(word)}; {_near(word.title(), names)}")
-            return places[0] + 1.0
-        value = self._constant(node, depth, _LEVEL)
-        if value not in range(1, len(names) + 1):
-            raise self._error(f"a {function} is one of {names[0][:3]} to {names[-1][:3]}, or 1 to {len(names)}")
-        return value
+def _checked(term: Term) -> Term:
+    t.check_size(term)
+    return term
 
-    def _level_of(self, name: str, node: ast.expr, depth: int) -> str:
-        if isinstance(node, ast.Name) and node.id != "u_":
-            value = self._text(node)
-        else:
-            value = t.plain_number(self._constant(node, depth, _LEVEL))
-        if name in self.columns.levels:
-            names = self.columns.levels[name].names
-            if value not in names:
-                raise self._error(f"column {t.shown(name)} has no level {t.shown(value)}; {_near(value, names)}")
-        else:
-            t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is no number and no date
-        return value
+
+def _name(kind: str, word: str) -> str:
+    """Return the name, or the text, that a token stands for."""
+    return word[1:-1].replace("``", "`") if kind == "quoted" else word.strip("'\"") if kind == "text" else word

@@ -41,7 +41,7 @@ _LONGEST_NAME, _MOST_NAMES = 60, 12  # of a name that near ones are looked for, 
 _DATE = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b"
 _TOKEN = re.compile(
     rf"(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'[^']*'|\"[^\"]*\"|{_DATE})"
-    r"|(?P<number>(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+    r"|(?P<number>(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|<=|>=|==|[-+*/^:<>=(),?])|(?P<space>\s+)|(?P<other>.)",
     re.DOTALL,
 )

@@ -9,13 +9,14 @@ from __future__ import annotations
 import builtins
 import sys
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from massart import MassartRegressor, MassartReLURegressor
+from massart.recover.settings import SETTINGS
 from massart.rows import (
     AGREES,
     IDENTITY,
@@ -154,8 +155,8 @@ def test_labels_and_weights_may_come_from_the_host(there):
 
 
 def test_no_more_than_samples_come_to_the_host(there, monkeypatch):
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 400)
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 40)
+    few = replace(SETTINGS, certify=400, certify_per_column=40)
+    monkeypatch.setattr("massart.recover.driver.SETTINGS", few)
     came, X, y, _ = [], *table(n=5000)
 
     def watched(array):

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import massart.recover.driver
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor, audit_table
 from massart.audit import check_table, load_model
 from massart.certificate import (
@@ -31,7 +30,8 @@ from massart.certificate import (
 from massart.certificate import judge as verdict_of
 from massart.certificate.counting import sampled_bound
 from massart.recover import Formula, Judges, Options, judge, recover
-from massart.recover.driver import _Driver
+from massart.recover.problem import Problem, Question
+from massart.recover.settings import SETTINGS
 from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Level, Link, Sample, levels, tally_of
 
 NOTHING_MORE = Assumption()
@@ -163,6 +163,12 @@ def test_what_is_expensive_is_asked_only_where_it_decides():
 
 
 # --- the numbers: tables ---
+
+
+def problem_of(rows, link, units=None, settings=SETTINGS):
+    options = Options(np.random.default_rng(0))
+    question = Question(link, "auto", "auto", Assumption(), None, True, options, settings)
+    return Problem.of(question, rows, units=units)
 
 
 def fit(X, y, weights=None, seed=0, **options):
@@ -592,13 +598,12 @@ def clipped(n=3000, d=3, seed=0, link=RELU):
 @pytest.mark.parametrize("sampled", [True, False], ids=["some rows judge", "all rows judge"])
 def test_labels_of_held_out_rows_do_not_move_the_formula(link, sampled, monkeypatch):
     if sampled:
-        monkeypatch.setattr(massart.recover.driver, "JUDGING_ROWS", 1800)
-        monkeypatch.setattr(massart.recover.driver, "JUDGING_ROWS_PER_COLUMN", 1)
+        few = replace(SETTINGS, certify=1800, certify_per_column=1)
+        monkeypatch.setattr("massart.recover.driver.SETTINGS", few)
     X, y = clipped(link=link)
 
     def held_out(labels):
-        options = Options(np.random.default_rng(0))
-        judges = _Driver(ArrayRows(X, labels), link, "auto", Assumption(), None, options).judges
+        judges = problem_of(ArrayRows(X, labels), link, settings=few if sampled else SETTINGS).judges(0)
         assert judges.held_out is not None
         return judges.rows.index[judges.held_out]
 
@@ -650,19 +655,17 @@ def test_no_unit_both_finds_a_formula_and_holds_its_labels_back(kind):
     X, y, unit, size = together(kind)
     weights = np.full(len(y), float(size)) if kind == "weights" else None
     rows = ArrayRows(X, y, sample_weight=weights)
-    options = Options(np.random.default_rng(0))
-    driver = _Driver(rows, RELU, "auto", Assumption(), unit if kind == "units" else None, options)
-    held_out = driver.judges.held_out
+    problem = problem_of(rows, RELU, unit if kind == "units" else None)
+    held_out = problem.held_out
     assert held_out is not None
-    later = driver.judges.rows.index[held_out]
+    later = problem.certify.index[held_out]
     assert len(later)
-    assert not set(unit[later]) & set(unit[driver.finder.rows.index])
+    assert not set(unit[later]) & set(unit[problem.search.index])
 
 
 def test_rows_of_a_unit_that_was_seen_confirm_nothing():
     X, y, unit, _ = together("units")
-    options = Options(np.random.default_rng(0))
-    judges = _Driver(ArrayRows(X, y), IDENTITY, "auto", Assumption(), unit, options).judges
+    judges = problem_of(ArrayRows(X, y), IDENTITY, unit).judges(0)
     others = replace(judges, seen=np.flatnonzero(unit < 2)[::50]).unseen
     assert others is not None
     assert set(others.units) == {2, 3, 4}

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from massart.certificate import Verdict
 from massart.paper.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
-from massart.recover.driver import JUDGING_ROWS
 from massart.recover.polish import _beneath, least_squares
+from massart.recover.settings import SETTINGS
 from massart.recover.snapping import _has_squares, linear_rows
 from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Block, Level, Link, Sample, levels
 from row_families import dummy_table
@@ -60,7 +60,7 @@ def test_a_large_table_costs_one_read():
     assert found.certificates[0].n_rows == 50_000
     assert found.certificates[0].n_agree == (~changed).sum()
     assert rows.reads == 1
-    assert rows.sampled == JUDGING_ROWS < 50_000
+    assert rows.sampled == SETTINGS.certify < 50_000
 
 
 @pytest.mark.slow

@@ -12,9 +12,7 @@ import scipy.sparse as sp
 
 import massart.rows.memory
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.recover import Assumption, Options, recover, recover_matrix
-from massart.recover.driver import _Driver
-from massart.recover.finding import EARLY_ROUNDS
+from massart.recover import recover, recover_matrix
 from massart.recover.pac import learn_pac
 from massart.rows import AGREES, IDENTITY, RELU, Agreement, ArrayRows, Level, Mark, levels
 
@@ -189,32 +187,6 @@ def test_the_formula_does_not_depend_on_the_order_of_rows(kind):
         np.testing.assert_allclose(found.coef, plain.coef, rtol=1e-12)
         assert found.certificates[0].verdict is plain.certificates[0].verdict
         assert found.certificates[0].eta_max == pytest.approx(plain.certificates[0].eta_max, abs=0.02)
-
-
-def rare_flags(n=4000, seed=0):
-    """Six flags coded 1 or 2 beside a constant, one row in 16 each, 40 % wrong by a rival that differs there."""
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([1 + (rng.random((n, 6)) < 0.06), rng.standard_normal((n, 6)), np.ones(n)])
-    w = rng.integers(-9, 10, 13).astype(float)
-    rival = w.copy()
-    rival[:6] += rng.choice([-2, -1, 1, 2], 6)
-    rival[-1] -= (rival - w)[:6].sum()
-    return X, np.where(rng.random(n) < 0.4, X @ rival, X @ w), w
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_one_more_look_where_support_is_weak_finds_no_better_formula(seed):
-    """The driver's own steps, once more, with rows of its own choice."""
-    X, y, w = rare_flags(seed=seed)
-    options = Options(np.random.default_rng(0))
-    finder = _Driver(ArrayRows(X, y), IDENTITY, "auto", Assumption(), None, options).finder
-    best = finder.find(0, patient=False, rounds=None)
-    finding = finder.rows.column(0)
-    assert best.weight >= (np.abs(y - X @ w) < 1e-9).sum(), "the truth fits no more rows"
-    for size in (finder.first_size, 2 * finder.first_size, 4 * finder.first_size):
-        other = finder._attempt(finding, finder._drawn(finding, size, best), EARLY_ROUNDS)
-        assert other.weight <= best.weight
 
 
 # --- every door ---

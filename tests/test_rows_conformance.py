@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from massart.recover import recover
+from massart.recover.settings import SETTINGS
 from massart.rows import (
     AGREES,
     IDENTITY,
@@ -308,8 +309,8 @@ def test_the_order_of_blocks_changes_no_mark(kind):
 
 @pytest.mark.slow
 def test_a_large_table_is_sampled_alike(kind, monkeypatch):
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)
+    few = replace(SETTINGS, certify=300, certify_per_column=60)
+    monkeypatch.setattr("massart.recover.driver.SETTINGS", few)
     X, y, w, wrong = table(n=2000)
     found = recover(kind(X, y, None, True), rng=np.random.default_rng(0))
     assert_array_equal(found.coef[:, 0], w)
@@ -319,8 +320,8 @@ def test_a_large_table_is_sampled_alike(kind, monkeypatch):
 
 @pytest.mark.slow
 def test_rows_that_a_rare_column_rests_on_are_looked_for(kind, monkeypatch):
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)
+    few = replace(SETTINGS, certify=300, certify_per_column=60)
+    monkeypatch.setattr("massart.recover.driver.SETTINGS", few)
     X, y, w, wrong = table(n=6000)
     rare = np.zeros(6000)
     rare[np.random.default_rng(5).choice(6000, 30, replace=False)] = 1

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ import massart.rows.dask
 import massart.rows.dask_values
 from massart import MassartRegressor, MassartReLURegressor
 from massart.recover import recover
+from massart.recover.settings import SETTINGS
 from massart.rows import ArrayRows, Block
 from massart.rows.dask import BlockRows, DaskRows
 
@@ -327,8 +328,8 @@ class Labels:
 
 @pytest.mark.slow
 def test_only_totals_and_samples_come_to_the_client(threads, monkeypatch):
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS", 300)
-    monkeypatch.setattr("massart.recover.driver.JUDGING_ROWS_PER_COLUMN", 60)
+    few = replace(SETTINGS, certify=300, certify_per_column=60)
+    monkeypatch.setattr("massart.recover.driver.SETTINGS", few)
     came = []
     compute = massart.rows.dask_values.compute
 

@@ -14,7 +14,7 @@ from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
 from massart.certificate import SECOND_LOOK, Assumption, Certificate
 from massart.options import FitOptions, Option
-from massart.recover.driver import LARGEST_LABEL
+from massart.recover.problem import LARGEST_LABEL
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import IDENTITY, BoolArray, Callback, FloatArray, silent
 from massart.rules.choice import KINDS

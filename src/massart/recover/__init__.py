@@ -2,11 +2,11 @@
 
 from massart.recover.arrays import ArrayRecovery, certify, judge_matrix, recover_matrix
 from massart.recover.driver import Recovery, recover
-from massart.recover.finding import Start
 from massart.recover.judge import judge
 from massart.recover.judges import Assumption, Formula, Judges
 from massart.recover.polish import polish
-from massart.recover.propose import Options, Proposal, propose
+from massart.recover.problem import Start
+from massart.recover.propose import Candidate, Options, propose
 from massart.recover.rule_errors import ErrorType, RowsWithError, RuleError
 from massart.recover.rule_list import ListedRule, RuleList, recover_list
 from massart.recover.scanned import Covariates
@@ -15,13 +15,13 @@ from massart.recover.score import beyond_chance
 __all__ = [
     "ArrayRecovery",
     "Assumption",
+    "Candidate",
     "Covariates",
     "ErrorType",
     "Formula",
     "Judges",
     "ListedRule",
     "Options",
-    "Proposal",
     "Recovery",
     "RowsWithError",
     "RuleError",

@@ -24,7 +24,8 @@ from massart.paper import algorithm_2
 from massart.recover.polish import NEAR, polish
 from massart.recover.sharpness import is_sharp
 from massart.rows import Agreement, BoolArray, Callback, FloatArray, Level, Link, Sample, Verified, silent, verify
-from massart.search import Candidate, Consensus, Limits, alternate, improve_coordinates
+from massart.search import Candidate as Fitted
+from massart.search import Consensus, Limits, alternate, improve_coordinates
 from massart.search import search as search_consensus
 
 SEARCH_ROUNDS = 7
@@ -80,8 +81,8 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """A formula of a sample.
+class Candidate:
+    """A formula that was found, and what some rows say of it.
 
     Attributes
     ----------
@@ -89,15 +90,26 @@ class Proposal:
     agreement : Agreement
         The level at which it was found.
     rows : Verified
-        The rows of the sample next to it, at that level without the cap for coefficients that are exact numbers.
-    weight : float
-        Of the rows that agree.
+        The rows next to it, at that level without the cap for coefficients that are exact numbers.
+    weight, decided, total : float
+        Of the rows that agree, of those that agree and tell a product, and of all.
     """
 
     coef: FloatArray
     agreement: Agreement
     rows: Verified
     weight: float
+    decided: float
+    total: float
+
+
+def counted(coef: FloatArray, agreement: Agreement, sample: Sample, link: Link) -> Candidate:
+    """Return a candidate with what the rows of a sample say of it."""
+    counts, found = sample.counts, verify(sample.X, sample.y, coef, agreement.uncapped, link)
+    decided = found.agree & link.decisive(sample.y, found.half_widths)
+    return Candidate(
+        coef, agreement, found, float(counts[found.agree].sum()), float(counts[decided].sum()), float(counts.sum())
+    )
 
 
 def propose(
@@ -107,7 +119,7 @@ def propose(
     options: Options,
     pieces: Sequence[RadialIsotropy] | None = None,
     first: FloatArray | None = None,
-) -> Proposal:
+) -> Candidate:
     """Return the best formula found for a sample with one label column.
 
     Parameters
@@ -131,7 +143,7 @@ def propose(
     problem = _Task(X, y / unit, counts, inner, pieces or (), options, None if first is None else first / unit)
     if first is None and len(levels) > 1 and link.invertible:
         problem = problem.begun(levels, unit)
-    best: Proposal | None = None
+    best: Candidate | None = None
     for level in levels:
         if best is not None and not _crowded(best, X, y, level, counts):
             continue
@@ -141,8 +153,7 @@ def propose(
             w, _ = polish(X, y, counts, best.coef, loose, link)
         else:
             w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
-        found = verify(X, y, w, loose, link)
-        answer = Proposal(w, level, found, float(counts[found.agree].sum()))
+        answer = counted(w, level, sample, link)
         if best is not None:
             if not (_gains(answer, best, X, y, counts) and has_edge(answer, y, counts)):
                 continue
@@ -154,7 +165,7 @@ def propose(
     return best
 
 
-def _crowded(best: Proposal, X: FloatArray, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
+def _crowded(best: Candidate, X: FloatArray, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
     """Return whether a looser level may explain more: no majority agrees yet, or rows crowd outside of a tight one."""
     if not has_majority(best.rows, X, counts):
         return True
@@ -166,7 +177,7 @@ def _crowded(best: Proposal, X: FloatArray, y: FloatArray, level: Agreement, cou
     return _is_more(between, beyond / 2)
 
 
-def _gains(looser: Proposal, tighter: Proposal, X: FloatArray, y: FloatArray, counts: FloatArray) -> bool:
+def _gains(looser: Candidate, tighter: Candidate, X: FloatArray, y: FloatArray, counts: FloatArray) -> bool:
     """Tell whether a looser level explains more rows than chance adds to a tighter one.
 
     A majority that agrees more closely than it need is no chance. So where the tighter level has one (of all rows, and
@@ -224,14 +235,14 @@ def has_more_digits(y: FloatArray, agreement: Agreement) -> BoolArray:
     return np.asarray(np.abs(multiples - np.rint(multiples)) > lost)
 
 
-def _share_in_the_middle(looser: Proposal) -> float:
+def _share_in_the_middle(looser: Candidate) -> float:
     """Return the share of labels that are the nearest to the formula where columns are rounded: errors add up."""
     level = looser.agreement
     spread = np.sqrt((level.label**2 + ((looser.coef * np.array(level.inputs)) ** 2).sum()) / 3)
     return float(erf(level.label / (np.sqrt(2) * spread)))
 
 
-def has_edge(answer: Proposal, y: FloatArray, counts: FloatArray) -> bool:
+def has_edge(answer: Candidate, y: FloatArray, counts: FloatArray) -> bool:
     """Tell whether rows end where the half-widths do: few lie just outside, and a label tells more than its interval.
 
     Labels that are rounded have as many residuals near the edge as elsewhere inside, and outside only wrong ones; noise
@@ -355,7 +366,7 @@ class _Task:
         """Return the best parameter found: L1 regression, alternating where there are limits, then the search."""
         options, k = self.options, problem.Z.shape[1]
         clipped = problem.limits is not None
-        best, last = Candidate(np.zeros(k), -1.0), np.zeros(k)
+        best, last = Fitted(np.zeros(k), -1.0), np.zeros(k)
         start = _TINY * problem.Z[problem.decisive].sum(axis=0)
         for last in alternate(problem, start, FIRST_ALTERNATIONS):
             best = max(best, problem.best(last[None]), key=lambda candidate: candidate.agreement)

@@ -171,7 +171,8 @@ def line(record: Record) -> str:
     marks = "found" if record.found else "HARMFUL" if record.harmful else "missed"
     form = "form" if record.form else "-"
     head = f"{record.name:<34}{record.n:>6} {record.wrong / record.n:4.0%} {record.verdict:<10}{record.status} "
-    tail = f"{record.precision:6.3f} {record.recall:6.3f} {record.seconds:6.2f} s {record.numbers:>3} "
+    mark_false = "FALSE " if record.false else ""
+    tail = f"{mark_false}{record.precision:6.3f} {record.recall:6.3f} {record.seconds:6.2f} s {record.numbers:>3} "
     return f"{head}{tail}{marks:<8}{form:<5}{record.error or record.formula[:150]}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -10,19 +11,23 @@ import numpy as np
 from massart.rows import FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.fit import Fit, Labels
-from massart.rules.grow.sample import Category, Product, Sample, divided, excess, is_condition
+from massart.rules.grow.sample import EACH, Category, Product, Sample, divided, excess, is_condition, is_range, without
 from massart.rules.terms import Term
 
 Change = tuple[list[Product], "list[float] | None"]
 """Terms of another rule, and coefficients to start from, if there are any."""
 
-STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 24, 25, 30, 45, 50, 60, 90, 100, 250, 500, 1000)
-"""What people count in: per started hour (60 minutes), 100 km, dozen, 1,000."""
+STEPS = (1, 1.2, 1.5, 2, 2.4, 2.5, 3, 3.6, 4, 4.5, 5, 6, 7, 7.5, 8, 9)
+"""What people count in, times a power of ten: per started hour (60 minutes), 200 m, dozen, 1,500 characters."""
 
+_FINEST = 500  # steps in the range of a column at most
+
+_STEPPED = ("ceil", "floor")
 _PERCENT = (1, 100, 1200)  # 1 + rate, 1 + rate / 100, 1 + rate / 1200
 _FEW_LEVELS = 8  # of a category each level of which is a candidate of its own
 _MOST_LEVELS = 60  # of a category that may have rates, and of two categories together
 _PLAIN = 8  # columns up to which each of them may have rates by level
+_SMALL_TERMS = 8  # that are grown
 _SMALL = 3  # factors up to which a term may grow
 _SQUARE = 2  # times that a column is in a product: with more, a series of powers stands for any curve, within rounding
 _BLOCKS = 4
@@ -47,7 +52,13 @@ def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
             found += [(a, b), (excess(a, b),), (excess(b, a),)]
             for x, z in ((a, b), (b, a)):
                 if not sample.has_zero(z):
-                    found += [(x, divided(z)), (x, t.power(z, -2))]
+                    quotient = Term("/", (x, z))
+                    found += [
+                        (x, divided(z)),
+                        (x, t.power(z, -2)),
+                        (Term("ceil", (quotient,)),),
+                        (Term("floor", (quotient,)),),
+                    ]
     for category in sample.categories:
         if len(category) <= _FEW_LEVELS:
             found += [(condition,) for condition in category.conditions]
@@ -63,9 +74,16 @@ def _functions(sample: Sample, one: Term, is_near: bool) -> Iterator[Term]:
     if values.min() >= 0:
         yield t.power(one, 0.5)
     if is_near and len(np.unique(values)) > 2 * _FEW_LEVELS:
-        whole = bool((values == np.round(values)).all())
-        for step in STEPS:
-            if 3 * step < np.ptp(values) and not (step == 1 and whole):
+        yield from _started(values, one)
+
+
+def _started(values: FloatArray, one: Term) -> Iterator[Term]:
+    """Yield the started and the full steps of a number, of each length that people count in."""
+    whole, reach = bool((values == np.round(values)).all()), float(np.ptp(values))
+    for exponent in range(math.floor(math.log10(reach / _FINEST)), math.floor(math.log10(reach)) + 1):
+        for lead in STEPS:
+            step = round(lead * 10.0**exponent, 9)
+            if reach / _FINEST <= step < reach / 3 and not (whole and step <= 1):
                 quotient = one if step == 1 else Term("/", (one, t.number(step)))
                 yield from (Term("ceil", (quotient,)), Term("floor", (quotient,)))
 
@@ -76,8 +94,7 @@ def _growth(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
         for factor in growth_factors(sample, rate):
             logarithm = Term("log", (factor,))
             yield logarithm
-            if factor.op == "+":
-                yield from (t.product(time, logarithm) for time in near if time != rate)
+            yield from (t.product(time, logarithm) for time in near if time != rate)
 
 
 def growth_factors(sample: Sample, rate: Term) -> Iterator[Term]:
@@ -153,7 +170,12 @@ def votes(fit: Fit, Z: FloatArray, rng: np.random.Generator, pairs: int) -> Floa
 
 def grown_terms(fit: Fit) -> list[Product]:
     """Return the terms of a rule times one more column, or divided by one."""
-    sample, found = fit.labels.sample, []
+    sample = fit.labels.sample
+    found: list[Product] = []
+    for bare in dict.fromkeys(tuple(one for one in term if not is_condition(one)) for term in fit.terms[:_SMALL_TERMS]):
+        if len(bare) > 1:
+            number = t.product(*bare)
+            found += [(step,) for step in _started(sample.factor(number), number)]
     for term in _small(fit):
         for one in sample.numbers if term else ():
             inverse = divided(one)
@@ -165,8 +187,8 @@ def grown_terms(fit: Fit) -> list[Product]:
 
 
 def _small(fit: Fit) -> list[Product]:
-    simple = [term for term in fit.terms if len(term) <= _SMALL and not any(one.op == "within" for one in term)]
-    return simple[:8]
+    simple = [term for term in fit.terms if len(term) <= _SMALL and not any(map(is_range, term))]
+    return simple[:_SMALL_TERMS]
 
 
 def single_changes(
@@ -181,10 +203,16 @@ def single_changes(
     places = [int(j) for j in dict.fromkeys(best) if candidates[j] not in fit.terms]
     for j in places:
         yield [*fit.terms, candidates[j]], [*fit.coef, 0.0]
-    for j in [j for j in places if j >= n_old][:_BLOCKS]:
-        grown = candidates[j]
-        old = next(term for term in _small(fit) if len(term) == len(grown) - 1 and set(term) <= set(grown))
-        yield [*(term for term in fit.terms if term != old), grown], None
+    for grown in [candidates[j] for j in places if j >= n_old][:_BLOCKS]:
+        old = [term for term in _small(fit) if len(term) == len(grown) - 1 and set(term) <= set(grown)]
+        if old:
+            yield [*(term for term in fit.terms if term != old[0]), grown], None
+    for step in [candidates[j][0] for j in places if len(candidates[j]) == 1 and candidates[j][0].op in _STEPPED]:
+        number = step.parts[0]
+        number = number.parts[0] if isinstance(number, Term) and number.op == "/" else number
+        rests = [without(term, number) for term in fit.terms if isinstance(number, Term)]
+        if any(rest is not None for rest in rests):  # steps in place of what they count
+            yield [term if rest is None else (*rest, step) for term, rest in zip(fit.terms, rests, strict=True)], None
 
 
 def whole_changes(fit: Fit) -> Iterator[Change]:
@@ -228,6 +256,8 @@ def level_changes(fit: Fit) -> Iterator[Change]:
 
 def _differ(base: Product, category: Category) -> bool:
     """Return whether a product does not say anything of a category yet."""
+    if category.comparison is not None:
+        return not any(factor.op in (">=", "<") for factor in base)
     return all(
         category.column not in factor.columns() or (category.calendar is not None and not is_condition(factor))
         for factor in base
@@ -246,7 +276,7 @@ def _tables(fit: Fit) -> Iterator[Change]:
     sample = fit.labels.sample
     blocks: dict[tuple[Product, int], list[Product]] = {}
     for term in fit.terms:
-        conditions = [factor for factor in term if factor.op in ("level", "=")]
+        conditions = [factor for factor in term if factor.op in EACH]
         category = sample.category_of(conditions[0]) if len(conditions) == 1 else None
         if category is not None:
             base = tuple(factor for factor in term if factor is not conditions[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,8 @@ from massart.rules.grow.evidence import (
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels, Scale, chance_of
 from massart.rules.grow.prices import price_list
 from massart.rules.grow.running import running_rule
-from massart.rules.grow.sample import Product, Sample, interval, is_condition, is_step, written
+from massart.rules.grow.sample import Product, Sample, interval, is_condition, is_range, written
+from massart.rules.grow.second import joined, second_changes
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import limited, pruned
 from massart.rules.grow.tidy import as_product, in_short_numbers, steps_of_rounding, tidied
@@ -38,7 +40,7 @@ _PART_DEVIATIONS, _PART_ROWS = 4.5, 20  # of the rows of a part that agree, belo
 _PART_SHARE = 0.4  # of the rows of a part that agree at most, before another rule is looked for there
 _BRANCH_SHARE = 0.45  # of the rows of a part that another rule explains at least
 _MOST_BRANCHES = 3
-_BRANCH_SECONDS = 0.25  # of the time, for each part
+_BRANCH_EFFORT = 0.3  # of the fits, for a rule of other rows
 _LOSSES, _KNOWN = 5, 0.2  # rows that a new level may lose; share of rows that agree once a rule is known
 _LOG_SHARE = 0.6  # of the labels that are positive, if logarithms are tried
 _START_LEVELS = 12  # of a category whose levels are in a start
@@ -143,8 +145,8 @@ def grow(
         running = running_rule(columns, rows, sample, settings) if columns.ordered else None
         if running is not None and 2 * running[2] > len(rows):
             return _of_running(running, rows, h)
-        best = search.best(sample)
-        rule = None if best is None else tidied(search.with_branches(best))
+        best = search.best(sample, branches=True)
+        rule = None if best is None else tidied(best)
     if running is not None and (rule is None or running[2] > rule.n_agree + 20):
         return _of_running(running, rows, h)
     return None if rule is None else _finished(rule, rows, not effort.is_over())
@@ -222,9 +224,10 @@ class _Search:
 
     def __init__(self, settings: Settings, rng: np.random.Generator, effort: Effort, linear: bool) -> None:
         self.settings, self.rng, self.effort, self.linear = settings, rng, effort, linear
+        self.focus: Sequence[Term] = ()
 
-    def best(self, sample: Sample) -> Fit | None:
-        """Return the rule that costs least, from several starts, the most promising first."""
+    def best(self, sample: Sample, share: float = 1.0, *, branches: bool = False) -> Fit | None:
+        """Return the rule that costs least, from several starts, the most promising first, with a share of the fits."""
         identity = Labels.of(sample, "identity", self.settings)
         ready: list[tuple[float, int, Fit, list[Term]]] = []
         for scale in self._scales(sample):
@@ -236,13 +239,16 @@ class _Search:
                     ready.append((self._cost(start, identity), len(ready), start, focus))
         best: Fit | None = None
         for _, _, start, focus in sorted(ready, key=lambda one: one[:2]):
-            known = best is not None and self._is_good(best)
-            found = self._grow(start, focus, self.settings.effort / (10 if known else 1))
+            if best is not None and self._is_clear(best):
+                share = min(share, self.settings.known)
+            found = self._grow(start, focus, share * self.settings.effort)
             if found.labels.scale == "log":  # a product, or nothing that could be written
                 product = as_product(found)
                 if product is None:
                     continue
                 found = product
+            if branches and self._is_clear(found):
+                found = self.with_branches(found)
             if best is None or self._cost(found, identity) < self._cost(best, identity) - 0.5:
                 best = found
             if (self._is_good(best) and best.n_numbers <= self.settings.short) or self.effort.is_over():
@@ -261,6 +267,11 @@ class _Search:
         bits = labels.bits(labels.y - fit.value(labels.sample))
         return float(bits.sum()) + self.settings.number_bits * fit.n_numbers
 
+    def _is_clear(self, fit: Fit) -> bool:
+        """Return whether a good share of the rows agrees, far more than by chance."""
+        n_agree, chance, n = chance_of(fit.value(fit.labels.sample), fit.labels.sample.y, fit.labels.sample.half_unit)
+        return n_agree > max(_KNOWN * n, 4 * chance)
+
     def _is_good(self, fit: Fit) -> bool:
         """Return whether most rows agree, not by chance, and in all parts of the sample."""
         sample = fit.labels.sample
@@ -272,7 +283,7 @@ class _Search:
     def _grow(self, start: Fit, focus: Sequence[Term], fits: float) -> Fit:
         """Follow the changes that pay, from the best rules of each step."""
         labels, settings = start.labels, self.settings
-        candidates = pool(labels, focus)
+        candidates, self.focus = pool(labels, focus), focus
         Z = labels.sample.matrix(candidates)
         fits += self.effort.fits
         best = self._simplified(start)
@@ -305,14 +316,18 @@ class _Search:
     ) -> Iterator[Fit]:
         """Yield the changes of a rule, fitted: those that nobody has tried."""
         labels = rule.labels
-        for terms, coef in self._changes(rule, candidates, Z):
+        changes = ((change, rule.limits) for change in self._changes(rule, candidates, Z))
+        seconds: Iterator[Change] = iter(())
+        if labels.scale == "identity":
+            seconds = second_changes(rule, self.focus, candidates, Z)
+        for (terms, coef), limits in chain(changes, ((change, NO_LIMITS) for change in seconds)):
             key = frozenset(terms)
             if key in seen or len(terms) > min(_MOST_TERMS, labels.n / 4):
                 continue
             seen.add(key)
             self.effort.fits += 1
             self.effort.watch(self.effort.fits)
-            found = labels.fit(terms, coef, rule.limits, cold=len(terms) < _LONG)
+            found = labels.fit(terms, coef, limits, cold=len(terms) < _LONG)
             if found is not None and _wins_its_conditions(found, rule, self.settings):
                 yield found
 
@@ -331,39 +346,46 @@ class _Search:
             yield from whole_changes(fit)
             yield from window_changes(fit)
 
+    def _joined(self, rule: Fit, there: Fit, parts: Sequence[Term]) -> Iterator[Fit]:
+        """Yield one rule, and another where a condition holds, or where something else parts their rows."""
+        labels = rule.labels
+        names = dict.fromkeys([*rule.terms, *there.terms])
+        changes = []
+        for condition in parts:
+            change = {(*term, condition): there.coefficient(term) - rule.coefficient(term) for term in names}
+            changes.append(([*rule.terms, *change], [*rule.coef, *change.values()]))
+        first = Fit(labels, rule.terms, rule.coef)
+        for terms, coef in (*changes, *joined(first, Fit(labels, there.terms, there.coef))):
+            found = labels.fit(terms, coef)
+            if found is not None:
+                yield pruned(found)
+
     def with_branches(self, rule: Fit) -> Fit:
-        """Add rules of their own for parts of the rows in which hardly any agrees with the rule so far."""
+        """Add rules of their own for the rows that do not agree, where these are not spread evenly."""
         sample, settings = rule.labels.sample, self.settings
         for _ in range(_MOST_BRANCHES):
-            if rule.limits != NO_LIMITS or self.effort.is_over():
-                break
+            parts = uneven_parts(sample, rule.agree)
+            off = rule.labels.usable & ~rule.agree
+            inside = [sample.factor(condition) > 0 for condition in parts[:2]]
             best: Fit | None = None
-            for condition in uneven_parts(sample, rule.agree)[:2]:
-                inside = sample.factor(condition) > 0
-                there = self.best(sample.take(inside))
+            for rows in [*(off & part for part in inside), off] if parts else []:
+                if self.effort.is_over() or rows.sum() < _PART_ROWS:
+                    break
+                there = self.best(sample.take(rows), _BRANCH_EFFORT)
                 if there is None or there.limits != NO_LIMITS:
                     continue
                 value = there.value(there.labels.sample)
                 n_agree, chance, _ = chance_of(value, there.labels.y, sample.half_unit)
-                needed = max(2.5 * chance + 4 * np.sqrt(chance) + 3 * there.n_numbers + 5, _BRANCH_SHARE * inside.sum())
-                if n_agree <= max(needed, rule.agree[inside].sum() + 0.2 * inside.sum()):
-                    continue
-                joined = _joined(rule, there, condition)
-                if joined is not None and (best is None or joined.total < best.total):
-                    best = joined
+                needed = max(2.5 * chance + 4 * np.sqrt(chance) + 3 * there.n_numbers + 5, _BRANCH_SHARE * rows.sum())
+                for found in self._joined(rule, there, parts[:2]) if n_agree > needed else ():
+                    if best is None or found.total < best.total:
+                        best = found
+                if best is not None and best.total < rule.total - settings.number_bits:
+                    break
             if best is None or best.total > rule.total - settings.number_bits:
                 break
             rule = best
         return rule
-
-
-def _joined(rule: Fit, other: Fit, condition: Term) -> Fit | None:
-    """Return one rule, and another where a condition holds."""
-    names = dict.fromkeys([*rule.terms, *other.terms])
-    change = {(*term, condition): other.coefficient(term) - rule.coefficient(term) for term in names}
-    terms, coef = [*rule.terms, *change], [*rule.coef, *change.values()]
-    found = rule.labels.fit(terms, coef)
-    return None if found is None else pruned(found)
 
 
 def _wins_its_conditions(found: Fit, old: Fit, settings: Settings) -> bool:
@@ -374,7 +396,7 @@ def _wins_its_conditions(found: Fit, old: Fit, settings: Settings) -> bool:
     """
     new = {factor for term in found.terms for factor in term} - {factor for term in old.terms for factor in term}
     won, lost = np.count_nonzero(found.agree & ~old.agree), np.count_nonzero(old.agree & ~found.agree)
-    if any(factor.op == "within" or is_step(factor) for factor in new):
+    if any(map(is_range, new)):
         return bool(won - lost > settings.clear * np.sqrt(won + lost) and won > settings.clear)
     if lost > _LOSSES and old.n_agree > _KNOWN * found.labels.n and any(map(is_condition, new)):
         return bool(won - lost > settings.clear / 2 * np.sqrt(won + lost))
@@ -421,13 +443,16 @@ def _starts(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
         plain = [(one,) for one in focus if dated or one not in sample.dates]
         yield [(), *plain, *(levels if len(levels) < _START_TERMS else [])]
         yield [()]
+        alone = [fit for one in focus if one in sample.numbers and (fit := labels.fit([(one,)])) is not None]
+        if alone:
+            yield list(min(alone, key=lambda fit: fit.total).terms)
         prices = price_list(labels)
         if prices:
             yield prices
         return
     positive = [one for one in focus if one in sample.numbers and sample.is_positive(one)]
     positive = [one for one in positive if len(np.unique(sample.factor(one))) > 4]
-    own = [one for one in few if one.calendar is None and one.number not in positive]
+    own = [one for one in few if one.calendar is None and one.comparison is None and one.number not in positive]
     levels = [(condition,) for category in own for condition in category.conditions[1:]]
     logs = [(Term("log", (one,)),) for one in positive]
     yield [(), *logs, *(levels if len(levels) < _START_TERMS else [])]

@@ -26,6 +26,13 @@ SEVERAL_VALUES = 6
 """A column of numbers with more different values may have thresholds."""
 
 
+EACH = ("level", "=", ">=", "<")
+"""Operations of conditions that hold for one value of a category."""
+
+RARE = 0.05
+"""Share of the rows for which a comparison of two columns holds, or does not, at least."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Category:
     """A column with few values, or the weekday or month of a date.
@@ -37,6 +44,8 @@ class Category:
         The column of numbers whose values these are; None for texts and parts of dates.
     calendar : Term or None
         The weekday or month whose values these are.
+    comparison : Term or None
+        The comparison of two columns that holds or does not.
     codes : (n,) array of int
         Places of the rows in `values`.
     values : tuple
@@ -47,6 +56,7 @@ class Category:
     calendar: Term | None
     codes: NDArray[np.intp]
     values: tuple[str | float, ...]
+    comparison: Term | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -54,11 +64,14 @@ class Category:
     @property
     def is_text(self) -> bool:
         """Whether it is a column of texts."""
-        return self.number is None and self.calendar is None
+        return self.number is None and self.calendar is None and self.comparison is None
 
     def condition(self, *places: int) -> Term:
         """Return the term that is 1 where the category has one of some values, given by their places."""
         chosen = [self.values[place] for place in places]
+        if self.comparison is not None:
+            holds = self.comparison
+            return t.number(1) if len(places) > 1 else holds if chosen[0] else Term("<", holds.parts)
         if self.calendar is not None:
             return t.one_of(self.calendar, *map(float, chosen))
         texts = (value if isinstance(value, str) else t.plain_number(value) for value in chosen)
@@ -128,7 +141,19 @@ class Sample:
                 values, codes = np.unique(self.factor(term), return_inverse=True)
                 if len(values) > 1:
                     found.append(Category(str(date.parts[0]), None, term, codes.ravel(), tuple(values.tolist())))
+        for first, second in combinations([one for one in self.numbers if one.op == "column"], 2):
+            sides = [Term(">=", (second, first)), Term(">=", (first, second))] if self._overlap(first, second) else []
+            tied = len(sides) and (self.factor(sides[0]) * self.factor(sides[1])).any()
+            for holds in sides if tied else sides[1:]:
+                values = self.factor(holds)
+                if RARE < values.mean() < 1 - RARE:
+                    found.append(Category(str(holds), None, None, values.astype(np.intp), (0.0, 1.0), holds))
         return found
+
+    def _overlap(self, first: Term, second: Term) -> bool:
+        """Return whether two columns have the same range, more or less, so that they may be compared."""
+        a, b = (np.quantile(self.factor(one), [0.1, 0.9]) for one in (first, second))
+        return bool(np.minimum(a[1], b[1]) - np.maximum(a[0], b[0]) > 0.5 * np.minimum(np.ptp(a), np.ptp(b)) > 0)
 
     def take(self, rows: NDArray[np.intp] | BoolArray, without: str | None = None) -> Sample:
         """Return some of the rows, perhaps without a column."""
@@ -177,7 +202,9 @@ class Sample:
     def category_of(self, condition: Term) -> Category | None:
         """Return the category of a condition on levels."""
         for category in self.categories:
-            if category.calendar is not None:
+            if category.comparison is not None:
+                same = condition.op in (">=", "<") and condition.parts == category.comparison.parts
+            elif category.calendar is not None:
                 same = condition.op in ("=", "in") and condition.parts[0] == category.calendar
             else:
                 same = condition.op in ("level", "in") and condition.parts[0] == category.column
@@ -189,6 +216,26 @@ class Sample:
 def is_condition(factor: Term) -> bool:
     """Return whether a factor is 1 or 0."""
     return factor.op in t.CONDITIONS
+
+
+def n_constants(term: Term) -> int:
+    """Return how many numbers but 0 stand in a term, and how many ranges; a summand without a number has the 1.
+
+    Examples
+    --------
+    >>> n_constants(t.total(t.product(t.number(28), t.level("menu", "A")), t.product(t.column("km"), t.column("rate"))))
+    2
+    """
+    if term.op == "number":
+        return int(term.parts[0] != 0)
+    parts = [part for part in term.parts if isinstance(part, Term)]
+    bare = sum(not any(one.op == "number" for one in part.factors) for part in parts) if term.op == "+" else 0
+    return int(term.op == "within") + bare + sum(map(n_constants, parts))
+
+
+def is_range(factor: Term) -> bool:
+    """Return whether a factor is the condition that a number is in a range."""
+    return factor.op == "within" or (factor.op in (">=", "<") and factor.parts[1].op == "number")  # type: ignore[union-attr]
 
 
 def above(number: Term, threshold: float) -> Term:
@@ -234,35 +281,35 @@ def threshold_of(factor: Term) -> tuple[Term, float, bool] | None:
     return None
 
 
-def interval(column: Term, low: float, high: float, is_date: bool) -> Term:
-    """Return the condition low <= column < high; an infinite end is no limit."""
+def interval(number: Term, low: float, high: float, is_date: bool) -> Term:
+    """Return the condition low <= number < high; an infinite end is no limit.
+
+    Of what is no column, such as days between two dates or a product, it has one end: that which is finite.
+
+    Examples
+    --------
+    >>> print(interval(Term("-", (t.column("back"), t.column("out"))), 11, np.inf, False))
+    (back - out >= 11)
+    """
 
     def end(value: float) -> float | str | None:
         if not np.isfinite(value):
             return None
         return str(np.datetime64(int(np.ceil(value)), "D")) if is_date else float(value)
 
-    return t.within(str(column.parts[0]), end(low), end(high), "left")
+    if number.op == "column":
+        return t.within(str(number.parts[0]), end(low), end(high), "left")
+    return Term(">=", (number, t.number(low))) if np.isfinite(low) else Term("<", (number, t.number(high)))
 
 
-def step(number: Term, threshold: float, *, is_above: bool) -> Term:
-    """Return 1 where a whole number is at least a whole threshold, 0 below; or the other way round.
-
-    Days between two dates are no column, of which a condition could be written.
-
-    Examples
-    --------
-    >>> print(step(t.column("days"), 11, is_above=False))
-    max(0, min(1, 11 - days))
-    """
-    first = Term("-", (number, t.number(threshold - 1))) if is_above else Term("-", (t.number(threshold), number))
-    return Term("max", (t.number(0), Term("min", (t.number(1), first))))
-
-
-def is_step(factor: Term) -> bool:
-    """Return whether a factor is a step."""
-    inner = factor.parts[1] if factor.op == "max" else None
-    return isinstance(inner, Term) and inner.op == "min" and inner.parts[0] == t.number(1)
+def without(product: Product, number: Term) -> Product | None:
+    """Return a product without a number, which may be a product itself; None if it is not in it."""
+    left = list(product)
+    for factor in (number,) if number in product else number.factors:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
 
 
 def divided(number: Term) -> Term:

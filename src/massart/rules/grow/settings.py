@@ -31,7 +31,9 @@ class Settings:
     windows : int
         Columns, those along which rows agree least evenly, in which other coefficients are looked for.
     effort : int
-        Fits from one start; a start after a rule is known has a tenth of that.
+        Fits from one start.
+    known : float
+        The share of these that another start has once a rule is known.
     clear : float
         In standard deviations, how many more rows an interval that was chosen by labels has to win than it loses:
         wrong values that are alike crowd somewhere.
@@ -53,5 +55,6 @@ class Settings:
     levels: int = 40
     windows: int = 6
     effort: int = 1500
+    known: float = 0.1
     clear: float = 5.0
     short: int = 12

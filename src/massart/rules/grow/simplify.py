@@ -10,7 +10,7 @@ import numpy as np
 from massart.rows import FloatArray, Link
 from massart.rules.grow.evidence import growth_factors
 from massart.rules.grow.fit import Fit
-from massart.rules.grow.sample import Category, Product, above, below, divided, threshold_of
+from massart.rules.grow.sample import EACH, Category, Product, above, below, divided, threshold_of
 from massart.rules.grow.units import simplest
 from massart.rules.terms import Term
 
@@ -162,7 +162,7 @@ def _blocks(fit: Fit) -> list[tuple[Product, Category, list[Product]]]:
     found: dict[tuple[Product, int], list[Product]] = {}
     for term in fit.terms:
         for factor in term:
-            category = sample.category_of(factor) if factor.op in ("level", "=") else None
+            category = sample.category_of(factor) if factor.op in EACH else None
             if category is not None:
                 base = tuple(one for one in term if one is not factor)
                 found.setdefault((base, sample.categories.index(category)), []).append(term)

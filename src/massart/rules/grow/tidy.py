@@ -22,6 +22,7 @@ from massart.rules.grow.sample import (
     clip_of,
     clipped,
     is_condition,
+    is_range,
     threshold_of,
 )
 from massart.rules.grow.simplify import pruned
@@ -54,6 +55,8 @@ def tidied(fit: Fit) -> Fit:
         for name in dict.fromkeys(str(one.parts[0]) for one in factors if one.op == "within"):
             fit = _with_cuts(fit, name)
         for factor in factors:
+            if factor.op != "within" and is_range(factor):
+                fit = _with_bound(fit, factor)
             if (threshold_of(factor) or clip_of(factor)) and any(factor in term for term in fit.terms):
                 fit = _with_threshold(fit, factor)
         fit = shortest_form(fit)
@@ -144,6 +147,21 @@ def _with_cuts(fit: Fit, name: str) -> Fit:
             options = [[*best[:k], place, *best[k + 1 :]] for place in near]
             best = min([best, *options], key=lambda places: _cost_of_cuts(at(places, closed)))
         found.append(at(best, closed))
+    return min(found, key=_cost_of_cuts)
+
+
+def _with_bound(fit: Fit, factor: Term) -> Fit:
+    """Move the bound of a product or a sum to where the rows cost least, and write it in few digits."""
+    number, bound = factor.parts
+    assert isinstance(number, Term)
+    assert isinstance(bound, Term)
+    values = np.unique(fit.labels.sample.factor(number))
+    now = int(np.searchsorted(values, float(str(bound.parts[0]))))
+    found = [fit]
+    for k in range(max(now - _NEIGHBOURS, 1), min(now + _NEIGHBOURS + 1, len(values))):
+        new = Term(factor.op, (number, t.number(simplest(float(values[k - 1]), float(values[k])))))
+        terms = tuple(tuple(new if one == factor else one for one in term) for term in fit.terms)
+        found.append(Fit(fit.labels, terms, fit.coef, fit.limits))
     return min(found, key=_cost_of_cuts)
 
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.rows import FloatArray
+from massart.rules import terms as t
 from massart.rules.grow.evidence import Change
 from massart.rules.grow.fit import Fit
-from massart.rules.grow.sample import Product, Sample, above, below, clipped, interval
-from massart.rules.grow.sample import step as whole_step
-from massart.rules.grow.units import simplest
+from massart.rules.grow.sample import Product, Sample, above, below, clipped, interval, is_condition, is_range, without
+from massart.rules.grow.units import near_numbers, simplest
 from massart.rules.terms import Term
 
 _WIDE, _NARROW = 7, 28  # windows are one of so many parts of the rows, and at both ends narrow ones, too
@@ -30,6 +30,7 @@ _MOST_TERMS = 14
 _WORTH_A_LOOK = 0.15  # of the most that a row costs: windows whose rows cost less on average are left alone
 _EDGE = 0.005  # share of rows, beside two, that an interval may leave out at the end of a column
 _STEPS, _HINGES = 4, 3  # intervals that are followed up, and hinges for each
+_MOST_SUMMANDS = 5  # columns of a sum that may have thresholds
 _BASES = 5  # terms whose hinges are compared
 
 
@@ -54,21 +55,10 @@ def window_changes(fit: Fit) -> Iterator[Change]:
         change = {term: step.inside.coefficient(term) - fit.coefficient(term) for term in names}
         if step.column not in sample.dates:
             yield from _hinges(fit, step, change)
-        condition = _condition(sample, step)
-        if condition is not None:
+        if step.column.op == "column" or math.isfinite(step.low) != math.isfinite(step.high):
+            condition = interval(step.column, step.low, step.high, step.column in sample.dates)
             also = [(*term, condition) for term in change]
             yield [*fit.terms, *also], [*fit.coef, *change.values()]
-
-
-def _condition(sample: Sample, step: _Step) -> Term | None:
-    """Return the condition of an interval; days between dates have one where they are whole, and on one side only."""
-    if step.column.op == "column":
-        return interval(step.column, step.low, step.high, step.column in sample.dates)
-    values = sample.factor(step.column)
-    if math.isfinite(step.low) == math.isfinite(step.high) or (values != np.round(values)).any():
-        return None
-    is_above = math.isfinite(step.low)
-    return whole_step(step.column, math.ceil(step.low if is_above else step.high), is_above=is_above)
 
 
 def maximum_sum(gains: FloatArray) -> tuple[float, int, int]:
@@ -88,7 +78,7 @@ def maximum_sum(gains: FloatArray) -> tuple[float, int, int]:
 def _columns(fit: Fit) -> list[Term]:
     """Return the columns along which the cost of rows is least even."""
     labels, sample = fit.labels, fit.labels.sample
-    found = list(sample.thresholds)
+    found = [*sample.thresholds, *numbers_of(fit)]
     if len(found) <= labels.settings.windows:
         return found
     mean = float(fit.bits[labels.usable].mean())
@@ -98,6 +88,42 @@ def _columns(fit: Fit) -> list[Term]:
         return max(maximum_sum(bits - mean)[0], maximum_sum(mean - bits)[0])
 
     return sorted(found, key=uneven, reverse=True)[: labels.settings.windows]
+
+
+def numbers_of(fit: Fit) -> list[Term]:
+    """Return the numbers that a rule makes: its products, and the sum of its columns.
+
+    Discounts begin at an amount, which is quantity times price, and tax at what is left of the income.
+    """
+    sample = fit.labels.sample
+    bare = [tuple(one for one in term if not is_condition(one)) for term in fit.terms]
+    found = [t.product(*term) for term in bare if len(term) > 1]
+    plain = {term[0]: w for term, w in zip(fit.terms, fit.coef.tolist(), strict=True) if len(term) == 1 and w}
+    plain = {one: w for one, w in plain.items() if one in sample.numbers}
+    if 2 <= len(plain) <= _MOST_SUMMANDS:
+        found += [_total(plain, fit)]
+    return list(dict.fromkeys(found))
+
+
+def _total(plain: dict[Term, float], fit: Fit) -> Term:
+    """Return a sum of columns, relative to the first of them, in short numbers."""
+    first = next(iter(plain))
+    total = first
+    for one, w in list(plain.items())[1:]:
+        size = float(np.abs(fit.labels.sample.factor(one)).mean())
+        ratio = w / plain[first]
+        error = 4 * fit.labels.typical / abs(plain[first]) / size + 1e-3 * abs(ratio)
+        ratio = (near_numbers(ratio, error) or [ratio])[0]
+        part = one if abs(ratio) == 1 else t.product(t.number(abs(ratio)), one)
+        total = Term("+" if ratio > 0 else "-", (total, part))
+    return total
+
+
+def anchor(number: Term) -> Product:
+    """Return the product whose coefficient is that of a number: of a sum, its first column."""
+    while number.op in ("+", "-") and isinstance(number.parts[0], Term) and number.parts[0].op != "number":
+        number = number.parts[0]
+    return number.factors
 
 
 def _order(fit: Fit, column: Term) -> NDArray[np.intp]:
@@ -153,11 +179,11 @@ def _between(sample: Sample, column: Term, values: FloatArray, place: int) -> fl
 def _terms(fit: Fit, column: Term) -> list[Product]:
     """Return what is fitted in a window: the terms without their intervals, the column, and what it multiplies."""
     sample = fit.labels.sample
-    terms = [term for term in fit.terms if not any(factor.op == "within" for factor in term)]
+    terms = [term for term in fit.terms if not any(map(is_range, term))]
     more: list[Product] = [()]
     if column not in sample.dates:
-        without = [tuple(one for one in term if one != column) for term in terms if column in term]
-        more = [(column,), (), *without]
+        rest = [without(term, column) for term in terms]
+        more = [anchor(column), (), *(one for one in rest if one is not None)]
     for term in more:
         if len(terms) < _MOST_TERMS and term not in terms and not _is_spanned(sample, terms, term):
             terms.append(term)
@@ -182,12 +208,13 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
     column, labels, sample = step.column, fit.labels, fit.labels.sample
     low, high = np.quantile(sample.factor(column), [0.002, 0.998])
     thresholds = [k for k in _crossings(fit, step, change) if low < k < high]
-    bases = list(dict.fromkeys([(), *(_without(term, column) for term in fit.terms if column in term)]))[:_BASES]
+    rests = [without(term, column) for term in fit.terms]
+    bases = list(dict.fromkeys([(), *(one for one in rests if one is not None)]))[:_BASES]
     ways = [[base] for base in bases] + ([[base for base in bases if base]] if len(bases) > 2 else [])
-    slopes = [value for term, value in change.items() if column in term]
+    slopes = [value for term, value in change.items() if without(term, column) is not None]
     middle = float(np.median(slopes)) if slopes else 0.0
     tried: list[tuple[float, int, Change]] = []
-    own = {_key((*base, column)): 0.0 for base in bases}
+    own = {_key((*base, *anchor(column))): 0.0 for base in bases}
     for term, value in change.items():
         if value and _key(term) in own:
             own[_key(term)] = value
@@ -200,13 +227,13 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
 
     for threshold, is_cap in product(thresholds, (True, False)):
         factor = clipped(column, threshold, is_cap=is_cap)
-        terms = [tuple(factor if one == column else one for one in term) for term in fit.terms]
+        terms = [term if rest is None else (*rest, factor) for term, rest in zip(fit.terms, rests, strict=True)]
         if any(factor in term for term in terms):
             add(sample.matrix(terms) @ fit.coef, 1, terms, list(fit.coef))
     for threshold, is_above in product(thresholds, (True, False)):
         hinge = above(column, threshold) if is_above else below(column, threshold)
         for way in ways:
-            start = [(own[_key((*base, column))] or middle) * (1 if is_above else -1) for base in way]
+            start = [(own[_key((*base, *anchor(column)))] or middle) * (1 if is_above else -1) for base in way]
             also = [(*base, hinge) for base in way]
             add(linear + sample.matrix(also) @ start, 1 + len(way), [*fit.terms, *also], [*fit.coef, *start])
     for _, _, found in sorted(tried, key=lambda one: one[:2])[:_HINGES]:
@@ -218,24 +245,18 @@ def _key(term: Product) -> frozenset[tuple[Term, int]]:
     return frozenset(Counter(term).items())
 
 
-def _without(term: Product, column: Term) -> Product:
-    """Return a product without a factor, once."""
-    place = term.index(column)
-    return (*term[:place], *term[place + 1 :])
-
-
 def _crossings(fit: Fit, step: _Step, change: dict[Product, float]) -> list[float]:
     """Return where the two rules meet, also in few digits, and the ends of the interval."""
     column, found = step.column, {end for end in (step.low, step.high) if math.isfinite(end)}
-    slope, level = change.get((column,), 0.0), change.get((), 0.0)
+    slope, level = change.get(anchor(column), 0.0), change.get((), 0.0)
     if slope:
         meet, error = -level / slope, 4 * fit.labels.typical / abs(slope)
         found |= {simplest(meet - share * error, meet + share * error) for share in (4.0, 1.0, 0.25, 0.05)} | {meet}
     sample = fit.labels.sample
-    turning = [term for term in fit.terms if column in term and change.get(term)]
-    turning.sort(key=lambda term: -abs(change[term]) * float(np.abs(sample.column(term)).mean()))
+    rests = {term: rest for term in fit.terms if change.get(term) and (rest := without(term, column)) is not None}
+    turning = sorted(rests, key=lambda term: -abs(change[term]) * float(np.abs(sample.column(term)).mean()))
     for term in turning[:_BASES]:
-        slope, level = change[term], change.get(_without(term, column), 0.0)
+        slope, level = change[term], change.get(rests[term], 0.0)
         if level:
             meet = -level / slope
             found |= {simplest(meet - e * abs(meet), meet + e * abs(meet)) for e in (1e-2, 1e-3, 1e-4)}

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
 from massart.audit import audit_table
-from massart.audit.implied import written
 from massart.tables import (
     Category,
     Date,
@@ -294,10 +293,3 @@ def test_the_precision_of_codes_is_not_that_of_numbers():
     table = table_of({"code": np.array([1, 2] * 9, np.float32), "x": np.arange(18.0), "y": np.arange(18.0)})
     coarse = precision_of_columns(table, make_plan(table, "y").encoding)
     assert precision_of_columns(table, make_plan(table, "y", category=["code"]).encoding) < coarse
-
-
-def test_values_of_a_date_are_written_as_dates():
-    number, date = Encoding(Number("y"), (Number("x"),)), Encoding(Date("y"), (Number("x"),))
-    days = np.array([-1.0, 19782.0, 0.25])
-    assert written(days, number) is days
-    assert written(days, date).tolist() == ["1969-12-31", "2024-02-29", "1970-01-01T06:00:00"]

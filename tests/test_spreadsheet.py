@@ -12,9 +12,8 @@ xlsxwriter = pytest.importorskip("xlsxwriter")
 
 from massart import audit_table
 from massart.tables import TableError, read_table, write_columns
-from massart.tables.text import header_row
-from massart.tables.workbook import place_of
 
+WIDE = [["a", *[None] * 700, "far"], *([k, *[None] * 700, k / 2] for k in range(4))]  # a column ZZ
 ROWS = [["qty", "price", "day", "sold", "note"]] + [
     [k, k + 0.5, datetime.date(2024, 1, k), k % 2 == 0, f"=SUM({k})"] for k in range(1, 8)
 ]
@@ -98,12 +97,9 @@ def test_errors_and_formulas_without_values_are_said(tmp_path):
 
 
 def test_a_column_of_formulas_without_values_is_one_line(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
-    workbook = openpyxl.Workbook()
-    workbook.active.append(["a", "total"])
-    for k in range(20):
-        workbook.active.append([k, f"=2*A{k + 2}"])
-    workbook.save(tmp_path / "a.xlsx")
+    header = '<row r="1"><c r="A1" t="str"><v>a</v></c><c r="B1" t="str"><v>total</v></c></row>'
+    row = '<row r="{0}"><c r="A{0}"><v>{0}</v></c><c r="B{0}"><f>2*A{0}</f><v></v></c></row>'
+    raw(tmp_path / "a.xlsx", header + "".join(row.format(k) for k in range(2, 22)))
     with pytest.raises(TableError, match='"total" holds formulas without values .* save it'):
         audit_table(tmp_path / "a.xlsx", "total")
 
@@ -248,28 +244,53 @@ def test_the_same_workbook_is_the_same_bytes(tmp_path):
     assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
 
 
+@pytest.mark.parametrize("suffix", ["xlsx", "csv"])
 @pytest.mark.parametrize(
-    ("rows", "place"),
+    ("rows", "names"),
     [
-        ([["a", "b"], [1, 2]], 0),
-        ([["Title"], [], ["a", "b"], [1, 2], [2, 3]], 2),
-        ([["Title", "x"], ["a", "b", "c"], [1, 2, 3], [2, 3, 4]], 1),
-        ([["Title"], ["", "a", "b"], [1, 2, 3], [2, 3, 4]], 1),
-        ([["a", "a"], ["x", "y"]], 0),
-        ([["name", "2023", "2024"], ["x", 1, 2]], 0),
-        ([["Title"], ["name", 2023.0, 2024.0], ["x", 1, 2.5], ["y", 3, 4]], 1),
-        ([[1, 2], [3, 4]], 0),
+        ([["a", "b"], [1, 2]], ["a", "b"]),
+        ([["Title"], [], ["a", "b"], [1, 2], [2, 3]], ["a", "b"]),
+        ([["Title", "x"], ["a", "b", "c"], [1, 2, 3], [2, 3, 4]], ["a", "b", "c"]),
+        ([["Title"], ["", "a", "b"], [1, 2, 3], [2, 3, 4]], ["column 1", "a", "b"]),
+        ([["name", "2023", "2024"], ["x", 1, 2]], ["name", "2023", "2024"]),
+        ([["Title"], ["name", 2023, 2024], ["x", 1, 2.5], ["y", 3, 4]], ["name", "2023", "2024"]),
+        ([[1, 2], [3, 4]], ["1", "2"]),
     ],
 )
-def test_the_header_is_the_first_row_of_names(rows, place):
-    width = max(map(len, rows))
-    assert header_row([[*row, *[""] * (width - len(row))] for row in rows]) == place
+def test_the_header_is_the_first_row_of_names(tmp_path, suffix, rows, names):
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "xlsx":
+        book(path, rows)
+    else:
+        width = max(map(len, rows))
+        path.write_text("".join(",".join(map(str, row + [""] * (width - len(row)))) + "\n" for row in rows))
+    assert [*read_table(path).column_names] == names
 
 
-def test_references_are_places():
-    assert [place_of(cell) for cell in ("A1", "Z9", "AA10", "XFD1048576")] == [
-        (0, 0),
-        (8, 25),
-        (9, 26),
-        (1048575, 16383),
+def test_a_column_far_to_the_right_keeps_its_name_and_its_errors(tmp_path):
+    path = book(tmp_path / "a.xlsx", WIDE, more=lambda _, page: page.write_formula(2, 701, "=A1", None, "#REF!"))
+    found = read_table(path)
+    assert cells(found) == {"a": [0, 1, 2, 3], "far": [0, None, 1, 1.5]}
+    assert any("ZZ3 (#REF!)" in remark for remark in found.remarks)
+
+
+def test_amounts_read_from_text_are_numbers_in_a_workbook_that_can_be_filtered(tmp_path):
+    columns = sales(np.random.default_rng(0))
+    amount = [f"{value:,.2f}".replace(",", "x").replace(".", ",").replace("x", ".") for value in columns["total"]]
+    lines = [
+        f"00{k};{q};{d};{a}" for k, (q, d, a) in enumerate(zip(columns["qty"], columns["km"], amount, strict=True))
     ]
+    path = tmp_path / "a.csv"
+    path.write_text("Export of 2024;;;\n\nNr;qty;km;total\n" + "\n".join(lines).replace(".5;", ",5;"))
+    audit_table(path, "total", terms="columns", audit=tmp_path / "audit.xlsx", fixed=tmp_path / "fixed.xlsx")
+    for name, last in (("audit", "given"), ("fixed", "total_given")):
+        with zipfile.ZipFile(tmp_path / f"{name}.xlsx") as archive:
+            assert b"<autoFilter" in archive.read("xl/worksheets/sheet1.xml")
+        kinds = dict(
+            zip(
+                (found := read_table(tmp_path / f"{name}.xlsx", sheet="rows")).column_names,
+                found.arrow.schema.types,
+                strict=True,
+            )
+        )
+        assert (str(kinds[last]), str(kinds["Nr"])) == ("double", "string")

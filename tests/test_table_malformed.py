@@ -267,24 +267,6 @@ def test_a_file_without_permission_says_so(tmp_path, monkeypatch):
         read_table(path)
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
-    path = text("hours,total\n" + "1,2\n" * 1_000_000)(tmp_path)
-
-    def grow(progress):
-        if progress.step > 1 << 21:
-            with path.open("a") as file:
-                file.write("1,2\n")
-
-    with pytest.raises(TableError, match="changed while it was read"):
-        read_table(path, callback=grow)
-
-
-def test_a_file_that_goes_away_while_it_is_read_is_refused(tmp_path):
-    path = text("hours,total\n" + "1,2\n" * 1_000_000)(tmp_path)
-    with pytest.raises(TableError, match="went away"):
-        read_table(path, callback=lambda progress: path.unlink(missing_ok=True))
-
-
 def test_a_callback_stops_the_reading_by_raising(tmp_path):
     class Stop(Exception):
         pass

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.tables import Table, encode, make_plan, read_table, replaced, table_of, write_columns, write_table
+from massart.tables import Table, read_table, table_of, write_columns, write_table
 
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "feather", "csv.gz", "csv.zst", "tsv.gz", "jsonl.zst")
 LEDGER = {
@@ -147,41 +147,12 @@ def test_a_long_file_in_another_encoding(tmp_path):
     assert table.cells(["s"], np.array([99_999])) == {"s": ["straße 99999"]}
 
 
-LATE = {
-    "float": ("1.5", 1.5),
-    "text": ("many", "many"),
-    "number beyond int64": ("99999999999999999999", "99999999999999999999"),
-    "missing": ("NA", None),
-    "money": ("$5", "$5"),
-    "boolean": ("true", "true"),
-    "date": ("2024-05-01", "2024-05-01"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LATE)
-def test_a_type_that_changes_far_below_is_widened(tmp_path, kind):
-    cell, wanted = LATE[kind]
-    path = written(tmp_path / "a.csv", "a,b\n" + "1,2\n" * 1_200_000 + f"{cell},3\n")
-    table = read_table(path)
-    assert table.n_rows == 1_200_001
-    assert table.cells(["a", "b"], np.array([1_200_000])) == {"a": [wanted], "b": [3]}
-    first = table.cells(["a"], np.array([0]))["a"][0]
-    assert float(first) == 1
-
-
 @pytest.mark.slow
 def test_many_types_that_change_far_below_are_widened(tmp_path):
     names = [f"c{j}" for j in range(12)]
     body = (",".join(["1"] * 12) + "\n") * 200_000
     path = written(tmp_path / "a.csv", ",".join(names) + "\n" + body + ",".join(["x"] * 11) + ",1\n")
     assert read_table(path).cells(names[:11], np.array([200_000])) == {name: ["x"] for name in names[:11]}
-
-
-@pytest.mark.slow
-def test_a_column_that_is_empty_at_first_is_typed_by_what_comes(tmp_path):
-    path = written(tmp_path / "a.csv", "a,b\n" + ",2\n" * 1_200_000 + "1.5,3\n")
-    assert read_table(path).cells(["a"], np.array([0, 1_200_000])) == {"a": [None, 1.5]}
 
 
 def test_lines_inside_quotes_may_come_late(tmp_path):
@@ -335,35 +306,3 @@ def test_every_arrow_type_can_be_written_as_text(tmp_path):
         assert back["decimal"] == [1, 2]
         assert back["half"] == [1.5, None]
         assert back["list"][0] == "[1, 2]"
-
-
-def test_replaced_keeps_integers_and_the_original(tmp_path):
-    table = table_of({"a": [1, 2, 3], "total": [10, 99, 30], "z": ["x", "y", "z"]})
-    fixed = replaced(table, "total", np.array([1]), np.array([20.0]), "total (before)")
-    assert fixed.column_names == ("a", "total", "total (before)", "z")
-    assert as_lists(fixed)["total"] == [10, 20, 30]
-    assert all(type(value) is int for value in as_lists(fixed)["total"])
-    assert as_lists(fixed)["total (before)"] == [10, 99, 30]
-    broken = replaced(table, "total", [1], [0.1 + 0.2], "before")
-    assert as_lists(broken)["total"] == [10.0, 0.3, 30.0]
-
-
-def test_replaced_reads_text_as_numbers():
-    table = table_of({"total": ["1.234,50 €", "-", "7,00 €"], "a": [1, 2, 3]})
-    fixed = replaced(table, "total", [2], [1 / 3], "before")
-    assert as_lists(fixed)["total"] == [1234.5, None, 1 / 3]
-    assert as_lists(fixed)["before"] == ["1.234,50 €", "-", "7,00 €"]
-
-
-def test_a_fixed_file_reads_back_as_the_fixed_table(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.integers(1, 50, (200, 2))
-    y = X @ np.array([3, 5]) / 4
-    table = table_of({"a": X[:, 0], "b": X[:, 1], "total": np.where(np.arange(200) % 3, y, y + 7)})
-    wrong = np.flatnonzero(np.arange(200) % 3 == 0)
-    fixed = replaced(table, "total", wrong, y[wrong], "before")
-    write_table(tmp_path / "fixed.csv", fixed)
-    back = read_table(tmp_path / "fixed.csv")
-    design = encode(back, make_plan(back, "total", features=["a", "b"]).encoding)
-    assert np.array_equal(design.X, X)
-    assert np.array_equal(design.y, y)

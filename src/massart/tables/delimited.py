@@ -107,7 +107,7 @@ class Delimited:
             One line that names the file and what is wrong with it.
         """
         schema, parse = pa.schema(zip(self.names, self.types, strict=True)), partial(self._tried, types=[*self.types])
-        widened, before, place = False, b"", 0
+        widened, before, place, n_rows = False, b"", 0, 0
         chunk: Chunk = b""
         rows: Chunk
         self._left_out, self._below = {}, []
@@ -123,12 +123,20 @@ class Delimited:
                     widened = True
                 if table is not None and not table.num_rows:
                     continue
+                n_rows += 1 if table is None else table.num_rows
                 if self._below and rows is chunk:
                     raise self._below[0]
                 if table is not None and not widened:
                     yield pa.RecordBatch.from_arrays(table.combine_chunks().to_batches()[0].columns, schema=schema)
         if text.quotes % 2:
             self._check_closed(place, [*io.StringIO(str(chunk, UTF_8, "surrogateescape"), newline="")])
+        if self._left_out and not n_rows:
+            (place, line), _ = next(iter(self._left_out.items()))
+            raise TableError(
+                f"{self._source.name}: there are no rows below the column names, but lines with fewer cells, the first "
+                f"of them line {line_at(self._source, self._encoding, place) + line:,}: are whole rows in quotation "
+                "marks?"
+            )
         if widened:
             raise Widened
 

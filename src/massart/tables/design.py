@@ -65,14 +65,37 @@ def encode(
     """
     if is_part and with_target and (views := _views(table, encoding, is_finite)) is not None:
         return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
+    gaps = _Gaps(table.n_rows)
+    X, numbers, codes = _inputs(table, encoding, gaps)
+    y = None
+    if with_target:
+        y = np.empty(table.n_rows)
+        _fill(table, encoding.target, y, gaps)
+    kept = np.arange(table.n_rows, dtype=np.intp)
+    if gaps.any:
+        if strict:
+            raise gaps.error(table)
+        kept = np.flatnonzero(gaps.owner < 0)
+        if kept.size == 0 and not is_part:
+            raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), table.n_rows)[0]}")
+        X, y = X.T.take(kept, axis=1).T, None if y is None else y[kept]
+        numbers = {name: values[kept] for name, values in numbers.items()}
+        codes = {name: values[kept] for name, values in codes.items()}
+    seen = _columns(encoding, X, numbers, codes)
+    return Design(X, y, seen, kept, table.n_rows, gaps.counts(), tuple(gaps.remarks))
+
+
+def _inputs(
+    table: Table, encoding: Encoding, gaps: _Gaps
+) -> tuple[FloatArray, dict[str, FloatArray], dict[str, NDArray[np.int32]]]:
+    """Return X with all rows, columns of dates that are not in it, and the codes of categories."""
     n, place = table.n_rows, 0
-    matrix, y = np.empty((len(encoding.terms), n)), np.empty(n) if with_target else None
-    gaps = _Gaps(n)
-    numbers: dict[str, FloatArray] = {}
+    matrix = np.empty((len(encoding.terms), n))
+    dates: dict[str, FloatArray] = {}
     codes: dict[str, NDArray[np.int32]] = {}
     for entry in encoding.inputs:
         if isinstance(entry, Date) and not encoding.has_date_terms:
-            _fill(table, entry, numbers.setdefault(entry.column, np.empty(n)), gaps)
+            _fill(table, entry, dates.setdefault(entry.column, np.empty(n)), gaps)
             continue
         part = matrix[place : place + len(entry.terms)]
         place += len(entry.terms)
@@ -80,28 +103,23 @@ def encode(
             codes[entry.column] = _fill_category(table, entry, part, gaps)
         else:
             _fill(table, entry, part[0], gaps)
-    if y is not None:
-        _fill(table, encoding.target, y, gaps)
-    kept = np.arange(n, dtype=np.intp)
-    if gaps.any:
-        if strict:
-            raise gaps.error(table)
-        kept = np.flatnonzero(gaps.owner < 0)
-        if kept.size == 0 and not is_part:
-            raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), n)[0]}")
-        matrix, y = matrix.take(kept, axis=1), None if y is None else y[kept]
-        numbers = {name: values[kept] for name, values in numbers.items()}
-        codes = {name: values[kept] for name, values in codes.items()}
-    X = matrix.T
-    numbers |= {column: X[:, j] for j, (column, level) in enumerate(encoding.terms) if level is None}
-    levels = {
-        entry.column: Coded(codes[entry.column], entry.all_levels)
-        for entry in encoding.inputs
-        if isinstance(entry, Category)
-    }
-    dates = frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date))
-    ordered = {entry.column: numbers[entry.column] for entry in encoding.inputs if entry.column in numbers}
-    return Design(X, y, Columns(ordered, levels, dates), kept, n, gaps.counts(), tuple(gaps.remarks))
+    return matrix.T, dates, codes
+
+
+def _columns(
+    encoding: Encoding, X: FloatArray, dates: dict[str, FloatArray], codes: dict[str, NDArray[np.int32]]
+) -> Columns:
+    """Return the same rows as terms see them, in the order of the inputs."""
+    places = {column: place for place, (column, level) in enumerate(encoding.terms) if level is None}
+    numbers: dict[str, FloatArray] = {}
+    levels: dict[str, Coded] = {}
+    for entry in encoding.inputs:
+        if isinstance(entry, Category):
+            levels[entry.column] = Coded(codes[entry.column], entry.all_levels)
+        else:
+            place = places.get(entry.column)
+            numbers[entry.column] = dates[entry.column] if place is None else X[:, place]
+    return Columns(numbers, levels, frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date)))
 
 
 def _views(table: Table, encoding: Encoding, is_finite: bool) -> tuple[Columnwise, FloatArray, Columns] | None:

@@ -157,18 +157,7 @@ def _entry(content: object, where: str) -> Input:
         raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
     names = [field.name for field in fields(entry)]
     given = _checked(content, Mapping, where, {"kind", *names})
-    values: dict[str, Any] = {}
-    for name in names:
-        value, place = given[name], f"{where}.{name}"
-        if name == "levels":
-            listed = _checked(value, list, place, most=MOST_LEVELS)
-            values[name] = tuple(
-                _checked(level, str, f"{place}[{k}]", most=_LONGEST_TEXT) for k, level in enumerate(listed)
-            )
-        elif value is not None or name not in ("unit", "base"):
-            values[name] = _checked(value, str, place, most=LONGEST_UNIT if name == "unit" else _LONGEST_TEXT)
-        else:
-            values[name] = None
+    values = {name: _value(given[name], name, f"{where}.{name}") for name in names}
     for name, known in (("decimal", (".", ",")), ("order", ORDERS)):
         if values.get(name, known[0]) not in known:
             raise TableError(f"encoding: {where}.{name} must be {' or '.join(map(quote, known))}")
@@ -178,6 +167,16 @@ def _entry(content: object, where: str) -> Input:
     if len(set(levels)) < len(levels) or values.get("base") in levels:
         raise TableError(f"encoding: {where} has the same level twice")
     return entry(**values)
+
+
+def _value(content: object, name: str, where: str) -> Any:
+    """Return the value of a field: texts, null where that means that there is none."""
+    if name == "levels":
+        levels = _checked(content, list, where, most=MOST_LEVELS)
+        return tuple(_checked(level, str, f"{where}[{k}]", most=_LONGEST_TEXT) for k, level in enumerate(levels))
+    if content is None and name in ("unit", "base"):
+        return None
+    return _checked(content, str, where, most=LONGEST_UNIT if name == "unit" else _LONGEST_TEXT)
 
 
 _KINDS: dict[type, str] = {Mapping: "a JSON object", list: "a list", str: "a text"}

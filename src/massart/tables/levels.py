@@ -172,11 +172,11 @@ def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings
     if slips:
         doubts = [f"{_with_rows(slip, total)}: did you mean {quote(own)}?" for slip, own in slips.items()]
         words += f" {' '.join(doubts[:_MOST_SHOWN])} Such rows are left out."
-    nothing = [] if asked else [level for level in total if level.lower() in _MISSING]
-    if nothing and sum(total[level] for level in nothing) <= _MOST_MISSING * sum(total.values()):
-        named = listed((_with_rows(level, total) for level in nothing), len(nothing), _MOST_SHOWN)
+    missing = {level: count for level, count in total.items() if level.lower() in _MISSING and not asked}
+    if missing and sum(missing.values()) <= _MOST_MISSING * sum(total.values()):
+        named = listed((_with_rows(level, total) for level in missing), len(missing), _MOST_SHOWN)
         words += f" Took {named} as missing: such rows are left out (--category makes it a level)."
-        slips |= dict.fromkeys(nothing, "")
+        slips |= dict.fromkeys(missing, "")
     return Spellings({level: count for level, count in total.items() if level not in slips}, words)
 
 

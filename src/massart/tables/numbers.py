@@ -148,12 +148,7 @@ def read_numbers(
     """
     missing = is_missing(texts, words=True)
     plain = flags(pc.match_substring_regex(texts, _PLAIN))
-    clean, has_unit = texts, np.zeros(len(texts), dtype=bool)
-    if not plain.all():
-        clean = in_ascii(texts)
-        if unit is not None:
-            clean, has_unit = _without_unit(clean, unit)
-        clean = _without_surroundings(clean, _SIGNS if unit is not None else _STEPS)
+    clean, has_unit = (texts, np.zeros(len(texts), dtype=bool)) if plain.all() else _cleaned(texts, unit)
     fits = {mark: flags(pc.match_substring_regex(clean, _grammar(mark))) & ~missing for mark in ".,"}
     support = {mark: int(counts[fits[mark]].sum()) for mark in ".,"}
     tie = support["."] == support[","]
@@ -161,16 +156,13 @@ def read_numbers(
     is_number = fits[chosen]
     if not (is_number | missing).all():
         is_number = is_number | (flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing)
-    clocks = flags(pc.match_substring_regex(clean, _CLOCK))
     bare = pc.replace_substring_regex(clean, "[ ',]" if chosen == "." else "[ '.]", "")
     if chosen == ",":
         bare = pc.replace_substring(bare, ",", ".")
     values = _cast(bare, is_number)
-    if clocks.any():  # 7:45 is 7.75
-        values[clocks], is_number = (
-            [_of_clock(text) for text in clean.filter(pa.array(clocks)).to_pylist()],
-            is_number | clocks,
-        )
+    clocks = flags(pc.match_substring_regex(clean, _CLOCK))
+    values[clocks] = [_of_clock(text) for text in clean.filter(pa.array(clocks)).to_pylist()]  # 7:45 is 7.75
+    is_number = is_number | clocks
     return Numbers(
         values=values,
         missing=missing,
@@ -217,12 +209,15 @@ def in_ascii(texts: pa.Array) -> pa.Array:
     return texts if pc.all(pc.string_is_ascii(texts)).as_py() else _without_surroundings(texts, _TYPOGRAPHY)
 
 
-def _without_unit(texts: pa.Array, unit: str) -> tuple[pa.Array, BoolArray]:
-    """Return texts without a unit, and which of them had it."""
-    found = units_of(texts)
+def _cleaned(texts: pa.Array, unit: str | None) -> tuple[pa.Array, BoolArray]:
+    """Return texts without what surrounds a number, and which of them had the unit."""
+    clean = in_ascii(texts)
+    if unit is None:
+        return _without_surroundings(clean, _STEPS), np.zeros(len(texts), dtype=bool)
+    found = units_of(clean)
     wanted = np.array([*(same_unit(name, unit) for name in found.names), False], dtype=bool)
     has_unit = wanted[found.codes]
-    return pc.if_else(pa.array(has_unit), found.numbers, texts), has_unit
+    return _without_surroundings(pc.if_else(pa.array(has_unit), found.numbers, clean), _SIGNS), has_unit
 
 
 def _without_surroundings(texts: pa.Array, steps: tuple[tuple[str, str, str], ...]) -> pa.Array:
@@ -370,19 +365,20 @@ def order_of(texts: pa.Array) -> tuple[Order | None, str]:
     """
     if not np.isnan(read_dates(texts, "ymd")).any():
         return "ymd", ""
-    strange = np.isnan([read_dates(texts, order) for order in ORDERS]).all(axis=0)
-    if strange.any():
-        example = texts[int(np.argmax(strange))].as_py()
+    unread = np.isnan([read_dates(texts, order) for order in ORDERS]).all(axis=0)
+    if unread.any():
+        example = texts[int(np.argmax(unread))].as_py()
         return None, f"it holds dates or times, and {quote(example)} is none that can be read for sure"
     for sign in _SEPARATORS:
-        day_first, month_first = _days(texts, "dmy", sign), _days(texts, "mdy", sign)
-        by_day, by_month = (not np.isnan(days).any() for days in (day_first, month_first))
-        if by_day and by_month and (differ := day_first != month_first).any():
+        read: dict[Order, FloatArray] = {order: _days(texts, order, sign) for order in ("dmy", "mdy")}
+        orders = [order for order, days in read.items() if not np.isnan(days).any()]
+        differ = read["dmy"] != read["mdy"]
+        if len(orders) == 2 and differ.any():
             example = quote(texts[int(np.argmax(differ))].as_py())
             doubt = f"nothing says whether {example} begins with the day or the month"
             return ("dmy", doubt) if sign == r"\." else (None, f"it holds dates, and {doubt}")
-        if by_day or by_month:
-            return "dmy" if by_day else "mdy", ""
+        if orders:
+            return orders[0], ""
     return None, "it holds dates in different forms"
 
 

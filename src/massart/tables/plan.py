@@ -84,12 +84,7 @@ def make_plan(
         candidates = tuple(name for name in table.column_names if name not in barred)
     inputs: list[Input] = []
     for name in candidates:
-        if name in category:
-            role = role_as_category(table, name, with_base=intercept)
-        elif name in number:
-            role = role_as_number(table, name)
-        else:
-            role = role_of(table, name, asked=listed is not None, with_base=intercept)
+        role = _role(table, name, asked, listed is not None, intercept)
         found, notice = _judged(table, name, role, intercept, listed is not None, name == group_column)
         inputs += [] if found is None else [found]
         notices += [notice] if notice else []
@@ -116,6 +111,14 @@ def _check_request(table: Table, asked: Mapping[str, Sequence[str]], features: t
     twice = next((name for name, count in Counter(features).items() if count > 1), None)
     if twice is not None:
         raise TableError(f"{table.name}: feature {quote(twice)} is listed twice")
+
+
+def _role(table: Table, name: str, asked: Mapping[str, Sequence[str]], is_listed: bool, with_base: bool) -> Role:
+    if name in asked["a category"]:
+        return role_as_category(table, name, with_base=with_base)
+    if name in asked["a number"]:
+        return role_as_number(table, name)
+    return role_of(table, name, asked=is_listed, with_base=with_base)
 
 
 def _check_inputs(table: Table, entry: Target, inputs: Sequence[Input], notices: Sequence[str]) -> None:

@@ -34,6 +34,7 @@ DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 _FIRST_ROWS, _MOST_TEXTS = 64, 1_000
 """Number of first rows that are kept of a level, and of levels beyond which a column is not a category."""
 
+_NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 ROWS_A_PIECE = 250_000
 """Small row groups are read together, so that a task is worth its message."""
@@ -85,29 +86,27 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np
         drawn.add(arrow, start, reservoir.offer(start, block.n_rows))
         if reservoir.is_crowded:
             drawn.keep(reservoir.prune())
-        seen = [np.empty(0, dtype=np.intp)]
+        seen = _NO_ROWS
         for name, column in zip(arrow.column_names, arrow.columns, strict=True):
-            if column.null_count or is_text(column.type) or pa.types.is_floating(column.type):
-                gappy |= {name} if _has_gaps(column) else set()
-            watch = columns.setdefault(name, _Watch())
-            seen.append(watch.rows(column))
-            watch.kept.append(start + seen[-1])
-        rare.add(arrow, start, np.unique(np.concatenate(seen)))
+            gappy |= {name} if _has_gaps(column) else set()
+            seen = np.union1d(seen, columns.setdefault(name, _Watch()).keep(column, start))
+        rare.add(arrow, start, seen)
         start += block.n_rows
     assert first is not None, "a stream has rows"
     drawn.keep(reservoir.prune())
     # The first blocks may have left rows of columns that are not categories after all: drop them, for the result must
     # not depend on how the stream is cut.
-    wanted = np.concatenate([np.empty(0, dtype=np.intp), *(rows for watch in columns.values() for rows in watch.kept)])
-    others = np.flatnonzero(np.isin(rare.numbers, wanted) & ~np.isin(rare.numbers, drawn.numbers))
-    rare.keep(others)
+    wanted = np.concatenate([_NO_ROWS, *(rows for watch in columns.values() for rows in watch.kept)])
+    rare.keep(np.flatnonzero(np.isin(rare.numbers, wanted) & ~np.isin(rare.numbers, drawn.numbers)))
     numbers = np.concatenate([drawn.numbers, rare.numbers])
-    at_random = np.arange(len(numbers)) < len(drawn.numbers)
-    frequencies = {name: watch.counts for name, watch in columns.items() if watch.counts}
-    arrow = pa.concat_tables([*drawn.tables, *rare.tables])
     found = Gathered(
-        replace(first, arrow=arrow, numbers=numbers, frequencies=frequencies),
-        at_random,
+        replace(
+            first,
+            arrow=pa.concat_tables([*drawn.tables, *rare.tables]),
+            numbers=numbers,
+            frequencies={name: watch.counts for name, watch in columns.items() if watch.counts},
+        ),
+        np.arange(len(numbers)) < len(drawn.numbers),
         start - begin,
         frozenset(gappy),
         all(watch.is_varied for watch in columns.values()),
@@ -125,7 +124,7 @@ def join(parts: Sequence[Gathered], seed: int) -> Gathered:
     numbers = np.concatenate([part.numbers for part in parts])
     frequencies: dict[str, Counter[str]] = {}
     wanted = draw.index(n_total)
-    rare = [np.empty(0, dtype=np.intp)]
+    rare = [_NO_ROWS]
     for name, column in zip(table.column_names, table.arrow.columns, strict=True):
         if is_text(column.type):
             counts = Counter[str]()
@@ -171,6 +170,8 @@ def _has_gaps(column: pa.ChunkedArray) -> bool:
     """Return whether values of a column are missing, or may be: in text they may be spelled out."""
     if column.null_count or is_text(column.type):
         return True
+    if not pa.types.is_floating(column.type):
+        return False
     return any(bool(np.isnan(np.asarray(view(chunk)).sum())) for chunk in column.chunks)  # NaN, or infinities
 
 
@@ -183,7 +184,7 @@ class _Pile:
 
     @property
     def numbers(self) -> NDArray[np.intp]:
-        return np.concatenate([np.empty(0, dtype=np.intp), *self.parts])
+        return np.concatenate([_NO_ROWS, *self.parts])
 
     def add(self, arrow: pa.Table, start: int, chosen: NDArray[np.intp]) -> None:
         if len(chosen) or not self.tables:
@@ -209,29 +210,35 @@ class _Watch:
         """Whether many rows differ from the first one."""
         return not self._left
 
+    def keep(self, column: pa.ChunkedArray, start: int) -> NDArray[np.intp]:
+        """Return the rows of a block of the column to keep, and note their numbers in the stream."""
+        rows = self.rows(column)
+        self.kept.append(start + rows)
+        return rows
+
     def rows(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
         """Return the rows of a block of the column to keep."""
         if is_text(column.type):
-            return np.empty(0, dtype=np.intp) if self._many else self._of_texts(column)
+            return _NO_ROWS if self._many else self._of_texts(column)
         if not self._left or pa.types.is_nested(column.type):
-            return np.empty(0, dtype=np.intp)
+            return _NO_ROWS
         if self._usual is None:
             present = column.drop_null()
             if not len(present):
-                return np.empty(0, dtype=np.intp)
+                return _NO_ROWS
             self._usual = present[0]
         try:
             differs = pc.fill_null(pc.not_equal(column, self._usual), False)
         except pa.ArrowNotImplementedError:  # of a type that cannot be an input either
             self._left = 0
-            return np.empty(0, dtype=np.intp)
+            return _NO_ROWS
         found = np.flatnonzero(np.asarray(differs))[: self._left]
         self._left -= len(found)
         return found
 
     def _of_texts(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
         levels = levels_of(column)
-        kept = [np.empty(0, dtype=np.intp)]
+        kept = [_NO_ROWS]
         for code, (text, count) in enumerate(zip(levels.texts.to_pylist(), levels.counts.tolist(), strict=True)):
             before = self.counts.get(text, 0)
             if before < _FIRST_ROWS:

@@ -237,21 +237,19 @@ def sources_of(path: str | Path) -> tuple[str, list[Source]]:
         If there is nothing that can be read, or it is empty.
     """
     written, place = str(path), Path(path)
-    if written == "-":
-        source = _standard_input()
-        return source.name, [source]
+    name = on_one_line(place.name or written)
     if place.is_dir():
         paths = [file for file in place.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
         if not paths:
-            raise TableError(f"{on_one_line(place.name or written)}: there are no files in this folder")
+            raise TableError(f"{name}: there are no files in this folder")
     elif glob.has_magic(written) and not place.exists():
         paths = [file for file in map(Path, glob.glob(written, recursive=True)) if file.is_file()]  # noqa: PTH207
         if not paths:
             raise TableError(f"{on_one_line(written)}: no file has such a name")
     else:
-        source = file_source(place)
+        source = _standard_input() if written == "-" else file_source(place)
         return source.name, [source]
-    return on_one_line(place.name or written), [file_source(file) for file in sorted(paths)]
+    return name, [file_source(file) for file in sorted(paths)]
 
 
 def _standard_input() -> Source:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
 from pathlib import Path
@@ -184,30 +184,40 @@ class Stream:
     @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of the columns, the same in every block."""
-        common = joined_type if all(isinstance(part, ParsedPart) for part in self.parts) else _promoted
+        is_text = all(isinstance(part, ParsedPart) for part in self.parts)
         types: dict[str, pa.DataType] = {}
-        while True:  # types only become wider, so this ends
+        is_settled = False
+        while not is_settled:  # types only become wider, so this ends
             for part in self.parts:
                 part.settle(types)
-                if not part.schema.names:
-                    raise TableError(f"{part.source.name}: there are no columns")
-                if types:
-                    self._check_columns(part)
-                for field in part.schema:
-                    kind = common(types.get(field.name, pa.null()), field.type)
-                    if kind is None:
-                        raise TableError(
-                            f"{part.source.name}: column {quote(field.name)} holds {field.type}, "
-                            f"but {types[field.name]} in {self.parts[0].source.name}"
-                        )
-                    types[field.name] = kind
-            if common is _promoted or all(
-                field.type in (types[field.name], pa.null()) for part in self.parts for field in part.schema
-            ):
-                break
+                types = self._joined(types, part, joined_type if is_text else _promoted)
+            fields = [field for part in self.parts for field in part.schema]
+            is_settled = not is_text or all(field.type in (types[field.name], pa.null()) for field in fields)
         if not any(part.n_rows for part in self.parts):
             raise TableError(f"{self.name}: there are no rows below the column names")
         return pa.schema(types)
+
+    def _joined(
+        self,
+        types: Mapping[str, pa.DataType],
+        part: Part,
+        common: Callable[[pa.DataType, pa.DataType], pa.DataType | None],
+    ) -> dict[str, pa.DataType]:
+        """Return the types of columns that hold for one more file as well."""
+        if not part.schema.names:
+            raise TableError(f"{part.source.name}: there are no columns")
+        if types:
+            self._check_columns(part)
+        found = dict(types)
+        for field in part.schema:
+            kind = common(found.get(field.name, pa.null()), field.type)
+            if kind is None:
+                raise TableError(
+                    f"{part.source.name}: column {quote(field.name)} holds {field.type}, "
+                    f"but {found[field.name]} in {self.parts[0].source.name}"
+                )
+            found[field.name] = kind
+        return found
 
     @property
     def column_names(self) -> tuple[str, ...]:

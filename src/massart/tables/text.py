@@ -197,11 +197,8 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     TableError
         If these are not the lines of a table, or the options cannot be followed.
     """
-    name, delimiter = source.name, options.delimiter
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
-        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
-    if options.decimal not in (None, ".", ","):
-        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
+    name = source.name
+    _check(options, name)
     if not text.strip("\r\n \t,;|"):
         raise TableError(f"{name}: the file is blank")
     # 1. The lines of the table, without the line above it in which Excel names the delimiter.
@@ -210,8 +207,7 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
         lines = lines[: max(len(lines) - 1, 1)]  # the last one may be cut
     directive = _DIRECTIVE.match(text) if options.skip is None else None
     n_above = int(directive is not None)
-    if directive is not None:
-        delimiter = delimiter or directive[1]
+    delimiter = options.delimiter or (None if directive is None else directive[1])
     first = next((row for row in _rows(lines[n_above:], delimiter or ",", _HEADER_ROWS)[0] if row), [])
     if text.count('"') % 2 and "\n" in "".join(first):
         raise TableError(f"{name}: a quotation mark that opens in the header is never closed")
@@ -220,14 +216,10 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     rows, ends = _rows(lines[n_above:], delimiter, _SAMPLE_ROWS + place)
     if place >= len(rows):
         raise too_long_cell(name, n_above + 1)
-    header, body = rows[place], [row for row in rows[place + 1 :] if row]
-    longer = sum(any(not is_empty(cell) for cell in row[len(header) :]) for row in body)
-    if 2 * longer > len(body):  # most rows have more cells than there are names
-        header = header + [""] * (max(map(len, body)) - len(header))
-    body = [row for row in body if len(row) >= len(header)]
+    header, body = _widened(rows[place], [row for row in rows[place + 1 :] if row])
     # 3. What these say about the columns.
     remarks = ["The cells are separated by spaces."] if delimiter == SPACES else []
-    above = sum(any(not is_empty(cell) for cell in row) for row in rows[:place])
+    above = sum(map(_is_filled, rows[:place]))
     if above and options.skip is None:
         line, titles = n_above + ends[place - 1] + 1, counted(above, "line")
         remarks.append(f"Left out {titles} above the column names, which are in line {line:,} of the file.")
@@ -240,6 +232,25 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
         spellings=_spellings(body, len(header)),
         remarks=tuple(remarks),
     )
+
+
+def _check(options: ReadOptions, name: str) -> None:
+    delimiter = options.delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or ord(delimiter) > 127):
+        raise TableError(f"{name}: the delimiter must be one plain character, got {quote(delimiter)}")
+    if options.decimal not in (None, ".", ","):
+        raise TableError(f'{name}: the decimal mark must be "." or ",", got {quote(options.decimal)}')
+
+
+def _widened(header: list[str], body: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return a header with an empty name for each cell that most rows have behind it, and the rows that are as long."""
+    if 2 * sum(_is_filled(row[len(header) :]) for row in body) > len(body):
+        header = header + [""] * (max(map(len, body)) - len(header))
+    return header, [row for row in body if len(row) >= len(header)]
+
+
+def _is_filled(row: Sequence[str]) -> bool:
+    return not all(map(is_empty, row))
 
 
 def _spellings(rows: Sequence[Sequence[str]], width: int) -> dict[int, str]:
@@ -265,8 +276,11 @@ def _delimiter_and_header(
             below = [len(row) == width for row in rows[place + 1 :] if row]
             is_named = delimiter == "\t" and source.suffix in (".tsv", ".tab")
             scores[delimiter, place] = (sum(below) / max(len(below), 1), is_named, width)
-    if scores:
-        return max(scores, key=lambda found: scores[found])
+    return max(scores, key=lambda found: scores[found]) if scores else _one_column(lines, known, source, options)
+
+
+def _one_column(lines: Sequence[str], known: str | None, source: Source, options: ReadOptions) -> tuple[str, int]:
+    """Return the delimiter and the row with the names of a text that no usual delimiter cuts into columns."""
     rows, ends = _rows(lines, known or ",", _SAMPLE_ROWS)
     if known is None and options.skip is None and rows:
         if _are_numbers_in_columns(lines):
@@ -368,12 +382,10 @@ def header_row(rows: Sequence[Sequence[object]]) -> int:
             if not below:
                 break
             typical = below[len(below) // 2]
-            if n < max(share * typical, min(2, typical)):
-                continue
             cells = [cell for cell in rows[place] if not is_empty(cell)]
-            if _are_names(cells):
+            if n >= max(share * typical, min(2, typical)) and _are_names(cells):
                 return place
-            if n >= typical and place == first and len({*cells}) == len(cells):  # a name stands there once
+            if place == first and n >= typical and len({*cells}) == len(cells):  # a name stands there once
                 return first
     return first
 

@@ -36,11 +36,14 @@ def tidied(table: Table) -> Table:
     Its columns have names by `named`.
     """
     arrow, places = table.arrow, named([""] * table.arrow.num_columns)
-    empty = [j for j, column in enumerate(arrow.columns) if column.null_count == len(column)]
-    nameless = {j for j in empty if arrow.column_names[j] == places[j]}
-    if nameless and len(nameless) < arrow.num_columns:
-        arrow = arrow.select([j for j in range(arrow.num_columns) if j not in nameless])
-        table = replace(table, arrow=arrow)
+    kept = [
+        j
+        for j, (name, column) in enumerate(zip(arrow.column_names, arrow.columns, strict=True))
+        if name != places[j] or column.null_count < len(column)
+    ]
+    if 0 < len(kept) < arrow.num_columns:
+        table = replace(table, arrow=arrow.select(kept))
+        arrow = table.arrow
     if not any(column.null_count or is_text(column.type) for column in arrow.columns):
         return table
     present = [_present(column) for column in arrow.columns]
@@ -119,21 +122,20 @@ def _totals(
     arrow: pa.Table, present: Sequence[BoolArray], numbers: dict[int, FloatArray], data: BoolArray
 ) -> BoolArray:
     """Mark rows that lack what nearly all rows have and are, or say that they are, the total of those above."""
-    lacking = np.zeros(len(data), dtype=bool)
-    for filled in present:
+    lacking, said, found = (np.zeros(len(data), dtype=bool) for _ in range(3))
+    for filled, column in zip(present, arrow.columns, strict=True):
         if filled[data].mean() >= _NEARLY_ALL:
             lacking |= ~filled & data
-    said = np.zeros_like(lacking)
-    for column in arrow.columns:
         if is_plain_text(column.type):
             said |= flags(pc.match_substring_regex(column, TOTAL, ignore_case=True))
+    most = max(_MOST_TOTALS * len(data), 1)
+    if said.sum() > most:
+        return found
     last = np.flatnonzero(data)[-1:]
-    found = np.zeros_like(lacking)
-    candidates = np.union1d(np.flatnonzero(lacking | said)[-_MOST_LOOKED_AT:], last)
-    for row in candidates.tolist() if said.sum() <= max(_MOST_TOTALS * len(data), 1) else []:
+    for row in np.union1d(np.flatnonzero(lacking | said)[-_MOST_LOOKED_AT:], last).tolist():
         is_sure = said[row] and (lacking[row] or row in last)
         found[row] = is_sure or ((said[row] or lacking[row]) and _is_sum(numbers, row, data & ~found, found))
-    return found if found.sum() <= max(_MOST_TOTALS * len(data), 1) else np.zeros_like(found)
+    return found if found.sum() <= most else np.zeros_like(found)
 
 
 def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: BoolArray) -> bool:

@@ -19,8 +19,9 @@ import lzma
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from html import unescape
 from posixpath import join, normpath
@@ -28,7 +29,6 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from massart.rows import FloatArray, Progress
 from massart.tables.errors import MissingLibrary, TableError, counted, listed, near, quote
@@ -61,6 +61,7 @@ _ERROR = re.compile(rb"""<c\s(?=[^>]*\bt=["']e["'])[^>]*\br=["']([A-Z]+\d+)["'][
 
 Cells = Sequence[object]
 _Merged = tuple[tuple[int, int], tuple[int, int]]
+_OddCells = tuple[dict[str, str], tuple[str, ...]]  # by references such as B7: errors, and formulas without values
 
 
 class Workbook:
@@ -106,117 +107,105 @@ class Workbook:
     @cached_property
     def _read(self) -> tuple[Sequence[str], Sequence[pa.Array], tuple[str, ...]]:
         name, callback, skip = self._source.name, self._options.callback, self._options.skip
-        remarks: list[str] = []
         callback(Progress(f"reading {name}", 0, float(self._source.size), 0.0))
-        with self._opened() as book:
-            sheet, errors, formulas = self._chosen(book)
-            if len(book.sheet_names) > 1:
-                n_sheets = len(book.sheet_names)
-                remarks.append(f"Read the sheet {quote(sheet.name)} of {n_sheets:,}; --sheet names another.")
-            rows = self._grid(sheet)
-            merged = sheet.merged_cell_ranges or []
+        sheet, rows, merged, odd, remarks = self._sheet()
         callback(Progress(f"reading {name}", self._source.size, 0.0, 0.0))
         start = header_row(rows[:_HEADER_ROWS]) if skip is None else skip
         if start >= len(rows):
-            raise TableError(f"{name}: the sheet {quote(sheet.name)} has no row below the {start:,} that are skipped")
+            raise TableError(f"{name}: the sheet {quote(sheet)} has no row below the {start:,} that are skipped")
         if start and skip is None:
             lines = "row" if start == 1 else f"{start:,} rows"
             remarks.append(f"Left out the first {lines}: the column names are in row {start + 1:,} of the sheet.")
         _fill_merged(rows, merged, start)
-        body = rows[start + 1 :]
-        columns = [*zip(*body, strict=True)] if body else [() for _ in rows[start]]
+        columns = [*zip(*rows[start + 1 :], strict=True)] or [() for _ in rows[start]]
         kept = [j for j, cell in enumerate(rows[start]) if cell != "" or any(value != "" for value in columns[j])]
         if not kept:
-            raise TableError(f"{name}: the sheet {quote(sheet.name)} is empty")
+            raise TableError(f"{name}: the sheet {quote(sheet)} is empty")
         names = named([_as_text(rows[start][j]) for j in kept])
         check_names(names, name)
-        remarks += self._about_cells(errors, formulas, start, dict(zip(kept, names, strict=True)), len(body))
+        remarks += self._about_cells(*odd, start, dict(zip(kept, names, strict=True)), len(rows) - start - 1)
         return names, [_column(columns[j]) for j in kept], tuple(remarks)
 
-    def _file(self) -> Any:
-        return io.BytesIO(self._beginning.data) if self._beginning.is_all else self._source.open()
-
-    def _opened(self) -> Any:
+    def _sheet(self) -> tuple[str, list[list[Any]], Sequence[_Merged], _OddCells, list[str]]:
+        """Return the name of the sheet, its cells, "" where there is none, those merged, those odd, and remarks."""
         try:
             import python_calamine
         except ModuleNotFoundError:
             raise MissingLibrary("reading workbooks needs python-calamine: pip install 'massart[excel]'") from None
+        path: Any = self._source.path
+        remarks: list[str] = []
         try:
-            file: Any = self._source.path
-            return python_calamine.CalamineWorkbook.from_object(
-                self._file() if file is None or self._beginning.is_all else file
-            )
+            in_memory = path is None or self._beginning.is_all
+            with python_calamine.CalamineWorkbook.from_object(self._file() if in_memory else path) as book:
+                name, odd = self._chosen(
+                    {
+                        sheet.name: sheet.visible == python_calamine.SheetVisibleEnum.Visible
+                        for sheet in book.sheets_metadata
+                        if sheet.typ == python_calamine.SheetTypeEnum.WorkSheet
+                    }
+                )
+                if len(book.sheet_names) > 1:
+                    n_sheets = len(book.sheet_names)
+                    remarks.append(f"Read the sheet {quote(name)} of {n_sheets:,}; --sheet names another.")
+                sheet = book.get_sheet_by_name(name)
+                rows: list[list[Any]] = sheet.to_python(skip_empty_area=False)
+                merged = sheet.merged_cell_ranges or []
+        except (TableError, MemoryError):
+            raise
         except python_calamine.PasswordError:
             raise TableError(f"{self._source.name}: the workbook has a password: save it without one") from None
-        except (python_calamine.CalamineError, OSError, ValueError):
-            raise self._damaged() from None
-
-    def _chosen(self, book: Any) -> tuple[Any, dict[str, str], tuple[str, ...]]:
-        """Return the sheet, its cells with errors, and those with formulas without values, by references such as B7."""
-        import python_calamine
-
-        name, wanted = self._source.name, self._options.sheet
-        seen: list[str] = []
-        for sheet in book.sheets_metadata:
-            if sheet.typ == python_calamine.SheetTypeEnum.WorkSheet:
-                visible = sheet.visible == python_calamine.SheetVisibleEnum.Visible
-                seen += [sheet.name] if visible or wanted is not None else []
-        if not seen:
-            raise TableError(f"{name}: the workbook has no sheet with cells")
-        is_xlsx = self._is_archive and b"mimetype" not in self._beginning.data[:64]
-        with self._archive() if is_xlsx else nullcontext() as archive:
-            parts = {} if archive is None else self._sheet_parts(archive)
-            if wanted is None:
-                wanted = seen[0] if not parts else max(seen, key=lambda one: parts.get(one, ("", 0))[1])
-            elif wanted not in seen:
-                if not (wanted.isdigit() and 1 <= int(wanted) <= len(seen)):
-                    raise TableError(f"{name}: no sheet {quote(wanted)}: {near(wanted, seen)}")
-                wanted = seen[int(wanted) - 1]
-            if archive is not None and wanted not in parts:
-                raise self._damaged()
-            errors, formulas = ({}, ()) if archive is None else self._odd_cells(archive, parts[wanted][0])
-        try:
-            return book.get_sheet_by_name(wanted), errors, formulas
-        except (python_calamine.CalamineError, OSError, ValueError):
-            raise self._damaged() from None
-
-    def _grid(self, sheet: Any) -> list[list[object]]:
-        """Return the cells of a sheet from its corner on; "" where there is none."""
-        try:
-            rows: list[list[object]] = sheet.to_python(skip_empty_area=False)
-        except MemoryError:
-            raise
         except Exception:
             raise self._damaged() from None
-        if not rows or not any(cell != "" for row in rows for cell in row):
-            raise TableError(f"{self._source.name}: the sheet {quote(sheet.name)} is empty")
-        return rows
+        if not any(cell != "" for row in rows for cell in row):
+            raise TableError(f"{self._source.name}: the sheet {quote(name)} is empty")
+        return name, rows, merged, odd, remarks
+
+    def _chosen(self, sheets: Mapping[str, bool]) -> tuple[str, _OddCells]:
+        """Return the name of the sheet to read, and its odd cells; by default it is the largest that can be seen.
+
+        The sheets are given with whether they can be seen.
+        """
+        name, wanted = self._source.name, self._options.sheet
+        seen = [sheet for sheet, is_visible in sheets.items() if is_visible or wanted is not None]
+        if not seen:
+            raise TableError(f"{name}: the workbook has no sheet with cells")
+        if wanted is not None and wanted not in seen:
+            if not (wanted.isdigit() and 1 <= int(wanted) <= len(seen)):
+                raise TableError(f"{name}: no sheet {quote(wanted)}: {near(wanted, seen)}")
+            wanted = seen[int(wanted) - 1]
+        if not self._is_archive or b"mimetype" in self._beginning.data[:64]:  # .xls and .ods
+            return wanted or seen[0], ({}, ())
+        with self._archive() as archive:
+            parts = self._sheet_parts(archive)
+            chosen = wanted or max(seen, key=lambda one: parts.get(one, ("", 0))[1])
+            if chosen not in parts:
+                raise self._damaged()
+            return chosen, self._odd_cells(archive, parts[chosen][0])
+
+    def _file(self) -> Any:
+        return io.BytesIO(self._beginning.data) if self._beginning.is_all else self._source.open()
 
     def _about_cells(
         self, errors: dict[str, str], formulas: Sequence[str], start: int, names: dict[int, str], n_rows: int
     ) -> list[str]:
         """Return remarks on cells that have no value although something is written there."""
         remarks: list[str] = []
-        for what, cells in (("error", errors), ("formula", formulas)):
-            places = [(cell, *place_of(cell)) for cell in cells]
-            below = [(cell, j) for cell, row, j in places if row > start and j in names]
-            if not below:
-                continue
-            words = (f"{cell} ({errors[cell]})" if what == "error" else cell for cell, _ in below)
-            number, shown = counted(len(below), what), listed(words, len(below), _SHOWN)
-            if what == "error":
-                remarks.append(f"Took {number} in the sheet as missing: {shown}.")
-                continue
-            counts = np.bincount([j for _, j in below])
-            worst = int(np.argmax(counts))
-            if 2 * counts[worst] > n_rows:
+        below = [cell for cell in errors if _is_below(cell, start, names)]
+        if below:
+            shown = listed((f"{cell} ({errors[cell]})" for cell in below), len(below), _SHOWN)
+            remarks.append(f"Took {counted(len(below), 'error')} in the sheet as missing: {shown}.")
+        below = [cell for cell in formulas if _is_below(cell, start, names)]
+        if below:
+            shown = listed(below, len(below), _SHOWN)
+            worst, count = Counter(place_of(cell)[1] for cell in below).most_common(1)[0]
+            if 2 * count > n_rows:
                 raise TableError(
                     f"{self._source.name}: column {quote(names[worst])} holds formulas without values "
                     f"({shown}): open the file in a spreadsheet program and save it"
                 )
             remarks.append(
-                f"Took {number} without a value as missing: {shown} (a spreadsheet program computes them when it "
-                "saves the file)."
+                f"Took {counted(len(below), 'formula')} without a value as missing: {shown} (a spreadsheet program "
+                "computes them when it saves the file)."
             )
         return remarks
 
@@ -269,7 +258,7 @@ class Workbook:
                 parts[unescape(found.get("name", ""))] = (part, sizes[part])
         return parts
 
-    def _odd_cells(self, archive: zipfile.ZipFile, part: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    def _odd_cells(self, archive: zipfile.ZipFile, part: str) -> _OddCells:
         """Look through the XML of a sheet before the library does; TableError if it spans too many cells.
 
         Return the cells that the library leaves empty: those with errors, and what is written there (``#REF!``), and
@@ -308,6 +297,12 @@ def place_of(cell: str) -> tuple[int, int]:
     return int(cell[len(letters) :]) - 1, _number(letters.encode()) - 1
 
 
+def _is_below(cell: str, start: int, names: Container[int]) -> bool:
+    """Whether a cell is in a column that is read, below the header."""
+    row, j = place_of(cell)
+    return row > start and j in names
+
+
 def _number(letters: bytes) -> int:
     number = 0
     for letter in letters.upper():
@@ -337,19 +332,9 @@ def _fill_merged(rows: list[list[object]], merged: Sequence[_Merged], start: int
 
 
 def _column(cells: Cells) -> pa.Array:
-    """Return cells as a column of what they all are; of several kinds, as text."""
-    kinds = set(map(type, cells))
-    if kinds == {str}:
-        texts = pa.array(cells, pa.string())
-        blank = pc.equal(pc.utf8_trim_whitespace(texts), "")
-        return (
-            pc.if_else(blank, pa.scalar(None, pa.string()), texts)
-            if not pc.all(blank).as_py()
-            else pa.nulls(len(texts))
-        )
-    if str in kinds:
-        cells = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
-        kinds = set(map(type, cells)) - {type(None)}
+    """Return cells as a column of what they all are; of several types, as text."""
+    cells = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
+    kinds = set(map(type, cells)) - {type(None)}
     if not kinds:
         return pa.nulls(len(cells))
     if kinds <= {float, int}:
@@ -358,13 +343,12 @@ def _column(cells: Cells) -> pa.Array:
         return pa.array(cells, pa.bool_())
     if kinds == {datetime.date}:
         return pa.array(cells, pa.date32())
-    if kinds == {datetime.date, datetime.datetime} or kinds == {datetime.datetime}:
+    if kinds <= {datetime.date, datetime.datetime}:
         return pa.array([_at_midnight(cell) for cell in cells], pa.timestamp("us"))
-    if kinds == {float, str} or kinds == {float, int, str}:
-        found = _typed_as_text(cells)
-        if found is not None:
-            return found
-    return pa.array([None if cell is None else _as_text(cell) for cell in cells], pa.string())
+    found = _typed_as_text(cells) if kinds <= {float, int, str} and kinds != {str} else None
+    return (
+        pa.array([None if cell is None else _as_text(cell) for cell in cells], pa.string()) if found is None else found
+    )
 
 
 def _numbers(cells: Cells) -> pa.Array:
@@ -383,16 +367,15 @@ def _are_whole(numbers: FloatArray) -> bool:
 
 
 def _typed_as_text(cells: Cells) -> pa.Array | None:
-    """Return numbers of which some were typed as text; None if a text is no number."""
-    texts = pa.array(sorted({cell.strip() for cell in cells if isinstance(cell, str)}))
-    found = read_numbers(texts, np.ones(len(texts), dtype=np.int64))
-    if not (found.is_number | found.missing).all() or found.inexact.any() or found.percent:
+    """Return numbers some of which were typed as text; None if a text is not a number, or is a code such as 007."""
+    texts = sorted({cell.strip() for cell in cells if isinstance(cell, str)})
+    found = read_numbers(pa.array(texts), np.ones(len(texts), dtype=np.int64))
+    has_code = any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in texts)
+    if has_code or not (found.is_number | found.missing).all() or found.inexact.any() or found.percent:
         return None
-    if any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in texts.to_pylist()):
-        return None  # codes
-    known = dict(zip(texts.to_pylist(), found.values.tolist(), strict=True))
+    known = dict(zip(texts, found.values.tolist(), strict=True))
     values = [known[cell.strip()] if isinstance(cell, str) else cell for cell in cells]
-    return _numbers([None if value is None or value != value else value for value in values])
+    return _numbers([None if value != value else value for value in values])
 
 
 def _at_midnight(cell: object) -> object:

@@ -114,6 +114,5 @@ def test_the_command_line_finds_saves_and_exports_a_constant(tmp_path: Any, caps
     assert run(["check", str(model), str(file), "--max-wrong", "0.5"]) == 0
     assert run(["export", str(model), "--to", "sql"]) == 0
     assert "65e0" in capsys.readouterr().out
-    pytest.importorskip("formulaic", reason="formulaic is not installed: formulas are optional")
     assert run(["fit", str(file), "--formula", "y ~ max(0, km - ?) + km"]) == 0
     assert "max(0, km - 65)" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-for name in ("typer", "pyarrow", "jinja2", "formulaic", "python_calamine", "xlsxwriter"):
+for name in ("typer", "pyarrow", "jinja2", "python_calamine", "xlsxwriter"):
     pytest.importorskip(name)
 
 from fuzz.mutations import N_ROWS, valid_files

@@ -22,9 +22,10 @@ from massart.rules.columns import Columns
 from massart.rules.constants import Constants, find_constants
 from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
 from massart.rules.formula import Formula, compose
-from massart.rules.language import parse_formula, parse_terms, target_of
+from massart.rules.language import parse_terms
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import Term, TermError, column, level
+from massart.rules.wilkinson import parse_formula, target_of
 from massart.tables import (
     Design,
     Encoding,

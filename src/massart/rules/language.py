@@ -1,6 +1,6 @@
 r"""Terms from text: ``qty*price, max(0, kwh-200)`` and ``total ~ qty:price + hours:C(service)``.
 
-The grammar, in which each line is read by one method of `_Reader`::
+The grammar, in which each line is read by one method of `Reader`::
 
     terms     = condition {"," condition}
     condition = sum ["=" member | "in" "(" member {"," member} ")" | compare sum [compare sum]]
@@ -18,6 +18,7 @@ A name is a column, in backquotes if it is no plain word. A column of text in a 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ MOST_TERMS = 2_000
 """Terms that a formula may have."""
 
 MOST_LEVELS = 200
-_LONGEST = 20_000
+LONGEST = 20_000
 _LONGEST_NAME, _MOST_NAMES = 60, 12  # of a name that near ones are looked for, and names that a message lists
 _DATE = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b"
 _TOKEN = re.compile(
@@ -51,11 +52,10 @@ _FUNCTIONS = {name: found.arguments for name, found in OPERATIONS.items() if fou
 }
 _ORDERED = ("lag", "cumsum")
 _COMPARE = ("<", "<=", ">", ">=")
-_SIGNS = {"**": "^", ":": "*", "==": "="}
-_DEEPEST = 2 * t.MOST_DEPTH  # brackets inside each other
+_SIGNS = {"**": "^", "==": "="}
+DEEPEST = 2 * t.MOST_DEPTH  # brackets inside each other
 _COMPARISON = "a comparison has a column or a term in it: kwh <= 200, 200 < kwh <= 500, paid >= due"
 _LEVEL = "a level is written (region = north), several (region in (north, south))"
-_PLACEHOLDER = "massart_unknown_constant"  # for ? where it would be no formula
 
 
 def parse_terms(text: str, columns: Columns) -> tuple[Term, ...]:
@@ -73,90 +73,17 @@ def parse_terms(text: str, columns: Columns) -> tuple[Term, ...]:
     TermError
         Naming what cannot be read, or the column that is not there.
     """
-    return _distinct(_Reader(text, columns).terms(), text)
+    return distinct(Reader(text, columns).terms(), text)
 
 
-def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], bool]:
-    """Return target, terms and whether there is a constant, of a formula as R and statsmodels write it.
-
-    Parameters
-    ----------
-    text : str
-        ``total ~ qty:price + hours:C(service) - 1``; ``a*b`` stands for a, b and a:b.
-    columns : Columns
-    """
-    try:
-        from formulaic.parser import DefaultFormulaParser
-    except ImportError:
-        raise TermError("formulas need the package formulaic: pip install 'massart[formula]'; or use --terms") from None
-    if len(text) > _LONGEST:
-        raise TermError(f"the formula has {len(text):,} characters, more than {_LONGEST:,}")
-    target_of(text)
-    parser = DefaultFormulaParser()
-    try:
-        source = re.sub(rf"(`[^`]*`|'[^']*'|\"[^\"]*\")|({_DATE})", lambda found: found[1] or f"'{found[2]}'", text)
-        source = re.sub(r"(`[^`]*`)|[?]", lambda found: found[1] or _PLACEHOLDER, source)
-        _most_terms(parser.get_ast(source))
-        parsed = parser.get_terms(source)
-        target, right = list(parsed.lhs), list(parsed.rhs)
-        if len(target) != 1 or len(target[0].factors) != 1:
-            raise TermError(f"the formula {t.shown(text)} needs one column on the left of ~")
-        sources = [[_source(factor) for factor in entry.factors if str(factor.expr) != "1"] for entry in right]
-    except TermError:
-        raise
-    except Exception as error:  # whatever its parser stumbles over is in the text
-        known = type(error).__module__.startswith("formulaic") or isinstance(error, SyntaxError)
-        why = str(error).splitlines()[0] if known else "it is no formula such as total ~ qty:price + hours"
-        raise TermError(f"the formula {t.shown(text)} cannot be read: {t.shown(why)}") from None
-    found: list[Term] = []
-    for factors in filter(None, sources):
-        found += _Reader(":".join(f"({factor})" for factor in factors), columns).terms()
-        _check_number(len(found))
-    constant = any(str(entry) == "1" for entry in right)
-    return str(target[0].factors[0].expr).strip("`"), _distinct(found, text), constant
-
-
-def _most_terms(node: Any) -> int:
-    """Return a bound on the terms that a formula stands for, before they are made: (a + b)^6 has many."""
-    waiting, total = [node], 0
-    while waiting:  # sums may be long, and all else is deep only to do harm
-        part = waiting.pop()
-        arguments = list(getattr(part, "args", ()))
-        sign = str(part.operator.symbol) if arguments else ""
-        if sign in ("**", "^"):
-            exponent = str(arguments[1])
-            total += (_most_terms(arguments[0]) + 1) ** (int(exponent) if exponent in "123456789" else 99)
-        elif sign in (":", "*", "/", "%in%"):
-            with_themselves = sign != ":"
-            left, right = (_most_terms(argument) + with_themselves for argument in arguments)
-            total += left * right
-        else:
-            waiting += arguments
-            total += not arguments
-        _check_number(total)
-    return total
-
-
-def _source(factor: Any) -> str:
-    """Return a factor as it was written: the parser takes the backquotes off a name."""
-    name = str(factor.expr).replace(_PLACEHOLDER, "?")
-    return f"`{name}`" if factor.eval_method.name == "LOOKUP" else name
-
-
-def target_of(text: str) -> str:
-    """Return the column on the left of ~."""
-    if "~" not in text:
-        raise TermError(f"the formula {t.shown(text)} has no ~ between its target and its terms")
-    quoted = re.match(r"\s*`([^`]*)`\s*~", text)
-    return quoted.group(1) if quoted else text.partition("~")[0].strip()
-
-
-def _check_number(n_terms: int) -> None:
+def check_number(n_terms: int) -> None:
+    """Raise TermError for more terms than can be fitted."""
     if n_terms > MOST_TERMS:
         raise TermError(f"more than {MOST_TERMS:,} terms are asked for, the most that can be fitted at once")
 
 
-def _distinct(found: Sequence[Term], text: str) -> tuple[Term, ...]:
+def distinct(found: Sequence[Term], text: str) -> tuple[Term, ...]:
+    """Return terms that were read from a text, each once."""
     if not found:
         raise TermError(f"there are no terms in {t.shown(text)}")
     for term in found:
@@ -187,35 +114,38 @@ class _Levels:
     column: str | None = None
 
 
-_Value: TypeAlias = Term | _Levels | str  # a text is one in quotes, or a date
+Value: TypeAlias = Term | _Levels | str  # a text is one in quotes, or a date
 
 
-class _Reader:
+class Reader:
     """Reads the tokens of a text from left to right."""
 
     def __init__(self, text: str, columns: Columns) -> None:
-        if len(text) > _LONGEST:
-            raise TermError(f"the terms have {len(text):,} characters, more than {_LONGEST:,}")
+        if len(text) > LONGEST:
+            raise TermError(f"the terms have {len(text):,} characters, more than {LONGEST:,}")
         self.text, self.columns, self.place, self.depth = text, columns, 0, 0
         self.tokens: list[tuple[str, str]] = []
         for token in _TOKEN.finditer(text):
             kind, word = str(token.lastgroup), token.group()
             if kind == "other":
-                raise self._error(f"{word!r} has no meaning in a term")
+                raise self.error(f"{word!r} has no meaning in a term")
             if kind != "space":
                 self.tokens.append((kind, _SIGNS.get(word, word) if kind == "sign" else word))
         self.tokens += [("end", "")] * 2
 
     # --- tokens
 
-    def _error(self, why: str = "it is no list of terms such as qty*price, max(0, kwh - 200)") -> TermError:
+    def error(self, why: str = "it is no list of terms such as qty*price, max(0, kwh - 200)") -> TermError:
+        """Return what is raised, with the text in it."""
         return TermError(f"{t.shown(self.text)} cannot be read: {why}")
 
     @property
-    def _kind(self) -> str:
+    def kind(self) -> str:
+        """The kind of the next token."""
         return self.tokens[self.place][0]
 
-    def _next(self) -> tuple[str, str]:
+    def next(self) -> tuple[str, str]:
+        """Go past the next token, and return its kind and the token."""
         self.place += 1
         return self.tokens[self.place - 1]
 
@@ -223,75 +153,74 @@ class _Reader:
         kind, word = self.tokens[self.place + ahead]
         return kind == "sign" and word in signs
 
-    def _accept(self, *signs: str) -> str:
+    def accept(self, *signs: str) -> str:
         """Go past one of some signs, if it is the next token, and return it; or return nothing."""
-        return self._next()[1] if self._is(*signs) else ""
+        return self.next()[1] if self._is(*signs) else ""
 
-    def _expect(self, sign: str) -> None:
-        if not self._accept(sign):
-            raise self._error()
+    def expect(self, sign: str) -> None:
+        """Go past a sign, or raise TermError."""
+        if not self.accept(sign):
+            raise self.error()
 
     # --- the grammar
 
     def terms(self) -> list[Term]:
         """Read all of the text, one term for each combination of levels."""
         found: list[Term] = []
-        while not found or (self._accept(",") and self._kind != "end"):
+        while not found or (self.accept(",") and self.kind != "end"):
             value = self._condition()
             found += value.levels if isinstance(value, _Levels) else [self._term(value)]
-            _check_number(len(found))
-        if self._kind != "end":
-            raise self._error()
+            check_number(len(found))
+        if self.kind != "end":
+            raise self.error()
         return found
 
-    def _condition(self) -> _Value:
+    def _condition(self) -> Value:
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self._error("it is nested too deeply")
+        if self.depth > DEEPEST:
+            raise self.error("it is nested too deeply")
         left = self._sum()
-        if self._accept("="):
+        if self.accept("="):
             left = self._one_of(left, [self._member(left)])
         elif self.tokens[self.place] == ("word", "in") and self._is("(", ahead=1):
             self.place += 2
             left = self._one_of(left, self._listed(lambda: self._member(left)))
         elif self._is(*_COMPARE):
             sides, signs = [left], []
-            while sign := self._accept(*_COMPARE):
+            while sign := self.accept(*_COMPARE):
                 signs.append(sign)
                 sides.append(self._sum())
             left = self._compared(sides, signs)
         self.depth -= 1
         return left
 
-    def _sum(self) -> _Value:
+    def _sum(self) -> Value:
         value = self._product()
-        while sign := self._accept("+", "-"):
+        while sign := self.accept("+", "-"):
             first, second = self._term(value), self._term(self._product())
             value = _checked(t.total(first, second) if sign == "+" else Term("-", (first, second)))
         return value
 
-    def _product(self) -> _Value:
+    def _product(self) -> Value:
         value = self._factor()
-        while sign := self._accept("*", "/"):
+        while sign := self.accept("*", ":", "/"):
             other = self._factor()
             if sign == "/":
                 value = _checked(Term("/", (self._term(value), self._term(other))))
             elif isinstance(value, _Levels) or isinstance(other, _Levels):
-                lists = [one.levels if isinstance(one, _Levels) else (self._term(one),) for one in (value, other)]
-                _check_number(len(lists[0]) * len(lists[1]))
-                value = _Levels(tuple(t.product(*chosen) for chosen in product(*lists)))
+                value = _Levels(tuple(self.expanded((value, other))))
             else:
                 value = _checked(t.product(self._term(value), self._term(other)))
         return value
 
-    def _factor(self) -> _Value:
+    def _factor(self) -> Value:
         minus = 0
-        while self._accept("-"):
+        while self.accept("-"):
             minus += 1
-        if minus > _DEEPEST:
-            raise self._error("it is nested too deeply")
-        value = self._atom()
-        if self._accept("^"):
+        if minus > DEEPEST:
+            raise self.error("it is nested too deeply")
+        value = self.atom()
+        if self.accept("^"):
             base, exponent = self._term(value), self._term(self._factor())
             value = _checked(t.power(base, self._number_of(exponent) if _is_constant(exponent) else exponent))
         for _ in range(minus):
@@ -299,8 +228,9 @@ class _Reader:
             value = t.number(-float(str(term.parts[0]))) if term.op == "number" else t.product(t.number(-1), term)
         return value
 
-    def _atom(self) -> _Value:
-        kind, word = self._next()
+    def atom(self) -> Value:
+        """Read a number, a column, a function or what is in brackets."""
+        kind, word = self.next()
         if kind == "number":
             return t.number(self._finite(float(word)))
         if kind == "text":
@@ -314,44 +244,50 @@ class _Reader:
             return t.UNKNOWN
         if (kind, word) == ("sign", "("):
             value = self._condition()
-            self._expect(")")
+            self.expect(")")
             return value
-        raise self._error()
+        raise self.error()
 
-    def _member(self, of: _Value) -> str | Term:
+    def _member(self, of: Value) -> str | Term:
         """Read a level, or what a term may be; a name is the name of a level here."""
-        is_name = self._kind in ("quoted", "text") or (self._kind == "word" and not self._is("(", ahead=1))
+        is_name = self.kind in ("quoted", "text") or (self.kind == "word" and not self._is("(", ahead=1))
         if is_name and (isinstance(of, _Levels) or (isinstance(of, Term) and of.op in ("column", *CALENDAR))):
-            return _name(*self._next())
+            return _name(*self.next())
         return self._term(self._sum())
 
     def _listed(self, read: Callable[[], Any]) -> list[Any]:
         """Read what stands between commas up to a closing bracket."""
         found = []
-        while not self._accept(")"):
+        while not self.accept(")"):
             found.append(read())
             if not self._is(")"):
-                self._expect(",")
+                self.expect(",")
         return found
+
+    def expanded(self, factors: Sequence[Value]) -> list[Term]:
+        """Return a product, once for each combination of levels."""
+        lists = [one.levels if isinstance(one, _Levels) else (self._term(one),) for one in factors]
+        check_number(math.prod(map(len, lists)))
+        return [t.product(*chosen) for chosen in product(*lists)]
 
     # --- columns and numbers
 
-    def _term(self, value: _Value) -> Term:
+    def _term(self, value: Value) -> Term:
         if isinstance(value, _Levels):
-            raise self._error("the levels of a category can only be multiplied")
+            raise self.error("the levels of a category can only be multiplied")
         if isinstance(value, str):
-            raise self._error("only columns, numbers, + - * / ^, comparisons and functions of terms can be in a term")
+            raise self.error("only columns, numbers, + - * / ^, comparisons and functions of terms can be in a term")
         return value
 
     def _finite(self, value: float) -> float:
         if not np.isfinite(value):
-            raise self._error("a number in it is too large, or none")
+            raise self.error("a number in it is too large, or none")
         return value
 
     def _number_of(self, term: Term, why: str = "a number is expected") -> float:
         """Return the value of numbers such as 1/3; an error says why nothing else can stand there."""
         if not _is_constant(term):
-            raise self._error(why)
+            raise self.error(why)
         return self._finite(float(term.evaluate(Columns({"": np.zeros(1)}))[0]))
 
     def _column(self, name: str) -> Term | _Levels:
@@ -360,7 +296,7 @@ class _Reader:
         if name in self.columns.levels:
             return _Levels(tuple(t.level(name, level) for level in self.columns.levels[name].names), name)
         hint = _near(name, [*self.columns.numbers, *self.columns.levels])
-        raise self._error(f"there is no column {t.shown(name)} to use; {hint}")
+        raise self.error(f"there is no column {t.shown(name)} to use; {hint}")
 
     # --- functions
 
@@ -369,18 +305,18 @@ class _Reader:
             return self._ordered(name)
         if name not in _FUNCTIONS:
             hint = _near(name, [*_FUNCTIONS, *_ORDERED])
-            raise self._error(f"there is no function {t.shown(name)}; {hint}")
+            raise self.error(f"there is no function {t.shown(name)}; {hint}")
         if name == "round":
             return self._rounded()
         values = self._listed(self._condition)
         least, most = _FUNCTIONS[name]
         if not least <= len(values) <= most:
-            raise self._error(f"{name} takes {least} argument{'s or more' if most > 1 else ''}")
+            raise self.error(f"{name} takes {least} argument{'s or more' if most > 1 else ''}")
         if name == "C":
             return values[0] if isinstance(values[0], _Levels) else self._category(self._term(values[0]))
         parts = tuple(map(self._term, values))
         if name in CALENDAR and (parts[0].op != "column" or parts[0].parts[0] not in self.columns.dates):
-            raise self._error(f"{name} takes a column of dates")
+            raise self.error(f"{name} takes a column of dates")
         return parts[0] if name == "I" else Term(name, parts)
 
     def _option(self, *names: str) -> str:
@@ -389,36 +325,36 @@ class _Reader:
         if kind != "word" or not self._is("=", ahead=1):
             return ""
         if word not in names:
-            raise self._error(f"there is no {word}=, only {' and '.join(f'{name}=' for name in names)}")
+            raise self.error(f"there is no {word}=, only {' and '.join(f'{name}=' for name in names)}")
         self.place += 2
         return word
 
     def _rounded(self) -> Term:
         found = self._listed(lambda: (self._option("to"), self._condition()))
         if len(found) not in (1, 2) or found[0][0]:
-            raise self._error("round takes a term, and what it is rounded to: round(pay, to=0.05)")
+            raise self.error("round takes a term, and what it is rounded to: round(pay, to=0.05)")
         term, *steps = (self._term(value) for _, value in found)
         return t.rounded(term, *(self._number_of(step, "what is rounded to must be a number") for step in steps))
 
     def _ordered(self, name: str) -> Term:
-        found = self._listed(lambda: (self._option("by", "order"), *self._next()))
+        found = self._listed(lambda: (self._option("by", "order"), *self.next()))
         given = [option for option, _, _ in found]
         if len(set(given)) < len(given) or given[:1] != [""]:
-            raise self._error(f"{name} takes one column, by=column and order=column")
+            raise self.error(f"{name} takes one column, by=column and order=column")
         if not all(kind in ("word", "quoted") for _, kind, _ in found):
-            raise self._error("a column is expected, and something else is there")
+            raise self.error("a column is expected, and something else is there")
         columns = {option: _name(kind, word) for option, kind, word in found}
         for option, column in columns.items():
             if isinstance(self._column(column), _Levels) and option != "by":
-                raise self._error(f"column {t.shown(column)} holds text, not numbers")
+                raise self.error(f"column {t.shown(column)} holds text, not numbers")
         return Term(name, (columns[""], columns.get("by"), columns.get("order")))
 
     def _category(self, term: Term) -> _Levels:
         values = np.unique(term.evaluate(self.columns))
         if len(values) > MOST_LEVELS:
-            raise self._error(f"{term} has {len(values):,} different values, more levels than {MOST_LEVELS}")
+            raise self.error(f"{term} has {len(values):,} different values, more levels than {MOST_LEVELS}")
         if not np.isfinite(values).all():
-            raise self._error(f"{term} has no value in some rows")
+            raise self.error(f"{term} has no value in some rows")
         if term.op != "column":
             return _Levels(tuple(Term("=", (term, t.number(one))) for one in values))
         name = str(term.parts[0])
@@ -428,10 +364,10 @@ class _Reader:
 
     # --- conditions
 
-    def _one_of(self, left: _Value, members: Sequence[str | Term]) -> Term:
+    def _one_of(self, left: Value, members: Sequence[str | Term]) -> Term:
         """Return where a column has one of some levels, or a term one of some values."""
         if not members:
-            raise self._error(_LEVEL)
+            raise self.error(_LEVEL)
         if isinstance(left, _Levels) and left.column is not None:
             return t.level_set(left.column, *(self._level(left.column, one) for one in members))
         term = self._term(left)
@@ -445,7 +381,7 @@ class _Reader:
             t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is no number and no date
         elif value not in self.columns.levels[name].names:
             hint = _near(value, self.columns.levels[name].names)
-            raise self._error(f"column {t.shown(name)} has no level {t.shown(value)}; {hint}")
+            raise self.error(f"column {t.shown(name)} has no level {t.shown(value)}; {hint}")
         return value
 
     def _day(self, function: str, value: str | Term) -> float:
@@ -454,20 +390,20 @@ class _Reader:
         if isinstance(value, str):
             places = [k for k, name in enumerate(names) if value.casefold() in (name[:3].casefold(), name.casefold())]
             if not places:
-                raise self._error(f"there is no {function} {t.shown(value)}; {_near(value.title(), names)}")
+                raise self.error(f"there is no {function} {t.shown(value)}; {_near(value.title(), names)}")
             return places[0] + 1.0
         found = self._number_of(value, _LEVEL)
         if names and found not in range(1, len(names) + 1):
-            raise self._error(f"a {function} is one of {names[0][:3]} to {names[-1][:3]}, or 1 to {len(names)}")
+            raise self.error(f"a {function} is one of {names[0][:3]} to {names[-1][:3]}, or 1 to {len(names)}")
         return found
 
-    def _compared(self, sides: Sequence[_Value], signs: Sequence[str]) -> Term:
+    def _compared(self, sides: Sequence[Value], signs: Sequence[str]) -> Term:
         """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``paid >= due``."""
         for side in sides:
             if isinstance(side, _Levels) and side.column is not None:
-                raise self._error(f"column {t.shown(side.column)} holds text, not numbers")
+                raise self.error(f"column {t.shown(side.column)} holds text, not numbers")
         if len(sides) > 3:
-            raise self._error(_COMPARISON)
+            raise self.error(_COMPARISON)
         found, known = [], [side if isinstance(side, str) else self._term(side) for side in sides]
         for sign, left, right in zip(signs, known, known[1:], strict=False):
             low, high = (right, left) if sign.startswith(">") else (left, right)
@@ -486,7 +422,7 @@ class _Reader:
         if (end := self._limit(high, low)) is not None:
             return t.within(str(high.parts[0]), end, None, "right" if strict else "left")  # type: ignore[union-attr]
         if isinstance(low, str) or isinstance(high, str) or (_is_constant(low) and _is_constant(high)):
-            raise self._error(_COMPARISON)
+            raise self.error(_COMPARISON)
         return Term("<", (low, high)) if strict else Term(">=", (high, low))
 
     def _limit(self, column: Term | str, side: Term | str) -> float | str | Term | None:
@@ -496,7 +432,7 @@ class _Reader:
         if isinstance(side, Term):
             return side if side.op == "?" else self._number_of(side) if _is_constant(side) else None
         if column.parts[0] not in self.columns.dates:
-            raise self._error(f"column {t.shown(str(column.parts[0]))} holds no dates to compare with")
+            raise self.error(f"column {t.shown(str(column.parts[0]))} holds no dates to compare with")
         t.day_of(side)
         return side
 

@@ -443,7 +443,7 @@ HOSTILE_FORMULAS = {
     "y ~ (qty + in + by)^99999999999": "no formula such as",
     "y ~ (" + "+".join(EVERY) + ")^9": "more than 2,000 terms",
     "y ~ " + "*".join(EVERY): "more than 2,000 terms",
-    "y ~ " + ":".join(["(qty + in + by + order)"] * 900): None,
+    "y ~ " + ":".join(["(qty + in + by + order)"] * 600): None,
     "y ~ " + "(" * 5_000: "too deeply",
     "y ~ " + "x" * 20_001: "characters",
 }

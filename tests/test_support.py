@@ -394,7 +394,7 @@ def test_flags_coded_one_and_two_beside_a_constant(rng):
     v = result.weakest.direction
     assert v[0] == pytest.approx(-v[1], rel=1e-9)
     assert result.alpha == min(piece.alpha for piece in result.pieces)
-    assert result.eta_max == min(result.exclusion.eta_max)
+    assert result.eta_max == min(result.rates)
 
 
 def test_a_piece_that_fails_silences_the_later_ones(rng):
@@ -405,7 +405,7 @@ def test_a_piece_that_fails_silences_the_later_ones(rng):
     geometry = geometry_of(X)
     result = measured(X, agree, geometry=geometry)
     assert [piece.dimension for piece in result.pieces] == [1, 1]
-    assert result.exclusion.eta_max[1] >= 0.5
+    assert result.rates[1] >= 0.5
     assert not result.confirmed.any()
     weights = weak_row_weights(geometry, X, result)
     assert (weights[:900] > 0).all()
@@ -438,7 +438,7 @@ def test_a_part_confirms_what_is_left_where_some_is_confirmed_already(rng):
     agree[1200:1320] = np.arange(120) % 3 == 0
     result = measured(X, agree)
     assert len(result.pieces) == 2
-    assert result.exclusion.eta_max[0] >= 0.5 > result.exclusion.eta_max[1]
+    assert result.rates[0] >= 0.5 > result.rates[1]
     assert result.confirmed.tolist() == [True, True, False]
 
 
@@ -453,7 +453,7 @@ def test_rows_that_do_not_span_what_a_geometry_does_confirm_no_more_than_they_se
     line[:1300, 1] = 0  # of which a line is left: what is beyond the plane is then not tested by itself
     result = measured(line, everything, geometry=geometry)
     assert [piece.dimension for piece in result.pieces] == [1, 1]
-    assert result.exclusion.eta_max[1] == 0
+    assert result.rates[1] == 0
     assert result.confirmed.tolist() == [True, False, False]
     assert np.isinf(result.on_rows[1:]).all()
     result = measured(line[:1300], everything[:1300], geometry=geometry)  # there is nothing else
@@ -497,7 +497,7 @@ def test_delta_is_split_as_documented(rng, confidence):
     geometry = geometry_of(X)
     assert len(geometry.parts) > 1
     result = measured(X, agree, geometry=geometry, confidence=confidence, simulate=False)
-    pieces = zip(result.pieces, result.exclusion.eta_max, result.exclusion.leverage, strict=True)
+    pieces = zip(result.pieces, result.rates, result.exclusion.leverage, strict=True)
     part = 0.5 * 0.9 * (1 - confidence) / len(result.pieces)  # half is for counting, a tenth for the other parts
     compared = 0
     for piece, eta_max, leverage in pieces:

@@ -611,8 +611,8 @@ def supported(*pieces: PieceSupport, confirmed: list[bool], n_rows: int = 10) ->
     """The piece of fewest rows excludes least."""
     alpha = min(one.alpha for one in pieces)
     rates = tuple(one.n_rows / 50 for one in pieces)
-    excluded = Exclusion(rates, (0.1,) * len(pieces), np.array(confirmed), np.where(confirmed, 0.0, np.inf))
-    return Support(alpha, pieces, n_rows, False, excluded)
+    excluded = Exclusion((0.1,) * len(pieces), np.array(confirmed), np.where(confirmed, 0.0, np.inf))
+    return Support(alpha, pieces, n_rows, False, excluded, rates)
 
 
 NAMES = ["a", "b", "c", "d"]

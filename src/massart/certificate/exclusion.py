@@ -53,21 +53,17 @@ _BINS = 2300  # binary exponents of c h^2
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """What chance does not explain, and what is certain for that reason.
+    """What is certain since chance does not explain it.
 
     Attributes
     ----------
-    eta_max : tuple of float
-        Of each piece, the largest probability of a wrong label that is excluded: at least this where a simulation
-        stopped at the bound.
     leverage : tuple of float
-        L of each piece.
+        L of each piece of the whole table.
     confirmed : (d,) boolean array
     on_rows : (d,) array
-        As in :class:`Support`.
+        As in :class:`massart.certificate.Support`.
     """
 
-    eta_max: tuple[float, ...]
     leverage: tuple[float, ...]
     confirmed: BoolArray
     on_rows: FloatArray
@@ -328,6 +324,23 @@ class _Leverages:
         return Spread.of(float(leverages.max(initial=0.0)), slack, leverages[agree])
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A piece that was asked, its tail, and whether its share exceeds the quantile at the bound."""
+
+    piece: Evidence
+    tail: Tail
+    leverage: float
+    passes: bool
+    in_doubt: bool  # rows of a piece before do not determine all of its directions: then this one says nothing
+
+    def eta_max(self, bound: float) -> float:
+        """Return the largest rate of wrong labels that is excluded: at least the bound if, and only if, it passes."""
+        piece = self.piece
+        eta = 0.0 if self.in_doubt else self.tail.eta_max(piece.alpha, piece.delta, bound, self.passes)
+        return max(eta, bound) if self.passes else min(eta, float(np.nextafter(bound, 0.0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Tails:
     """What chance explains of the evidence, asked in the order of cost and only as far as it decides."""
@@ -337,58 +350,52 @@ class Tails:
     whole: list[Evidence]
 
     @cached_property
-    def at_bound(self) -> Exclusion | None:
-        """What is excluded if chance is, at the bound and in every piece of the whole table; None if it is not."""
-        passed = self._part(self.whole, stop=True)
-        return None if passed is None else self._with_parts(*passed)
+    def excludes(self) -> bool:
+        """Whether chance is excluded, at the bound and in every piece of the whole table."""
+        asked = []
+        for one, chain in self._part(self.whole):
+            if not one.passes:
+                return False
+            asked.append((one, chain))
+        self.__dict__["_asked"] = asked  # all have been asked by now
+        return True
+
+    @cached_property
+    def _asked(self) -> list[tuple[_Asked, _Chain]]:
+        return list(self._part(self.whole))
 
     @cached_property
     def exclusion(self) -> Exclusion:
-        """What is excluded, and at which rate of wrong labels."""
-        if self.at_bound is not None:
-            return self.at_bound
-        found = self._part(self.whole)
-        assert found is not None
-        return self._with_parts(*found)
-
-    def _with_parts(self, eta_max: list[float], leverage: list[float], chain: _Chain) -> Exclusion:
-        """Ask the other parts about the coefficients that the whole table leaves open."""
-        parts = self.judged.geometry.parts
+        """What is excluded: parts are asked about the coefficients that the whole table leaves open."""
+        parts, chain = self.judged.geometry.parts, self._asked[-1][1]
         confirmed, on_rows = chain.confirmed()
         for number in range(1, len(parts)) if not chain.holds else ():
             if np.delete(confirmed, parts[number].left_out).all():
                 continue
-            found = self._part(evidence_of(self.judged, self.policy, number))
-            assert found is not None
-            inside, widths = found[2].confirmed()
+            for _, chain in self._part(evidence_of(self.judged, self.policy, number)):
+                if not chain.holds:
+                    break
+            inside, widths = chain.confirmed()
             confirmed, on_rows = confirmed | inside, np.minimum(on_rows, np.where(inside, widths, np.inf))
-        return Exclusion(tuple(eta_max), tuple(leverage), confirmed, on_rows)
+        return Exclusion(tuple(one.leverage for one, _ in self._asked), confirmed, on_rows)
 
-    def _part(self, pieces: Iterable[Evidence], stop: bool = False) -> tuple[list[float], list[float], _Chain] | None:
-        """Ask the pieces of a part one after the other; parts other than the first end with a piece that fails.
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """The rate of wrong labels that each piece excludes."""
+        return tuple(one.eta_max(self.policy.bound) for one, _ in self._asked)
 
-        With `stop` the answer is None as soon as chance is not excluded in a piece.
-        """
-        policy, eta_max, leverages = self.policy, list[float](), list[float]()
-        chain, spans = _Chain(self.judged.X.shape[1]), True
+    def _part(self, pieces: Iterable[Evidence]) -> Iterator[tuple[_Asked, _Chain]]:
+        """Ask the pieces of a part one after the other; with each comes what is excluded up to it."""
+        chain, spans, bound = _Chain(self.judged.X.shape[1]), True, self.policy.bound
         for piece in pieces:
             spread = self._spread(piece, tuple(chain.earlier) if chain.holds else ())
-            tail, leverage = _tail(self.judged, policy, piece, spread.leverage)
-            # After a piece whose rows do not determine all directions later ones say nothing.
-            quantile = tail.quantile(piece.alpha, piece.delta, policy.bound) if spans else np.inf
+            tail, leverage = _tail(self.judged, self.policy, piece, spread.leverage)
+            quantile = tail.quantile(piece.alpha, piece.delta, bound) if spans else np.inf
             passes = piece.alpha > quantile
-            if stop and not passes:
-                return None
-            eta = tail.eta_max(piece.alpha, piece.delta, policy.bound, passes) if spans else 0.0
-            below = float(np.nextafter(policy.bound, 0.0))
-            eta_max.append(max(eta, policy.bound) if passes else min(eta, below))
-            leverages.append(leverage)
             radius = spread.radius(piece.alpha - quantile) if passes and chain.holds else np.inf
-            spans = spans and piece.spans
+            in_doubt, spans = not spans, spans and piece.spans
             chain.add(piece, radius, spans)
-            if piece.place[0] and not chain.holds:
-                break
-        return eta_max, leverages, chain
+            yield _Asked(piece, tail, leverage, passes, in_doubt), chain
 
     def _spread(self, piece: Evidence, earlier: tuple[tuple[Position, FloatArray, float], ...]) -> Spread:
         """Return the leverages of the rows of a piece, and by how much agreeing ones may be off."""

@@ -103,9 +103,13 @@ class Support:
         Of the whole table, in order.
     n_rows : int
     excludes : bool
-        Whether at the bound chance is excluded in every piece: computed when first read, and soon decided.
+        Whether chance is excluded, at the bound and in every piece. This and what follows is computed when first
+        read, and each takes more than the one before.
     exclusion : Exclusion
-        All that is excluded: computed when first read.
+        What is certain then.
+    rates : tuple of float
+        Of each piece, the largest probability of a wrong label that is excluded: at least this where a simulation
+        stopped at the bound.
     """
 
     alpha: float
@@ -113,6 +117,7 @@ class Support:
     n_rows: int
     excludes: Deferred[bool] = Deferred()  # noqa: RUF009  (a descriptor)
     exclusion: Deferred[Exclusion] = Deferred()  # noqa: RUF009
+    rates: Deferred[tuple[float, ...]] = Deferred()  # noqa: RUF009
 
     def __getstate__(self) -> dict[str, Any]:
         return settled(self)
@@ -124,14 +129,14 @@ class Support:
         With the confidence the formula is right (up to directions that no row sees, and to `resolution`), or some label
         was wrong with a larger probability, or errors were not independent.
         """
-        return min(self.exclusion.eta_max, default=0.0)
+        return min(self.rates, default=0.0)
 
     @property
     def weakest(self) -> PieceSupport:
         """The piece with the smallest eta_max: what keeps the whole from more."""
         nothing = np.zeros(len(self.confirmed))
         none = PieceSupport(0.0, 0, 0.0, nothing, nothing, np.zeros((len(nothing), 0)))
-        ranked = zip(self.exclusion.eta_max, self.pieces, strict=True)
+        ranked = zip(self.rates, self.pieces, strict=True)
         return min(ranked, key=lambda pair: (pair[0], pair[1].alpha), default=(0.0, none))[1]
 
     @property
@@ -218,10 +223,11 @@ def _measure(judged: JudgedRows, policy: Policy) -> Support:
     pieces = tuple(_piece_support(piece, geometry) for piece in whole)
     alpha = min((piece.alpha for piece in whole), default=0.0)
     if not policy.tails or not whole:
-        none = (0.0,) * len(whole), (1.0,) * len(whole), np.zeros(d, dtype=bool), np.full(d, np.inf)
-        return Support(alpha, pieces, len(judged.X), False, Exclusion(*none))
+        none = Exclusion((1.0,) * len(whole), np.zeros(d, dtype=bool), np.full(d, np.inf))
+        return Support(alpha, pieces, len(judged.X), False, none, (0.0,) * len(whole))
     tails = Tails(judged, policy, whole)
-    return Support(alpha, pieces, len(judged.X), lambda: tails.at_bound is not None, lambda: tails.exclusion)
+    later = lambda: tails.excludes, lambda: tails.exclusion, lambda: tails.rates
+    return Support(alpha, pieces, len(judged.X), *later)
 
 
 def _piece_support(piece: Evidence, geometry: Geometry) -> PieceSupport:

@@ -18,7 +18,16 @@ def page() -> Iterator[str]:
     for name, command in commands.commands.items():
         title = f"massart {name}"
         context = command.make_context(title, [], resilient_parsing=True)
-        yield from (f".. _massart-{name}:", "", title, "-" * len(title), "", *_text(command.help), "")
+        yield from (
+            f".. _massart-{name}:",
+            "",
+            title,
+            "-" * len(title),
+            "",
+            *_text(command.help),
+            *_text(command.epilog),
+            "",
+        )
         groups: dict[str, list[Any]] = {}
         for one in command.params:
             panel = "Arguments" if one.param_type_name == "argument" else "Options"

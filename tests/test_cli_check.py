@@ -120,7 +120,7 @@ def test_a_stream_is_checked_as_the_table_is(
     assert whole.whole is None
     monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
     monkeypatch.setattr(checking_module, "_DRAWN", 50)
-    monkeypatch.setattr("massart.audit.totals.MOST_WORST", most)
+    monkeypatch.setattr("massart.audit.judged.MOST_WORST", most)
     streamed = check_table(model, path, group="zone", in_full=True, audit=tmp_path / "streamed.parquet").audit
     assert streamed.whole is not None
     assert facts(streamed)["counts"] == facts(whole)["counts"]
@@ -155,7 +155,7 @@ def test_kinds_do_not_depend_on_how_a_stream_is_cut(
     whole = check_table(model, path)
     monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
     monkeypatch.setattr(checking_module, "_DRAWN", 200)
-    monkeypatch.setattr("massart.audit.totals.MOST_WORST", most)
+    monkeypatch.setattr("massart.audit.judged.MOST_WORST", most)
     found = []
     for n in (1, 7, 333, 600):
 
@@ -350,7 +350,7 @@ def test_predictions_are_those_of_the_check_however_large_the_table_is(
     predict = ["predict", str(model), str(path), "--id", "bill", "--max-wrong", "0.05"]
     assert run([*predict, "--out", str(whole)]) == 3
     monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
-    monkeypatch.setattr("massart.audit.totals.MOST_WORST", most)
+    monkeypatch.setattr("massart.audit.judged.MOST_WORST", most)
     monkeypatch.setattr("massart.tables.stream._LARGEST_BLOCK", 20_000)
     capsys.readouterr()
     assert run([*predict, "--out", str(streamed), "--json"]) == 3

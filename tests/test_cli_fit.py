@@ -254,7 +254,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
         (["--id", "invoices"], "invoices"),
         (["--group", "offices"], "offices"),
         (["--error-unit", "offices"], "offices"),
-        (["--wrong-at-most", "1.5"], "wrong_at_most must be between 0 and 1, got 1.5"),
+        (["--wrong-at-most", "1.5"], "--wrong-at-most must be between 0 and 1, got 1.5"),
         (["--require", "luck"], "luck"),
         (["--features", "hours,houses"], "houses"),
         (["--features", "date"], "date"),

@@ -36,6 +36,17 @@ def test_every_estimator_shows_itself(estimator: Any, data: tuple[Any, Any]) -> 
     assert "999" not in reg.report()._repr_html_()
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_notebook_shows_the_rule_and_the_verdict_of_a_fit(estimator: Any, data: tuple[Any, Any]) -> None:
+    X, y = data
+    reg = estimator(fit_intercept=True, random_state=0)
+    before = reg._repr_html_()
+    shown = reg.fit(X, y)._repr_html_()
+    for words in ("0.25 * x0 + 3 * x1 + 7", reg.report().findings.judgement.word.capitalize()):
+        assert words in shown
+        assert words not in before
+
+
 def test_the_report_is_about_the_fit(data: tuple[Any, Any]) -> None:
     X, y = data
     reg = MassartRegressor(random_state=0).fit(X, y)

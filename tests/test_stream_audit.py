@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +21,7 @@ import massart.tables.stream
 from massart.audit import audit_table, summary
 from massart.audit.explanations import AFTER, ANOTHER, BEFORE, SWAPPED
 from massart.audit.finding import Request, find
-from massart.audit.judging import Judge
+from massart.audit.judging import RowRule, judge, judge_blocks, numbered
 from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED
 from massart.cli.app import run
 from massart.options import size_of
@@ -165,7 +167,7 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
     But for values of any other row: these are told from others in memory only.
     """
     monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 800)
-    monkeypatch.setattr("massart.audit.totals.MOST_WORST", 50)
+    monkeypatch.setattr("massart.audit.judged.MOST_WORST", 50)
     table = shuffled_ledger()
     path = write(table, tmp_path, "parquet")
     blocks = massart.tables.stream.Stream.blocks
@@ -223,7 +225,7 @@ def test_among_too_many_wrong_rows_none_is_called_swapped(size, tmp_path, monkey
     monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 800)
     limits, found = (300, 2_000), []
     for most in limits:
-        monkeypatch.setattr("massart.audit.totals.MOST_PAIRED", most)
+        monkeypatch.setattr("massart.audit.judged.MOST_PAIRED", most)
         found.append(
             {kind.label: kind.rows for kind in audit_table(path, "total", terms="columns", max_memory=size).kinds.kinds}
         )
@@ -445,16 +447,33 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_judges_a_block_travels_light():
+def test_judgements_add_up_however_rows_are_cut_and_travel_light():
     found = find(table_of(ledger()), Request("total", terms="columns", group="clerk"))
-    judge = Judge.of(found.audit, frozenset({"hours"}), strict=False).within(0, 500)
-    sent = pickle.dumps(judge)
-    assert len(sent) < 100_000
-    block = table_of(ledger(500, seed=2))
-    one, other = (each.totals([block]) for each in (judge, pickle.loads(sent)))
-    assert one.tally.sum() > 400
-    np.testing.assert_array_equal(one.tally, other.tally)
-    np.testing.assert_array_equal(one.kinds, other.kinds)
+    rule = RowRule.of(found.audit, frozenset({"hours"}), strict=False)
+    assert len(pickle.dumps(rule.within(0, 500))) < 100_000
+    rows = ledger(900, seed=2)
+    whole = judge(next(numbered([table_of(rows)], 0)), rule)
+    assert whole.tally.sum() > 800
+    assert len(whole.worst.numbers) > 200
+    cuts = [0, 1, 2, 300, 301, 650, 900]
+    blocks = [*numbered([table_of(rows.slice(start, stop - start)) for start, stop in pairwise(cuts)], 0)]
+    parts = [judge(block, pickle.loads(pickle.dumps(rule))) for block in blocks]
+    before = [judged_in_words(part) for part in parts]
+    left = functools.reduce(operator.add, parts)
+    right = functools.reduce(lambda total, part: part + total, reversed(parts))
+    pairs = (parts[0] + parts[1]) + ((parts[2] + parts[3]) + (parts[4] + parts[5]))
+    for total in (left, right, pairs, judge_blocks(blocks, rule), rule.nothing + left, left + rule.nothing):
+        assert judged_in_words(total) == judged_in_words(whole)
+    assert [judged_in_words(part) for part in parts] == before  # addition changes nothing that is added
+
+
+def judged_in_words(judged):
+    """Return all that rows add up to, as plain values."""
+    worst = judged.worst.pruned()
+    cells = pa.concat_tables(worst.tables).to_pylist() if worst.tables else []
+    arrays = (judged.tally, judged.usage, judged.kinds, judged.segment, judged.ends, worst.numbers, worst.sizes)
+    others = judged.n_rows, judged.groups, judged.gaps, judged.looked_at, cells
+    return [each.tolist() for each in (*arrays, worst.codes)], others
 
 
 def floats(n, **others):

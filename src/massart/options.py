@@ -45,6 +45,14 @@ class Option:
     shown: bool = True  # whether the command line has it
 
 
+class OptionError(ValueError):
+    """A value that an option does not have; programs may show the option by another name."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(f"{name} {said}")
+        self.name, self.said = name, said
+
+
 @dataclass(frozen=True)
 class Options:
     """Options whose values are checked; errors name the option."""
@@ -56,7 +64,15 @@ class Options:
                 value = tuple(value)
                 object.__setattr__(self, name, value)
             if not _fits(value, hint) or not _is_within(value, option):
-                raise ValueError(f"{name} must be {in_words(hint, option)}, got {value!r}")
+                raise OptionError(name, f"must be {in_words(hint, option)}, got {value!r}")
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        defaults = type(self)()
+        return {
+            name: mine for name in described(type(self)) if (mine := getattr(self, name)) != getattr(defaults, name)
+        }
 
     def having(self, values: Mapping[str, Any]) -> Self:
         """Return the same with other values, of which those that are none of these options are left out."""
@@ -102,6 +118,10 @@ class BlockReading(Reading):
             "read in blocks, more than once."
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.most_bytes
 
     @property
     def most_bytes(self) -> int | None:
@@ -212,7 +232,7 @@ class FitOptions(RowOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.wrong_at_most < 1:
-            raise ValueError(f"wrong_at_most must be between 0 and 1, got {self.wrong_at_most}")
+            raise OptionError("wrong_at_most", f"must be between 0 and 1, got {self.wrong_at_most}")
         if self.errors == "independent" and self.error_unit is not None:
             raise ValueError(
                 f'errors = "independent" says that rows are wrong independently, and error_unit = {self.error_unit!r} '
@@ -292,7 +312,7 @@ def size_of(text: str) -> int:
     """Return a number of bytes that is written as 2GB, 500 MB or 1.5GiB."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
     if found is None or found[2] not in _SIZES or not float(found[1]):
-        raise ValueError(f"max_memory must be a size such as 2GB or 500MB, got {text!r}")
+        raise OptionError("max_memory", f"must be a size such as 2GB or 500MB, got {text!r}")
     return int(float(found[1]) * _SIZES[found[2]])
 
 

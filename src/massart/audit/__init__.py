@@ -1,5 +1,7 @@
 """From a table to the formula, how sure it is, and the rows to fix."""
 
+import logging
+
 import massart.tables  # noqa: F401  # first, since it says which extra brings what is not installed
 from massart.audit.auditing import audit_table
 from massart.audit.checking import Check, check_table
@@ -11,6 +13,8 @@ from massart.audit.scan import Scan, scan_table
 from massart.audit.summary import summary
 from massart.audit.table_audit import Audit
 from massart.rules.choice import Kind
+
+logging.getLogger("massart").addHandler(logging.NullHandler())  # what it says while it works, for those who ask
 
 __all__ = [
     "BAD_INPUT",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from inspect import Parameter, Signature
@@ -9,18 +10,16 @@ from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any, Concatenate, ParamSpec
 
-from massart.audit.cluster import OnCluster
 from massart.audit.finding import Request, find, target_in
-from massart.audit.fixing import write_fixed
+from massart.audit.fixing import notes_on_rows, write_fixed
 from massart.audit.listing import check_list_request, list_rules
-from massart.audit.log import log
-from massart.audit.streaming import audit_stream
+from massart.audit.streaming import OnCluster, audit_stream
 from massart.audit.table_audit import Audit
-from massart.audit.workbook import notes_on_rows
 from massart.options import BlockReading, FitOptions, Option, Outputs, described, in_words
 from massart.tables import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
 
 _P = ParamSpec("_P")
+_LOG = logging.getLogger("massart")
 
 
 @dataclass(frozen=True)
@@ -109,12 +108,12 @@ def audit_table(source: object, call: Call) -> Audit:
         rows = found.rows()
         write_columns(call.audit, rows, notes_on_rows(found, rows))
     if call.fixed is not None and (found.is_certain or (call.force and found.is_rule)):
-        told = write_fixed(call.fixed, found, path if call.read_from is None else call.read_from, fill=call.fill)
-        found = replace(found, notices=(*found.notices, *told))
+        notices = write_fixed(call.fixed, found, path if call.read_from is None else call.read_from, fill=call.fill)
+        found = found.having(notices=(*found.notices, *notices))
     for notice in found.notices:
-        log.info("%s: %s", found.table.name, notice)
-    log.info("%r", found)
-    return replace(found, frame=frame_in(source))
+        _LOG.info("%s: %s", found.table.name, notice)
+    _LOG.info("%r", found)
+    return found.having(frame=frame_in(source), options=_options_of(call))
 
 
 def _audit_of_stream(stream: Stream, call: Call) -> Audit:
@@ -127,7 +126,13 @@ def _audit_of_stream(stream: Stream, call: Call) -> Audit:
     if call.fixed is not None and call.fill:
         raise ValueError("missing targets are filled in where the whole table is in memory: raise --max-memory")
     engine = None if call.client is None else OnCluster(call.client)
-    return audit_stream(stream, call, audit=call.audit, fixed=call.fixed, force=call.force, engine=engine)
+    found = audit_stream(stream, call, audit=call.audit, fixed=call.fixed, force=call.force, engine=engine)
+    return found.having(options=_options_of(call))
+
+
+def _options_of(call: Call) -> FitOptions:
+    """Return what was asked for, without how files are read and written."""
+    return FitOptions().having(vars(call))
 
 
 def _check_list(call: Call) -> None:

@@ -1,4 +1,4 @@
-r"""What a rule that looks at other rows implies, from rows that are known to be right.
+r"""What a rule that looks at other rows implies, given the rows that are known to be right.
 
 A rule with ``lag(stock)`` compares a row with the value of the row before as it was given. Where that is wrong, the row
 after it disagrees though it is right, and what is implied for it is wrong. So the rows of a group are walked through in
@@ -32,13 +32,13 @@ from scipy.special import bdtrc
 
 from massart.audit.implied import implied_values, marks_of
 from massart.certificate.coverage import largest_share_outside
+from massart.report import Notice
 from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, BoolArray, FloatArray, Link, Mark
 from massart.rows.agreement import EDGE, EPS
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Part, Term
-from massart.tables import counted
 
 BEFORE_IS_WRONG = "the row before is wrong"
 """What is said of a row that agrees once the row before it is put right."""
@@ -53,7 +53,7 @@ _ROW = "\0row"  # no column has this name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chains:
-    """The judged rows of a table, as its right rows tell."""
+    """The judged rows of a table, as its right rows show."""
 
     X: Matrix  # the values of the terms, the rows before being put right
     implied: FloatArray  # what the formula gives for these
@@ -61,19 +61,10 @@ class Chains:
     open: BoolArray  # wrong rows that stay as they are: what is implied for them rests on rows that may be wrong
 
     @property
-    def notices(self) -> tuple[str, ...]:
-        """How many rows these are, as sentences."""
-        found = []
-        if n := int(self.follows.sum()):
-            agree = "agrees once the row before it is" if n == 1 else "agree once the rows before them are"
-            found.append(f"{counted(n, 'row')} {agree} put right: right rows after wrong ones, and not called wrong.")
-        if n := int(self.open.sum()):
-            them = "it rests" if n == 1 else "them rests"
-            found.append(
-                f"{counted(n, 'wrong row')} cannot be put right: what is implied for {them} on other rows, "
-                "which may be wrong."
-            )
-        return tuple(found)
+    def notices(self) -> tuple[Notice, ...]:
+        """How many rows these are."""
+        counts = {"after wrong": int(self.follows.sum()), "rests on others": int(self.open.sum())}
+        return tuple(Notice(code, n=n) for code, n in counts.items() if n)
 
 
 def chains_of(
@@ -220,7 +211,7 @@ class _Rows:
         member, begins, mended = np.zeros((3, len(self.given)), dtype=bool)
         values = self.given.copy()
         for group in (rows.tolist() for rows in groups if self.wrong[rows].any()):
-            # Where a value counts for less from row to row, those after a first one do not tell whether it is right.
+            # Where a value counts for less from row to row, those after a first one do not show whether it is right.
             lasts = self.link == IDENTITY and bool((np.abs(self.slope[group[1:]]) >= 1 - _AFFINE).all())
             start, delta = 0, _DELTA / 2 / len(groups)
             for _ in range(_MOST_STARTS):
@@ -245,7 +236,7 @@ class _Rows:
         """Follow a group from one of its rows to the last member of its chain.
 
         Return which rows are members, the value to go on with from each, and whether that of a row beside the chain is
-        known to the last place, as far as the rows before it tell.
+        known to the last place, as far as the rows before it show.
         """
         value, beside, is_known, is_lost = float(self.given[group[start]]), 0, True, False
         agree, values, known = [True], [value], [True]
@@ -274,7 +265,7 @@ class _Rows:
 def _stands_alone(
     groups: Sequence[NDArray[np.intp]], wrong: BoolArray, residual: FloatArray, agreement: Agreement, op: str
 ) -> BoolArray:
-    """Return the wrong rows that those next to them do not share an error with, as far as their group tells."""
+    """Return the wrong rows that those next to them do not share an error with, as far as their group shows."""
     found = wrong.copy()
     for group in groups:
         off, by = wrong[group], residual[group]
@@ -283,7 +274,7 @@ def _stands_alone(
         both = off[1:] & off[:-1]
         if op == "cumsum":
             both &= np.abs(np.diff(by)) <= _AFFINE * np.abs(by[1:]) + (agreement.unit or 0.0)
-            # Rows that agree, before and after it, tell of the sum so far.
+            # Rows that agree, before and after it, show the sum so far.
             agreed = np.cumsum(~off)
             found[group[(agreed == 0) | (agreed == agreed[-1])]] = False
         else:

@@ -7,6 +7,7 @@ kinds and writes the audit. Small tables, and those whose rule looks at other ro
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,28 +18,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.audit.contract import MAX_UNJUDGED, Contract, Outcome
-from massart.audit.finding import check_order, rows_with_values, with_target, with_values
-from massart.audit.implied import marks_of, places_of
-from massart.audit.judging import Judge
+from massart.audit.implied import places_of
+from massart.audit.judging import RowRule, judge_blocks
 from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
-from massart.audit.log import log
 from massart.audit.model_file import SavedModel, load_model
 from massart.audit.prediction import Prediction, held, predicted
 from massart.audit.segments import TableCovariates
 from massart.audit.streaming import paired
-from massart.audit.table_audit import Audit, Whole
+from massart.audit.table_audit import ROW, Audit, Whole
 from massart.certificate import Certificate, Verdict, certify_saved
-from massart.report.words import broken
+from massart.report import Notice
 from massart.rows import AGREES, LAST_PLACE, Callback, silent
-from massart.rules.matrix import TermMatrix
 from massart.tables import (
     Plan,
     Stream,
     Table,
     TableError,
     default_memory,
-    encode,
     frame_in,
     left_out,
     require_column,
@@ -51,6 +48,7 @@ from massart.tables import (
 MOST_SCANNED = 40_000
 """Rows of a table up to which segments are looked for in which a saved rule breaks."""
 
+_LOG = logging.getLogger("massart")
 _DRAWN = 2_000
 _FEW = 200
 _SEED = 0
@@ -150,19 +148,19 @@ def check_table(
             if name is not None:
                 require_column(rows, name)
         rows = held(model, rows, most, callback)
-        told: list[pa.Table] | None = None if predictions is None else []
-        found = checking.table(rows) if isinstance(rows, Table) else checking.read(rows, audit, told)
+        listed: list[pa.Table] | None = None if predictions is None else []
+        found = checking.table(rows) if isinstance(rows, Table) else checking.read(rows, audit, listed)
         if not found.n_judged:
             raise TableError(f"{found.table.name}: no row can be compared with the rule. {' '.join(found.notices)}")
         if audit is not None and isinstance(rows, Table):
             write_columns(audit, found.rows())
         if predictions is not None:
-            for part in predicted(model, rows, id, _told(found, told), callback):
+            for part in predicted(model, rows, id, _known(found, listed), callback):
                 predictions(part)
     check = Check(replace(found, frame=frame_in(source)), Contract(max_wrong, require, max_unjudged))
     for notice in found.notices:
-        log.info("%s: %s", found.table.name, notice)
-    log.info("%s: %s", found.table.name, check.outcome.reason)
+        _LOG.info("%s: %s", found.table.name, notice)
+    _LOG.info("%s: %s", found.table.name, check.outcome.reason)
     return check
 
 
@@ -176,11 +174,12 @@ def _opened(source: object, most: int, callback: Callback) -> Iterator[Table | S
         yield source if isinstance(source, Stream) else table_of(source)
 
 
-def _told(found: Audit, told: list[pa.Table] | None) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
-    """Return the wrong rows and what happened in them: those at hand, if not all of them were told."""
-    if told:
-        rows = pa.concat_tables(told)
-        return rows["row"].to_numpy() - 1, rows["kind"].to_numpy().astype(str)
+def _known(found: Audit, listed: list[pa.Table] | None) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
+    """Return the wrong rows and what happened in them: those at hand, if not all of them were listed."""
+    if listed:
+        rows = pa.concat_tables(listed)
+        numbers, kinds = (rows[Audit.column_of(rows.column_names, name)].to_numpy() for name in (ROW, "kind"))
+        return numbers - 1, kinds.astype(str)
     wrong = np.flatnonzero(found.wrong)
     return found.numbers_of(found.design.kept[wrong]), found.kinds.of(wrong)
 
@@ -196,54 +195,42 @@ class _Checking:
     in_full: bool
     callback: Callback
 
+    @property
+    def rule(self) -> RowRule:
+        """The rule as rows are judged by it."""
+        return RowRule.of_model(
+            self.model, id_column=self.id_column, group_column=self.group_column, strict=self.strict
+        )
+
     def table(self, table: Table, *, is_part: bool = False) -> Audit:
         """Compare the rows of a table in memory, which may be some rows of another."""
-        model, formula = self.model, self.model.formula
-        design = encode(table, model.encoding, strict=self.strict, is_part=is_part)
-        design = replace(design, columns=replace(design.columns, ordered=not is_part))
-        terms = [term.term for term in formula.terms if term.term is not None]
-        check_order(design, terms)
-        design, X = with_values(design, TermMatrix(with_target(design, formula.target), terms))
-        assert design.y is not None
-        there, gaps = rows_with_values(X, design.gaps)
-        y = design.y[there]
-        if gaps != design.gaps:
-            columns = design.columns.take(there)
-            design, X = replace(design, y=y, columns=columns, kept=design.kept[there], gaps=gaps), X.take(there)
-        marks = marks_of(table.name, X, y, formula, model.agreement) if len(y) else np.zeros(0, np.uint8)
+        model = self.model
+        design, X, marks = self.rule.marked(table, is_part=is_part)
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
-        certificate = _certificate(model, len(y), int(agree.sum()), int(last_place.sum()))
+        certificate = _certificate(model, len(marks), int(agree.sum()), int(last_place.sum()))
         plan = Plan(model.encoding, self.id_column, self.group_column, ())
         notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
-        found = Audit(table, plan, design, X, formula, certificate, agree, last_place, notices, saved=model)
+        found = Audit(table, plan, design, X, model.formula, certificate, agree, last_place, notices, saved=model)
         if is_part:
             return found
         found = found.chained
         return replace(found, notices=(*found.notices, *_broken_in(found)))
 
-    def _judge(self) -> Judge:
-        encoding, formula, agreement = self.model.encoding, self.model.formula, self.model.agreement
-        used, asked = tuple(range(len(formula.all_terms))), (self.id_column, self.group_column, self.strict)
-        judge = Judge(encoding, formula, agreement, used, agreement.places, *asked)
-        return replace(judge, pairs=True, is_saved=True, counts_usage=self.in_full)
-
-    def read(self, stream: Stream, audit: str | Path | None, told: list[pa.Table] | None) -> Audit:
+    def read(self, stream: Stream, audit: str | Path | None, listed: list[pa.Table] | None) -> Audit:
         """Compare the rows of a stream, block by block; where not all wrong rows are at hand, say what they are."""
-        judge = self._judge()
-        names = None if self.in_full else judge.columns
+        rule = replace(self.rule, pairs=True, counts_usage=self.in_full)
+        names = None if self.in_full else rule.columns
         drawn = _Drawn(stream.n_rows)
-        totals = judge.totals(drawn.passing(stream.blocks(names, self.callback)))
-        worst = totals.worst.pruned()
+        judged = judge_blocks(drawn.passing(stream.blocks(names, self.callback)), rule)
+        worst = judged.worst.pruned()
         table, is_drawn = worst.joined(drawn.table, np.ones(len(drawn.numbers), dtype=bool))
         found = self.table(table, is_part=True)
         off = np.flatnonzero(~found.agree) if not found.agree.all() else np.arange(min(_FEW, len(found.agree)))
         whole = Whole(
-            totals.n_rows,
+            judged,
             is_drawn,
-            totals.tally,
-            tuple((n, agree) for n, agree in totals.usage.tolist()) if self.in_full else (),
+            tuple((n, agree) for n, agree in judged.usage.tolist()) if self.in_full else (),
             Kinds(np.zeros(len(found.agree), dtype=np.intp), ()),
-            totals.groups,
             places_of(found.X[off], found.formula, found.agreement) if len(off) else None,
         )
         found = replace(found, whole=whole)
@@ -251,24 +238,24 @@ class _Checking:
         kinds = kinds_of(found.X, found.rule, labels, found.columns)
         n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
         n_wrong, n_listed = n_judged - n_agree - n_last_place, int(np.count_nonzero(found.wrong))
-        notices = left_out(totals.gaps, totals.n_rows, refit=False)
+        notices = left_out(judged.gaps, judged.n_rows, refit=False)
         if n_wrong > n_listed:
             catalogue = Catalogue.of(kinds, found.X, found.rule, labels, found.columns)
             numbers = found.numbers_of(found.design.kept)
-            judge = replace(judge, catalogue=catalogue, looked_at=numbers, pairs=False)
-            judge = paired(judge, totals) if catalogue.has_pairs else judge
+            rule = replace(rule, catalogue=catalogue, looked_at=numbers, pairs=False)
+            rule = paired(rule, judged) if catalogue.has_pairs else rule
             with nullcontext() if audit is None else table_writer(audit, harmless=True) as write:
 
                 def wrong(rows: pa.Table) -> None:
                     if write is not None:
                         write(rows)
-                    if told is not None:
-                        told.append(pa.table([rows[0], rows[-1].dictionary_encode()], ["row", "kind"]))
+                    if listed is not None:
+                        listed.append(rows.select([Audit.column_of(rows.column_names, name) for name in (ROW, "kind")]))
 
-                totals = judge.totals(stream.blocks(names, self.callback), write_audit=wrong)
-            codes = np.array([totals.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
-            kinds = judge.catalogue.counted(codes, totals.kinds.tolist())
-            notices = (*notices, f"Listed are the {n_listed:,} wrong rows that are farthest off.")
+                judged = judge_blocks(stream.blocks(names, self.callback), rule, write_audit=wrong)
+            codes = np.array([judged.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
+            kinds = rule.catalogue.counted(codes, judged.kinds.tolist())
+            notices = (*notices, Notice("listed", n=n_listed))
         kinds = replace(kinds, kinds=tuple(_counting(kind, n_last_place) for kind in kinds.kinds))
         certificate = _certificate(self.model, n_judged, n_agree, n_last_place)
         found = replace(found, certificate=certificate, notices=notices, whole=replace(whole, kinds=kinds))
@@ -277,7 +264,7 @@ class _Checking:
         return found
 
 
-def _broken_in(audit: Audit) -> Iterator[str]:
+def _broken_in(audit: Audit) -> Iterator[Notice]:
     """Name the segment in which a saved rule breaks, if there is one: a new tariff since June, say."""
     n = len(audit.agree)
     if not n or n > MOST_SCANNED or audit.design.columns.n_rows != n or not audit.wrong.any():
@@ -287,7 +274,7 @@ def _broken_in(audit: Audit) -> Iterator[str]:
     found = covariates.covariates.scan.worst(audit.wrong, labels=audit.given)
     if found is not None and found.is_accused:
         facts = replace(audit, segment=covariates.named(found)).segment_facts
-        yield from [] if facts is None else [broken(facts)]
+        yield from [] if facts is None else [Notice("broken", facts=facts)]
 
 
 def _counting(kind: Kind, n_last_place: int) -> Kind:

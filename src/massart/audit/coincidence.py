@@ -16,8 +16,8 @@ and more frequent one is taken.
 
 The background is what the table itself shows: a value is as likely as values near it are among all labels, or as
 differences of about its size are among the wrong rows, whichever is more. Where values end in .00 or .50 more often
-than others, they are so much more likely. A value or difference that many rows have, and hardly any its neighbours, is
-counted as these are: it asks for an explanation.
+than others, they are more likely by that ratio. A value or difference that many rows have, and hardly any its
+neighbours, is counted as these are: it asks for an explanation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class WrongValues:
     unit: float | None  # of the grid on which labels are
 
     def background(self, unexplained: BoolArray) -> FloatArray:
-        """Return q; the rows that are `unexplained` so far tell how large differences are."""
+        """Return q; the rows that are `unexplained` so far show how large differences are."""
         given, widths, sizes = self.given, self.widths, np.abs(self.residuals)
         width = float(np.median(widths))
         labels = np.concatenate([self.right, _thinned(given, width)])
@@ -190,7 +190,7 @@ def _total(
 
 
 def _density(x: FloatArray, points: FloatArray, widths: FloatArray) -> FloatArray:
-    """Return the density of sorted points at x: so many of them over the room that the nearest ones take."""
+    """Return the density of sorted points at x: the nearest ones over the room that they take."""
     n = len(points)
     half = int(np.ceil(np.sqrt(n))) + 1
     middle = (np.searchsorted(points, x, "left") + np.searchsorted(points, x, "right")) // 2
@@ -200,7 +200,7 @@ def _density(x: FloatArray, points: FloatArray, widths: FloatArray) -> FloatArra
 
 
 def _limited(points: FloatArray, low: float, high: float) -> FloatArray:
-    """Add limits to sorted points where these are too few to tell how far they reach."""
+    """Add limits to sorted points where these are too few to show how far they reach."""
     return points if len(points) >= _FEW else np.concatenate([[low], points, [high]])
 
 

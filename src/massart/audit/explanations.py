@@ -84,7 +84,7 @@ class Labels:
         return index if self.numbers is None else self.numbers[index]
 
     def beside(self, index: NDArray[np.intp], step: int) -> tuple[NDArray[np.void], BoolArray]:
-        """Return the rows so many steps from others in the table, and where there are such rows."""
+        """Return the rows at a number of steps from others in the table, and where there are such rows."""
         wanted = self.number(index) + step
         found = self.at(np.clip(index + step, 0, len(self.given) - 1))
         if len(self.around):
@@ -134,7 +134,7 @@ class WrongRows:
         return self.unit if self.unit is not None and np.median(self.close) < self.unit else None
 
     def are(self, value: FloatArray, chunk: slice = slice(None), looser: FloatArray | float = 1.0) -> BoolArray:
-        """Tell which rows were given this value, where it is not what is implied."""
+        """Return which rows were given this value, where it is not the implied one."""
         close, implied = self.close[chunk], self.implied[chunk]
         return np.asarray((np.abs(self.given[chunk] - value) <= looser * close) & (np.abs(value - implied) > close))
 
@@ -151,7 +151,7 @@ class WrongRows:
         return WrongRows(self.index[chosen], given, implied, exact, close, typed, self.unit)
 
     def plus(self, constant: float) -> NDArray[np.intp]:
-        """Return the rows that were given so much more than what is implied, as written or before it is rounded."""
+        """Return the rows that were given this much more than what is implied, as written or before it is rounded."""
         return np.flatnonzero(self.are(self.implied + constant) | self.are(self.exact + constant))
 
     def times(self, factor: float) -> NDArray[np.intp]:
@@ -316,7 +316,7 @@ def _swapped_with(rows: WrongRows, swapped: BoolArray) -> Explanation:
 
 
 def _of_another_row(rows: WrongRows, labels: Labels) -> Iterator[Explanation]:
-    """Take the value of any other row: that many values are allowed."""
+    """Take the value of any other row: each of their values is allowed."""
     if labels.swapped is None and not len(labels.around):  # all rows are at hand
         values, given = (_cells(each, rows.unit) for each in (labels.implied, rows.given))
         found = np.flatnonzero(np.isin(given, values) & rows.are(rows.given))
@@ -324,7 +324,7 @@ def _of_another_row(rows: WrongRows, labels: Labels) -> Iterator[Explanation]:
 
 
 def swapped_rows(given: FloatArray, implied: FloatArray, unit: float | None) -> BoolArray:
-    """Tell which wrong rows have the value of another one that has theirs."""
+    """Return which wrong rows have the value of another one that has theirs."""
     cells = [_cells(values, unit) for values in (given, implied)]
     known, codes = np.unique(np.concatenate(cells), return_inverse=True)
     first, second = np.split(codes.astype(np.int64), 2)

@@ -9,13 +9,13 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.segment_rule import with_segment_rule
-from massart.audit.segments import TableCovariates
+from massart.audit.segments import TableCovariates, with_segment_rule
 from massart.audit.table_audit import Audit
 from massart.certificate import SECOND_LOOK, Assumption, Certificate
 from massart.options import FitOptions, Option
 from massart.recover.problem import LARGEST_LABEL
 from massart.recover.snapping import SQUARE_IS_FINITE
+from massart.report import Notice
 from massart.rows import IDENTITY, BoolArray, Callback, FloatArray, silent
 from massart.rules.choice import KINDS
 from massart.rules.columns import Columns
@@ -33,7 +33,6 @@ from massart.tables import (
     Plan,
     Table,
     TableError,
-    counted,
     encode,
     groups_of,
     make_plan,
@@ -101,8 +100,7 @@ def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArr
     weaker = again.audit.certificate.verdict < audit.certificate.verdict
     if weaker or again.audit.n_agree <= audit.n_agree:
         return found
-    names = ", ".join(f'"{name}"' for name in gaps)
-    notice = f"Left out {names}: the rule does not need it, and rows without it would not be judged."
+    notice = Notice("unneeded", columns=[*gaps])
     return _explored(replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices))), request)
 
 
@@ -113,11 +111,7 @@ def _explored(found: Found, request: Request) -> Found:
     for name in sorted(used & set(audit.design.columns.numbers)):
         value = looks_like_codes(audit.design.columns.numbers[name], audit.wrong)
         if value is not None:
-            notice = (
-                f'Nearly all rows with {value:g} in "{name}" are wrong, and most wrong rows have it: '
-                f"if its numbers are codes, say --category {name}."
-            )
-            audit = replace(audit, notices=(*audit.notices, notice))
+            audit = replace(audit, notices=(*audit.notices, Notice("codes", column=name, value=value)))
     return replace(found, audit=audit)
 
 
@@ -182,7 +176,7 @@ def prepare(
     """
     target, intercept = request.column, request.intercept
     if request.error_unit == target:
-        raise TableError(f"{table.name}: the target cannot tell which rows are wrong together")
+        raise TableError(f"{table.name}: the target cannot say which rows are wrong together")
     units = None if request.error_unit is None else groups_of(table, request.error_unit)[0]
     plan = make_plan(
         table,
@@ -349,8 +343,7 @@ def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]
         return design, matrix
     kept = np.flatnonzero(there)
     assert design.y is not None
-    n = len(there) - len(kept)
-    notice = f"{counted(n, 'row')} left out: there is none before {'it' if n == 1 else 'them'}."
+    notice = Notice("first rows", n=len(there) - len(kept))
     smaller = replace(
         design,
         X=design.X[kept],

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +23,12 @@ from massart.audit.explanations import Labels
 from massart.audit.implied import are_open, loose_of, places_of, settle_ties
 from massart.audit.kinds import Kinds, columns_at_fault
 from massart.audit.prediction import apply_model
-from massart.audit.workbook import notes_on_table
+from massart.audit.table_audit import Audit
+from massart.report import Notice
 from massart.rows import BoolArray, FloatArray, files
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.tables import Date, Number, Table, column_values, encode, free_name, replaced, write_table
-
-if TYPE_CHECKING:
-    from massart.audit.table_audit import Audit
+from massart.tables import Date, Notes, Number, Table, column_values, encode, free_name, replaced, write_table
 
 FILLED = "filled in"
 """What happened in a row whose target was missing."""
@@ -77,7 +74,7 @@ class Corrections:
         rests: BoolArray | None = None,
         at_fault: Mapping[str, NDArray[np.intp]] | None = None,
     ) -> Corrections:
-        """Take the wrong rows among those that were `kept` of so many, but for those that are left open.
+        """Take the wrong rows among those `kept` of `n_rows`, without those that are left open.
 
         The formula, to how many places what it gives is rounded, and how, and how far the rounding of columns may move
         it, are the `rule`; what is implied for rows that `rests` names rests on other rows, which may be wrong. Rows
@@ -91,15 +88,19 @@ class Corrections:
         doubts = at_fault or {}
         doubtful = np.isin(index, np.concatenate([index[:0], *doubts.values()]))
         is_changed = ~is_open & ~on_others & ~doubtful
-        changed, untold = index[is_changed], kept[index[is_open]]
-        told, wrong, codes = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
-        told[kept], wrong[kept], codes[kept] = True, labels.wrong, kinds.codes
-        told[untold], codes[untold] = False, len(kinds.words)
-        told[kept[index[on_others]]], codes[kept[index[on_others]]] = False, len(kinds.words) + 1
+        changed, left_open_rows = index[is_changed], kept[index[is_open]]
+        known, wrong, codes = (
+            np.zeros(n_rows, dtype=bool),
+            np.zeros(n_rows, dtype=bool),
+            np.zeros(n_rows, dtype=np.intp),
+        )
+        known[kept], wrong[kept], codes[kept] = True, labels.wrong, kinds.codes
+        known[left_open_rows], codes[left_open_rows] = False, len(kinds.words)
+        known[kept[index[on_others]]], codes[kept[index[on_others]]] = False, len(kinds.words) + 1
         for code, rows in enumerate(doubts.values(), len(kinds.words) + 2):
-            told[kept[rows]], codes[kept[rows]] = False, code
+            known[kept[rows]], codes[kept[rows]] = False, code
         kind = pa.array([*kinds.words, LEFT_OPEN, RESTS_ON_OTHERS, *doubts]).take(pa.array(codes))
-        return cls(kept[changed], implied[is_changed], pa.array(wrong, mask=~told), kind)
+        return cls(kept[changed], implied[is_changed], pa.array(wrong, mask=~known), kind)
 
     @classmethod
     def of_audit(cls, audit: Audit, fill: bool) -> Corrections:
@@ -132,7 +133,7 @@ class Corrections:
 
 
 def _are_open(audit: Audit, rows: NDArray[np.intp]) -> BoolArray:
-    """Tell of which rows of the table, judged or not, the rule says nothing."""
+    """Return of which rows of the table, judged or not, the rule says nothing."""
     if not len(rows) or not audit.left_open.size:
         return np.zeros(len(rows), dtype=bool)
     some = replace(audit.table, arrow=audit.table.arrow.take(pa.array(rows)))
@@ -165,10 +166,10 @@ def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = 
 
 
 def rewritten(source: object, path: str | Path, why: str) -> tuple[str, ...]:
-    """Say that cells of a text were written anew, and why; of other files nobody expects more."""
+    """Say that cells of a text were written anew, and why; in other files cells have no spelling to keep."""
     if not isinstance(source, str | Path) or not _is_text(Path(source)) or not _is_text(Path(path)):
         return ()
-    return (f"All cells of the fixed table were written anew (15.00 may have become 15), for {why}.",)
+    return (Notice("rewritten", why=why),)
 
 
 def _is_text(path: Path) -> bool:
@@ -201,7 +202,7 @@ def _patched(source: Path, path: Path, audit: Audit, fill: bool) -> bytes | str:
 
 
 def _rows_of(records: list[str], header: int, delimiter: str, table: Table) -> dict[int, int] | None:
-    """Return the number of the row in each record that is one: others are titles, totals, notes; None if not told."""
+    """Return the row in each record that is one, not a title, a total or a note; None if that is not clear."""
     lines = [place for place, record in enumerate(records) if place > header and record.strip("\r\n")]
     if header == 0 and len(lines) == table.n_rows:
         return dict(zip(lines, range(table.n_rows), strict=True))
@@ -231,7 +232,7 @@ def _with_changes(
     """
     names = [*audit.table.column_names]
     changes, place = Corrections.of_audit(audit, fill), names.index(audit.formula.target)
-    told, happened = changes.wrong.to_pylist(), changes.kind.to_pylist()
+    known, happened = changes.wrong.to_pylist(), changes.kind.to_pylist()
     new = dict(zip(changes.rows.tolist(), changes.values.tolist(), strict=True))
     mark = audit.table.decimal or _mark_of(audit) or "."
     given = free_name(f"{audit.formula.target}_given", names)
@@ -252,7 +253,7 @@ def _with_changes(
             row = rows[k]
             if row in new:
                 fields[place] = _quoted(_written(new[row], _plain(beside), mark), delimiter)
-            flags = ["" if told[row] is None else str(told[row]).lower(), _quoted(happened[row], delimiter)]
+            flags = ["" if known[row] is None else str(known[row]).lower(), _quoted(happened[row], delimiter)]
         elif _cells(body, delimiter) == names:  # the header once more
             beside, flags = _quoted(given, delimiter), [wrong, kind]
         records[k] = delimiter.join([*fields[: place + 1], beside, *fields[place + 1 :], *flags]) + end
@@ -330,3 +331,49 @@ def _written(value: float, given: str, mark: str) -> str:
     sign = "-" if value < 0 else ""
     gap = " " if given.rstrip()[-1:] and found["number"].endswith((" ", "\u00a0")) else ""
     return f"{sign}{found['before']}{whole}{mark + digits if digits else ''}{gap}{found['after']}"
+
+
+def notes_on_rows(audit: Audit, columns: dict[str, object]) -> Notes:
+    """Return the notes on `Audit.rows`: the given values that are wrong are marked."""
+    wrong = np.ma.filled(np.ma.asarray(columns[audit.column_of(columns, "wrong")]), False).astype(bool)
+    return Notes({audit.column_of(columns, "given"): wrong}, findings(audit), _decimals(audit))
+
+
+def notes_on_table(audit: Audit, table: Table) -> Notes:
+    """Return the notes on `Audit.fixed`: what was replaced is marked, and what was given beside it."""
+    target, names = audit.formula.target, audit.table.column_names
+    beside = free_name(f"{target}_given", names)
+    wrong = table.column(free_name("wrong", [*names, beside])).fill_null(False).to_numpy()
+    decimals = _decimals(audit)
+    if target in decimals:
+        decimals[beside] = decimals[target]
+    return Notes({target: wrong, beside: wrong}, findings(audit), decimals)  # what was left as it is has no colour
+
+
+def _decimals(audit: Audit) -> dict[str, str]:
+    """Return the decimal mark of each column of numbers."""
+    encoding = audit.plan.encoding
+    return {entry.column: entry.decimal for entry in (encoding.target, *encoding.inputs) if isinstance(entry, Number)}
+
+
+def findings(audit: Audit) -> list[list[object]]:
+    """Return the rule, the verdict, the counts, the kinds of errors and the notices as rows of a sheet."""
+    rows: list[list[object]] = [
+        ["table", audit.table.name],
+        ["target", audit.formula.target],
+        ["rule", str(audit.formula) if audit.is_rule else "none"],
+        ["verdict", audit.certificate.verdict.name],
+        ["meaning", audit.explanation],
+        ["rows", audit.n_total],
+        ["rows judged", audit.n_judged],
+        ["rows wrong", audit.n_wrong],
+        ["rows off by a last place", audit.n_last_place],
+    ]
+    if audit.n_apart:
+        rows.append(["rows set apart", audit.n_apart])
+    if audit.is_rule and audit.kinds.kinds:
+        rows += [[], ["what happened", "", "rows"], *(["", kind.label, kind.rows] for kind in audit.kinds.kinds)]
+    if audit.notices:
+        rows.append([])
+        rows.extend(["notice", notice] for notice in audit.notices)
+    return rows

@@ -68,12 +68,12 @@ def ways_to_round(
 ) -> tuple[int, ...]:
     """Return how programs round half a unit that agree with the `right` rows, some of which are such halves.
 
-    They round up, down, to the even neighbour, away from 0 or towards it; without any half there is no telling.
+    They round up, down, to the even neighbour, away from 0 or towards it; without any half this is unknown.
     """
-    told, below = _halves(X, formula, places, right)
-    if places is None or not len(told):
+    halves, below = _halves(X, formula, places, right)
+    if places is None or not len(halves):
         return ()
-    known = np.round(given[right[told]] * 10.0**places)
+    known = np.round(given[right[halves]] * 10.0**places)
     return tuple(k for k, way in enumerate(_WAYS) if (way(below) == known).all())
 
 
@@ -85,9 +85,9 @@ def settle_ties(
     ways: tuple[int, ...],
     loose: float = 0.0,
 ) -> tuple[FloatArray, BoolArray]:
-    """Return what is implied for some rows, halves rounded in one of these ways, and where they do not tell.
+    """Return what is implied for some rows, halves rounded in one of these ways, and where these do not settle it.
 
-    Nor do they tell where a value that is off by as much as is `loose` is rounded to another one.
+    Neither is it settled where a value that is off by as much as is `loose` is rounded to another one.
     """
     values, unsettled = implied_values(X, formula, places, index), np.zeros(len(index), dtype=bool)
     if loose:
@@ -151,7 +151,7 @@ def with_constant(X: FloatArray, d: int) -> FloatArray:
 
 
 def are_open(X: FloatArray, directions: FloatArray) -> BoolArray:
-    """Tell which rows have a part in directions of coefficients, one a column, that the rows which agree leave open."""
+    """Return which rows have a part in directions of coefficients (columns) that the rows which agree leave open."""
     if not directions.size:
         return np.zeros(len(X), dtype=bool)
     rows = with_constant(X, len(directions))

@@ -1,4 +1,8 @@
-"""The rows of a block next to a formula: which are wrong, what happened in them, and what they add to the totals."""
+"""Rows next to a rule: ``judge(block, rule)`` is a :class:`Judged`, and these add up.
+
+A table in memory is one block, a file many; a block may be judged by another process or on another machine, and a saved
+model is a rule like any other.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +17,30 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.audit.explanations import NO_ROWS, Labels
-from massart.audit.finding import plain_terms, rows_with_values
+from massart.audit.finding import check_order, plain_terms, rows_with_values, with_target, with_values
 from massart.audit.fixing import Corrections
 from massart.audit.implied import implied_values, loose_of, places_of, residuals
+from massart.audit.judged import NONE, Judged, Worst
 from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule, columns_at_fault
+from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
 from massart.audit.table_audit import Audit, beside, count_groups
-from massart.audit.totals import NONE, Totals, Worst
 from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, ArrayRows, BoolArray, FloatArray, Mark, tally_of
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.tables import Encoding, Table, encode
+from massart.tables import Design, Encoding, Table, TableError, encode
 
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judge:
-    """What is needed to judge the rows of a block, wherever that is: it can be sent, and knows nothing of the table."""
+class RowRule:
+    """A rule as rows are judged by it, wherever they are: it can be sent, and knows nothing of the table."""
 
     encoding: Encoding  # of the columns that the formula reads, and of those that lack values
     formula: Formula  # without the terms of a library that are not in the rule
@@ -44,16 +49,16 @@ class Judge:
     places: int | None  # to which implied values are rounded
     id_column: str | None
     group_column: str | None
-    strict: bool  # whether a missing value is an error
+    strict: bool = False  # whether a missing value is an error
     catalogue: Catalogue = NOTHING
     is_rule: bool = True  # without one no row is called wrong
     whole_numbers: bool = False  # whether implied values are whole
-    # numbers of rows, in order, of which the kind is to be told, each by itself
+    # numbers of rows, in order, whose error type is asked for, each by itself
     looked_at: NDArray[np.intp] = field(default_factory=lambda: NONE)
     # numbers of the rows, in order, that were swapped with others
     swapped: NDArray[np.intp] = field(default_factory=lambda: NONE)
     pairs: bool = False  # whether wrong rows are kept, to find those that were swapped
-    # whether the formula was found elsewhere: then the rows that do not agree tell how many places they imply, what is
+    # whether the formula was found elsewhere: then the rows that do not agree show how many places they imply, what is
     # next to them is kept, and rows for which a term has no value are left out
     is_saved: bool = False
     counts_usage: bool = True  # whether it is counted how many rows use each coefficient
@@ -64,7 +69,7 @@ class Judge:
     second: SecondRule | None = None  # which wrong rows follow: they have the first kind of the catalogue
 
     @classmethod
-    def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> Judge:
+    def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> RowRule:
         """Take the rule that was found in some rows; columns that are `gappy` may lack values in others."""
         full, agreement = audit.formula, audit.agreement
         used = [j for j, term in enumerate(full.terms) if term.is_shown or term.coef]
@@ -102,21 +107,31 @@ class Judge:
         )
 
     @property
-    def pairing(self) -> Judge:
+    def pairing(self) -> RowRule:
         """The one that keeps wrong rows, and asks for nothing else."""
         return replace(
             self, catalogue=NOTHING, id_column=None, group_column=None, looked_at=NONE, pairs=True, second=None
         )
 
-    def within(self, start: int, stop: int) -> Judge:
+    def within(self, start: int, stop: int) -> RowRule:
         """Return the one for rows with these numbers: of other rows it knows nothing."""
         looked_at, swapped = (_between(numbers, start, stop) for numbers in (self.looked_at, self.swapped))
         return replace(self, looked_at=looked_at, swapped=swapped)
 
+    @classmethod
+    def of_model(
+        cls, model: SavedModel, *, id_column: str | None = None, group_column: str | None = None, strict: bool = False
+    ) -> RowRule:
+        """Take a saved rule."""
+        formula, agreement = model.formula, model.agreement
+        used = tuple(range(len(formula.all_terms)))
+        rule = cls(model.encoding, formula, agreement, used, agreement.places, id_column, group_column, strict)
+        return replace(rule, is_saved=True)
+
     @property
-    def nothing(self) -> Totals:
+    def nothing(self) -> Judged:
         """The sum of no rows."""
-        return Totals.of_nothing(len(self.used), len(self.catalogue.kinds) + 1)
+        return Judged.of_nothing(len(self.used), len(self.catalogue.kinds) + 1)
 
     @property
     def columns(self) -> list[str]:
@@ -127,65 +142,13 @@ class Judge:
 
     @property
     def _shown(self) -> list[str]:
-        """The columns that tell which row it is."""
+        """The columns that name a row."""
         return [*dict.fromkeys(name for name in (self.id_column, self.group_column) if name is not None)]
 
     def terms(self, columns: Columns, X: FloatArray | Columnwise, formula: Formula) -> Matrix:
         """Return the values of the terms of a formula, given all columns and the plain ones as a matrix."""
         terms = [term.term for term in formula.terms if term.term is not None]
         return X if tuple(terms) == plain_terms(self.encoding) else TermMatrix(columns, terms)
-
-    def totals(
-        self,
-        blocks: Iterable[Table],
-        start: int = 0,
-        least: float = 0.0,
-        write_audit: Writer | None = None,
-        write_fixed: Writer | None = None,
-        around: NDArray[np.void] = NO_ROWS,
-    ) -> Totals:
-        """Judge the rows of consecutive blocks, the first of which has the number `start`.
-
-        Residuals smaller than `least` are not among the largest, as far as is known from elsewhere.
-        `write_audit` is given the wrong rows of each block, and `write_fixed` the block with its wrong targets
-        replaced. What is next to these rows, if they are a part, is `around`.
-        """
-        totals = self.nothing
-
-        def parts() -> Iterator[tuple[Table, NDArray[np.void], float, NDArray[np.intp]]]:
-            for block, others in self._with_neighbours(numbered(blocks, start), around):
-                # What the largest residuals are is known better the more blocks are done.
-                yield block, others, max(least, totals.worst.least), totals.worst.examples
-
-        def judged(
-            part: tuple[Table, NDArray[np.void], float, NDArray[np.intp]],
-        ) -> tuple[Totals, pa.Table | None, pa.Table | None]:
-            block, others, known, examples = part
-            found = self._judged(block, others)
-            rows = None if write_audit is None else found.rows()
-            return found.totals(known, examples), rows, None if write_fixed is None else found.fixed()
-
-        for part, rows, fixed in in_order(judged, parts()):
-            totals += part
-            if write_audit is not None and rows is not None:
-                write_audit(rows)
-            if write_fixed is not None and fixed is not None:
-                write_fixed(fixed)
-        return totals
-
-    def _with_neighbours(
-        self, blocks: Iterable[Table], around: NDArray[np.void]
-    ) -> Iterator[tuple[Table, NDArray[np.void]]]:
-        """Yield each block with the rows next to it: it waits for the one after it."""
-        if not self.looks_around:
-            yield from ((block, NO_ROWS) for block in blocks)
-            return
-        before = around
-        parts = ((block, self.ends(block)) for block in blocks)
-        for (block, ends), (_, after) in pairwise(chain(parts, [(None, around)])):
-            assert block is not None
-            yield block, np.concatenate([before, after])
-            before = ends
 
     @property
     def looks_around(self) -> bool:
@@ -198,28 +161,49 @@ class Judge:
         rows = np.unique([0, block.n_rows - 1])
         few = replace(block, arrow=block.arrow.take(pa.array(rows)), numbers=block.numbers[rows])
         try:
-            found = self._judged(few, NO_ROWS)
+            found = self.rows(few)
         except ValueError:  # which is raised when it is the turn of the block
             return NO_ROWS
         return found.labels.at(np.arange(len(found.kept)))
 
-    def _judged(self, block: Table, around: NDArray[np.void], *, is_finite: bool = True) -> _Judged:
-        design = encode(block, self.encoding, strict=self.strict, is_part=True, is_finite=is_finite)
-        y, formula = design.y, self.formula
+    def marked(
+        self, table: Table, *, is_part: bool, is_finite: bool = False
+    ) -> tuple[Design, Matrix, NDArray[np.uint8]]:
+        """Return the judged rows of a table as numbers, the values of the terms there, and whether they agree.
+
+        The table may be some rows of another; its floats may be taken to be finite, unseen.
+        """
+        design = encode(table, self.encoding, strict=self.strict, is_part=is_part, is_finite=is_finite)
+        terms = [term.term for term in self.formula.terms if term.term is not None]
+        X: Matrix
+        if any(term.needs_order for term in terms):
+            design = replace(design, columns=replace(design.columns, ordered=not is_part))
+            check_order(design, terms)
+            design, X = with_values(design, TermMatrix(with_target(design, self.formula.target), terms))
+        else:
+            X = self.terms(design.columns, design.X, self.formula)
+        y = design.y
+        assert y is not None
+        try:
+            return design, X, self._marks(X, y)
+        except FloatingPointError:
+            if is_finite:  # products are checked more quickly than columns
+                return self.marked(table, is_part=is_part)
+            if self.is_saved and isinstance(X, TermMatrix):
+                there, gaps = rows_with_values(X, design.gaps)
+                if len(there) < len(y):
+                    y, kept, columns = y[there], design.kept[there], design.columns.take(there)
+                    design, X = replace(design, y=y, kept=kept, gaps=gaps, columns=columns), X.take(there)
+                    return design, X, self._marks(X, y)
+            fault = ArrayRows(X, y, intercept=self.formula.intercept is not None).fault()
+            raise TableError(f"{table.name}: {fault}") from None
+
+    def rows(self, block: Table, around: NDArray[np.void] = NO_ROWS) -> BlockRows:
+        """Judge the rows of a block; what is next to them, if they are a part, is `around`."""
+        design, X, marks = self.marked(block, is_part=True, is_finite=True)
+        y, formula, kept, columns = design.y, self.formula, design.kept, design.columns
         assert y is not None
         assert isinstance(block.numbers, np.ndarray)
-        X = self.terms(design.columns, design.X, formula)
-        kept, gaps, columns = design.kept, design.gaps, design.columns
-        try:
-            marks = self._marks(X, y)
-        except FloatingPointError:
-            if is_finite:  # which products told more quickly
-                return self._judged(block, around, is_finite=False)
-            there, gaps = rows_with_values(X, gaps) if self.is_saved and isinstance(X, TermMatrix) else (kept, gaps)
-            if len(there) == len(y) or not isinstance(X, TermMatrix):
-                raise ValueError(ArrayRows(X, y, intercept=formula.intercept is not None).fault()) from None
-            X, y, kept, columns = X.take(there), y[there], kept[there], columns.take(there)
-            marks = self._marks(X, y)
         n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
         nothing, codes, inside = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
         labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
@@ -244,7 +228,7 @@ class Judge:
             codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels, columns)
             if self.second is not None:
                 codes[self.second.follow(columns, y, np.flatnonzero(wrong))] = 1
-        return _Judged(self, block, kept, gaps, X, columns, marks, labels, codes, off, inside)
+        return BlockRows(self, block, kept, design.gaps, X, columns, marks, labels, codes, off, inside)
 
     def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
         if not len(y):
@@ -263,6 +247,83 @@ class Judge:
         return places_of(X[rows], self.formula, self.agreement)
 
 
+def judge(
+    block: Table,
+    rule: RowRule,
+    around: NDArray[np.void] = NO_ROWS,
+    least: float = 0.0,
+    examples: NDArray[np.intp] = NONE,
+) -> Judged:
+    """Judge the rows of a block.
+
+    Parameters
+    ----------
+    block : Table
+        With the numbers of its rows.
+    rule : RowRule
+    around : array
+        The rows next to the block, if what happened in a row may depend on them.
+    least : float
+        Residuals smaller than this are not among the largest, as far as is known from other blocks.
+    examples : array
+        Of how many rows of each error type the cells are known from other blocks.
+    """
+    return rule.rows(block, around).judged(least, examples)
+
+
+def judge_blocks(
+    blocks: Iterable[Table],
+    rule: RowRule,
+    *,
+    start: int = 0,
+    least: float = 0.0,
+    write_audit: Writer | None = None,
+    write_fixed: Writer | None = None,
+    around: NDArray[np.void] = NO_ROWS,
+) -> Judged:
+    """Judge consecutive blocks, the first of which has the number `start`, several at a time.
+
+    `write_audit` is given the wrong rows of each block, and `write_fixed` the block with its wrong targets replaced, in
+    order. See :func:`judge` for `least` and `around`.
+    """
+    total = rule.nothing
+
+    def parts() -> Iterator[tuple[Table, NDArray[np.void], float, NDArray[np.intp]]]:
+        for block, others in _with_neighbours(rule, numbered(blocks, start), around):
+            # What the largest residuals are is known better the more blocks are done.
+            yield block, others, max(least, total.worst.least), total.worst.examples
+
+    def judged(
+        part: tuple[Table, NDArray[np.void], float, NDArray[np.intp]],
+    ) -> tuple[Judged, pa.Table | None, pa.Table | None]:
+        block, others, known, examples = part
+        found = rule.rows(block, others)
+        rows = None if write_audit is None else found.wrong_rows()
+        return found.judged(known, examples), rows, None if write_fixed is None else found.fixed()
+
+    for part, rows, fixed in in_order(judged, parts()):
+        total += part
+        for write, table in ((write_audit, rows), (write_fixed, fixed)):
+            if write is not None and table is not None:
+                write(table)
+    return total
+
+
+def _with_neighbours(
+    rule: RowRule, blocks: Iterable[Table], around: NDArray[np.void]
+) -> Iterator[tuple[Table, NDArray[np.void]]]:
+    """Yield each block with the rows next to it: it waits for the one after it."""
+    if not rule.looks_around:
+        yield from ((block, NO_ROWS) for block in blocks)
+        return
+    before = around
+    parts = ((block, rule.ends(block)) for block in blocks)
+    for (block, ends), (_, after) in pairwise(chain(parts, [(None, around)])):
+        assert block is not None
+        yield block, np.concatenate([before, after])
+        before = ends
+
+
 def numbered(blocks: Iterable[Table], start: int) -> Iterator[Table]:
     """Yield the blocks that have rows, with the numbers of these, from `start` on where there are none."""
     for block in blocks:
@@ -279,10 +340,10 @@ def _between(numbers: NDArray[np.intp], start: int, stop: int) -> NDArray[np.int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
+class BlockRows:
     """The rows of one block that were judged; implied values are there for rows that do not agree."""
 
-    judge: Judge
+    rule: RowRule
     block: Table
     kept: NDArray[np.intp]
     gaps: Any
@@ -301,16 +362,16 @@ class _Judged:
         """Rows that do not agree and are set apart."""
         return np.asarray(self.inside & (self.marks & (AGREES | LAST_PLACE) == 0))
 
-    def totals(self, least: float, examples: NDArray[np.intp]) -> Totals:
-        """Return what these rows add to the totals.
+    def judged(self, least: float = 0.0, examples: NDArray[np.intp] = NONE) -> Judged:
+        """Return what these rows add up to.
 
         Residuals smaller than `least` are not among the largest, and of kinds that have `examples` none is needed.
         """
-        n_codes = len(self.judge.catalogue.kinds) + 1
+        n_codes = len(self.rule.catalogue.kinds) + 1
         groups = {}
-        if self.judge.group_column is not None:
-            groups = count_groups(self.block, self.judge.group_column, self.kept, self.labels.wrong)
-        return Totals(
+        if self.rule.group_column is not None:
+            groups = count_groups(self.block, self.rule.group_column, self.kept, self.labels.wrong)
+        return Judged(
             self.block.n_rows,
             tally_of(self.marks),
             self._usage(),
@@ -319,27 +380,27 @@ class _Judged:
             Counter(self.gaps),
             self._worst(least, examples),
             self._looked_at(),
-            (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.judge.pairs else (),
+            (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.rule.pairs else (),
             self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
             np.array([np.count_nonzero(self.inside), np.count_nonzero(self.apart)]),
         )
 
     def _looked_at(self) -> dict[int, int]:
         index = self.off
-        if not len(index) or not len(self.judge.looked_at):
+        if not len(index) or not len(self.rule.looked_at):
             return {}
         numbers = self.labels.number(index)
-        known = np.isin(numbers, _between(self.judge.looked_at, numbers[0], numbers[-1] + 1))
+        known = np.isin(numbers, _between(self.rule.looked_at, numbers[0], numbers[-1] + 1))
         return dict(zip(numbers[known].tolist(), self.codes[index[known]].tolist(), strict=True))
 
     def _usage(self) -> NDArray[np.int64]:
         agree = self.marks & AGREES > 0
         n, k = len(agree), int(np.count_nonzero(agree))
-        usage = np.zeros((len(self.judge.used), 2), dtype=np.int64)
-        if not self.judge.counts_usage:
+        usage = np.zeros((len(self.rule.used), 2), dtype=np.int64)
+        if not self.rule.counts_usage:
             return usage
         usage[-1] = n, k  # the constant, if there is one
-        for place in range(len(self.judge.formula.terms)):
+        for place in range(len(self.rule.formula.terms)):
             column = self.X[:, place]
             present = int(np.count_nonzero(column))
             if 2 * present > n:  # of few zeros, those that agree are few, too
@@ -352,19 +413,19 @@ class _Judged:
         index = self.off[~self.apart[self.off]]
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
         found = Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
-        if not self.judge.is_saved or not len(found.numbers):
+        if not self.rule.is_saved or not len(found.numbers):
             return found
         assert self.labels.numbers is not None
         index = np.searchsorted(self.labels.numbers, found.numbers)
         return replace(found, beside=np.stack([self.labels.beside(index, step)[0] for step in (-1, 1)], axis=1))
 
-    def rows(self) -> pa.Table:
+    def wrong_rows(self) -> pa.Table:
         """Return the wrong rows, and those set apart, as the audit has them."""
         index = np.flatnonzero(self.labels.wrong | self.apart)
         rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
-        names = dict.fromkeys([*self.judge._shown, *self.block.column_names])
+        names = dict.fromkeys([*self.rule._shown, *self.block.column_names])
         cells = {name: self.block.column(name).take(pa.array(rows)) for name in names}
-        words = pa.array([UNDER_ANOTHER_RULE, *(kind.label for kind in self.judge.catalogue.kinds)], pa.string())
+        words = pa.array([UNDER_ANOTHER_RULE, *(kind.label for kind in self.rule.catalogue.kinds)], pa.string())
         values = {
             "given": given,
             "implied": implied,
@@ -376,12 +437,12 @@ class _Judged:
 
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
-        judge, kinds = self.judge, Kinds(self.codes, self.judge.catalogue.kinds)
-        formula, usual = judge.formula, judge.catalogue.usual
-        rule = formula, judge.places, judge.ways, loose_of(formula, judge.agreement)
-        of_rule = Rule(formula, judge.agreement)
+        own, kinds = self.rule, Kinds(self.codes, self.rule.catalogue.kinds)
+        formula, usual = own.formula, own.catalogue.usual
+        rule = formula, own.places, own.ways, loose_of(formula, own.agreement)
+        of_rule = Rule(formula, own.agreement)
         faults = columns_at_fault(self.X, of_rule, self.labels, kinds, self.columns, usual)
         changes = Corrections.of(
-            self.block.n_rows, self.kept, self.X, judge.left_open, self.labels, kinds, rule, at_fault=faults
+            self.block.n_rows, self.kept, self.X, own.left_open, self.labels, kinds, rule, at_fault=faults
         )
-        return changes.applied(self.block, judge.encoding.target.column, judge.whole_numbers).arrow
+        return changes.applied(self.block, own.encoding.target.column, own.whole_numbers).arrow

@@ -106,7 +106,7 @@ def kinds_of(
     """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths.
 
     `columns` are those of the table in the same rows. Of rows that follow a formula up to noise nothing is said: their
-    values do not tell one way from another.
+    values do not distinguish one way from another.
     """
     if rule.is_noisy:
         return _counted(labels, [], np.flatnonzero(labels.wrong))
@@ -116,7 +116,7 @@ def kinds_of(
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The kinds that were found in some rows, to tell of others which of them happened there.
+    """The kinds that were found in some rows, to find out which of them happened in others.
 
     The more specific and frequent ones come first, then what is unexplained and a last place.
     """
@@ -162,7 +162,7 @@ class Catalogue:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Columns that tell what happened, if the rule may not read them."""
+        """Columns that show what happened, if the rule may not read them."""
         return frozenset(name for kind in self.kinds for name in kind.reads)
 
     def codes(self, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None) -> NDArray[np.intp]:

@@ -152,8 +152,8 @@ class ListAudit(Audit):
             named.append((self.n_last_place, ("is", "are"), "off by a last place"))
         rest = sum(kind.rows for kind in self.kinds.kinds if kind.family == UNEXPLAINED)
         named.append((rest, ("follows", "follow"), "none of these" if named else "none"))
-        told = [f"{k:,} {verb[k != 1]} {what}" for k, verb, what in named]
-        yield f"{listed([told[0].replace(' ', ' row ' if named[0][0] == 1 else ' rows ', 1), *told[1:]])}."
+        counts = [f"{k:,} {verb[k != 1]} {what}" for k, verb, what in named]
+        yield f"{listed([counts[0].replace(' ', ' row ' if named[0][0] == 1 else ' rows ', 1), *counts[1:]])}."
         unless = "errors depend on the columns or on each other" if branches else _UNLESS
         right = [(k, rule.confirmed) for k, rule in enumerate(rules, 1) if rule.confirmed and not branches]
         terms = [term.label for term in rules[0].formula.all_terms]

@@ -24,7 +24,7 @@ from massart.certificate import (
 from massart.recover import ListedRule, RuleList
 from massart.recover.further_rule import Search
 from massart.recover.rule_list import MOST_RULES, find_rules
-from massart.report.words import count
+from massart.report import Notice
 from massart.rows import LAST_PLACE, BoolArray, FloatArray, Level, verify
 from massart.rows.agreement import EPS
 from massart.rules.find import Answer, Question, find_rule
@@ -84,8 +84,7 @@ def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> A
     again = _listed(table, replace(request, hypotheses=SECOND_LOOK * request.hypotheses), most, gaps)
     if not isinstance(again, ListAudit) or again.n_agree <= found.n_agree:
         return found
-    names = ", ".join(f'"{name}"' for name in sorted(gaps))
-    notice = f"Left out {names}: no rule needs it, and rows without it would not be judged."
+    notice = Notice("unneeded", columns=sorted(gaps), rule="no rule needs")
     return replace(again, notices=(notice, *again.notices))
 
 
@@ -121,12 +120,7 @@ def _listed(table: Table, request: Request, most: int | Literal["auto"], unused:
     if len(best.found.rules) > 1:
         return _audit_of(table, request, prepared, best)
     audit = find(table, request).audit if plain is None else plain
-    which = "second rule" if best.found.rules else "rule"
-    fewest = min(best.found.needed, len(question.y))
-    notice = (
-        f"No list of rules: no {which} passed the test of a list, which asks for {count(fewest, 'rows')} or more. "
-        "This is the fit of one rule."
-    )
+    notice = Notice("one rule", n_found=len(best.found.rules), needed=min(best.found.needed, len(question.y)))
     return replace(audit, notices=(notice, *audit.notices))
 
 

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from massart.certificate import PLAIN, Assumption
+from massart.options import FitOptions
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import Agreement, Level, Link, files
 from massart.rules.columns import Columns, Levels
@@ -54,6 +55,8 @@ class SavedModel:
         What was proven, in the certificate's words.
     assumption : Assumption
         What the verdict takes for granted.
+    options : FitOptions
+        What the fit was asked for.
     """
 
     encoding: Encoding
@@ -62,6 +65,7 @@ class SavedModel:
     verdict: str
     explanation: str
     assumption: Assumption = PLAIN
+    options: FitOptions = field(default_factory=FitOptions)
 
     @property
     def weighed(self) -> SavedModel:
@@ -103,6 +107,7 @@ class SavedModel:
             "intercept": None if formula.intercept is None else _term_to_json(formula.intercept),
             "agreement": {**asdict(self.agreement), "level": self.agreement.level.name},
             "encoding": self.encoding.to_json(),
+            "options": self.options.chosen,
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -176,6 +181,7 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
         _of(str, found["verdict"], "verdict"),
         _of(str, found["explanation"], "explanation"),
         _assumption(found.get("assumption", {})),
+        FitOptions().having(_of(dict, found.get("options", {}), "options")),
     )
 
 

@@ -18,6 +18,7 @@ from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.kinds import Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW
+from massart.report import Notice
 from massart.rows import AGREES, LAST_PLACE, ArrayRows, Callback, silent
 from massart.rows.ahead import ahead
 from massart.rules.columns import Columns
@@ -66,9 +67,8 @@ def notices_of(parts: Sequence[Prediction]) -> tuple[str, ...]:
     """Return how many rows of all parts could not be predicted, and units that were assumed, as sentences."""
     gaps = sum((Counter(part.gaps) for part in parts), Counter[Gap]())
     n, n_rows = sum(part.n_without for part in parts), sum(part.n_rows for part in parts)
-    without = f"{n:,} {'row has' if n == 1 else 'rows have'} no implied value: a term has none there."
     remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
-    return (*left_out(gaps, n_rows, refit=False), *remarks, *([without] if n else []))
+    return (*left_out(gaps, n_rows, refit=False), *remarks, *([Notice("no value", n=n)] if n else []))
 
 
 def held(model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent) -> Table | Stream:
@@ -87,17 +87,17 @@ def predicted(
     model: SavedModel,
     rows: Table | Stream,
     id_column: str | None = None,
-    told: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
+    known_kinds: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
     callback: Callback = silent,
 ) -> Iterator[Prediction]:
-    """Yield what a formula gives for a table, or for each block of a stream; what was `told` of wrong rows is known."""
+    """Yield what a formula gives for a table, or each block of a stream; kinds of wrong rows may be known already."""
     if isinstance(rows, Table):
-        yield apply_model(model, rows, id_column=id_column, told=told)
+        yield apply_model(model, rows, id_column=id_column, known_kinds=known_kinds)
         return
     names = [entry.column for entry in model.weighed.encoding.inputs]
     names += [name for name in (model.encoding.target.column, id_column) if name in rows.column_names]
     for block in ahead(rows.blocks([*dict.fromkeys(names)], callback)):
-        yield apply_model(model, block, id_column=id_column, told=told, is_part=True)
+        yield apply_model(model, block, id_column=id_column, known_kinds=known_kinds, is_part=True)
 
 
 def apply_model(
@@ -105,13 +105,13 @@ def apply_model(
     table: Table,
     *,
     id_column: str | None = None,
-    told: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
+    known_kinds: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
     is_part: bool = False,
 ) -> Prediction:
     """Apply a formula to the rows of a table, and compare with the target where the table has it.
 
     Rows are marked as they are when a formula is found, so that a table judges its rows alike by `audit_table` and by
-    the model that this made. What happened in wrong rows is found out here, unless their numbers and kinds were `told`.
+    the model that this made. What happened in wrong rows is found out here, unless their numbers and kinds are known.
     """
     model = model.weighed
     formula, agreement = model.formula, model.agreement
@@ -145,7 +145,7 @@ def apply_model(
             if chains is not None:
                 implied[both], there_too = chains.implied, chains.X
                 wrong[both] &= ~chains.follows
-            if told is None:
+            if known_kinds is None:
                 labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=every[both])
                 judged_columns = design.columns.take(complete[both[kept]])
                 kind[both] = kinds_of(there_too, Rule(formula, agreement), labels, judged_columns).of(
@@ -153,8 +153,8 @@ def apply_model(
                 )
             else:
                 kind[np.flatnonzero(both)[last_place]] = OFF_BY_A_PLACE
-                start, stop = np.searchsorted(told[0], [every[0], every[-1] + 1])
-                kind[np.searchsorted(every, told[0][start:stop])] = told[1][start:stop]
+                start, stop = np.searchsorted(known_kinds[0], [every[0], every[-1] + 1])
+                kind[np.searchsorted(every, known_kinds[0][start:stop])] = known_kinds[1][start:stop]
             if chains is not None:
                 kind[np.flatnonzero(both)[chains.follows]] = BEFORE_IS_WRONG
         values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals, ways_to_round, with_constant
+from massart.audit.judged import Judged
 from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule, second_rule_of, with_second_rule
-from massart.audit.segment_rule import SegmentRule
-from massart.audit.segments import TableSegment, with_rows_apart
+from massart.audit.segments import SegmentRule, TableSegment, with_rows_apart
 from massart.certificate import Certificate, Verdict, span_of
-from massart.report import Findings, Group, JudgedRows, Report, Rest, RowKinds, Usage, called_wrong, usage_of
-from massart.report.words import Judgement, SegmentFacts, count, judgement, share, uneven
+from massart.options import FitOptions
+from massart.report import Findings, Group, JudgedRows, Notice, Report, Rest, RowKinds, Usage, called_wrong, usage_of
+from massart.report.words import Judgement, SegmentFacts, count, judgement, share
 from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray, tally_of
 from massart.rules.columns import Columns
 from massart.rules.formula import Formula
@@ -55,17 +56,14 @@ _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 class Whole:
     """What all rows of a file say, where only some of them are at hand: sums over blocks."""
 
-    n_rows: int  # rows of the file
+    judged: Judged
     # (m,), those at hand that were drawn at random; the others are rare by their columns, or the worst
     drawn: BoolArray
-    tally: FloatArray  # the judged rows by their marks
     # for each coefficient the rows that use it, and those of them that agree; empty where these were not counted
     usage: tuple[tuple[int, int], ...]
     kinds: Kinds  # what happened in each row at hand that was judged, and in how many of all
-    groups: dict[str, tuple[int, int]]  # for each value of the group column its rows, and those that are wrong
     places: int | None  # to which implied values are rounded
     second_rule: SecondRule | None = None  # which wrong rows follow
-    segment: tuple[int, int] = (0, 0)  # judged rows of the segment in which the rule breaks, and those that break it
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,8 @@ class Audit:
         rows break the formula, these are set apart and not called wrong.
     segment_rule : SegmentRule or None
         What the rows of that segment follow instead, if it is known.
+    options : FitOptions
+        What was asked for.
     """
 
     table: Table
@@ -123,13 +123,20 @@ class Audit:
     chains: Chains | None = None
     segment: TableSegment | None = None
     segment_rule: SegmentRule | None = None
+    options: FitOptions = field(default_factory=FitOptions)
+
+    def having(self, **others: Any) -> Audit:
+        """Return the same with other notices, options or frame: what is known of its rows is not computed again."""
+        changed = replace(self, **others)
+        changed.__dict__.update({name: value for name, value in vars(self).items() if name not in vars(changed)})
+        return changed
 
     @property
     def noticed(self) -> Audit:
         """The same, with a notice if rows that do not follow the formula crowd somewhere, but are not set apart."""
         if self.segment is None or self.segment.is_accused or self.segment_facts is None:
             return self
-        return replace(self, notices=(*self.notices, uneven(self.segment_facts)))
+        return replace(self, notices=(*self.notices, Notice("uneven", facts=self.segment_facts)))
 
     @property
     def chained(self) -> Audit:
@@ -151,13 +158,13 @@ class Audit:
     @property
     def n_total(self) -> int:
         """Number of rows of the table or of the file, judged or not."""
-        return self.design.n_total if self.whole is None else self.whole.n_rows
+        return self.design.n_total if self.whole is None else self.whole.judged.n_rows
 
     @cached_property
     def _tally(self) -> FloatArray:
         """The judged rows of the table or of the file, by their marks."""
         if self.whole is not None:
-            return self.whole.tally
+            return self.whole.judged.tally
         return tally_of(np.uint8(AGREES) * self.agree + np.uint8(LAST_PLACE) * self.last_place)
 
     @property
@@ -197,7 +204,7 @@ class Audit:
     @property
     def n_apart(self) -> int:
         """Number of rows that are set apart."""
-        return int(self.apart.sum()) if self.whole is None else self.whole.segment[1]
+        return int(self.apart.sum() if self.whole is None else self.whole.judged.segment[1])
 
     @property
     def segment_facts(self) -> SegmentFacts | None:
@@ -208,7 +215,7 @@ class Audit:
             off = self._in_segment & ~self.agree & ~self.last_place
             n, k = int(self._in_segment.sum()), int(off.sum())
         else:
-            n, k = self.whole.segment
+            n, k = self.whole.judged.segment.tolist()
         off_elsewhere = self.n_judged - self.n_agree - self.n_last_place - k
         rule = "" if self.segment_rule is None else str(self.segment_rule)
         return SegmentFacts(self.segment.where, n, k, self.n_judged - n, off_elsewhere, rule)
@@ -293,7 +300,7 @@ class Audit:
 
     @cached_property
     def left_open(self) -> FloatArray:
-        """Directions of coefficients that no row that agrees tells anything about: (d, m), the constant last.
+        """Directions of coefficients that no row that agrees determines: (d, m), the constant last.
 
         Of a row that has a part in one the rule says nothing: a charge that one row has may be right or wrong.
         """
@@ -312,7 +319,7 @@ class Audit:
 
     @property
     def ways_to_round(self) -> tuple[int, ...]:
-        """How half a unit is rounded, as far as right rows tell; see :func:`massart.audit.implied.ways_to_round`."""
+        """How half a unit is rounded, as far as right rows show; see :func:`massart.audit.implied.ways_to_round`."""
         X, right = self.X if self.chains is None else self.chains.X, np.flatnonzero(self.agree)
         return ways_to_round(X, self.formula, places_of(self.X, self.formula, self.agreement), self.given, right)
 
@@ -388,8 +395,20 @@ class Audit:
         del values["rank"]
         return self._in_full(self.design.kept[order], values)
 
+    @staticmethod
+    def column_of(columns: Iterable[str], name: str) -> str:
+        """Return the column of an audit that holds what `name` says: one of the table may be called the same.
+
+        Examples
+        --------
+        >>> Audit.column_of(["row", "kind", "given", "implied", "residual", "wrong", "kind_", "rank"], "kind")
+        'kind_'
+        """
+        ordered = [*columns]
+        return next(each for each in (ordered if name == ROW else reversed(ordered)) if each.rstrip("_") == name)
+
     def worst(self, most: int) -> dict[str, Any]:
-        """Return the same columns of at most so many wrong rows, as lists of plain values."""
+        """Return the same columns of the `most` worst wrong rows, as lists of plain values."""
         return self.some(self._worst(most))
 
     def some(self, order: NDArray[np.intp]) -> dict[str, Any]:
@@ -419,7 +438,7 @@ class Audit:
         }
 
     def _in_full(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> Any:
-        """Put all columns of the table before the values, those that tell which row it is first."""
+        """Put all columns of the table before the values, those that name a row first."""
         names = dict.fromkeys([*self._shown(), *self.table.column_names])
         rows = self.table.arrow.select([*names]).take(pa.array(numbers))
         found = beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
@@ -453,7 +472,7 @@ class Audit:
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
         known = self.certificate.verdict.name, self.explanation, self.certificate.assumption
-        return SavedModel(self.plan.encoding, self.formula, self.agreement, *known).weighed
+        return SavedModel(self.plan.encoding, self.formula, self.agreement, *known, self.options).weighed
 
     def groups(self) -> tuple[Group, ...]:
         """Return rows and wrong rows for each value of the group column, the largest share of wrong rows first."""
@@ -462,7 +481,7 @@ class Audit:
         if self.whole is None:
             counts = count_groups(self.table, self.plan.group_column, self.design.kept, self.wrong)
         else:
-            counts = self.whole.groups
+            counts = self.whole.judged.groups
         groups = [Group(name, *facts) for name, facts in counts.items()]
         return tuple(sorted(groups, key=lambda group: (-group.n_wrong / group.n_rows, -group.n_wrong, group.name)))
 
@@ -540,7 +559,7 @@ class Audit:
         return None
 
     def _shown(self) -> list[str]:
-        """Return the columns that tell which row it is."""
+        """Return the columns that name a row."""
         return list(dict.fromkeys(c for c in (self.plan.id_column, self.plan.group_column) if c is not None))
 
 
@@ -580,7 +599,7 @@ def beside(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[
 
 
 def _padded(values: NDArray[Any], n_shown: int, n_missing: int) -> NDArray[Any]:
-    """Return so many of the values, then nothing, also for the rows that were not judged."""
+    """Return the first `n_shown` values, then none, also for the rows that were not judged."""
     hidden = values.mask if isinstance(values, np.ma.MaskedArray) else np.zeros(len(values), dtype=bool)
     padded = np.concatenate([np.asarray(values), np.zeros(n_missing, dtype=values.dtype)])
     mask = np.concatenate([hidden, np.ones(n_missing, dtype=bool)]) | (np.arange(len(padded)) >= n_shown)

@@ -156,8 +156,7 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
 def _lines(result: Result, all_rows: bool) -> Iterator[str]:
     """Say what was found in one table: pass or fail and why, the rule, the kinds and the wrong rows."""
     from massart.audit import ListAudit
-    from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, kind_lines, wrong_lines
-    from massart.cli.list_layout import list_lines
+    from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, kind_lines, list_lines, wrong_lines
     from massart.report.words import count
 
     audit = result.audit

@@ -72,7 +72,7 @@ class Task:
 
     @property
     def rule(self) -> str:
-        """What tells it from other rules for the same file."""
+        """The name of its rule among those for the same file."""
         return str(self.options.target) if self.model is None else self.model.stem
 
 

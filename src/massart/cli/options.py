@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from massart.options import Option, Options, alternatives, described
+from massart.options import Option, OptionError, Options, alternatives, described
 
 File: TypeAlias = Annotated[
     str,
@@ -59,8 +59,12 @@ def with_options(**groups: type[Options] | Sequence[type[Options]]) -> Callable[
         def run(**given: Any) -> None:
             for name, names in members.items():
                 values = {one: value for one in names if (value := given.pop(one)) not in (None, [])}
-                group = groups[name]
-                given[name] = group(**values) if isinstance(group, type) else values
+                kinds = groups[name]
+                try:
+                    made = [kind().having(values) for kind in ([kinds] if isinstance(kinds, type) else kinds)]
+                except OptionError as error:
+                    raise ValueError(f"--{error.name.replace('_', '-')} {error.said}") from None
+                given[name] = made[0] if isinstance(kinds, type) else values
             command(**given)
 
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -96,7 +96,7 @@ def write(path: Path, content: str) -> None:
 
 
 def digest(source: str) -> dict[str, str]:
-    """Return what tells this file from others of its name, and when it was changed."""
+    """Return what identifies this version of a file, and when it was changed."""
     import hashlib
     from datetime import datetime
 

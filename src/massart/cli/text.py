@@ -63,7 +63,7 @@ def _lines(text: str, most: int) -> list[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return a text that fits into so many columns; names that are long differ at their ends, so the middle goes."""
+    """Return a text cut to a width; names that are long differ at their ends, so the middle goes."""
     clean = "".join(letter if letter.isprintable() else " " for letter in text)
     if width_of(clean) <= most:
         return clean

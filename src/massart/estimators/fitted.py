@@ -107,6 +107,13 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         tables = tuple(rows.table() for rows in self._wrong_rows)
         return tables[0] if self.coef_.ndim == 1 else tables
 
+    def _html_repr(self) -> str:
+        """Return the diagram of scikit-learn and below it, once fitted, the rule and its verdict."""
+        diagram = str(super()._html_repr())
+        if not hasattr(self, "coef_"):
+            return diagram
+        return diagram + "".join(self.summary(output=j)._repr_html_() for j in range(len(self._answers)))
+
     def summary(self, level: float = 0.95, *, output: int = 0) -> Summary:
         """Return the verdict and a table of the coefficients, with tests and intervals where they are estimates.
 

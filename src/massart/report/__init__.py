@@ -13,8 +13,8 @@ from massart.report.findings import (
     usage_of,
 )
 from massart.report.list_page import ListedFormula, ListFindings, ListReport
-from massart.report.page import check_installed
-from massart.report.report import Report
+from massart.report.notices import Notice
+from massart.report.page import Report, check_installed
 
 __all__ = [
     "Cells",
@@ -25,6 +25,7 @@ __all__ = [
     "ListFindings",
     "ListReport",
     "ListedFormula",
+    "Notice",
     "Report",
     "Rest",
     "RowKinds",

@@ -10,9 +10,9 @@ from itertools import islice
 from massart.report.carried import columns_of, wrong_residuals
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean
-from massart.report.drawing import scatter
 from massart.report.findings import Findings, JudgedRows
 from massart.report.kinds import MARKS, legend, shown_kinds
+from massart.report.pictures import scatter
 from massart.report.words import count, share
 from massart.rules.formula import pieces
 

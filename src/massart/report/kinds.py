@@ -81,7 +81,7 @@ def shown_kinds(rows: JudgedRows) -> list[ShownKind]:
 
 
 def legend(kinds: list[ShownKind]) -> list[tuple[int, str, str]]:
-    """Return tone, mark and label of what the pictures tell apart."""
+    """Return tone, mark and label of what the pictures distinguish."""
     alone = {kind.tone for kind in kinds if [k.tone for k in kinds].count(kind.tone) == 1}
     named = {kind.tone: kind.label if kind.tone in alone else OTHERS for kind in kinds}
     return [(tone, MARKS[tone], label) for tone, label in named.items()]

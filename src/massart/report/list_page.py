@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from massart.certificate import Verdict
 from massart.report.columns import clean
-from massart.report.page import asset, environment_of_pages, raw_text
-from massart.report.report import Report
+from massart.report.page import Report, asset, environment_of_pages, raw_text
 from massart.rules.formula import Formula
 
 

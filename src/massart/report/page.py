@@ -1,4 +1,4 @@
-"""The whole page: one file that loads nothing, for a reader with a browser and no Python.
+"""Pages: one file that loads nothing, for a reader with a browser and no Python; of a fit, and of a scan.
 
 Nothing of the data can run: the template escapes every text, the script writes texts as texts, and a content security
 policy admits one script only, the page's own, by its digest.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from importlib import import_module
-from importlib.resources import files
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module, resources
+from os import PathLike
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,12 +22,13 @@ import numpy as np
 from massart.report.carried import MOST_LARGEST, carry, wrong_residuals
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, printable
-from massart.report.drawing import scatter
 from massart.report.findings import DATED, Findings, Group, JudgedRows
+from massart.report.fragment import fragment, plain_text
 from massart.report.kinds import GLYPHS, legend, shown_kinds, tones
-from massart.report.pictures import measure_sizes, scale_of
+from massart.report.pictures import measure_sizes, scale_of, scatter
 from massart.report.what_if import what_if
 from massart.report.words import MEANINGS, count, share
+from massart.rows import files
 from massart.rules.formula import pieces
 from massart.rules.rates import text_by_level
 
@@ -164,7 +166,7 @@ def _embedded(data: object) -> Any:
 
 def asset(name: str) -> str:
     """Return the text of a file beside this one."""
-    return files("massart.report").joinpath("assets", name).read_text("utf-8")
+    return resources.files("massart.report").joinpath("assets", name).read_text("utf-8")
 
 
 def check_installed() -> None:
@@ -177,3 +179,64 @@ def _needed(name: str) -> ModuleType:
         return import_module(name)
     except ImportError:
         raise ValueError(f"the report needs {name}: pip install 'massart[report]'") from None
+
+
+class Report:
+    """What was found, for those who were not there.
+
+    The page needs jinja2 (``pip install 'massart[report]'``); the notebook's view and the text need nothing.
+
+    Parameters
+    ----------
+    findings : Findings
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    def to_html(self) -> str:
+        """Return the whole page: one file, which loads nothing and is the same for the same findings.
+
+        It stays below 5 MB: of very many wrong rows it carries those with the largest residuals, and some others.
+
+        Raises
+        ------
+        ValueError
+            If jinja2 is not installed.
+        """
+        return render(self.findings)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the page to a file, whole or not at all, and return its path."""
+        path = Path(path)
+        files.write(path, self.to_html().encode())
+        return path
+
+    def _repr_html_(self) -> str:
+        return fragment(self.findings)
+
+    def __repr__(self) -> str:
+        return plain_text(self.findings)
+
+
+@dataclass(frozen=True)
+class ScanFindings:
+    """What the page shows: a scan, and `uses`, the numbers of the rules, from 1, that each column is in."""
+
+    title: str
+    n_rows: int
+    identities: Sequence[Findings]
+    copies: Sequence[Findings]
+    uses: Mapping[str, list[int]]
+    constants: Sequence[tuple[str, object]]
+    codes: Sequence[Sequence[str]]
+    without_rule: Sequence[str]
+    notices: Sequence[str]
+    facts: Mapping[str, str]
+
+
+def render_scan(findings: ScanFindings) -> str:
+    """Return the page; ValueError if jinja2 is not installed."""
+    style = raw_text(asset("style.css") + asset("scan.css"))
+    page: str = environment_of_pages().get_template("scan.html").render(findings=findings, style=style)
+    return page

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
-from massart.report.carried import Residuals
+from massart.report.carried import Residuals, sample, wrong_residuals
 from massart.report.columns import amounts, write
 from massart.report.findings import JudgedRows
-from massart.report.kinds import MARKS, codes_of, tones
+from massart.report.kinds import GLYPHS, MARKS, codes_of, tones
 from massart.report.words import share
 from massart.rows import FloatArray
 
@@ -92,3 +95,95 @@ def _words(wrong: Residuals, size: FloatArray, off: str) -> str:
         f"Half of the {off} are off by {middle} or more; the largest difference is {most}, the smallest {least}. "
         f"{above:,} ({share(above, n)}) were given too high and {below:,} ({share(below, n)}) too low."
     )
+
+
+WIDTH, HEIGHT = 640, 400
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 12, 10, 46
+_MOST_RIGHT, _MOST_WRONG = 300, 600
+_MOST_TICKS = 7
+_MOST_POWERS = 40
+_LARGEST = 1e300  # beyond which the width of an axis overflows
+
+
+def scatter(rows: JudgedRows, words: str) -> str:
+    """Return the picture as SVG; colours are those of the classes of its paths. `words` say what it shows."""
+    rng = np.random.default_rng(0)
+    seen = (np.abs(rows.given) < _LARGEST) & (np.abs(rows.implied) < _LARGEST)
+    right = sample(np.flatnonzero(rows.agree & seen), _MOST_RIGHT, rng)
+    off = wrong_residuals(rows).index
+    off = sample(off[seen[off]], _MOST_WRONG, rng)
+    index = np.concatenate([right, off])
+    if not len(index):
+        return ""
+    scale = scale_of(np.concatenate([rows.given[index], rows.implied[index]]))
+    across, x_ticks = _axis(rows.implied[index], scale, _LEFT, WIDTH - _RIGHT)
+    up, y_ticks = _axis(rows.given[index], scale, HEIGHT - _BOTTOM, _TOP)
+    parts = [
+        f"<svg class='scatter' viewBox='0 0 {WIDTH} {HEIGHT}' role='img' aria-label='{escape(words, quote=True)}'>",
+        _grid(across(x_ticks), up(y_ticks)),
+    ]
+    both = rows.implied[index], rows.given[index]
+    ends = np.array([max(v.min() for v in both), min(v.max() for v in both)])
+    if ends[0] < ends[1]:
+        line = "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(across(ends), up(ends), strict=True))
+        parts.append(f"<path class='diagonal' d='M{line}'/>")  # straight, since both axes have the same scale
+    x, y = across(rows.implied[index]), up(rows.given[index])
+    dots = "".join(f"M{x[k]:.1f} {y[k]:.1f}h0" for k in range(len(right)))
+    parts.append(f"<path class='right' d='{dots}'/>")
+    tone = tones(rows)[codes_of(rows, off)]
+    for each in np.unique(tone).tolist():
+        glyph = _path(GLYPHS[each])
+        marks = "".join(f"M{x[k]:.1f} {y[k]:.1f}{glyph}" for k in len(right) + np.flatnonzero(tone == each))
+        parts.append(f"<path class='wrong tone-{each}' d='{marks}'/>")
+    parts += [
+        *(_label(at, HEIGHT - 26, "middle", write(v)) for at, v in zip(across(x_ticks), x_ticks, strict=True)),
+        *(_label(_LEFT - 8, at + 4, "end", write(v)) for at, v in zip(up(y_ticks), y_ticks, strict=True)),
+        _label((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 6, "middle", "implied by the formula"),
+        f"<text transform='rotate(-90)' x='{-(HEIGHT - _BOTTOM) / 2:.0f}' y='12' text-anchor='middle'>given</text>",
+    ]
+    return "".join([*parts, "</svg>"])
+
+
+def _axis(
+    values: FloatArray, scale: Scale, start: float, end: float
+) -> tuple[Callable[[FloatArray], FloatArray], FloatArray]:
+    """Return where values are drawn, and values for ticks."""
+
+    def placed(v: FloatArray) -> FloatArray:
+        return np.asarray(np.arcsinh(v / scale.unit / 2) if scale.compressed else v)
+
+    low, high = float(placed(values).min()), float(placed(values).max())
+    margin = 0.04 * (high - low) or abs(high) or 1.0
+    low, high = low - margin, high + margin
+
+    def position(v: FloatArray) -> FloatArray:
+        return start + (placed(v) - low) / (high - low) * (end - start)
+
+    if scale.compressed:
+        sizes = scale.unit * 10.0 ** np.arange(_MOST_POWERS)
+        for digits in ((1,), (1, 2, 5)):
+            some = np.sort(np.multiply.outer(digits, sizes).ravel())
+            candidates = np.concatenate([-some[::-1], [0.0], some])
+            inside = candidates[(placed(candidates) >= low) & (placed(candidates) <= high)]
+            if len(inside) > _MOST_TICKS / 2:
+                break
+        return position, inside[:: -(-len(inside) // _MOST_TICKS) or 1]
+    step = 10.0 ** np.floor(np.log10((high - low) / 4))
+    step *= next(k for k in (5, 2, 1) if k * step <= (high - low) / 4 or k == 1)
+    return position, step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+
+
+def _grid(xs: FloatArray, ys: FloatArray) -> str:
+    lines = [f"M{x:.1f} {_TOP}V{HEIGHT - _BOTTOM}" for x in xs] + [f"M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}" for y in ys]
+    return f"<path class='grid' d='{''.join(lines)}'/>"
+
+
+def _label(x: float, y: float, anchor: str, text: str) -> str:
+    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}'>{text}</text>"
+
+
+def _path(glyph: Sequence[tuple[float, float]], radius: float = 3.5) -> str:
+    """Return a polygon around where the pen is."""
+    corners: NDArray[np.float64] = radius * np.array(glyph)
+    steps = np.diff(corners, axis=0)
+    return f"m{corners[0, 0]:.1f} {corners[0, 1]:.1f}" + "".join(f"l{dx:.1f} {dy:.1f}" for dx, dy in steps) + "z"

@@ -191,7 +191,7 @@ def _without(c: Certificate) -> str:
 
 
 def _same(c: Certificate) -> Iterator[str]:
-    """Say which formulas are not told apart."""
+    """Say which formulas are not distinguished."""
     near = (
         f"{up(c.resolution)} times what a row that agrees may be off"
         if c.agreement.rounded
@@ -325,8 +325,8 @@ def _nothing(c: Certificate) -> Iterator[str]:
         agree = f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')}"
         why = f"no more than {agree} agree with the best formula found{inside}"
     elif c.reason is Reason.FEW:
-        told = count(c.n_decisive, "rows") if c.n_decisive else "no row"
-        why = f"the best formula found rests on {told}, and any table has a formula for so few"
+        rows = count(c.n_decisive, "rows") if c.n_decisive else "no row"
+        why = f"the best formula found rests on {rows}, and any table has a formula for so few"
     yield f"No rule was found: {why}."
     clipped = "" if c.n_active is None else ", clipped at its limits"
     yield f"Searched: a linear formula of these columns{clipped}."
@@ -382,7 +382,7 @@ def _among(c: Certificate) -> str:
 def _either(c: Certificate, probability: float) -> str:
     """State what the theorem says for labels that are wrong with at most this probability."""
     above = "one half" if probability == 0.5 else _percent(math.floor(1000 * probability + 1e-9) / 1000)
-    # Where labels chose the terms, wrong values of the rows that chose could tell of errors in the rows that confirm.
+    # Where labels chose the terms, wrong values of the rows that chose could depend on errors in the rows that confirm.
     dependent = "errors were not independent"
     if c.n_seen is not None:
         dependent = "errors in different rows, or their wrong values, depend on each other"

@@ -38,6 +38,7 @@ class Plan:
     id_column: str | None  # names the rows; never an input
     group_column: str | None
     notices: tuple[str, ...]  # sentences: what was left out, and what was interpreted
+    of_rows: tuple[str, ...] = ()  # those of them that say what the values of a column in these rows are like
 
 
 def make_plan(
@@ -75,11 +76,12 @@ def make_plan(
     identifiers = [name for name in table.column_names if name not in taken and names_rows(table, name)]
     if id_column is None and identifiers:
         id_column = identifiers[0]
-    candidates = listed
+    candidates: tuple[str, ...] | None = listed
+    of_rows: list[str] = []
     if candidates is None:
-        notices += [
-            f"Left out {quote(name)}: its name and its values are those of an identifier." for name in identifiers
-        ]
+        why = "its name and its values are those of an identifier"
+        of_rows = [f"Left out {quote(name)}: {why}." for name in identifiers]
+        notices += of_rows
         barred = {target, id_column, *exclude, *identifiers}
         candidates = tuple(name for name in table.column_names if name not in barred)
     inputs: list[Input] = []
@@ -88,8 +90,9 @@ def make_plan(
         found, notice = _judged(table, name, role, intercept, listed is not None, name == group_column)
         inputs += [] if found is None else [found]
         notices += [notice] if notice else []
+        of_rows += [] if found else [notice]
     _check_inputs(table, entry, inputs, notices)
-    return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, (*table.remarks, *notices))
+    return Plan(Encoding(entry, tuple(inputs)), id_column, group_column, (*table.remarks, *notices), tuple(of_rows))
 
 
 def _check_request(table: Table, asked: Mapping[str, Sequence[str]], features: tuple[str, ...] | None) -> None:

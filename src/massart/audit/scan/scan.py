@@ -23,7 +23,7 @@ from massart.audit.scan.sums import pairs_of, rates_of, sums_of
 from massart.audit.table_audit import Audit, versions
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.report import Findings
-from massart.report.scan_page import ScanFindings, render_scan
+from massart.report.page import ScanFindings, render_scan
 from massart.rows import Callback, FloatArray, Progress, silent
 from massart.tables import Category, Flag, Number, Table, TableError, column_values, groups_of, quote, role_of, table_of
 

@@ -1,4 +1,4 @@
-"""What the rows of a large file add up to: counts, and the rows with the largest residuals."""
+"""What rows under a rule add up to: marks, error types, groups, and the rows with the largest residuals."""
 
 from __future__ import annotations
 
@@ -101,11 +101,18 @@ class Worst:
         arrow = pa.concat_tables([table.arrow, *others]).take(pa.array(order)).combine_chunks()
         return replace(table, arrow=arrow, numbers=numbers[order]), at_random[order]
 
-    def meet(self, other: Worst, ends: NDArray[np.void], others: NDArray[np.void]) -> None:
-        """Tell the last of these rows and the first of `other` of each other, given the ends of both parts."""
-        for worst, place, row, end, side in ((self, -1, others[0], ends[-1], 1), (other, 0, ends[-1], others[0], 0)):
-            if worst.beside.size and worst.numbers[place] == end["number"]:
-                worst.beside[place, side] = row
+    def knowing(self, ends: NDArray[np.void], others: NDArray[np.void], side: int) -> Worst:
+        """Return the same where the row at an end, which is among these, knows the one next to it in another part.
+
+        `ends` are the first and the last row of this part and `others` those of the part beside it, which comes before
+        (side 0) or after it (side 1).
+        """
+        place, end, row = (0, ends[0], others[-1]) if side == 0 else (-1, ends[-1], others[0])
+        if not self.beside.size or self.numbers[place] != end["number"]:
+            return self
+        known = self.beside.copy()
+        known[place, side] = row
+        return replace(self, beside=known)
 
 
 def _worst(
@@ -124,8 +131,11 @@ def _worst(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Totals:
-    """What rows add up to; sums of consecutive ones are in their order."""
+class Judged:
+    """Rows under a rule, added up; ``a + b`` is that of the rows of a and the rows of b, which come after them.
+
+    Addition is associative, so that rows may be cut into blocks and these judged anywhere.
+    """
 
     n_rows: int
     tally: FloatArray  # judged rows by their marks
@@ -134,40 +144,40 @@ class Totals:
     groups: dict[str, tuple[int, int]]  # rows and wrong rows of each group
     gaps: Counter[Any]  # why rows were left out
     worst: Worst
-    looked_at: dict[int, int]  # the codes of wrong rows that were to be told by themselves
-    # wrong rows in which swapped ones are looked for, if that is asked for and they are not too many
-    pairs: tuple[NDArray[np.void], ...] = ()
+    looked_at: dict[int, int]  # the codes of the wrong rows for which these were asked
+    # wrong rows among which swapped ones are looked for; None where there are too many
+    pairs: tuple[NDArray[np.void], ...] | None = ()
     # the first and the last judged one; none if no row was judged
     ends: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)
     # (2,), judged rows of the segment in which the rule breaks, and those that break it
     segment: NDArray[np.intp] = field(default_factory=lambda: np.zeros(2, dtype=np.intp))
 
     @classmethod
-    def of_nothing(cls, n_coefs: int, n_codes: int) -> Totals:
+    def of_nothing(cls, n_coefs: int, n_codes: int) -> Judged:
         """Return the sum of no rows."""
         usage, kinds = np.zeros((n_coefs, 2), np.int64), np.zeros(n_codes, np.intp)
         return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst.of_nothing(), {})
 
-    def __add__(self, other: Totals) -> Totals:
+    def __add__(self, other: Judged) -> Judged:
         """Return the sum."""
         groups = dict(self.groups)
         for name, (n, wrong) in other.groups.items():
             before = groups.get(name, (0, 0))
             groups[name] = before[0] + n, before[1] + wrong
-        pairs = (*self.pairs, *other.pairs)
-        ends = np.concatenate([self.ends, other.ends])
-        if len(ends) > 2:
-            self.worst.meet(other.worst, self.ends, other.ends)
-        return Totals(
+        pairs = None if self.pairs is None or other.pairs is None else (*self.pairs, *other.pairs)
+        ends, first, second = np.concatenate([self.ends, other.ends]), self.worst, other.worst
+        if len(self.ends) and len(other.ends):
+            first, second = first.knowing(self.ends, other.ends, 1), second.knowing(other.ends, self.ends, 0)
+        return Judged(
             self.n_rows + other.n_rows,
             self.tally + other.tally,
             self.usage + other.usage,
             self.kinds + other.kinds,
             groups,
             self.gaps + other.gaps,
-            self.worst + other.worst,
+            first + second,
             self.looked_at | other.looked_at,
-            pairs if sum(map(len, pairs)) <= MOST_PAIRED else (),
+            None if pairs is not None and sum(map(len, pairs)) > MOST_PAIRED else pairs,
             ends[[0, -1]] if len(ends) else ends,
             self.segment + other.segment,
         )

@@ -5,8 +5,8 @@
 
 Each case of `export_cases` is exported to every target and run there: SQL in DuckDB, SQLite and PostgreSQL (where its
 programs are on the path), the Python module, the schema of pandera, the suite of Great Expectations on SQLite, the test
-of dbt on DuckDB, the cell formulas in LibreOffice. Tools that are not installed are said and skipped. Exit status 1
-unless all that ran agree with massart to the row.
+of dbt on DuckDB, the cell formulas as `cell_formulas` computes them, and in LibreOffice. Tools that are not installed
+are said and skipped. Exit status 1 unless all that ran agree with massart to the row.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cell_formulas import cell, read
 from export_cases import CASES, OF_SHEETS, OF_SQL, ROW, Case, cases
 from massart.export import dbt_properties, export
+from massart.export.excel import letters
 
 Found = dict[str, frozenset[int]]
 _ANY = {"max_unjudged": 1.0}  # a table of which many rows are not judged is no fault here
@@ -154,6 +156,30 @@ def in_dbt(chosen: Sequence[Case]) -> Found:
             return {name: _rows(database.execute(f"SELECT * FROM {table}")) for name, table in tables.items()}
 
 
+def in_cells(chosen: Sequence[Case]) -> Found:
+    """Compute the formulas as Excel does, row by row."""
+    found = {}
+    for case in chosen:
+        names = case.table.column_names
+        formulas = {place[:-1]: read(text) for place, text in _formulas(case).items()}
+        wrong, above = set(), dict.fromkeys((f"{letters(k)}1" for k in range(len(names))), "a title")
+        for row, values in enumerate(_tuples(case)):
+            cells = above | {f"{letters(k)}2": cell(value) for k, value in enumerate(values)}
+            for place, formula in formulas.items():
+                cells[f"{place}2"] = formula(cells)
+            if cells[f"{[*formulas][-1]}2"] is False:
+                wrong.add(row)
+            above = {f"{letters(k)}1": cells[f"{letters(k)}2"] for k in range(len(names))}
+        found[case.name] = frozenset(wrong)
+    return found
+
+
+def _formulas(case: Case) -> dict[str, str]:
+    """Return the formulas of the second row, by their cells."""
+    lines = export(case.model, "excel", header=case.table.column_names).splitlines()
+    return {lines[k - 1].split()[0]: line for k, line in enumerate(lines) if line.startswith("=")}
+
+
 def in_libreoffice(chosen: Sequence[Case]) -> Found:
     """Write the formulas into workbooks, beside the cells, and let LibreOffice compute them."""
     import openpyxl
@@ -167,8 +193,7 @@ def in_libreoffice(chosen: Sequence[Case]) -> Found:
             sheet = book.active
             header = case.table.column_names
             sheet.append([*header, "expected", "allowed", "right"])
-            lines = export(case.model, "excel", header=header).splitlines()
-            formulas = {lines[k - 1].split()[0]: line for k, line in enumerate(lines) if line.startswith("=")}
+            formulas = _formulas(case)
             for k, row in enumerate(_tuples(case)):
                 sheet.append(row)
                 for place, formula in formulas.items():
@@ -194,13 +219,14 @@ TOOLS: Mapping[str, tuple[Callable[[Sequence[Case]], Found], Sequence[str], Sequ
     "pandera": (in_pandera, ("pandera", "pandas"), ()),
     "Great Expectations": (in_great_expectations, ("great_expectations",), ()),
     "dbt": (in_dbt, ("dbt", "duckdb"), ()),
+    "cell formulas": (in_cells, (), ()),
     "LibreOffice": (in_libreoffice, ("openpyxl",), ("soffice",)),
 }
 """What runs exported rules, the packages and the programs that each needs."""
 
 ORDERED = {
     **dict.fromkeys(("DuckDB", "SQLite", "PostgreSQL", "Great Expectations", "dbt"), tuple(OF_SQL)),
-    "LibreOffice": tuple(OF_SHEETS),
+    **dict.fromkeys(("cell formulas", "LibreOffice"), tuple(OF_SHEETS)),
 }
 """The rules that look at the row before, of those that a tool can say."""
 

@@ -32,7 +32,7 @@ from massart.rules.language import parse_terms
 from massart.tables import Category, Date, Encoding, Number, folded, table_of
 
 FEW = ("rates-and-fees", "tiers", "percentage", "clipped", "thousands", "calendar", "due-date", "flags", "hostile")
-FAST = ("DuckDB", "SQLite", "Python", "pandera")
+FAST = ("DuckDB", "SQLite", "Python", "pandera", "cell formulas")
 
 
 @cache
@@ -55,11 +55,11 @@ def model_of(terms, coefs, inputs, *, target="y", link=IDENTITY, agreement=None,
 
 
 def judged(model: SavedModel, columns) -> tuple[set[int], dict[str, set[int]]]:
-    """Return the rows that massart calls wrong, and those that SQLite and Python do."""
+    """Return the rows that massart calls wrong, and those that SQLite, Python and cell formulas do."""
     table = pa.table({"row number": np.arange(len(next(iter(columns.values())))), **columns})
     found = apply_model(model, table_of(table)).columns["wrong"]
     one = Case("one", model, table, frozenset(), 0)
-    tools = {name: set(TOOLS[name][0]([one])["one"]) for name in ("SQLite", "Python")}
+    tools = {name: set(TOOLS[name][0]([one])["one"]) for name in ("SQLite", "Python", "cell formulas")}
     return set(np.flatnonzero(np.ma.filled(found, False)).tolist()), tools
 
 

@@ -207,14 +207,15 @@ def test_corrected_dates_are_dates(tmp_path, write):
     given = content["end"] if write is None else [write.format(day) for day in content["end"]]
     table = table_of(content | {"end": [None, *given[1:]]})
     truth = [day.toordinal() - EPOCH for day in content["end"]]
-    fixed = replaced(table, "end", [4, 9], [truth[7], truth[8]], "before")
+    entry = make_plan(table, "end").encoding.target
+    fixed = replaced(table, entry, [4, 9], [truth[7], truth[8]], "before")
     wanted = [None, *content["end"][1:]]
     wanted[4], wanted[9] = wanted[7], wanted[8]
     assert fixed.column("end").to_pylist() == wanted
     assert fixed.column("before").to_pylist() == [None, *given[1:]]
     write_table(tmp_path / "fixed.csv", fixed)
     assert read_table(tmp_path / "fixed.csv").column("end").to_pylist()[1:] == list(map(str, wanted[1:]))
-    noon = replaced(table, "end", [4, 5], [0.5, 1e7], "before").column("end").to_pylist()
+    noon = replaced(table, entry, [4, 5], [0.5, 1e7], "before").column("end").to_pylist()
     assert noon[:2] + noon[4:6] == [None, str(wanted[1]), "1970-01-01T12:00:00", "10000000"]
 
 

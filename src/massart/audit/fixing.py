@@ -28,7 +28,7 @@ from massart.report import Notice
 from massart.rows import BoolArray, FloatArray, files
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
-from massart.tables import Date, Notes, Number, Table, column_values, encode, free_name, replaced, write_table
+from massart.tables import Date, Notes, Number, Table, Target, column_values, encode, free_name, replaced, write_table
 
 FILLED = "filled in"
 """What happened in a row whose target was missing."""
@@ -122,9 +122,9 @@ class Corrections:
         kind = pc.if_else(pa.array(blank), FILLED, found.kind)
         return cls(np.append(found.rows, rows), np.append(found.values, values), found.wrong, kind)
 
-    def applied(self, table: Table, target: str, whole: bool | None = None) -> Table:
+    def applied(self, table: Table, target: Target, whole: bool | None = None) -> Table:
         """Return a table with its wrong targets replaced: the given ones stand beside, what happened behind all."""
-        given = free_name(f"{target}_given", table.column_names)
+        given = free_name(f"{target.column}_given", table.column_names)
         found = replaced(table, target, self.rows, self.values, given, whole=whole)
         arrow = found.arrow
         for name, values in (("wrong", self.wrong), ("kind", self.kind)):
@@ -146,7 +146,7 @@ def _are_open(audit: Audit, rows: NDArray[np.intp]) -> BoolArray:
 
 def fixed_table(audit: Audit, *, fill: bool = False) -> Table:
     """Return the table of an audit with its wrong targets replaced; the given ones stand beside them."""
-    return Corrections.of_audit(audit, fill).applied(audit.table, audit.formula.target)
+    return Corrections.of_audit(audit, fill).applied(audit.table, audit.plan.encoding.target)
 
 
 def write_fixed(path: str | Path, audit: Audit, source: object, *, fill: bool = False) -> tuple[str, ...]:

@@ -445,4 +445,4 @@ class BlockRows:
         changes = Corrections.of(
             self.block.n_rows, self.kept, self.X, own.left_open, self.labels, kinds, rule, at_fault=faults
         )
-        return changes.applied(self.block, own.encoding.target.column, own.whole_numbers).arrow
+        return changes.applied(self.block, own.encoding.target, own.whole_numbers).arrow

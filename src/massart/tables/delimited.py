@@ -74,7 +74,7 @@ class Delimited:
         self.types, self.nbytes = [pa.null()] * len(self.names), 0
         place, rows = self._dialect.start, content[self._dialect.start :]
         if not beginning.is_all:
-            rows = rows[: last_row_end(rows, self._dialect.delimiter)] or bytes(next(self._chunks(), (0, b""))[1])
+            rows = rows[: last_row_end(rows, self._dialect.delimiter)] or self._first_chunk()
         try:
             found = self._inferred(rows) if rows else None
         except pa.ArrowInvalid:
@@ -85,6 +85,10 @@ class Delimited:
             self.types, self.nbytes = _written_types(found), found.nbytes * size // len(rows)
         for j in self._dialect.coded & set(range(len(self.names))):
             self.types[j] = pa.string()
+
+    def _first_chunk(self) -> bytes:
+        with Text(self._source, self._encoding) as text:
+            return bytes(next(self._chunks(text), (0, b""))[1])
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -140,22 +144,9 @@ class Delimited:
         if widened:
             raise Widened
 
-    def _chunks(self, text: Text | None = None) -> Iterator[tuple[int, Chunk]]:
+    def _chunks(self, text: Text) -> Iterator[tuple[int, Chunk]]:
         """Yield the rows below the header in chunks, each with its place in the text."""
-        if text is None:
-            with Text(self._source, self._encoding) as text:
-                yield from self._chunks(text)
-            return
-        place = self._dialect.start
-        for chunk in chunks_of(text, self._dialect.delimiter, self._options.chunk_bytes, place):
-            if not chunk:
-                line = line_at(self._source, self._encoding, place)
-                raise TableError(
-                    f"{self._source.name}: the row in line {line:,} does not end within {LARGEST_CHUNK >> 20:,} MiB: "
-                    "is a quotation mark never closed?"
-                )
-            yield place, chunk
-            place += len(chunk)
+        return chunks_of(text, self._dialect.delimiter, self._options.chunk_bytes, self._dialect.start)
 
     def _parse(
         self,
@@ -331,29 +322,32 @@ def _differ(numbers: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
 FORMAT = Format("a text file", TEXT_SUFFIXES, is_binary=False, matches=lambda source, head: False, read=Delimited)
 
 
-def chunks_of(text: Text, delimiter: str | None, size: int, start: int = 0) -> Iterator[Chunk]:
-    """Yield a text from a place on in chunks of about `size` bytes that end with a row.
+def chunks_of(text: Text, delimiter: str | None, size: int, start: int = 0) -> Iterator[tuple[int, Chunk]]:
+    """Yield a text from a place on in chunks of about `size` bytes that end with a row, each with its place.
 
-    Without a delimiter every line end separates rows, as in JSON lines. A row that is longer than the largest chunk is
-    followed by an empty one.
+    Without a delimiter every line end separates rows, as in JSON lines.
     """
-    chunk = b""
+    chunk, place = b"", start
     while len(chunk) <= start and (data := text.read(max(size, start + 1 - len(chunk)))):
         chunk += data
     chunk, wanted = chunk[start:], size
     while data := text.read(wanted):
         end = last_row_end(chunk, delimiter)
         if end:
-            yield memoryview(chunk)[:end]
+            yield place, memoryview(chunk)[:end]
+            place += end
             chunk, wanted = chunk[end:] + data, size
         elif len(chunk) >= LARGEST_CHUNK:
-            yield b""
-            return
+            line, hint = line_at(text.source, text.encoding, place), ": is a quotation mark never closed?"
+            raise TableError(
+                f"{text.source.name}: the row in line {line:,} does not end within {LARGEST_CHUNK >> 20:,} MiB"
+                f"{'' if delimiter is None else hint}"
+            )
         else:
             chunk += data
             wanted = max(size, len(chunk))  # so that a long row is searched a few times only
     if chunk:
-        yield chunk
+        yield place, chunk
 
 
 def last_row_end(chunk: bytes, delimiter: str | None) -> int:

@@ -47,7 +47,9 @@ class JsonLines:
         self._is_array = first.lstrip(_BEFORE.encode()).startswith(b"[")
         if not beginning.is_all:
             first = b"" if self._is_array else first[: last_row_end(first, None)]
-            first = first or bytes(next(self._chunks(), (0, b""))[1])
+        if not first:
+            with Text(source, self._encoding) as text:
+                first = bytes(next(self._chunks(text), (0, b""))[1])
         self._widen((0, first))
         self.nbytes = self._parse((0, first), self._wanted).nbytes * max(size, len(first)) // max(len(first), 1)
 
@@ -69,25 +71,15 @@ class JsonLines:
         if widened:
             raise Widened
 
-    def _chunks(self, text: Text | None = None) -> Iterator[_Item]:
+    def _chunks(self, text: Text) -> Iterator[_Item]:
         """Yield whole lines in chunks, each with its place in the text; an array as one."""
-        if text is None:
-            with Text(self._source, self._encoding) as text:
-                yield from self._chunks(text)
+        if not self._is_array:
+            yield from chunks_of(text, None, self._options.chunk_bytes)
             return
-        if self._is_array:
-            parts = []
-            while part := text.read(self._options.chunk_bytes):
-                parts.append(part)
-            yield 0, b"".join(parts)
-            return
-        place = 0
-        for chunk in chunks_of(text, None, self._options.chunk_bytes):
-            if not chunk:
-                line = line_at(self._source, self._encoding, place)
-                raise TableError(f"{self._source.name}: line {line:,} is too long to be read")
-            yield place, chunk
-            place += len(chunk)
+        parts = []
+        while part := text.read(self._options.chunk_bytes):
+            parts.append(part)
+        yield 0, b"".join(parts)
 
     def _fitting(self, item: _Item, wanted: Mapping[str, pa.DataType]) -> tuple[_Item, pa.Table | None]:
         """Parse a chunk by the types that are wanted; None where they do not fit."""

@@ -106,12 +106,10 @@ def numbers_in(table: Table, name: str, *, decimal: str | None = None, unit: str
     Without a decimal mark the column decides, and where it does not, the table.
     """
     levels = levels_in(table, name)
-    own = table.known(("numbers", name, None, unit))
-    if isinstance(own, Numbers) and decimal in (None, own.decimal):
-        return own
     hint = table.decimal if decimal is None else None
     read = partial(read_numbers, levels.texts, levels.counts, decimal=decimal, hint=hint, unit=unit)
-    return table.once(("numbers", name, decimal, unit), read)
+    found = table.once(("numbers", name, decimal, unit), read)
+    return table.once(("numbers", name, found.decimal, unit), lambda: found)
 
 
 def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:

@@ -61,10 +61,6 @@ class Table:
             self._made[key] = make()
         return cast(Made, self._made[key])
 
-    def known(self, key: Hashable) -> object:
-        """Return what was made for a key before, if anything."""
-        return self._made.get(key)
-
     def forget(self, key: Hashable) -> None:
         """Forget what was made for a key: it is large, and nobody will ask again."""
         self._made.pop(key, None)

@@ -93,7 +93,7 @@ class Text:
 
     def __init__(self, source: Source, encoding: str, callback: Callback = silent, stream: Any = None) -> None:
         self.quotes = 0
-        self._source, self._encoding = source, encoding
+        self.source, self.encoding = source, encoding
         self._stream = source.open_unpacked(callback) if stream is None else stream
         self._decoder = None if encoding == UTF_8 else codecs.getincrementaldecoder(encoding)()
         self._done = self._lines = 0  # lines are counted where text is decoded, and for UTF-8 only if somebody asks
@@ -112,9 +112,9 @@ class Text:
         if b'"' in data:  # looking is quicker than counting
             self.quotes += data.count(b'"')
         if b"\0" in data:
-            line = line_at(self._source, self._encoding, self._done + data.index(b"\0"))
+            line = line_at(self.source, self.encoding, self._done + data.index(b"\0"))
             raise TableError(
-                f"{self._source.name}: line {line:,} holds a NUL byte, so this is not a text file: export the table as "
+                f"{self.source.name}: line {line:,} holds a NUL byte, so this is not a text file: export the table as "
                 "CSV, or name its encoding (--encoding utf-16-le)"
             )
         self._done += len(data)
@@ -135,7 +135,7 @@ class Text:
                 text = self._decoder.decode(data, final=not data)
         except UnicodeError:
             raise TableError(
-                f"{self._source.name}: line {self._lines + 1:,} or below is not {self._encoding} text: "
+                f"{self.source.name}: line {self._lines + 1:,} or below is not {self.encoding} text: "
                 "name the right encoding (--encoding)"
             ) from None
         self._lines += text.count("\n")

@@ -30,12 +30,11 @@ from numpy.typing import ArrayLike, NDArray
 from massart.rows import BoolArray, FloatArray
 from massart.rows.files import check_place, replacing
 from massart.tables.design import column_values
-from massart.tables.encoding import Date, Number, Target
+from massart.tables.encoding import Date, Target
 from massart.tables.errors import MissingLibrary, TableError, quote
 from massart.tables.frames import assembled
 from massart.tables.levels import levels_of
-from massart.tables.meaning import numbers_and_unit, role_of
-from massart.tables.numbers import as_dates, is_date, read_numbers
+from massart.tables.numbers import as_dates, read_numbers
 from massart.tables.source import COMPRESSIONS
 from massart.tables.table import LARGEST_EXACT, Table, as_text, decoded, flags, is_text, plain_values
 
@@ -320,23 +319,23 @@ def _library() -> Any:
 
 def replaced(
     table: Table,
-    column: str,
+    entry: Target,
     rows: Sequence[int] | NDArray[np.intp],
     values: ArrayLike,
     original: str,
     *,
     whole: bool | None = None,
 ) -> Table:
-    """Return a table in which some values of a column are others; as `original` the column stays right behind it.
+    """Return a table in which some values of a column are replaced; as `original` the column stays right behind it.
 
-    The column holds numbers or dates, or text that can be read as such. It becomes integers if all its numbers are
-    whole, by these rows unless the caller says so, and floats otherwise; dates are in ISO form; missing values
-    stay missing. Values within rounding error of a short decimal become that decimal.
+    The column is read as the entry says. It becomes integers if all its numbers are whole, by these rows unless the
+    caller says so, and floats otherwise; dates are in ISO form; missing values stay missing. Values within rounding
+    error of a short decimal become that decimal.
     """
+    column = entry.column
     if original in table.column_names:
         raise TableError(f"{table.name}: there is a column {quote(original)} already")
     before = table.column(column)
-    entry = _entry(table, column)
     numbers = column_values(table, entry)
     numbers[np.asarray(rows, dtype=np.intp)] = shortened(np.asarray(values, dtype=np.float64))
     missing = np.isnan(numbers)
@@ -352,20 +351,6 @@ def replaced(
     if column in spellings:
         spellings[original] = spellings[column]
     return replace(table, arrow=arrow, spellings=spellings)
-
-
-def _entry(table: Table, column: str) -> Target:
-    """Return how to read a column as numbers."""
-    kind = table.column(column).type
-    if is_date(kind):
-        return Date(column)
-    if not is_text(kind):
-        return Number(column)
-    found = role_of(table, column, asked=True).entry
-    if isinstance(found, Date):
-        return found
-    numbers, unit = numbers_and_unit(table, column)
-    return Number(column, numbers.decimal, unit)
 
 
 def shortened(values: FloatArray) -> FloatArray:

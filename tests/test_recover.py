@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from massart.certificate import Verdict
 from massart.paper.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
-from massart.recover.polish import _beneath, least_squares
+from massart.recover.polish import least_squares
 from massart.recover.settings import SETTINGS
-from massart.recover.snapping import _has_squares, linear_rows
 from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Block, Level, Link, Sample, levels
 from row_families import dummy_table
 
@@ -109,21 +108,6 @@ def test_several_label_columns_share_one_sample_and_take_one_read_each():
     assert rows.sampled == 30_000
 
 
-@pytest.mark.slow
-def test_weights_are_counts():
-    rng = np.random.default_rng(0)
-    X = gaussian(300, 3, rng)
-    y = X @ [1.0, 2.0, 3.0]
-    y[:180] = X[:180] @ [3.0, -1.0, 0.5]
-    weights = np.where(np.arange(300) < 180, 1.0, 3.0)
-    weights[-5:] = 0
-    found = fit(X, y, weights)
-    np.testing.assert_allclose(found.coef[:, 0], [1, 2, 3], rtol=1e-12)
-    assert found.noise_rate[0] == pytest.approx(180 / (180 + 3 * 115))
-    repeated = fit(np.repeat(X, weights.astype(int), axis=0), np.repeat(y, weights.astype(int)))
-    np.testing.assert_allclose(found.coef, repeated.coef, rtol=1e-12)
-
-
 def test_short_numbers_come_out_exactly():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 50, (2000, 3)) / 4
@@ -158,13 +142,6 @@ def test_exact_data_are_never_called_noisy():
         assert found.scale[0] == 0
     forced = fit(X, y, inliers="noisy")
     np.testing.assert_allclose(forced.coef[:, 0], w, rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_no_rule_is_not_claimed():
-    rng = np.random.default_rng(0)
-    found = fit(gaussian(500, 3, rng), rng.standard_normal(500))
-    assert found.certificates[0].verdict is Verdict.NONE
 
 
 @pytest.mark.slow
@@ -451,37 +428,3 @@ def test_a_coefficient_that_most_of_its_own_rows_refuse_is_changed(wrong):
     found = propose(sample, levels("auto", X, y), IDENTITY, options, first=w + [0.0, 0.0, 4.0])
     np.testing.assert_allclose(found.coef, w, rtol=1e-13)
     np.testing.assert_array_equal(found.rows.agree, np.arange(400) >= int(40 * wrong))
-
-
-# --- snapping ---
-
-
-@pytest.mark.parametrize(
-    "link", [IDENTITY, Link(slope=0.25), Link(-1.0, 2.0, slope=0.5), Link(-3.0, 1.0, slope=2.0)], ids=str
-)
-def test_rows_beyond_the_limits_of_a_slope_are_linear_in_other_units(link):
-    rng = np.random.default_rng(0)
-    X, w = rng.standard_normal((200, 3)), np.array([2.0, -1.0, 0.5])
-    rows, labels = linear_rows(X, link(X @ w), link)
-    np.testing.assert_allclose(rows @ w, labels, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("x", "label", "coefficient", "expected"),
-    [
-        (1.0, 1.0, 1.0, True),
-        (0.0, 0.0, 0.0, True),
-        (1e-170, 1.0, 1.0, False),
-        (1.0, -1e170, 1.0, False),
-        (-1e170, 1.0, 1.0, False),
-        (1.0, 1.0, 1e-170, False),
-    ],
-)
-def test_squares_of_all_numbers_must_be_numbers(x, label, coefficient, expected):
-    assert _has_squares(np.full((3, 2), x), np.full(3, label), np.array([coefficient, 0.0])) == expected
-
-
-def test_a_row_of_zeros_has_no_half_width_to_measure_others_in():
-    X = np.array([[1e5, 1.0], [2e5, 1.0], [3e5, 0.0], [4e5, 0.0]])
-    found = _beneath(X, np.array([7.0, 7.0, 0.0, 0.0]), np.zeros(2), np.array([1e-12, 1e-12, 0.0, 0.0]))
-    np.testing.assert_allclose(found, [0, 7], atol=1e-9)

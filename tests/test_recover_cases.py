@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from massart.certificate import Verdict
-from massart.recover import Assumption, Start, recover
+from massart.recover import Assumption, recover
 from massart.rows import ArrayRows, Link
 
 STANDS = (Verdict.MAJORITY, Verdict.CONFIRMED, Verdict.PROVEN)
@@ -337,16 +337,6 @@ def test_labels_of_rows_that_were_seen_and_names_of_clusters_do_not_matter() -> 
     assert plain.eta_max <= fit(X, y).certificates[0].eta_max
     everything = fit(X, y, seen=np.arange(600)).certificates[0]
     assert everything.verdict not in CERTAIN or everything.verdict is Verdict.PROVEN
-
-
-def test_a_start_near_the_rule_gives_what_a_search_gives() -> None:
-    rng = np.random.default_rng(7)
-    X, w = rng.uniform(0, 50, (400, 3)), np.array([1.25, -2.0, 0.5])
-    y = mixed(rng, 50 * rng.standard_normal(400), np.round(X @ w, 2), 0.3)
-    searched = fit(X, y)
-    np.testing.assert_array_equal(searched.coef[:, 0], w)
-    for start in (Start(w + 1e-4, 0.005), Start(w[::-1].copy())):  # the second is no rule: it is searched beyond
-        np.testing.assert_array_equal(fit(X, y, start=start).coef, searched.coef)
 
 
 def test_a_declaration_is_needed_where_most_rows_are_wrong() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,14 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.recover.polish import least_squares, polish
-from massart.recover.shorten import _RANK, _Directions, _is_regular, _Table, shorten
-from massart.rows import IDENTITY, RELU, Agreement, Level, Link, levels
+from massart.recover.shorten import shorten as shorten_formula
+from massart.rows import IDENTITY, RELU, Level, Link, levels
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 def exactly(X, y):
     return levels(0, X, y)[0]
+
+
+def shorten(*arguments):
+    coef, thin = shorten_formula(*arguments)
+    return SimpleNamespace(coef=coef, thin=thin)
 
 
 def short(X, y, w, agreement=None, link=IDENTITY, counts=None):
@@ -248,90 +252,6 @@ def test_ratios_of_numbers_whose_squares_overflow_are_left_alone(size, possible,
     assert (np.count_nonzero(found.coef) < 3) == possible
 
 
-# Dust
-
-
-@pytest.mark.parametrize("dust", [1e-17, 1e-7, 1.3e-6, 1e-5])
-def test_dust_goes_and_rows_come_back(dust):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([np.round(rng.uniform(1, 500, (3000, 2)), 2), rng.integers(0, 200, 3000)])
-    y = np.round(X @ [1.19, 0.25, 0], 2)
-    agreement = levels(0.005, X, y)[0]
-    w = np.array([1.19, 0.25, dust])
-    found = short(X, y, w, agreement)
-    assert found.coef[2] == 0.0
-    np.testing.assert_allclose(found.coef[:2], w[:2], rtol=1e-5)
-    assert agreement.agree(X, y, found.coef).sum() >= agreement.agree(X, y, w).sum()
-
-
-@pytest.mark.slow
-@given(seeds, st.floats(-20, -15.5))
-def test_dust_of_exact_rows_goes(seed, log_size):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(1, 50, (60, 4))
-    y, _ = spoiled(X @ [1.25, 0, 3, 0], rng)
-    w = np.array([1.25, 0.0, 3.0, 0.0]) + 10**log_size * np.array([0, 1, 0, -1])
-    assert np.flatnonzero(short(X, y, w).coef).tolist() == [0, 2]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_slight_column_is_one_without_which_few_products_leave_their_intervals(seed):
-    """Of a fit of the other columns to the same products."""
-    rng = np.random.default_rng(seed)
-    n = (60, 150)[seed % 2]
-    X = rng.standard_normal((n, 8)) * np.r_[1.0, 1.0, rng.uniform(0.2, 0.7, 6)]
-    X[:, 3] += X[:, 0]
-    w = np.ones(8)
-    y, counts = X @ w + rng.uniform(-0.4, 0.4, n), rng.integers(1, 3, n).astype(float)
-    table = _Table(X, y, counts, Agreement(Level.GIVEN, 0.5), IDENTITY, np.arange(8))
-    directions = _Directions(table, table.count(w))
-    A, Q, inverse = directions._factors()
-    np.testing.assert_allclose(A, X / 0.5)
-    np.testing.assert_allclose(Q.T @ Q, np.eye(8), atol=1e-12)
-    np.testing.assert_allclose(Q, A @ inverse)
-    expected = []
-    for j in range(8):
-        others = np.delete(A, j, axis=1)
-        change = A @ w - others @ np.linalg.lstsq(others, A @ w, rcond=None)[0]
-        lost = counts[np.abs((y - X @ w) / 0.5 + change) > 2].sum()
-        expected += [(lost, j)] if lost <= 2 else []
-    assert directions._slight(Q, inverse) == [(j, lost) for lost, j in sorted(expected)]
-    if seed == 0:
-        assert len(expected) > 1
-
-
-class Polished(_Table):
-    """A table that notes what is moved into intervals, and returns what is given."""
-
-    asked: list = []  # noqa: RUF012 - of one test
-    answer = None
-
-    def _polished(self, used, start):
-        self.asked.append(start.coef.tolist())
-        return self.answer or start
-
-
-@pytest.mark.parametrize(
-    ("lost", "at_least", "asked"),
-    [(0, 100, False), (1, 100, True), (2, 100, True), (3, 100, False), (3, 98, True), (3, 99, False), (1, 98, True)],
-)
-def test_a_shorter_form_that_nearly_as_many_rows_agree_with_is_moved_into_their_intervals(lost, at_least, asked):
-    """Those that are lost are off by so much that no fit reaches them."""
-    x = np.linspace(1, 2, 100)
-    X = np.column_stack([x, np.arange(100) < lost]).astype(float)
-    w = np.array([1.23456789, 30.0])
-    table = Polished(X, X @ w, np.ones(100), Agreement(Level.GIVEN, 1e-3), IDENTITY, np.arange(2))
-    now = table.count(w)
-    Polished.asked, Polished.answer = [], None
-    chosen = np.arange(100) >= lost
-    found = table.fit(np.array([True, False]), chosen, now, w, float(at_least))
-    assert bool(Polished.asked) == asked
-    assert (found is not None) == (100 - lost >= at_least)
-    Polished.answer = now
-    found = table.fit(np.array([True, False]), chosen, now, w, float(at_least))
-    assert (found is now) == asked
-
-
 # Thin terms
 
 
@@ -456,95 +376,6 @@ def test_tables_too_large_for_it_come_back():
     np.testing.assert_array_equal(shorten(X, X @ w, np.ones(2000), w, levels(0, [[1.0]], [1.0])[0], IDENTITY).coef, w)
 
 
-@pytest.mark.parametrize(("most", "back"), [(799, True), (800, False)])
-def test_work_grows_with_rows_and_the_square_of_columns(monkeypatch, most, back):
-    monkeypatch.setattr(sys.modules["massart.recover.shorten"], "_MOST_WORK", most)  # the package has such a function
-    parts = np.random.default_rng(0).integers(1, 99, (50, 3)).astype(float)
-    X = np.column_stack([parts, parts[:, 0] + parts[:, 1]])
-    found = shorten(X, X @ [0.0, 0, 1, 1], np.ones(50), np.array([0.25, 0.25, 1, 0.75]), exactly(X, X[:, 0]), IDENTITY)
-    assert (np.count_nonzero(found.coef) == 4) == back
-
-
-def test_a_fit_of_some_columns_is_in_units_of_half_widths():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 3)) * 10.0 ** rng.integers(0, 6, (80, 1))
-    w = np.array([1.0, -2.0, 0.0])
-    y = X @ w * (1 + 1e-7 * rng.standard_normal(80))
-    table = _Table(X, y, np.ones(80), Agreement(Level.EXACT, relative=1e-6), IDENTITY, np.arange(3))
-    now, chosen = table.count(w), np.arange(80) < 70
-    found = table.fit(np.array([True, True, False]), chosen, now, np.array([5.0, 5.0, 5.0]), 1.0)
-    units = 2.0 ** -np.frexp(now.rows.half_widths[:70])[1].astype(float)
-    best = np.linalg.lstsq(X[:70, :2] * units[:, None], y[:70] * units, rcond=None)[0]
-    np.testing.assert_allclose(found.coef, [*best, 0.0], rtol=1e-11)
-    assert table.fit(np.array([True, True, False]), chosen, now, w, 80.5) is None
-
-
-def test_short_decimals_compete_where_a_fit_leaves_intervals():
-    """Errors that lean to one side turn least squares away from the number behind the labels."""
-    x = np.linspace(1, 2, 200)[:, None]
-    y = 1.19 * x[:, 0] + np.where(x[:, 0] < 1.1, 0.0099, -0.005)
-    table = Polished(x, y, np.ones(200), Agreement(Level.GIVEN, 0.01), IDENTITY, np.arange(1))
-    Polished.asked, Polished.answer = [], None
-    now = table.count(np.array([1.19]))
-    fitted = least_squares(x, y)
-    assert table.count(fitted).weight < now.weight == 200
-    found = table.fit(np.array([True]), np.ones(200, dtype=bool), now, np.array([1.3]), 200.0)
-    assert found.coef.tolist() == [1.19]
-
-
-def test_columns_in_use_alone_are_moved_into_intervals():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1, 9, (100, 3))
-    w = np.array([1.0, 0.0, 2.0])
-    y = X @ w + rng.uniform(-0.9, 0.9, 100)
-    agreement, used = Agreement(Level.INPUTS, 0.1, (0.1, 5.0, 0.3), unit=0.2), np.array([True, False, True])
-    table = _Table(X, y, np.ones(100), agreement, IDENTITY, np.arange(3))
-    found = table._polished(used, table.count(w + [0.01, 0.0, 0.0]))
-    part = replace(agreement, inputs=(0.1, 0.3))
-    expected, rows = polish(X[:, used], y, np.ones(100), np.array([1.01, 2.0]), part, IDENTITY)
-    np.testing.assert_array_equal(found.coef, [expected[0], 0.0, expected[1]])
-    assert found.weight == rows.agree.sum()
-    plain = table.count(w)
-    assert replace(table, agreement=Agreement(Level.EXACT, relative=1e-9))._polished(used, plain) is plain
-
-
-@pytest.mark.parametrize(("size", "thin"), [(490.0, True), (510.0, False)])
-def test_where_labels_are_rounded_a_term_is_thin_that_others_see_by_two_half_widths(size, thin):
-    """A row of 1 has the direction nearly alone: others have a thousandth, and change by a thousandth of the term."""
-    twice = np.tile(np.random.default_rng(0).standard_normal((30, 2)), (2, 1))
-    X = np.vstack([[[0.0, 0.0, 1.0]], np.column_stack([twice, np.repeat([1e-3, -1e-3], 30)])])
-    w = np.array([3.0, 2.0, size])
-    table = _Table(X, X @ w, np.ones(61), Agreement(Level.GIVEN, 0.25), IDENTITY, np.arange(3))
-    directions = _Directions(table, table.count(w))
-    steps = [*directions._thin(*directions._factors())]
-    assert [(step.columns, step.weight, step.rows) for step in steps] == ([((2,), 1.0, (0,))] if thin else [])
-    exact = replace(table, agreement=Agreement(Level.EXACT, relative=1e-12))
-    directions = _Directions(exact, exact.count(w))
-    assert [*directions._thin(*directions._factors())] == []
-
-
-@pytest.mark.parametrize("values", [(9.0, 1.0), (1.0, 9.0), (1.0, 1.0), (-1.0, 2.0)])
-@pytest.mark.parametrize("heavy", [False, True])
-def test_one_row_or_two_alone_determine_a_direction_where_no_other_has_a_part(values, heavy):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(1, 9, (40, 2)), np.zeros((40, 3))])
-    X[[3, 11], 2], X[20, 3], X[5:8, 4] = values, 4.0, 1.0
-    w, counts = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.where(heavy & (np.arange(40) == 11), 1.5, 1.0)
-    table = _Table(X, X @ w, counts, exactly(X, X @ w), IDENTITY, np.arange(5))
-    directions = _Directions(table, table.count(w))
-    A, Q, inverse = directions._factors()
-    found = {frozenset(step.rows): (step.columns, step.weight) for step in directions._thin(A, Q, inverse)}
-    H = Q @ Q.T
-    alone = {frozenset([i]) for i in range(40) if H[i, i] > 1 - 1e-9}
-    pairs = {
-        frozenset(pair)
-        for pair in combinations(range(40), 2)
-        if not any(frozenset([i]) in alone for i in pair) and np.linalg.eigvalsh(H[np.ix_(pair, pair)])[-1] > 1 - 1e-9
-    }
-    assert (alone, pairs) == ({frozenset([20])}, {frozenset([3, 11])})
-    assert found == {frozenset([20]): ((3,), 1.0)} | ({} if heavy else {frozenset([3, 11]): ((2,), 2.0)})
-
-
 def test_rows_of_all_sizes_have_a_say_in_a_shorter_form():
     """In other units than their half-widths, the rounding of large rows would drown the small ones."""
     rng = np.random.default_rng(0)
@@ -553,12 +384,6 @@ def test_rows_of_all_sizes_have_a_say_in_a_shorter_form():
     y = X @ [0.0, 0.0, 0.3, 0.7]
     found = shorten(X, y, np.ones(60), np.array([0.2, 0.2, 0.3, 0.5]), levels(0, X, y)[0], IDENTITY)
     np.testing.assert_allclose(found.coef, [0.0, 0.0, 0.3, 0.7], rtol=1e-14, atol=0)
-
-
-@pytest.mark.parametrize(("least", "regular"), [(1.5, True), (0.7, False), (1e-3, False), (0.0, False)])
-def test_columns_are_independent_if_their_condition_number_says_so(least, regular):
-    """The bound by norms is too large by the root of their number: then singular values decide."""
-    assert _is_regular(np.diag([1.0] * 50 + [least * _RANK])) == regular
 
 
 @pytest.mark.parametrize("few", [2, 3, 6])

@@ -1,7 +1,7 @@
 """Exact numbers: short decimals, fractions and sparse formulas behind coefficients in floats."""
 
 from massart.exact.numbers import ExactNumbers, Fractions, exact_numbers, short_formula
-from massart.exact.sparsest import Brevity, shortest_decimals, sparser_formulas
+from massart.exact.sparsest import Brevity, sparser_formulas
 
 __all__ = [
     "Brevity",
@@ -9,6 +9,5 @@ __all__ = [
     "Fractions",
     "exact_numbers",
     "short_formula",
-    "shortest_decimals",
     "sparser_formulas",
 ]

@@ -209,11 +209,6 @@ class _Family:
         return found
 
 
-def shortest_decimals(w: FloatArray, uncertain: FloatArray) -> FloatArray:
-    """Return each number as the decimal with the fewest places, up to nine, within its uncertainty."""
-    return np.array([round(float(v), _places(float(v), float(u))) for v, u in zip(w, uncertain, strict=True)])
-
-
 def _places(value: float, uncertain: float) -> int:
     """Return the decimals of the shortest number within an uncertainty."""
     places = 0

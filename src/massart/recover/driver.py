@@ -30,7 +30,7 @@ from massart.recover.propose import Candidate, Options
 from massart.recover.scanned import Covariates
 from massart.recover.settings import SETTINGS
 from massart.recover.sharpness import stands_out
-from massart.recover.shorten import Shortened, shorten
+from massart.recover.shorten import shorten
 from massart.recover.snapping import hold_to_exact_arithmetic, snap
 from massart.rows import (
     AGREES,
@@ -237,12 +237,14 @@ def _in_exact_numbers(
     rows = problem.some(rows, settings.search if level.rounded else settings.exact)
     if level.rounded:  # intervals pin a coefficient the better the more rows there are
         coef, _ = polish(rows.X, rows.y, rows.counts, coef, level, link)
-    short = Shortened(coef) if is_nothing else shorten(rows.X, rows.y, rows.counts, coef, level, link)
-    agree = level.agree(rows.X, rows.y, short.coef, link)
-    coef, fractions = snap(rows.X, rows.y, agree, short.coef, level, link)
+    thin: tuple[tuple[int, float], ...] = ()
+    if not is_nothing:
+        coef, thin = shorten(rows.X, rows.y, rows.counts, coef, level, link)
+    agree = level.agree(rows.X, rows.y, coef, link)
+    coef, fractions = snap(rows.X, rows.y, agree, coef, level, link)
     coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, best.agreement, link)
     level = tightest(problem, rows, coef, best.agreement if exact else level, exact)
-    return Formula(coef, level, link), fractions, short.thin
+    return Formula(coef, level, link), fractions, thin
 
 
 def _is_exact(certificate: Certificate) -> bool:

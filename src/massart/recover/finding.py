@@ -18,10 +18,6 @@ from massart.recover.sharpness import stands_out
 from massart.rows import Agreement, FloatArray, Level, Sample, levels
 from massart.search import reweighted
 
-MANY_COLUMNS = 64
-"""Of so many columns some direction is weak by chance: a majority is not worth a search for another formula, which
-takes the longest there, but only L1 regression."""
-
 KEPT, ROUNDED = 0.98, 1.1
 """Share of the rows that an exact formula keeps at least, of those that a rounded one explains; and half-widths beyond
 which no rounding is behind it."""
@@ -50,20 +46,24 @@ def find(problem: Problem, rows: Sample) -> Candidate:
         support = _support(problem, rows, best)
         if _is_settled(problem, best, support):
             break
-        # Where nothing beyond chance was found twice, the published algorithm has all rows, and that is that.
-        hopeless = not whole and barren > 1 and question.inliers != "exact"
+        if barren > 1 and rounds != 0 and question.inliers != "exact":  # nothing beyond chance was found, twice
+            break
         size = half if whole else min(2 * size, n)
-        last = not whole and (hopeless or size * settings.worth_sampling > n)
-        if whole and d >= MANY_COLUMNS and 2 * best.weight > best.total:
-            early = 0
+        last = not whole and size * settings.worth_sampling > n
+        if whole and early and 2 * best.weight > best.total + d and _is_varied(rows.X):
+            early = 0  # a better formula would hide where few rows look, and there is no such place
         sample = problem.some(rows, settings.search) if last else problem.drawn(rows, size, support)
-        found = _attempt(problem, rows, sample, 0 if hopeless else rounds if last else early)
+        found = _attempt(problem, rows, sample, rounds if last else early)
         barren += is_none(found)
         best = found if _is_better(problem, rows, found, best) else best
         whole = whole or last
-        if hopeless:
-            break
     return best
+
+
+def _is_varied(X: FloatArray) -> bool:
+    """Return whether no column, but for a constant, has the same value in most rows: there are no rare levels."""
+    alike = np.mean(np.median(X, axis=0) == X, axis=0)
+    return bool((alike[np.ptp(X, axis=0) > 0] <= 0.5).all())
 
 
 def _support(problem: Problem, rows: Sample, best: Candidate) -> Support:

@@ -182,7 +182,7 @@ class Search:
         X, y, n = self.X, self.y, len(self.y)
         coef, found = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
         if span_of(X[found.agree]).groups:  # of the formulas that fit the same rows, the one with the fewest terms
-            coef = shorten(X, y, np.ones(n), coef, formula.agreement.uncapped, IDENTITY).coef
+            coef, _ = shorten(X, y, np.ones(n), coef, formula.agreement.uncapped, IDENTITY)
         agree = formula.agreement.agree(X, y, coef)
         coef, fractions = snap(X, y, agree, coef, formula.agreement, IDENTITY)
         agree = formula.agreement.agree(X, y, coef)

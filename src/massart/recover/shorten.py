@@ -1,15 +1,13 @@
 r"""The short formula among those that fit the same rows, without the terms that rest on one or two of them.
 
-Three things make a formula longer than the rule behind the table. *Directions that no row determines*: duplicate
-columns or subtotals leave a family of formulas, of which the sparsest is taken (:mod:`massart.exact.sparsest`). *Dust*:
-terms that matter to no row within its half-width. *Thin terms*: d coefficients take in d rows whatever these say, so
-that a direction that one or two rows alone determine says nothing about a rule; its terms are left out, and listed.
+Two things make a formula longer than the rule behind the table. *Directions that no row determines*: duplicate columns
+or subtotals leave a family of formulas, of which the sparsest is taken (:mod:`massart.exact.sparsest`). *Thin terms*: d
+coefficients take in d rows whatever these say, so that a direction that one or two rows alone determine says nothing
+about a rule; its terms are left out, and listed.
 
-In units of half-widths, let A be the agreeing rows, :math:`G = A^\top A` and :math:`H = A G^{-1} A^\top`. To leave out
-column j and fit the others again changes the products by :math:`w_j A G^{-1} e_j / (G^{-1})_{jj}`: dust, if that is
-little in every row. The rows S alone determine a direction if :math:`H_{SS}` has the eigenvalue 1: with v its
-eigenvector, no other row has a part in :math:`u = G^{-1} A_S^\top v`. Then the formula moves along u until terms
-vanish, and only the rows S are lost.
+In units of half-widths, let A be the agreeing rows, :math:`G = A^\top A` and :math:`H = A G^{-1} A^\top`. The rows S
+alone determine a direction if :math:`H_{SS}` has the eigenvalue 1: with v its eigenvector, no other row has a part in
+:math:`u = G^{-1} A_S^\top v`. Then the formula moves along u until terms vanish, and only the rows S are lost.
 
 Whatever is found is fitted again and all rows are counted. Each step depends on the formula alone, so that a formula
 that was shortened is not shortened further.
@@ -23,8 +21,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.exact import Brevity, shortest_decimals, sparser_formulas
-from massart.recover.polish import least_squares, polish
+from massart.exact import Brevity, sparser_formulas
+from massart.recover.polish import ROUNDING, least_squares, polish, without_dust
 from massart.recover.snapping import linear_rows
 from massart.rows import Agreement, BoolArray, FloatArray, Link, Verified, verify
 
@@ -34,7 +32,6 @@ MOST_LOST = 2.0
 _MOST_WORK = 6e9  # rows times columns squared: about a second
 _ATTEMPTS = 6  # formulas that are fitted and counted in one step
 _NEARLY, _MOST_POLISHED = 0.02, 2e5  # share of the rows, and numbers, for which intervals are worth a linear program
-_FIRST_ROWS = 100
 _ALONE, _NEARLY_ALONE = 1e-7, 1e-2  # what other rows say in a direction that some alone determine; if rounded
 _WITHIN = 2.0  # half-widths by which a product may change if its row is to stay
 _ROW_SHARE = 0.5  # of two rows that alone determine a direction, one has at least this leverage
@@ -43,25 +40,10 @@ _HUGE = 1e60  # squares of ratios of larger numbers overflow
 _RANK = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class Shortened:
-    """A formula without what the rows do not need.
-
-    Attributes
-    ----------
-    coef : (d,) array
-    thin : tuple of (int, float)
-        Columns that were left out because they rest on so few rows, and the weight of these rows.
-    """
-
-    coef: FloatArray
-    thin: tuple[tuple[int, float], ...] = ()
-
-
 def shorten(
     X: FloatArray, y: FloatArray, counts: FloatArray, w: FloatArray, agreement: Agreement, link: Link
-) -> Shortened:
-    """Return the formula with the fewest terms among those that fit the rows of `w`, but for thin terms and their rows.
+) -> tuple[FloatArray, tuple[tuple[int, float], ...]]:
+    """Return the formula with the fewest terms among those that fit the rows of `w`, and what was left out of it.
 
     Parameters
     ----------
@@ -74,6 +56,12 @@ def shorten(
     agreement : Agreement
     link : Link
 
+    Returns
+    -------
+    coef : (d,) array
+    thin : tuple of (int, float)
+        Columns that were left out because they rest on one or two rows, and the weight of these rows.
+
     Examples
     --------
     >>> from massart.rows import levels
@@ -81,19 +69,22 @@ def shorten(
     >>> parts = np.random.default_rng(0).integers(1, 99, (50, 3)).astype(float)
     >>> X = np.column_stack([parts, parts[:, 0] + parts[:, 1]])
     >>> y = X[:, 2] + X[:, 3]
-    >>> shorten(X, y, np.ones(50), np.array([0.25, 0.25, 1, 0.75]), levels(0, X, y)[0], IDENTITY).coef.tolist()
+    >>> shorten(X, y, np.ones(50), np.array([0.25, 0.25, 1, 0.75]), levels(0, X, y)[0], IDENTITY)[0].tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
     n, d = X.shape
     sizes = np.concatenate([np.abs(X).max(axis=0, initial=0.0), np.abs(w)])
     if n * d**2 > _MOST_WORK or not ((sizes == 0) | ((sizes > 1 / _HUGE) & (sizes < _HUGE))).all():
-        return Shortened(w)
+        return w, ()
     # Of columns that serve as well, that which varies least in the whole table is preferred: the constant, say.
     rank = np.argsort(np.lexsort((np.arange(d), np.ptp(X, axis=0)))) if n else np.arange(d)
     # Shares count as rows, too: a weight is never less than one on average.
     unit = min(1.0, float(counts[counts > 0].mean())) if counts.any() else 1.0
     table = _Table(X, y, counts / unit, agreement, link, rank)
     now = table.count(w)
+    cleared = without_dust(X, w, ROUNDING)
+    if cleared is not None:
+        now = max(table.count(cleared), now, key=_weight)
     thin: dict[int, float] = {}
     for _ in range(2 * d if now.weight else 0):
         shorter = _sparser(table, now, list(thin))
@@ -104,7 +95,7 @@ def shorten(
             shorter, lost = step
             thin |= lost
         now = shorter
-    return Shortened(now.coef, tuple((column, weight * unit) for column, weight in sorted(thin.items())))
+    return now.coef, tuple((column, weight * unit) for column, weight in sorted(thin.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +155,11 @@ class _Table:
             X, y = linear_rows(self.X[np.ix_(chosen, present)], self.y[chosen], self.link)
             units = np.exp2(-np.frexp(now.rows.half_widths[chosen])[1].astype(np.float64))
             X, y = X * units[:, None], y * units
-            fitted, simple = start.copy(), start.copy()
+            fitted = start.copy()
             fitted[present] = least_squares(X, y)
+            cleared = without_dust(self.X, fitted, ROUNDING)
+            fitted = fitted if cleared is None else cleared
             best = max(self.count(fitted), best, key=_weight)
-            if best.weight < now.weight and self.agreement.rounded:
-                simple[present] = shortest_decimals(fitted[present], np.sqrt(len(y)) / np.linalg.norm(X, axis=0))
-                best = max(best, self.count(simple), key=_weight)
             if at_least - _NEARLY * at_least <= best.weight < now.weight and X.size <= _MOST_POLISHED:
                 best = max(best, self._polished(used, best), key=_weight)
         return best if best.weight >= at_least else None
@@ -223,11 +213,6 @@ class _Step:
         return self.weight - len(self.columns)
 
 
-def _is_regular(R: FloatArray) -> bool:
-    """Tell whether columns are independent but for rounding."""
-    return bool(np.linalg.cond(R) <= 1 / _RANK)
-
-
 @dataclass(slots=True)
 class _Directions:
     """What the rows that tell a product say about each term in use, and each other."""
@@ -243,23 +228,11 @@ class _Directions:
         self.counts = self.table.counts[self.now.told]
 
     def drop(self) -> tuple[_Count, dict[int, float]] | None:
-        """Return the formula without dust or without thin terms, and these; None if it has none."""
+        """Return the formula without thin terms, and these; None if it has none."""
         factors = self._factors()
         if factors is None:
             return None
-        steps: dict[tuple[int, ...], _Step] = {}
-        slight = self._slight(*factors[1:])
-        dust = [_Step((column,), 0.0) for column, lost in slight if not lost]
-        found = self._leave_out(dust) if len(dust) > 1 else None
-        if found is not None:
-            return found, {}
-        for column, _ in slight[:_ATTEMPTS]:
-            found = self._leave_out([_Step((column,), MOST_LOST)])
-            if found is not None:
-                if found.weight >= self.now.weight:
-                    return found, {}
-                steps[(column,)] = _Step((column,), self.now.weight - found.weight)
-        steps |= {step.columns: step for step in self._thin(*factors)}
+        steps = {step.columns: step for step in self._thin(*factors)}
         ordered = sorted(steps.values(), key=lambda step: (step.weight, -len(step.columns), step.columns))
         free = [step for step in ordered if step.confirmed <= 0]
         doubled = [step for step in ordered if step.confirmed > 0]
@@ -282,25 +255,10 @@ class _Directions:
         if not np.isfinite(norms).all():
             return None
         R = np.asarray(np.linalg.qr(A / norms, mode="r"))
-        if not _is_regular(R):
+        if not np.linalg.cond(R) <= 1 / _RANK:  # columns that are independent but for rounding
             return None
         inverse = np.linalg.inv(R * norms)
         return A, A @ inverse, inverse
-
-    def _slight(self, Q: FloatArray, inverse: FloatArray) -> list[tuple[int, float]]:
-        """Return columns without which few products, if any, change by much, and the weight of these."""
-        rest = self.now.rows.residuals[self.now.told] / self.now.rows.half_widths[self.now.told]
-        factors = (inverse * (self.now.coef[self.used] / (inverse**2).sum(axis=1))[:, None]).T
-
-        def lost_of(rows: slice, columns: NDArray[np.intp]) -> FloatArray:
-            change = Q[rows] @ factors[:, columns]
-            return np.asarray(self.counts[rows] @ (np.abs(rest[rows, None] + change) > _WITHIN))
-
-        # Some rows tell of most columns already that more would be lost.
-        columns = np.flatnonzero(lost_of(slice(_FIRST_ROWS), np.arange(len(self.used))) <= MOST_LOST)
-        lost = lost_of(slice(None), columns)
-        order = np.lexsort((columns, lost))
-        return [(int(self.used[columns[i]]), float(lost[i])) for i in order if lost[i] <= MOST_LOST]
 
     def _thin(self, A: FloatArray, Q: FloatArray, inverse: FloatArray) -> Iterator[_Step]:
         """Yield the terms that vanish along a direction that one row alone determines, or two."""

@@ -329,6 +329,24 @@ def test_rows_with_gaps_are_not_judged_and_columns_without_weight_cost_none():
         assert [row[0] for row in database.execute(export(model, "sql", max_unjudged=1)).fetchall()] == [1]
 
 
+def test_a_blank_that_means_0_is_0_everywhere():
+    blank = Number("bonus", blank_is_zero=True)
+    model = model_of([t.column("a"), t.column("bonus")], [1.0, 1.0], ["a", blank])
+    assert Encoding.from_json(json.loads(json.dumps(model.encoding.to_json()))) == model.encoding
+    cells = [(1.0, 2.0, 3.0), (1.0, None, 1.0), (1.0, None, 3.0), (None, 2.0, 3.0)]
+    a, bonus, y = ([row[k] for row in cells] for k in range(3))
+    table = pa.table({"row": range(4), "a": pa.array(a), "bonus": pa.array(bonus), "y": pa.array(y)})
+    assert apply_model(model, table_of(table)).columns["wrong"].tolist() == [False, False, True, None]
+    wrong = module_of(export(model, "python"))["wrong"]
+    assert [wrong(dict(zip(("a", "bonus", "y"), row, strict=True))) for row in cells] == [False, False, True, None]
+    assert wrong({"a": 1.0, "bonus": "", "y": 1.0}) is False
+    assert "ISBLANK" in export(model, "excel")
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE data (row, a, bonus, y)")
+        database.executemany("INSERT INTO data VALUES (?, ?, ?, ?)", [(k, *row) for k, row in enumerate(cells)])
+        assert [row[0] for row in database.execute(export(model, "sql", max_unjudged=1))] == [2]
+
+
 def gappy(n_gaps: int, n_unknown: int) -> tuple[SavedModel, pa.Table]:
     """Return 400 rows, the first 10 of which are judged and right, or wrong in the second; then gaps and new levels."""
     model = model_of([t.column("a"), t.level("kind", "x")], [2.0, 3.0], ["a", Category("kind", ("x",), "y")])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from massart.audit import audit_table
 from massart.rules.columns import Columns, Levels
 from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
 from massart.rules.grow.fit import Labels
@@ -169,3 +171,17 @@ def test_a_glance_sees_the_plain_columns_only_where_they_have_a_rule() -> None:
 def test_quotients_are_written_as_people_do() -> None:
     term = written((column("rate"), *(column(name) for name in ("days",))))
     assert str(term) == "rate * days"
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_bonus_that_is_left_empty_is_0(share: float) -> None:
+    """Also in a column that is empty in most rows, which is no input otherwise."""
+    rng = np.random.default_rng(8)
+    base, bonus = rng.integers(1500, 6000, 400).astype(float), rng.integers(1, 20, 400) * 50.0
+    empty, wrong = rng.random(400) < share, rng.random(400) < 0.1
+    salary = np.round(1.05 * base + np.where(empty, 0, bonus), 2) + np.where(wrong, rng.integers(1, 90, 400), 0)
+    frame = pa.table({"base": base, "bonus": pa.array(bonus, mask=empty), "salary": salary})
+    audit = audit_table(frame, "salary")
+    np.testing.assert_array_equal(audit.wrong, wrong)
+    assert any(notice.startswith('Took a blank in "bonus" for 0') for notice in audit.notices)
+    assert len(audit.design.kept) == 400

@@ -30,16 +30,20 @@ from massart.tables import (
     Design,
     Encoding,
     Gap,
+    Number,
     Plan,
     Table,
     TableError,
+    column_values,
     encode,
     groups_of,
     make_plan,
     precision_of_columns,
     quote,
+    role_of,
 )
 
+_BLANKS = 0.02  # share of the rows in which a column is blank, if a blank may mean 0
 _MOST_VALUES, _LEAST_WRONG, _NEARLY_ALL = 20, 5, 0.9  # of a column that may be codes
 
 
@@ -87,7 +91,11 @@ def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArr
     Terms may look at the row before if these are all rows, `ordered` as they were. Where they are some rows of a file,
     and labels had a say in which, segments are looked for among those `drawn` at random.
     """
-    found = _explored(_find(table, request, ordered, drawn), request)
+    found = _find(table, request, ordered, drawn)
+    filled = _with_blanks_as_zero(table, request, found, ordered, drawn)
+    if filled is not None:
+        return _explored(filled, request)
+    found = _explored(found, request)
     audit = found.audit
     used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
     gaps = {gap.column: 0 for gap in audit.design.gaps if gap.column not in used | {request.column}}
@@ -102,6 +110,57 @@ def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArr
         return found
     notice = Notice("unneeded", columns=[*gaps])
     return _explored(replace(again, audit=replace(again.audit, notices=(notice, *again.audit.notices))), request)
+
+
+def _with_blanks_as_zero(
+    table: Table, request: Request, found: Found, ordered: bool, drawn: BoolArray | None
+) -> Found | None:
+    """Return the rule with which blanks in a column of numbers mean 0, if rows with blanks follow it; else None.
+
+    A bonus, a discount or a freight that is nothing is often left empty.
+    """
+    audit = found.audit
+    numbers = {entry.column for entry in audit.plan.encoding.inputs if isinstance(entry, Number)}
+    missing = [gap.column for gap, n in audit.design.gaps.items() if gap.lack == "no" and n >= _BLANKS * table.n_rows]
+    names = [*(name for name in missing if name in numbers), *_mostly_empty(table, request, audit.plan)]
+    used = {name for term in audit.formula.terms if term.coef and term.term for name in term.term.columns()}
+    settled = audit.is_rule and audit.certificate.verdict.stands and not used & set(names)
+    if not names or settled or request.strict:
+        return None
+    again = _find(
+        table, replace(request, hypotheses=SECOND_LOOK * request.hypotheses, announce=None), ordered, drawn, zero=names
+    )
+    rule = again.audit
+    used = {name for term in rule.formula.terms if term.coef and term.term for name in term.term.columns()}
+    names = [name for name in names if name in used]
+    weaker = rule.certificate.verdict < audit.certificate.verdict
+    if not names or not rule.is_rule or weaker or rule.n_agree <= audit.n_agree:
+        return None
+    notices = []
+    entries = {entry.column: entry for entry in rule.plan.encoding.inputs if isinstance(entry, Number)}
+    for name in names:
+        values = column_values(table, replace(entries[name], blank_is_zero=False))
+        blank = np.isnan(values)[rule.design.kept]
+        n, n_agree = int(blank.sum()), int((blank & rule.agree).sum())
+        if 2 * n_agree <= n:
+            return None
+        notices.append(Notice("blank", column=name, n=n, n_agree=n_agree))
+    return replace(again, audit=replace(rule, notices=(*notices, *rule.notices)))
+
+
+def _mostly_empty(table: Table, request: Request, plan: Plan) -> list[str]:
+    """Return the columns of numbers that are left out since they are empty in most rows."""
+    if request.are_columns_named:
+        return []
+    read = {plan.encoding.target.column, *(entry.column for entry in plan.encoding.inputs)}
+    read |= {*request.exclude, *filter(None, (request.id, request.group, request.error_unit))}
+    found = []
+    for name in table.arrow.column_names:
+        if name not in read and not role_of(table, name).entry:
+            entry = role_of(table, name, asked=True).entry
+            if isinstance(entry, Number) and np.mean(~np.isnan(column_values(table, entry))) >= _BLANKS:
+                found.append(name)
+    return found
 
 
 def _explored(found: Found, request: Request) -> Found:
@@ -168,11 +227,12 @@ def prepare(
     ordered: bool = True,
     drawn: BoolArray | None = None,
     unused: Collection[str] = (),
+    zero: Collection[str] = (),
 ) -> Prepared:
     """Read the columns of a table as numbers, and the terms that are asked for.
 
     Where labels had a say in which rows of a file these are, `drawn` are those that were drawn at random. The rule does
-    not use columns that are `unused`; segments are looked for by them all the same.
+    not use columns that are `unused`; segments are looked for by them all the same. Blanks mean 0 in those of `zero`.
     """
     target, intercept = request.column, request.intercept
     if request.error_unit == target:
@@ -184,11 +244,18 @@ def prepare(
         features=None if request.features is None else [name for name in request.features if name not in unused],
         exclude=(*request.exclude, *unused),
         category=[name for name in request.category if name not in unused],
-        number=[name for name in request.number if name not in unused],
+        number=[*(name for name in request.number if name not in {*unused, *zero}), *zero],
         id_column=request.id,
         group_column=request.group,
         intercept=intercept,
     )
+    if zero:
+        entries = plan.encoding.inputs
+        inputs = tuple(
+            replace(one, blank_is_zero=True) if isinstance(one, Number) and one.column in zero else one
+            for one in entries
+        )
+        plan = replace(plan, encoding=replace(plan.encoding, inputs=inputs))
     design = encode(table, plan.encoding, strict=request.strict)
     for name, values in design.columns.numbers.items():
         check_size(table, name, values, SQUARE_IS_FINITE, design.kept)
@@ -200,7 +267,7 @@ def prepare(
         asked, intercept = _asked(design, request)
         unread = {gap.column for gap in design.gaps} - {target, *(name for term in asked for name in term.columns())}
         if unread:  # what no term reads need not be there
-            return prepare(table, request, ordered=ordered, drawn=drawn, unused=[*unused, *unread])
+            return prepare(table, request, ordered=ordered, drawn=drawn, unused=[*unused, *unread], zero=zero)
         check_order(design, asked)
         if any(term.n_unknown for term in asked):
             assert design.y is not None
@@ -241,9 +308,14 @@ def prepare(
 
 
 def _find(
-    table: Table, request: Request, ordered: bool, drawn: BoolArray | None, unused: Collection[str] = ()
+    table: Table,
+    request: Request,
+    ordered: bool,
+    drawn: BoolArray | None,
+    unused: Collection[str] = (),
+    zero: Collection[str] = (),
 ) -> Found:
-    prepared = prepare(table, request, ordered=ordered, drawn=drawn, unused=unused)
+    prepared = prepare(table, request, ordered=ordered, drawn=drawn, unused=unused, zero=zero)
     plan, design, matrix, question = prepared.plan, prepared.design, prepared.matrix, prepared.question
 
     def audit_of(answer: Answer) -> Audit:

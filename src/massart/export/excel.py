@@ -12,7 +12,7 @@ from massart.export.rule import ExportError, Rate, Rule, one_line
 from massart.export.writer import Writer
 from massart.rules.operations import Operation
 from massart.rules.terms import Term
-from massart.tables import NO, YES, Category, Date, Flag
+from massart.tables import NO, YES, Category, Date, Flag, Number
 
 _DIGITS = 15
 _LONGEST, _LONGEST_TEXT = 8192, 255
@@ -115,6 +115,8 @@ class Excel(Writer):
                 return f"OR({','.join(f'EXACT({cell},{_text(text)})' for text in texts)})"
             case Flag():
                 return f"ISNUMBER({_match(cell, (*YES, '1', *NO, '0'))})"
+        if isinstance(entry, Number) and entry.blank_is_zero:
+            return f"OR(ISNUMBER({cell}),ISBLANK({cell}))"
         return f"ISNUMBER({cell})"
 
     def _number(self, rate: Rate) -> str:

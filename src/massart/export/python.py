@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from massart.export.rule import Rate, Rule
 from massart.export.writer import Writer
 from massart.rules.operations import DUST, RELATIVE_DUST, Operation
-from massart.tables import NO, YES, Category, Date, Flag, Input
+from massart.tables import NO, YES, Category, Date, Flag, Input, Number
 
 _MAIN = '''
 def _read(row):
@@ -72,6 +72,12 @@ def _number(value):
     number = float(value)
     return number if math.isfinite(number) else math.nan
 '''
+_NUMBER_OR_ZERO = '''
+def _number_or_zero(value):
+    """Return a number; 0 where there is none."""
+    is_blank = value is None or value != value or (isinstance(value, str) and not value.strip())
+    return 0.0 if is_blank else _number(value)
+'''
 _FLAG = '''
 def _flag(value):
     """Return 1 for yes and 0 for no; NaN where there is neither."""
@@ -113,7 +119,14 @@ def module(rule: Rule) -> str:
     """Return the text of the module."""
     python = Python(rule)
     kinds = [_reader(entry) for entry in python.entries.values()]
-    tools = {"_number": _NUMBER, "_flag": _FLAG.format(words=_WORDS), "_days": _DAYS, "_level": _LEVEL}
+    kinds += ["_number"] * ("_number_or_zero" in kinds)
+    tools = {
+        "_number": _NUMBER,
+        "_number_or_zero": _NUMBER_OR_ZERO,
+        "_flag": _FLAG.format(words=_WORDS),
+        "_days": _DAYS,
+        "_level": _LEVEL,
+    }
     dates = "from datetime import date, datetime, time\n" if "_days" in kinds else ""
     imports = f"import math\n{dates}from fractions import Fraction\n"
     terms = "\n".join(f"            ({rate}, {term})," for rate, term in python.terms())
@@ -166,6 +179,8 @@ def _reader(entry: Input) -> str:
             return "_days"
         case Flag():
             return "_flag"
+        case Number(blank_is_zero=True):
+            return "_number_or_zero"
     return "_number"
 
 

@@ -15,7 +15,7 @@ from massart.export.rule import ExportError, Rate, Rule
 from massart.export.writer import Writer
 from massart.rules.operations import OPERATIONS, Operation
 from massart.rules.terms import Term
-from massart.tables import NO, YES, Category, Date, Flag
+from massart.tables import NO, YES, Category, Date, Flag, Number
 
 _ROWS = "massart_rows"
 _LARGEST = "1.7976931348623157e308"
@@ -142,6 +142,8 @@ class Sql(Writer):
                     yield f"{self._text(column)} IN ({', '.join(map(_text, self._texts(column).values()))})"
                 case Date() | Flag():
                     yield f"{self._column(column)} IS NOT NULL"
+                case Number(blank_is_zero=True):
+                    yield f"ABS({self._column(column)}) <= {_LARGEST}"
                 case _:
                     cell = f"r.{name(column)}"
                     yield f"CAST({cell} AS VARCHAR) <> '' AND ABS({self._column(column)}) <= {_LARGEST}"
@@ -189,7 +191,10 @@ class Sql(Writer):
             word = f"LOWER(TRIM(CAST({cell} AS VARCHAR)))"
             yes, no = (", ".join(map(_text, words)) for words in ((*YES, "1", "1.0"), (*NO, "0", "0.0")))
             return f"CASE WHEN {word} IN ({yes}) THEN 1e0 WHEN {word} IN ({no}) THEN 0e0 END"
-        return f"CAST({cell} AS DOUBLE PRECISION)"
+        number = f"CAST({cell} AS DOUBLE PRECISION)"
+        if isinstance(entry, Number) and entry.blank_is_zero:
+            return f"CASE WHEN CAST({cell} AS VARCHAR) <> '' THEN {number} ELSE 0e0 END"
+        return number
 
     def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
         texts = self._texts(category)

@@ -37,6 +37,11 @@ def _unneeded(columns: Sequence[str], rule: str = "the rule does not need") -> s
     return f"Left out {names}: {rule} it, and rows without it would not be judged."
 
 
+def _blank(column: str, n: int, n_agree: int) -> str:
+    rows = f"{n_agree:,} of {n:,} rows" if n > 1 else "the row"
+    return f'Took a blank in "{column}" for 0: {rows} with a blank follow{"" if n > 1 else "s"} the rule then.'
+
+
 def _codes(column: str, value: float) -> str:
     return (
         f'Nearly all rows with {value:g} in "{column}" are wrong, and most wrong rows have it: '
@@ -96,6 +101,7 @@ CODES: dict[str, Callable[..., str]] = {
     "among": _among,
     "broken": broken,
     "closely": _closely,
+    "blank": _blank,
     "codes": _codes,
     "first rows": _first_rows,
     "listed": _listed,

@@ -253,6 +253,8 @@ def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
         _fill_numbers(table, column, entry, out)
         if isinstance(entry, Number) and entry.unit is not None:
             gaps.remarks.append(f"Took {quote(entry.column)}, which has no unit, to be in {entry.unit}.")
+    if isinstance(entry, Number) and entry.blank_is_zero:
+        out[np.isnan(out)] = 0.0  # what cannot be read is noted as such
     finite = np.isfinite(out)
     if finite.all():
         return

@@ -45,6 +45,12 @@ class Number(_Column):
 
     decimal: str = "."  # the decimal mark of those that are text
     unit: str | None = None  # what stands behind those that are text; a number with another unit behind it is a fault
+    blank_is_zero: bool = False  # whether a cell without a value means 0
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values; what a blank means only where it means 0."""
+        found = asdict(self)
+        return {"kind": self.kind, **{name: found[name] for name in found if name != "blank_is_zero" or found[name]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,9 @@ def _entry(content: object, where: str) -> Input:
     if entry is None:
         raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
     names = [field.name for field in fields(entry)]
-    given = _checked(content, Mapping, where, {"kind", *names})
+    said: dict[str, Any] = {"blank_is_zero": False} if entry is Number else {}
+    said |= _checked(content, Mapping, where)
+    given = _checked(said, Mapping, where, {"kind", *names})
     values = {name: _value(given[name], name, f"{where}.{name}") for name in names}
     for name, known in (("decimal", (".", ",")), ("order", ORDERS)):
         if values.get(name, known[0]) not in known:
@@ -176,10 +184,12 @@ def _value(content: object, name: str, where: str) -> Any:
         return tuple(_checked(level, str, f"{where}[{k}]", most=_LONGEST_TEXT) for k, level in enumerate(levels))
     if content is None and name in ("unit", "base"):
         return None
+    if name == "blank_is_zero":
+        return _checked(content, bool, where)
     return _checked(content, str, where, most=LONGEST_UNIT if name == "unit" else _LONGEST_TEXT)
 
 
-_KINDS: dict[type, str] = {Mapping: "a JSON object", list: "a list", str: "a text"}
+_KINDS: dict[type, str] = {Mapping: "a JSON object", list: "a list", str: "a text", bool: "true or false"}
 
 
 def _checked(content: object, kind: type, where: str, keys: set[str] | None = None, most: int | None = None) -> Any:

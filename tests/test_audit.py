@@ -494,7 +494,7 @@ def test_rows_that_cannot_be_predicted_are_empty_and_counted(audited: Audit) -> 
 
 DAMAGE: dict[str, Any] = {
     "not JSON": lambda text: text[:-40],
-    "no model": lambda text: "{}",
+    "not a model": lambda text: "{}",
     "a list": lambda text: "[]",
     "not UTF-8": lambda text: b"\xff\xfe\x00",
     "another version": lambda text: text.replace('"version": 3', '"version": 4'),
@@ -515,6 +515,7 @@ DAMAGE: dict[str, Any] = {
     "another column": lambda text: text.replace('"column": "hours"', '"column": "days"', 1),
     "an infinite limit": lambda text: text.replace('"lower": null', '"lower": Infinity'),
     "no encoding": lambda text: text[: text.index('"encoding"')] + '"encoding": 3}',
+    "an option that cannot be": lambda text: text.replace('"options": {', '"options": {"budget": -1, '),
     "nested without end": lambda text: "[" * 200_000,
     "empty": lambda text: "",
 }
@@ -554,7 +555,7 @@ def test_bad_arguments_are_named() -> None:
             audit_table(ledger(), "total", wrong_at_most=share)
     with pytest.raises(TableError, match='no column "batch"'):
         audit_table(ledger(), "total", error_unit="batch")
-    with pytest.raises(TableError, match="the target cannot tell which rows are wrong together"):
+    with pytest.raises(TableError, match="the target cannot say which rows are wrong together"):
         audit_table(ledger(), "total", error_unit="total")
 
 

@@ -21,7 +21,6 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: the comman
 import pyarrow.parquet as pq
 
 from massart.audit import audit_table, check_table
-from massart.audit import checking as checking_module
 from massart.cli import run
 from massart.tables import Stream, Table, read_table
 
@@ -109,19 +108,15 @@ def test_a_check_calls_the_rows_wrong_that_the_fit_does(model: Path, tmp_path: P
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 @pytest.mark.parametrize("most", [25_000, 60])
-def test_a_stream_is_checked_as_the_table_is(
-    suffix: str, most: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_is_checked_as_the_table_is(suffix: str, most: int, model: Path, tmp_path: Path) -> None:
     columns = bills(3, 6_000, wrong=0.05)
     columns["total"][7::600] += 0.01  # a last place, or wrong where the labels are exact
     columns["total"][1001::1000] = columns["total"][1000::1000]
     path = write(tmp_path / f"table{suffix}", columns)
     whole = check_table(model, path, group="zone", audit=tmp_path / "whole.parquet").audit
     assert whole.whole is None
-    monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
-    monkeypatch.setattr(checking_module, "_DRAWN", 50)
-    monkeypatch.setattr("massart.audit.judged.MOST_WORST", most)
-    streamed = check_table(model, path, group="zone", in_full=True, audit=tmp_path / "streamed.parquet").audit
+    few: dict[str, Any] = {"rows_held": 100, "rows_drawn": 50, "rows_kept": most}
+    streamed = check_table(model, path, group="zone", in_full=True, audit=tmp_path / "streamed.parquet", **few).audit
     assert streamed.whole is not None
     assert facts(streamed)["counts"] == facts(whole)["counts"]
     assert facts(streamed)["groups"] == facts(whole)["groups"]
@@ -153,9 +148,7 @@ def test_kinds_do_not_depend_on_how_a_stream_is_cut(
     columns["hours"] = [None if k % 97 == 0 else value for k, value in enumerate(columns["hours"])]
     path = write(tmp_path / "table.parquet", columns)
     whole = check_table(model, path)
-    monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
-    monkeypatch.setattr(checking_module, "_DRAWN", 200)
-    monkeypatch.setattr("massart.audit.judged.MOST_WORST", most)
+    few: dict[str, Any] = {"rows_held": 100, "rows_drawn": 200, "rows_kept": most}
     found = []
     for n in (1, 7, 333, 600):
 
@@ -166,7 +159,7 @@ def test_kinds_do_not_depend_on_how_a_stream_is_cut(
                 yield dataclasses.replace(table, arrow=table.arrow.slice(start, n), numbers=numbers)
 
         monkeypatch.setattr(Stream, "blocks", blocks)
-        streamed = check_table(model, path, audit=tmp_path / f"{n}.csv").audit
+        streamed = check_table(model, path, audit=tmp_path / f"{n}.csv", **few).audit
         assert streamed.whole is not None
         found.append((facts(streamed), (tmp_path / f"{n}.csv").read_text()))
     assert all(one == found[0] for one in found)
@@ -260,9 +253,7 @@ def test_wrong_rows_weigh_more_than_rows_that_are_not_judged_and_bad_input_most(
     assert check(model, tmp_path / "none.csv", tmp_path / "t.csv", "--max-wrong", 0.01) == 2
 
 
-def test_a_stream_of_which_too_little_is_judged_fails_as_the_table_does(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_of_which_too_little_is_judged_fails_as_the_table_does(model: Path, tmp_path: Path) -> None:
     columns = bills(4, 3_000, wrong=0.01)
     columns["hours"][100:400] = np.nan
     path = write(tmp_path / "t.parquet", columns)
@@ -270,8 +261,7 @@ def test_a_stream_of_which_too_little_is_judged_fails_as_the_table_does(
     assert repr(whole).startswith("<Check failed: 300 of 3,000 rows are not judged (10.0 %), more than 5 %")
     assert check_table(model, path, max_unjudged=0.1, max_wrong=0.02).passed
     assert check_table(model, path, max_unjudged=None, max_wrong=0.02).passed
-    monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
-    assert check_table(model, path).outcome == whole.outcome
+    assert check_table(model, path, rows_held=100).outcome == whole.outcome
     with pytest.raises(ValueError, match="max_unjudged must be a share between 0 and 1, got 5"):
         check_table(model, path, max_unjudged=5)
 
@@ -288,15 +278,14 @@ def test_targets_that_are_not_there_yet_keep_no_prediction_from_passing(
     assert run([*predict, "--max-unjudged", "0.05"]) == 1
 
 
-def test_a_quotient_by_zero_is_a_gap_in_tables_and_in_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quotient_by_zero_is_a_gap_in_tables_and_in_streams(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     columns = {"a": rng.integers(1, 900, 400) * 1.0, "b": rng.integers(1, 9, 400) * 1.0}
     columns["y"] = 3 * columns["a"] / columns["b"] + 7
     saved = audit_table(columns, "y", terms="a/b").model()
     columns["b"][:3] = 0
     whole = check_table(saved, write(tmp_path / "t.parquet", columns)).audit
-    monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 10)
-    streamed = check_table(saved, tmp_path / "t.parquet").audit
+    streamed = check_table(saved, tmp_path / "t.parquet", rows_held=10).audit
     assert facts(whole) == facts(streamed)
     assert whole.notices == streamed.notices != ()
     assert (whole.n_total, whole.n_judged, whole.n_wrong) == (400, 397, 0)
@@ -338,29 +327,31 @@ def test_all_wrong_rows_on_request(model: Path, tmp_path: Path, capsys: pytest.C
     assert len(said(capsys)["worst_rows"]) == 40
 
 
-@pytest.mark.parametrize("most", [25_000, 100])
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "wrong"), [(3_000, 0.1), (51_000, 0.02), (60_000, 0.5)])
 def test_predictions_are_those_of_the_check_however_large_the_table_is(
-    most: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    n: int, wrong: float, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    columns = bills(6, 3_000, wrong=0.1)
+    """Of 51,000 rows not all are held, and of those that are wrong of 60,000 not all are kept."""
+    columns = bills(6, n, wrong=wrong)
     columns["total"][:7] = np.nan
     columns["zone"][5:9] = "Q"
     path = write(tmp_path / "table.parquet", columns)
-    whole, streamed = tmp_path / "whole.parquet", tmp_path / "streamed.parquet"
-    predict = ["predict", str(model), str(path), "--id", "bill", "--max-wrong", "0.05"]
-    assert run([*predict, "--out", str(whole)]) == 3
-    monkeypatch.setattr("massart.audit.prediction.MOST_HELD", 100)
-    monkeypatch.setattr("massart.audit.judged.MOST_WORST", most)
-    monkeypatch.setattr("massart.tables.stream._LARGEST_BLOCK", 20_000)
+    streamed = tmp_path / "streamed.parquet"
+    parts: list[Any] = []
+    check_table(model, path, id="bill", rows_held=n, predictions=parts.append)
+    assert len(parts) == 1
+    predict = ["predict", str(model), str(path), "--id", "bill", "--max-wrong", "0.01"]
     capsys.readouterr()
     assert run([*predict, "--out", str(streamed), "--json"]) == 3
     (found,) = said(capsys)["tables"]
-    tables = [pq.read_table(name).to_pydict() for name in (whole, streamed)]
-    assert tables[0] == tables[1]
+    whole = {name: np.ma.asarray(values).tolist() for name, values in parts[0].columns.items() if name != "bill"}
+    tables = [pq.read_table(streamed).to_pydict()]
+    assert {name: values for name, values in tables[0].items() if name != "bill"} == whole
     assert sum(wrong is True for wrong in tables[0]["wrong"]) == found["rows_wrong"] == found["kinds"][0]["rows"]
     assert set(tables[0]["kind"]) == {"", "factor 10", None}
-    assert [value is None for value in tables[0]["implied"]] == [5 <= k < 9 for k in range(3_000)]
-    assert [value is None for value in tables[0]["wrong"]] == [k < 9 for k in range(3_000)]
+    assert [value is None for value in tables[0]["implied"]] == [5 <= k < 9 for k in range(n)]
+    assert [value is None for value in tables[0]["wrong"]] == [k < 9 for k in range(n)]
     assert run(predict) == 3
     printed = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [row["bill"] for row in printed] == [str(k) for k in tables[0]["bill"]]

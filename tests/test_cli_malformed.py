@@ -530,10 +530,10 @@ BROKEN_MODELS: dict[str, tuple[Callable[[str], str | bytes], list[str]]] = {
     "nothing": (lambda _: "", ["m.json", "not JSON"]),
     "cut short": (lambda saved: saved[: len(saved) // 2], ["m.json", "not JSON"]),
     "no text": (lambda _: b"\xff\xfe\xfa\0", ["m.json", "not JSON"]),
-    "a table": (lambda _: text(), ["m.json", "no model"]),
-    "a list": (lambda _: "[1, 2]", ["m.json", "no model"]),
-    "other JSON": (lambda _: '{"hours": 3}', ["m.json", "no model"]),
-    "nested without end": (lambda _: "[" * 100_000, ["m.json", "no model"]),
+    "a table": (lambda _: text(), ["m.json", "not a model"]),
+    "a list": (lambda _: "[1, 2]", ["m.json", "not a model"]),
+    "other JSON": (lambda _: '{"hours": 3}', ["m.json", "not a model"]),
+    "nested without end": (lambda _: "[" * 100_000, ["m.json", "not a model"]),
     "of the future": (lambda saved: saved.replace('"version": 3', '"version": 4'), ["m.json", "version 4"]),
     "without terms": (lambda saved: saved.replace('"terms"', '"words"'), ["m.json", "damaged", "terms"]),
     "a coefficient of text": (lambda saved: saved.replace('"coef": 3.0', '"coef": "3"'), ["m.json", "coef"]),
@@ -557,7 +557,7 @@ def test_a_broken_model_is_one_line(case: str, model: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["good.csv", "model.json"], ["good.csv", "no model"]),
+        (["good.csv", "model.json"], ["good.csv", "not a model"]),
         (["model.json", "model.json"], ["model.json", '"hours"']),
         (["nothing.json", "good.csv"], ["nothing.json"]),
         (["out", "good.csv"], ["out", "directory"]),

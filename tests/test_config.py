@@ -122,7 +122,7 @@ def test_the_share_of_rows_that_are_not_judged_has_a_limit_of_its_own(
     ('strict = 1\n[[check]]\nmodel = "m"\nfiles = "f"', "strict must be true or false"),
     ("max_wrong = 0.1", "there is no [[check]]"),
     ("check = 3", "there is no [[check]]"),
-    ("[[check]", "this is no TOML"),
+    ("[[check]", "this is not TOML"),
     ('[[check]]\nmodel = "m"\nfiles = "*.nothing"', "there are no files"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

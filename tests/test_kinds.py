@@ -17,8 +17,8 @@ import kinds as benchmark
 from massart.audit import apply_model, audit_table, check_table, summary
 from massart.audit.changes import Parts, parts_of
 from massart.audit.coincidence import crowd
+from massart.audit.error_types import LAST_PLACE, UNEXPLAINED, RowErrorTypes, Rule, find_kinds, kinds_of
 from massart.audit.explanations import ANOTHER, Labels
-from massart.audit.kinds import LAST_PLACE, UNEXPLAINED, Kinds, Rule, find_kinds, kinds_of
 from massart.cli.layout import lines
 from massart.rows import IDENTITY, RELU, Agreement, Level
 from massart.rules.columns import Columns, Levels
@@ -29,7 +29,7 @@ from massart.tables import table_of
 EVERY_KIND = benchmark.PLAIN + benchmark.OF_DIGITS
 
 
-def named(planted: benchmark.Planted, **more: Any) -> Kinds:
+def named(planted: benchmark.Planted, **more: Any) -> RowErrorTypes:
     """Return the kinds of a table whose rule is known."""
     rule, given = planted.rule, planted.given
     each = np.column_stack(list(rule.parts.values()))
@@ -43,7 +43,7 @@ def named(planted: benchmark.Planted, **more: Any) -> Kinds:
     return find_kinds(labels, Parts(tuple(rule.parts), each.__getitem__), **more)
 
 
-def words(found: Kinds) -> NDArray[Any]:
+def words(found: RowErrorTypes) -> NDArray[Any]:
     return found.of(np.arange(len(found.codes)))
 
 
@@ -365,7 +365,7 @@ def test_values_near_the_end_of_floats_have_a_kind_like_any_other(seed: int, uni
     assert [bool(name) for name in found.of(np.arange(12))] == wrong.tolist()
 
 
-def of_two(given: NDArray[Any], implied: NDArray[Any], exact: NDArray[Any] | None = None) -> Kinds:
+def of_two(given: NDArray[Any], implied: NDArray[Any], exact: NDArray[Any] | None = None) -> RowErrorTypes:
     """Name the wrong rows of a formula of two parts, in cents."""
     half = (implied if exact is None else exact) / 2
     wrong = np.abs(given - implied) > 1e-9

@@ -37,7 +37,7 @@ from massart.report.carried import (
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, decimal_places, read, write
 from massart.report.fragment import plain_text
-from massart.report.kinds import legend, shown_kinds
+from massart.report.legend import legend, shown_kinds
 from massart.report.pictures import measure_sizes, scale_of
 from massart.report.what_if import what_if
 from massart.report.words import MEANINGS, share

@@ -19,10 +19,10 @@ import pytest
 import massart.tables.sample
 import massart.tables.stream
 from massart.audit import audit_table, summary
+from massart.audit.error_types import MOST_EXAMPLES, UNEXPLAINED
 from massart.audit.explanations import AFTER, ANOTHER, BEFORE, SWAPPED
 from massart.audit.finding import Request, find
 from massart.audit.judging import RowRule, judge, judge_blocks, numbered
-from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED
 from massart.cli.app import run
 from massart.options import size_of
 from massart.rows.ahead import ahead
@@ -167,11 +167,10 @@ def test_what_looks_at_other_rows_depends_on_no_cut(sizes, tmp_path, monkeypatch
     But for values of any other row: these are told from others in memory only.
     """
     monkeypatch.setattr(massart.tables.sample, "DRAWN_ROWS", 800)
-    monkeypatch.setattr("massart.audit.judged.MOST_WORST", 50)
     table = shuffled_ledger()
     path = write(table, tmp_path, "parquet")
     blocks = massart.tables.stream.Stream.blocks
-    options = {"terms": "columns", "id": "job", "audit": tmp_path / "audit.csv"}
+    options = {"terms": "columns", "id": "job", "audit": tmp_path / "audit.csv", "rows_kept": 50}
 
     def cut(size):
         def pieces(self, columns=None, callback=None):

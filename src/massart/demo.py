@@ -20,7 +20,7 @@ from massart.rows import BoolArray, FloatArray
 TARGET, ID, GROUP = "total", "invoice", "clerk"
 
 ITEM, LATER_ITEM, TIER = 7.9, 6.5, 10
-"""What an item costs, what it costs after so many, and that number."""
+"""What an item costs, what it costs above a number of items, and that number."""
 
 SURCHARGE = 25.0
 """For a weekend."""

@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-Kind = Literal["auto", "linear", "relu"]
+Model = Literal["auto", "linear", "relu"]
 Inliers = Literal["auto", "exact", "noisy"]
 Errors = Literal["arbitrary", "independent"]
 Requirement = Literal["majority", "confirmed", "proven"]
@@ -171,7 +171,7 @@ class FitOptions(RowOptions):
         float, Option("Seconds of processor time for the search beyond the columns.", "Rule", least=0)
     ] = 20.0
     model: Annotated[
-        Kind, Option("A sum of terms, or one that is 0 where it is negative; auto takes what is surer.", "Rule")
+        Model, Option("A sum of terms, or one that is 0 where it is negative; auto takes what is surer.", "Rule")
     ] = "auto"
     rules: Annotated[
         int | Literal["auto"] | None,

@@ -12,7 +12,6 @@ from massart.audit.prediction import Prediction, apply_model
 from massart.audit.scan import Scan, scan_table
 from massart.audit.summary import summary
 from massart.audit.table_audit import Audit
-from massart.rules.choice import Kind
 
 logging.getLogger("massart").addHandler(logging.NullHandler())  # what it says while it works, for those who ask
 
@@ -24,7 +23,6 @@ __all__ = [
     "Branch",
     "Check",
     "Contract",
-    "Kind",
     "ListAudit",
     "ModelError",
     "Outcome",

@@ -79,8 +79,8 @@ def audit_table(source: object, call: Call) -> Audit:
     Returns
     -------
     Audit
-        Of a file larger than memory, with the rows at hand: its worst, and others drawn at random. With `rules` it is a
-        :class:`massart.audit.ListAudit`, unless there is no second rule.
+        Of a file larger than memory, with the rows that were kept: its worst, and others drawn at random. With `rules`
+        it is a :class:`massart.audit.ListAudit`, unless there is no second rule.
 
     Raises
     ------

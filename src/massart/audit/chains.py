@@ -12,7 +12,7 @@ probability at most
 
 and a chain is trusted where that is small. p is an upper limit for the share of rows of the table that do not agree.
 Members of a trusted chain are right: of those that disagree with the row before them as it was given, that one is
-wrong. A row beside the chain is put right if members come after it, and the row after it does not agree with it as it
+wrong. A row outside the chain is put right if members come after it, and the row after it does not agree with it as it
 was given: else the error may lie in other columns, and go on in all rows after it. Outside a trusted chain no row is
 put right.
 
@@ -45,7 +45,7 @@ BEFORE_IS_WRONG = "the row before is wrong"
 
 _DELTA = 1e-3  # as for verdicts: half of it for the share of wrong rows, half for all chains
 _MOST_STARTS = 12  # of which more than half are right
-_MOST_BESIDE = 30  # rows in a row that are not members: then the chain has come to its end
+_MOST_OUTSIDE = 30  # rows in a row that are not members: then the chain has come to its end
 _AFFINE = 1e-9
 _HALF = 0.5
 _ROW = "\0row"  # no column has this name
@@ -204,7 +204,7 @@ class _Rows:
     unit: float  # of the last place, by which a row that agrees may be off; 0 where that means nothing
 
     def walk(self, groups: Sequence[NDArray[np.intp]], share: float) -> _Walked:
-        """Return the members of trusted chains, and what these say of the rows beside them.
+        """Return the members of trusted chains, and what these say of the rows between them.
 
         No row is wrong with a probability above `share`.
         """
@@ -235,10 +235,10 @@ class _Rows:
     def _chain(self, group: list[int], start: int) -> tuple[list[bool], list[float], list[bool]]:
         """Follow a group from one of its rows to the last member of its chain.
 
-        Return which rows are members, the value to go on with from each, and whether that of a row beside the chain is
+        Return which rows are members, the value to go on with from each, and whether that of a row outside the chain is
         known to the last place, as far as the rows before it show.
         """
-        value, beside, is_known, is_lost = float(self.given[group[start]]), 0, True, False
+        value, n_outside, is_known, is_lost = float(self.given[group[start]]), 0, True, False
         agree, values, known = [True], [value], [True]
         for row in group[start + 1 :]:
             exact = float(self.link(self.slope[row] * value + self.constant[row]))
@@ -247,7 +247,7 @@ class _Rows:
             is_near = off <= self.unit  # which is never put right: what it goes on from may be off as much
             is_member = off <= 0 or (is_near and not is_known)
             known.append(is_known and not is_near and not is_lost)
-            # A row beside the chain that agrees with the one before it: what the walk goes on with may be wrong.
+            # A row outside the chain that agrees with the one before it: what the walk goes on with may be wrong.
             is_lost = not is_member and (is_lost or not self.wrong[row])
             if self.places is not None:  # a half may be rounded both ways
                 half = 0.5 * 10.0**-self.places
@@ -256,9 +256,9 @@ class _Rows:
                 value, is_known = float(self.given[row]), off <= 0
             agree.append(is_member)
             values.append(value)
-            beside = 0 if is_member else beside + 1
-            if beside > _MOST_BESIDE:
-                return agree[:-beside], values[:-beside], known[:-beside]
+            n_outside = 0 if is_member else n_outside + 1
+            if n_outside > _MOST_OUTSIDE:
+                return agree[:-n_outside], values[:-n_outside], known[:-n_outside]
         return agree, values, known
 
 

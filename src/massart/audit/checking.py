@@ -18,10 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.audit.contract import MAX_UNJUDGED, Contract, Outcome
+from massart.audit.error_types import LAST_PLACE as OFF_BY_A_PLACE
+from massart.audit.error_types import Catalogue, RowErrorType, RowErrorTypes, kinds_of
 from massart.audit.implied import places_of
-from massart.audit.judging import RowRule, judge_blocks
-from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
-from massart.audit.kinds import Catalogue, Kind, Kinds, kinds_of
+from massart.audit.judging import ROWS_KEPT, RowRule, judge_blocks
 from massart.audit.model_file import SavedModel, load_model
 from massart.audit.prediction import Prediction, held, predicted
 from massart.audit.segments import TableCovariates
@@ -49,7 +49,6 @@ MOST_SCANNED = 40_000
 """Rows of a table up to which segments are looked for in which a saved rule breaks."""
 
 _LOG = logging.getLogger("massart")
-_DRAWN = 2_000
 _FEW = 200
 _SEED = 0
 
@@ -97,6 +96,9 @@ def check_table(
     strict: bool = False,
     in_full: bool = False,
     max_memory: int | None = None,
+    rows_held: int = 50_000,
+    rows_drawn: int = 2_000,
+    rows_kept: int = ROWS_KEPT,
     audit: str | Path | None = None,
     predictions: Callable[[Prediction], None] | None = None,
     callback: Callback = silent,
@@ -121,10 +123,14 @@ def check_table(
     strict : bool
         Refuse missing values instead of leaving out their rows.
     in_full : bool
-        Whether the rows at hand have all columns, and it is counted how many rows use each coefficient, also where the
-        table is not held as a whole; a report shows them.
+        Whether the rows that are kept have all columns, and the rows that use each coefficient are counted, also where
+        the table is not held as a whole; a report shows them.
     max_memory : int, optional
         Bytes that a table may take that is held as a whole.
+    rows_held : int
+        Rows up to which it is; a larger table is read block by block, and of its rows are
+        kept `rows_drawn`, drawn at random, and the `rows_kept` wrong ones that are farthest off.
+    rows_drawn, rows_kept : int
     audit : str or Path, optional
         A file to write: the rows with what was found of them; of a large file the wrong ones, in its order.
     predictions : callable, optional
@@ -141,13 +147,13 @@ def check_table(
         Naming the file, column or row at fault.
     """
     model = (model if isinstance(model, SavedModel) else load_model(model)).weighed
-    checking = _Checking(model, id, group, strict, in_full or audit is not None, callback)
+    checking = _Checking(model, id, group, strict, in_full or audit is not None, callback, rows_drawn, rows_kept)
     most = default_memory() if max_memory is None else max_memory
     with _opened(source, most, callback) as rows:
         for name in (model.encoding.target.column, id, group):
             if name is not None:
                 require_column(rows, name)
-        rows = held(model, rows, most, callback)
+        rows = held(model, rows, most, callback, rows_held)
         listed: list[pa.Table] | None = None if predictions is None else []
         found = checking.table(rows) if isinstance(rows, Table) else checking.read(rows, audit, listed)
         if not found.n_judged:
@@ -175,7 +181,7 @@ def _opened(source: object, most: int, callback: Callback) -> Iterator[Table | S
 
 
 def _known(found: Audit, listed: list[pa.Table] | None) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
-    """Return the wrong rows and what happened in them: those at hand, if not all of them were listed."""
+    """Return the wrong rows and what happened in them: those that were kept, if not all of them were listed."""
     if listed:
         rows = pa.concat_tables(listed)
         numbers, kinds = (rows[Audit.column_of(rows.column_names, name)].to_numpy() for name in (ROW, "kind"))
@@ -194,6 +200,8 @@ class _Checking:
     strict: bool
     in_full: bool
     callback: Callback
+    rows_drawn: int
+    rows_kept: int
 
     @property
     def rule(self) -> RowRule:
@@ -217,10 +225,10 @@ class _Checking:
         return replace(found, notices=(*found.notices, *_broken_in(found)))
 
     def read(self, stream: Stream, audit: str | Path | None, listed: list[pa.Table] | None) -> Audit:
-        """Compare the rows of a stream, block by block; where not all wrong rows are at hand, say what they are."""
-        rule = replace(self.rule, pairs=True, counts_usage=self.in_full)
+        """Compare the rows of a stream, block by block; where not all wrong rows were kept, say what they are."""
+        rule = replace(self.rule, pairs=True, counts_usage=self.in_full, rows_kept=self.rows_kept)
         names = None if self.in_full else rule.columns
-        drawn = _Drawn(stream.n_rows)
+        drawn = _Drawn(stream.n_rows, self.rows_drawn)
         judged = judge_blocks(drawn.passing(stream.blocks(names, self.callback)), rule)
         worst = judged.worst.pruned()
         table, is_drawn = worst.joined(drawn.table, np.ones(len(drawn.numbers), dtype=bool))
@@ -230,11 +238,11 @@ class _Checking:
             judged,
             is_drawn,
             tuple((n, agree) for n, agree in judged.usage.tolist()) if self.in_full else (),
-            Kinds(np.zeros(len(found.agree), dtype=np.intp), ()),
+            RowErrorTypes(np.zeros(len(found.agree), dtype=np.intp), ()),
             places_of(found.X[off], found.formula, found.agreement) if len(off) else None,
         )
         found = replace(found, whole=whole)
-        labels = replace(found.labels, around=worst.beside.ravel())
+        labels = replace(found.labels, around=worst.neighbours.ravel())
         kinds = kinds_of(found.X, found.rule, labels, found.columns)
         n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
         n_wrong, n_listed = n_judged - n_agree - n_last_place, int(np.count_nonzero(found.wrong))
@@ -277,17 +285,17 @@ def _broken_in(audit: Audit) -> Iterator[Notice]:
         yield from [] if facts is None else [Notice("broken", facts=facts)]
 
 
-def _counting(kind: Kind, n_last_place: int) -> Kind:
-    """Return a kind with the number of its rows: of those off by a last place, only some are at hand."""
+def _counting(kind: RowErrorType, n_last_place: int) -> RowErrorType:
+    """Return a kind with the number of its rows: of those off by a last place only some were kept."""
     return replace(kind, rows=n_last_place) if kind.family == OFF_BY_A_PLACE else kind
 
 
 class _Drawn:
     """Rows of a stream drawn at random, kept while its blocks pass by."""
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, most: int) -> None:
         rng = np.random.default_rng(_SEED)
-        self.numbers = np.sort(rng.choice(n_rows, min(n_rows, _DRAWN), replace=False))
+        self.numbers = np.sort(rng.choice(n_rows, min(n_rows, most), replace=False))
         self._tables: list[pa.Table] = []
         self._block: Table | None = None
 

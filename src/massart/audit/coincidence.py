@@ -11,8 +11,8 @@ wrong rows,
 Kinds come in one by one, that with the largest gain of the log-likelihood first, less what it costs; a kind whose gain
 does not pay for the number of kinds that were tried stays out: by the union bound, one of k that are usual and fit a
 row pays :math:`\log(k / \text{chance})`, and one of k in one of f families :math:`\log(f k / \text{chance})`. So one
-digit wrong among two is no finding, ten times 1234.56 is, and of two kinds that explain the same row the more specific
-and more frequent one is taken.
+digit wrong among two is not a finding, ten times 1234.56 is, and of two kinds that explain the same row the more
+specific and more frequent one is taken.
 
 The background is what the table itself shows: a value is as likely as values near it are among all labels, or as
 differences of about its size are among the wrong rows, whichever is more. Where values end in .00 or .50 more often
@@ -41,7 +41,7 @@ _ENDINGS = 100
 _STEPS = 12
 _FEW = 30
 _NEAR = 5  # values on each side, and widths
-_MANY = 10  # rows that have a constant, beside others
+_MANY = 10  # rows that have a constant
 _LARGEST_SAMPLE = 20_000
 _LEAST_BACKGROUND = 1e-15
 
@@ -155,9 +155,9 @@ def _around(cells: FloatArray, counts: FloatArray) -> FloatArray:
     """Return the second largest of the counts next to each, or the fifth largest where they are large and far away."""
     if not len(counts):
         return counts
-    beside = [_NEAR + shift for shift in range(-_NEAR, _NEAR + 1) if shift]
+    around = [_NEAR + shift for shift in range(-_NEAR, _NEAR + 1) if shift]
     others, places = (
-        np.lib.stride_tricks.sliding_window_view(np.pad(each, _NEAR, constant_values=fill), 2 * _NEAR + 1)[:, beside]
+        np.lib.stride_tricks.sliding_window_view(np.pad(each, _NEAR, constant_values=fill), 2 * _NEAR + 1)[:, around]
         for each, fill in ((counts, 0.0), (cells, np.inf))
     )
     constants = (np.abs(places - cells[:, None]) > _NEAR) & (others >= _MANY)

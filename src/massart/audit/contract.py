@@ -1,7 +1,7 @@
 """What is asked of a table, and whether it keeps it: pass or fail, with the reason in words and as an exit status.
 
-A gate that judges nothing is none: beside the share of the judged rows that are wrong, that of all rows which could
-not be judged has a limit.
+A check that judges nothing checks nothing: the share of the judged rows that are wrong has a limit, and so has the
+share of all rows that could not be judged.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _FEW_ROWS = 2_000
 _NARROW = 1e-3  # of a number: how exactly a typed one is known
 _NARROW_RATIO = 5e-3  # a body mass of 25.1 times 2.2
 _INSIDE = 0.9  # neighbours on a grid touch
-_AS_MANY, _MANY_ROWS = 0.99, 20  # and of so many rows one may be lost
+_AS_MANY, _MANY_ROWS = 0.99, 20  # and of this many rows one may be lost
 _MOST_UNITS = 10.0  # one digit less
 _FEWEST_PLACES = 2  # 1200 may be 1200.00
 _MOST_DIGITS = 15
@@ -83,7 +83,7 @@ class Labels:
         """Return their numbers in the table."""
         return index if self.numbers is None else self.numbers[index]
 
-    def beside(self, index: NDArray[np.intp], step: int) -> tuple[NDArray[np.void], BoolArray]:
+    def neighbours(self, index: NDArray[np.intp], step: int) -> tuple[NDArray[np.void], BoolArray]:
         """Return the rows at a number of steps from others in the table, and where there are such rows."""
         wanted = self.number(index) + step
         found = self.at(np.clip(index + step, 0, len(self.given) - 1))
@@ -290,7 +290,7 @@ def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None
     """Take the value of the row before or after, in the table or in the group."""
     steps = ((-1, BEFORE), (1, AFTER))
     for step, label in steps:
-        yield _value_of(rows, *labels.beside(rows.index, step), label)
+        yield _value_of(rows, *labels.neighbours(rows.index, step), label)
     if groups is not None:
         order = np.argsort(groups, kind="stable")
         place = np.empty(len(order), dtype=np.intp)
@@ -317,7 +317,7 @@ def _swapped_with(rows: WrongRows, swapped: BoolArray) -> Explanation:
 
 def _of_another_row(rows: WrongRows, labels: Labels) -> Iterator[Explanation]:
     """Take the value of any other row: each of their values is allowed."""
-    if labels.swapped is None and not len(labels.around):  # all rows are at hand
+    if labels.swapped is None and not len(labels.around):  # all rows are here
         values, given = (_cells(each, rows.unit) for each in (labels.implied, rows.given))
         found = np.flatnonzero(np.isin(given, values) & rows.are(rows.given))
         yield Explanation("any row", ANOTHER, found, float(len(np.unique(values))))

@@ -58,6 +58,9 @@ class Request(FitOptions):
             "Called with the answer of the plain columns, or None if none is seen at first, before the search goes on."
         ),
     ] = None
+    rows_kept: Annotated[
+        int, Option("Wrong rows of a file larger than memory that are kept, those that are farthest off.", least=1)
+    ] = 25_000
     callback: Annotated[Callback, Option("Called with a `Progress` now and then.")] = silent
 
     @property

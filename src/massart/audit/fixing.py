@@ -1,4 +1,4 @@
-"""A table put right: the wrong targets replaced, what was given beside them, and what happened in each row.
+"""A table put right: the wrong targets replaced, what was given next to them, and what happened in each row.
 
 Where a text file is fixed into a text file, every other cell stays as it is, byte for byte (15.00 does not become 15),
 and new numbers are written as the old ones are: with their decimals, their decimal mark and their currency.
@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from massart.audit.error_types import RowErrorTypes, columns_at_fault
 from massart.audit.explanations import Labels
 from massart.audit.implied import are_open, loose_of, places_of, settle_ties
-from massart.audit.kinds import Kinds, columns_at_fault
 from massart.audit.prediction import apply_model
 from massart.audit.table_audit import Audit
 from massart.report import Notice
@@ -69,7 +69,7 @@ class Corrections:
         X: Matrix,
         left_open: FloatArray,
         labels: Labels,
-        kinds: Kinds,
+        kinds: RowErrorTypes,
         rule: tuple[Formula, int | None, tuple[int, ...], float],
         rests: BoolArray | None = None,
         at_fault: Mapping[str, NDArray[np.intp]] | None = None,
@@ -123,7 +123,7 @@ class Corrections:
         return cls(np.append(found.rows, rows), np.append(found.values, values), found.wrong, kind)
 
     def applied(self, table: Table, target: Target, whole: bool | None = None) -> Table:
-        """Return a table with its wrong targets replaced: the given ones stand beside, what happened behind all."""
+        """Return a table with its wrong targets replaced: the given ones stand next to them, what happened last."""
         given = free_name(f"{target.column}_given", table.column_names)
         found = replaced(table, target, self.rows, self.values, given, whole=whole)
         arrow = found.arrow
@@ -145,7 +145,7 @@ def _are_open(audit: Audit, rows: NDArray[np.intp]) -> BoolArray:
 
 
 def fixed_table(audit: Audit, *, fill: bool = False) -> Table:
-    """Return the table of an audit with its wrong targets replaced; the given ones stand beside them."""
+    """Return the table of an audit with its wrong targets replaced; the given ones stand next to them."""
     return Corrections.of_audit(audit, fill).applied(audit.table, audit.plan.encoding.target)
 
 
@@ -246,17 +246,17 @@ def _with_changes(
             continue
         if len(fields) != len(names):
             return None
-        beside, flags = fields[place], ["", ""]
+        old, flags = fields[place], ["", ""]
         if k == header:
-            beside, flags = _quoted(given, delimiter), [wrong, kind]
+            old, flags = _quoted(given, delimiter), [wrong, kind]
         elif k in rows:
             row = rows[k]
             if row in new:
-                fields[place] = _quoted(_written(new[row], _plain(beside), mark), delimiter)
+                fields[place] = _quoted(_written(new[row], _plain(old), mark), delimiter)
             flags = ["" if known[row] is None else str(known[row]).lower(), _quoted(happened[row], delimiter)]
         elif _cells(body, delimiter) == names:  # the header once more
-            beside, flags = _quoted(given, delimiter), [wrong, kind]
-        records[k] = delimiter.join([*fields[: place + 1], beside, *fields[place + 1 :], *flags]) + end
+            old, flags = _quoted(given, delimiter), [wrong, kind]
+        records[k] = delimiter.join([*fields[: place + 1], old, *fields[place + 1 :], *flags]) + end
     return "".join(records)
 
 
@@ -340,14 +340,14 @@ def notes_on_rows(audit: Audit, columns: dict[str, object]) -> Notes:
 
 
 def notes_on_table(audit: Audit, table: Table) -> Notes:
-    """Return the notes on `Audit.fixed`: what was replaced is marked, and what was given beside it."""
+    """Return the notes on `Audit.fixed`: what was replaced is marked, and what was given next to it."""
     target, names = audit.formula.target, audit.table.column_names
-    beside = free_name(f"{target}_given", names)
-    wrong = table.column(free_name("wrong", [*names, beside])).fill_null(False).to_numpy()
+    old = free_name(f"{target}_given", names)
+    wrong = table.column(free_name("wrong", [*names, old])).fill_null(False).to_numpy()
     decimals = _decimals(audit)
     if target in decimals:
-        decimals[beside] = decimals[target]
-    return Notes({target: wrong, beside: wrong}, findings(audit), decimals)  # what was left as it is has no colour
+        decimals[old] = decimals[target]
+    return Notes({target: wrong, old: wrong}, findings(audit), decimals)  # what was left as it is has no colour
 
 
 def _decimals(audit: Audit) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from massart.rows.agreement import EDGE, EPS
 from massart.rows.decimals import LONG, count_decimals
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix
-from massart.tables import Date, Encoding, TableError, date_texts
+from massart.tables import TableError
 
 _MOST_PLACES = 12
 _LOOKED_AT = 2_000
@@ -29,7 +28,7 @@ _MOST_DIGITS = 400  # before the point, of any float
 
 
 def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:
-    """Return the places after the point that the formula needs on these rows; None if there is no such number."""
+    """Return the places after the point that the formula needs on these rows; None if there is none."""
     if agreement.places is not None:
         return agreement.places
     if formula.noisy and agreement.label > 0:  # digits far below the noise say nothing
@@ -168,11 +167,6 @@ def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:
         chosen = np.flatnonzero(places == count)
         found[chosen] = np.round(found[chosen], count)
     return found + 0.0  # no negative zero
-
-
-def written(values: FloatArray, encoding: Encoding) -> NDArray[Any]:
-    """Return values of the target as the table writes them: dates where it holds dates."""
-    return date_texts(values) if isinstance(encoding.target, Date) else values
 
 
 def _column_places(column: FloatArray) -> int:

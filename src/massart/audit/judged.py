@@ -10,13 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from massart.audit.error_types import MOST_EXAMPLES
 from massart.audit.explanations import NO_ROWS
-from massart.audit.kinds import MOST_EXAMPLES
 from massart.rows import KINDS, BoolArray, FloatArray
 from massart.tables import Table
-
-MOST_WORST = 25_000
-"""Wrong rows that are kept, those with the largest residuals: what a report shows of a large file."""
 
 MOST_PAIRED = 2_000_000
 """Wrong rows among which swapped ones are looked for; among more, many have a partner by chance."""
@@ -28,22 +25,24 @@ NONE = np.empty(0, dtype=np.intp)
 class Worst:
     """The rows with the largest residuals, and the first ones of each kind, with their cells."""
 
+    most: int  # how many of the largest are kept
     tables: tuple[pa.Table, ...]
     numbers: NDArray[np.intp]  # (m,), their numbers in the file
     sizes: FloatArray  # (m,), of their residuals
     codes: NDArray[np.intp]  # (m,), of their kinds
     # (m, 2), what is before and after each of them, or other rows where nothing is; (m, 0) where that is not asked for
-    beside: NDArray[np.void]
+    neighbours: NDArray[np.void]
     least: float = 0.0  # smaller residuals than this are not among the largest
 
     @classmethod
-    def of_nothing(cls) -> Worst:
-        """Return no rows."""
-        return cls((), NONE, np.empty(0), NONE, NO_ROWS.reshape(0, 0))
+    def of_nothing(cls, most: int) -> Worst:
+        """Return no rows, to which others may be added."""
+        return cls(most, (), NONE, np.empty(0), NONE, NO_ROWS.reshape(0, 0))
 
     @classmethod
     def of(
         cls,
+        most: int,
         block: Table,
         rows: NDArray[np.intp],
         sizes: FloatArray,
@@ -52,26 +51,28 @@ class Worst:
         examples: NDArray[np.intp],
     ) -> Worst:
         """Take the worst rows of a block: those larger than `least`, and first ones of kinds without `examples`."""
-        stay = _worst(sizes, codes, least, examples)
+        stay = _worst(most, sizes, codes, least, examples)
         if not len(stay):
-            return cls.of_nothing()
+            return cls.of_nothing(most)
         assert isinstance(block.numbers, np.ndarray)
         chosen, nothing = rows[stay], np.empty((len(stay), 0), NO_ROWS.dtype)
-        return cls((block.arrow.take(pa.array(chosen)),), block.numbers[chosen], sizes[stay], codes[stay], nothing)
+        cells = block.arrow.take(pa.array(chosen))
+        return cls(most, (cells,), block.numbers[chosen], sizes[stay], codes[stay], nothing)
 
     def __add__(self, other: Worst) -> Worst:
         """Return the worst of both; the rows of `other` come later."""
         if not other.tables or not self.tables:
             return other if other.tables else self
         both = Worst(
+            self.most,
             (*self.tables, *other.tables),
             np.concatenate([self.numbers, other.numbers]),
             np.concatenate([self.sizes, other.sizes]),
             np.concatenate([self.codes, other.codes]),
-            np.concatenate([self.beside, other.beside]),
+            np.concatenate([self.neighbours, other.neighbours]),
             max(self.least, other.least),
         )
-        return both.pruned() if len(both.numbers) > 2 * MOST_WORST else both
+        return both.pruned() if len(both.numbers) > 2 * self.most else both
 
     @property
     def examples(self) -> NDArray[np.intp]:
@@ -82,11 +83,11 @@ class Worst:
         """Return no more than are needed."""
         if not self.tables:
             return self
-        stay = _worst(self.sizes, self.codes)
+        stay = _worst(self.most, self.sizes, self.codes)
         table = pa.concat_tables(self.tables).take(pa.array(stay)).combine_chunks()
         sizes = self.sizes[stay]
-        least = float(np.sort(sizes)[-MOST_WORST]) if len(sizes) >= MOST_WORST else 0.0
-        return Worst((table,), self.numbers[stay], sizes, self.codes[stay], self.beside[stay], least)
+        least = float(np.sort(sizes)[-self.most]) if len(sizes) >= self.most else 0.0
+        return Worst(self.most, (table,), self.numbers[stay], sizes, self.codes[stay], self.neighbours[stay], least)
 
     def joined(self, table: Table, drawn: BoolArray) -> tuple[Table, BoolArray]:
         """Return rows of a file, some of which were drawn, and these, each once and in their order; and which were."""
@@ -104,26 +105,26 @@ class Worst:
     def knowing(self, ends: NDArray[np.void], others: NDArray[np.void], side: int) -> Worst:
         """Return the same where the row at an end, which is among these, knows the one next to it in another part.
 
-        `ends` are the first and the last row of this part and `others` those of the part beside it, which comes before
+        `ends` are the first and the last row of this part and `others` those of the part next to it, which comes before
         (side 0) or after it (side 1).
         """
         place, end, row = (0, ends[0], others[-1]) if side == 0 else (-1, ends[-1], others[0])
-        if not self.beside.size or self.numbers[place] != end["number"]:
+        if not self.neighbours.size or self.numbers[place] != end["number"]:
             return self
-        known = self.beside.copy()
+        known = self.neighbours.copy()
         known[place, side] = row
-        return replace(self, beside=known)
+        return replace(self, neighbours=known)
 
 
 def _worst(
-    sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0, known: NDArray[np.intp] | None = None
+    most: int, sizes: FloatArray, codes: NDArray[np.intp], least: float = 0.0, known: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
     """Return the places of the largest sizes above `least`, of equal ones the first, and the first of each kind."""
     chosen = sizes > least if least else np.ones(len(sizes), dtype=bool)
-    if np.count_nonzero(chosen) > MOST_WORST:
-        limit = np.partition(sizes, len(sizes) - MOST_WORST)[len(sizes) - MOST_WORST]
+    if np.count_nonzero(chosen) > most:
+        limit = np.partition(sizes, len(sizes) - most)[len(sizes) - most]
         chosen = sizes > limit
-        chosen[np.flatnonzero(sizes == limit)[: MOST_WORST - int(np.count_nonzero(chosen))]] = True
+        chosen[np.flatnonzero(sizes == limit)[: most - int(np.count_nonzero(chosen))]] = True
     for code in range(1, int(codes.max(initial=0)) + 1):
         if known is None or code >= len(known) or known[code] < MOST_EXAMPLES:
             chosen[np.flatnonzero(codes == code)[:MOST_EXAMPLES]] = True
@@ -153,10 +154,10 @@ class Judged:
     segment: NDArray[np.intp] = field(default_factory=lambda: np.zeros(2, dtype=np.intp))
 
     @classmethod
-    def of_nothing(cls, n_coefs: int, n_codes: int) -> Judged:
+    def of_nothing(cls, n_coefs: int, n_codes: int, most: int) -> Judged:
         """Return the sum of no rows."""
         usage, kinds = np.zeros((n_coefs, 2), np.int64), np.zeros(n_codes, np.intp)
-        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst.of_nothing(), {})
+        return cls(0, np.zeros(KINDS), usage, kinds, {}, Counter(), Worst.of_nothing(most), {})
 
     def __add__(self, other: Judged) -> Judged:
         """Return the sum."""

@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from massart.audit.error_types import NOTHING, UNDER_ANOTHER_RULE, Catalogue, RowErrorTypes, Rule, columns_at_fault
 from massart.audit.explanations import NO_ROWS, Labels
 from massart.audit.finding import check_order, plain_terms, rows_with_values, with_target, with_values
 from massart.audit.fixing import Corrections
 from massart.audit.implied import implied_values, loose_of, places_of, residuals
 from massart.audit.judged import NONE, Judged, Worst
-from massart.audit.kinds import NOTHING, UNDER_ANOTHER_RULE, Catalogue, Kinds, Rule, columns_at_fault
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
-from massart.audit.table_audit import Audit, beside, count_groups
+from massart.audit.table_audit import Audit, audit_columns, count_groups
 from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, ArrayRows, BoolArray, FloatArray, Mark, tally_of
 from massart.rows.ahead import in_order
 from massart.rows.columnwise import Columnwise
@@ -33,6 +33,9 @@ from massart.rules.columns import Columns
 from massart.rules.formula import Formula
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.tables import Design, Encoding, Table, TableError, encode
+
+ROWS_KEPT = 25_000
+"""Wrong rows of a file that are kept, those with the largest residuals: what a report shows of a large one."""
 
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""
@@ -66,6 +69,7 @@ class RowRule:
     left_open: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     ways: tuple[int, ...] = ()  # in which half a unit may be rounded
     segment: TableSegment | None = None  # rows that break the rule there are set apart
+    rows_kept: int = ROWS_KEPT  # wrong rows, those with the largest residuals
     second: SecondRule | None = None  # which wrong rows follow: they have the first kind of the catalogue
 
     @classmethod
@@ -131,7 +135,7 @@ class RowRule:
     @property
     def nothing(self) -> Judged:
         """The sum of no rows."""
-        return Judged.of_nothing(len(self.used), len(self.catalogue.kinds) + 1)
+        return Judged.of_nothing(len(self.used), len(self.catalogue.kinds) + 1, self.rows_kept)
 
     @property
     def columns(self) -> list[str]:
@@ -412,12 +416,12 @@ class BlockRows:
     def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
         index = self.off[~self.apart[self.off]]
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
-        found = Worst.of(self.block, self.kept[index], sizes, self.codes[index], least, examples)
+        found = Worst.of(self.rule.rows_kept, self.block, self.kept[index], sizes, self.codes[index], least, examples)
         if not self.rule.is_saved or not len(found.numbers):
             return found
         assert self.labels.numbers is not None
         index = np.searchsorted(self.labels.numbers, found.numbers)
-        return replace(found, beside=np.stack([self.labels.beside(index, step)[0] for step in (-1, 1)], axis=1))
+        return replace(found, neighbours=np.stack([self.labels.neighbours(index, step)[0] for step in (-1, 1)], axis=1))
 
     def wrong_rows(self) -> pa.Table:
         """Return the wrong rows, and those set apart, as the audit has them."""
@@ -433,11 +437,11 @@ class BlockRows:
             "wrong": self.labels.wrong[index],
             "kind": words.take(pa.array(self.codes[index])),
         }
-        return pa.table(beside(self.labels.number(index) + 1, cells, values))
+        return pa.table(audit_columns(self.labels.number(index) + 1, cells, values))
 
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
-        own, kinds = self.rule, Kinds(self.codes, self.rule.catalogue.kinds)
+        own, kinds = self.rule, RowErrorTypes(self.codes, self.rule.catalogue.kinds)
         formula, usual = own.formula, own.catalogue.usual
         rule = formula, own.places, own.ways, loose_of(formula, own.agreement)
         of_rule = Rule(formula, own.agreement)

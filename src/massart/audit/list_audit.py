@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from massart.audit.error_types import LAST_PLACE, MOST_EXAMPLES, UNEXPLAINED, RowErrorType, RowErrorTypes
 from massart.audit.implied import implied_values, places_of, residuals
-from massart.audit.kinds import LAST_PLACE, MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds
 from massart.audit.second_rule import SecondRule
-from massart.audit.table_audit import Audit, beside, versions
+from massart.audit.table_audit import Audit, audit_columns, versions
 from massart.certificate import CONFIDENCE, IndependentErrors
 from massart.recover import ListedRule, RuleList
 from massart.recover.rule_errors import ErrorType, RuleError
@@ -214,7 +214,7 @@ class ListAudit(Audit):
         return None
 
     @cached_property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> RowErrorTypes:
         """What happened in rows that follow none: an error that makes a formula, an amount, a last place."""
         ours = [(label, rows) for label, _, rows in self._explanations()]
         labels, masks = zip(*ours, (UNEXPLAINED, self.wrong), (LAST_PLACE, self.last_place), strict=True)
@@ -227,13 +227,13 @@ class ListAudit(Audit):
         renamed = np.zeros(len(labels) + 1, dtype=np.intp)
         renamed[np.array(order, dtype=np.intp) + 1] = np.arange(1, len(order) + 1)
         kinds = (
-            Kind(
+            RowErrorType(
                 *(labels[place], int(counts[place]), labels[place]),
                 examples=tuple(np.flatnonzero(codes == place + 1)[:MOST_EXAMPLES].tolist()),
             )
             for place in order
         )
-        return Kinds(renamed[codes], tuple(kinds))
+        return RowErrorTypes(renamed[codes], tuple(kinds))
 
     def _explanations(self) -> Iterator[tuple[str, tuple[str, str], BoolArray]]:
         """Yield what may have happened in rows that follow none, the verb for one and for many, and in which."""
@@ -283,8 +283,8 @@ class ListAudit(Audit):
         """Raise TableError."""
         raise TableError("A list of rules is not saved: a model has one rule")
 
-    def beside_rules(self, order: NDArray[np.intp], others: Sequence[str] = ()) -> dict[str, list[Any]]:
-        """Return some judged rows beside what each rule gives there, with some columns of the table: plain values."""
+    def under_rules(self, order: NDArray[np.intp], others: Sequence[str] = ()) -> dict[str, list[Any]]:
+        """Return some judged rows and what each rule gives there, with some columns of the table: plain values."""
         numbers = self.design.kept[order]
         values = {
             "given": self.given[order],
@@ -292,12 +292,12 @@ class ListAudit(Audit):
             "what happened": self.kinds.of(order),
         }
         cells = self.table.cells(list(dict.fromkeys([*self._shown(), *others])), numbers)
-        found = beside(self.numbers_of(numbers) + 1, cells, values)
+        found = audit_columns(self.numbers_of(numbers) + 1, cells, values)
         return {name: cells if isinstance(cells, list) else cells.tolist() for name, cells in found.items()}
 
     def none_rows(self, most: int) -> dict[str, list[Any]]:
         """Return the same of rows that follow none of the rules: those that nothing explains first."""
-        return self.beside_rules(self._worst(most))
+        return self.under_rules(self._worst(most))
 
     def list_findings(self, facts: Mapping[str, str] | None = None) -> ListFindings:
         """Return what the page shows."""
@@ -316,7 +316,7 @@ class ListAudit(Audit):
             explanation=self.explanation,
             when=self.when,
             coefficients=tuple((term, tuple(numbers)) for term, numbers in self.coefficients()),
-            rows=self.beside_rules(self._worst(MOST_NONE_ROWS), self._read()),
+            rows=self.under_rules(self._worst(MOST_NONE_ROWS), self._read()),
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
         )

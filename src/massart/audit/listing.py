@@ -58,7 +58,7 @@ def check_list_request(request: Request) -> None:
     }
     reasons = {
         "model": "the rules of a list are sums of terms",
-        "inliers": "rows that follow a rule up to noise cannot be told apart from those of another rule",
+        "inliers": "rows that follow a rule up to noise cannot be distinguished from those of another rule",
         "error_unit": "its tests take rows to be independent of each other",
         "errors": "its sentence names that assumption, and no declaration makes a list certain",
         "wrong_at_most": "it does not rest on how many labels are wrong",

@@ -36,7 +36,7 @@ _FRACTION = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
 
 
 class ModelError(ValueError):
-    """A file that is no model; the message names the file and what is wrong."""
+    """A file that is not a model; the message names the file and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class SavedModel:
         """The same rule without terms that have no weight: gaps in columns that it does not use cost no rows."""
         terms, widths = self.formula.terms, self.agreement.inputs
         used = [j for j, summand in enumerate(terms) if summand.coef]
-        if not used:  # a constant is no rule
+        if not used:  # a constant is not a rule
             return self
         widths = (*(widths[j] for j in used), *widths[len(terms) :]) if widths else ()
         kept = tuple(terms[j] for j in used)
@@ -127,13 +127,13 @@ def load_model(path: str | Path) -> SavedModel:
     except OSError as error:
         raise ModelError(f"cannot read the model {path}: {error.strerror or error}") from None
     if len(content) > _MOST_BYTES:
-        raise ModelError(f"{name} is no model: it is larger than {_MOST_BYTES >> 20} MB")
+        raise ModelError(f"{name} is not a model: it is larger than {_MOST_BYTES >> 20} MB")
     try:
         found = json.loads(content.decode())
     except (ValueError, RecursionError):  # not UTF-8, not JSON, or nested without end
-        raise ModelError(f"{name} is no model: it is not JSON") from None
+        raise ModelError(f"{name} is not a model: it is not JSON") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ModelError(f'{name} is no model: it does not say "format": "{FORMAT}"')
+        raise ModelError(f'{name} is not a model: it does not say "format": "{FORMAT}"')
     if found.get("version") not in range(OLDEST_VERSION, VERSION + 1):
         read = f"versions {OLDEST_VERSION} to {VERSION}"
         raise ModelError(f"{name} is of version {found.get('version')!r}; this massart reads {read}")

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
+from massart.audit.error_types import LAST_PLACE as OFF_BY_A_PLACE
+from massart.audit.error_types import Rule, kinds_of
 from massart.audit.explanations import Labels
 from massart.audit.finding import check_order, rows_with_values
 from massart.audit.implied import implied_values, marks_of, places_of, residuals
-from massart.audit.kinds import LAST_PLACE as OFF_BY_A_PLACE
-from massart.audit.kinds import Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.table_audit import ROW
 from massart.report import Notice
@@ -25,9 +25,6 @@ from massart.rules.columns import Columns
 from massart.rules.matrix import Matrix, TermMatrix
 from massart.rules.terms import Term
 from massart.tables import Design, Gap, Stream, Table, TableError, column_values, encode, free_name, left_out
-
-MOST_HELD = 50_000
-"""Rows of a table that is held as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +68,14 @@ def notices_of(parts: Sequence[Prediction]) -> tuple[str, ...]:
     return (*left_out(gaps, n_rows, refit=False), *remarks, *([Notice("no value", n=n)] if n else []))
 
 
-def held(model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent) -> Table | Stream:
+def held(
+    model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent, rows_held: int = 50_000
+) -> Table | Stream:
     """Return a stream as a table, if it is small, or if the rule looks at other rows and there is memory."""
     if isinstance(rows, Table):
         return rows
     ordered = next((term.term for term in model.formula.terms if term.term and term.term.needs_order), None)
-    if not rows.is_larger_than(most) and (ordered or rows.n_rows <= MOST_HELD):
+    if not rows.is_larger_than(most) and (ordered or rows.n_rows <= rows_held):
         return rows.whole(callback)
     if ordered:
         raise TableError(f"the term {ordered} needs the whole table in memory: raise --max-memory")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.kinds import MOST_EXAMPLES, Kind, Kinds
+from massart.audit.error_types import MOST_EXAMPLES, RowErrorType, RowErrorTypes
 from massart.certificate import FurtherRule, span_of
 from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
 from massart.report.words import beyond_chance, count
@@ -38,7 +38,7 @@ MOST_COLUMNS = 60
 """Columns in which it is looked for, at most."""
 
 TERMS_TO_CHOOSE_FROM = 1e6
-"""How many terms labels chose from, for each term of the first rule that is no column: the test pays for them."""
+"""How many terms labels chose from, for each term of the first rule that is not a column: the test pays for them."""
 
 _SHOWN_TERMS = 6
 
@@ -55,7 +55,7 @@ class SecondRule:
     test : FurtherRule
         The rule against chance, repeated errors and the first rule.
     rows : (m,) array of int
-        Wrong rows at hand that follow it.
+        Kept wrong rows that follow it.
     n_rows : int
         Number of all wrong rows that follow it: those of the file, where it is larger than memory.
     is_of_some : bool
@@ -81,9 +81,9 @@ class SecondRule:
         )
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> RowErrorType:
         """What is said of a row that follows it."""
-        return Kind(f"{FAMILY}: {self.formula.expression(_SHOWN_TERMS)}", 0, FAMILY)
+        return RowErrorType(f"{FAMILY}: {self.formula.expression(_SHOWN_TERMS)}", 0, FAMILY)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -91,7 +91,7 @@ class SecondRule:
         return frozenset(name for term in _used(self.formula) for name in term.columns())
 
     def of_file(self, rows: NDArray[np.intp], n_rows: int) -> SecondRule:
-        """Return it with the rows at hand and the number of rows of a file that follow it."""
+        """Return it with the rows that were kept and the number of rows of a file that follow it."""
         return replace(self, rows=rows, n_rows=n_rows, is_of_some=True)
 
     def follow(self, columns: Columns, given: FloatArray, some: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -181,7 +181,7 @@ def composed(
     return Formula(target, tuple(written[: len(terms)]), (*written[len(terms) :], None)[0], IDENTITY, noisy=False)
 
 
-def with_second_rule(kinds: Kinds, second: SecondRule | None) -> Kinds:
+def with_second_rule(kinds: RowErrorTypes, second: SecondRule | None) -> RowErrorTypes:
     """Return what happened in each row, with the second rule among it: the most frequent first, as before."""
     if second is None:
         return kinds
@@ -198,4 +198,4 @@ def with_second_rule(kinds: Kinds, second: SecondRule | None) -> Kinds:
         replace(kind, rows=int(rows[code]), examples=tuple(np.flatnonzero(codes == code)[:MOST_EXAMPLES].tolist()))
         for code, kind in order
     )
-    return Kinds(renamed[codes], tuple(listed))
+    return RowErrorTypes(renamed[codes], tuple(listed))

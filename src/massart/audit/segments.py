@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.kinds import MOST_EXAMPLES, UNDER_ANOTHER_RULE, Kind, Kinds
+from massart.audit.error_types import MOST_EXAMPLES, UNDER_ANOTHER_RULE, RowErrorType, RowErrorTypes
 from massart.certificate import Breach, Segment, SegmentScan
 from massart.recover import Covariates, recover
 from massart.rows import IDENTITY, ArrayRows, BoolArray, FloatArray, Level
@@ -189,13 +189,13 @@ class TableSegment:
         return found
 
 
-def with_rows_apart(kinds: Kinds, apart: BoolArray, n_apart: int) -> Kinds:
+def with_rows_apart(kinds: RowErrorTypes, apart: BoolArray, n_apart: int) -> RowErrorTypes:
     """Return what happened in each row, with rows that are set apart among it: of a file there may be more of them."""
     if not n_apart:
         return kinds
     first = tuple(np.flatnonzero(apart)[:MOST_EXAMPLES].tolist())
-    kind = Kind(UNDER_ANOTHER_RULE, n_apart, UNDER_ANOTHER_RULE, examples=first)
-    return Kinds(np.where(apart, len(kinds.kinds) + 1, kinds.codes), (*kinds.kinds, kind))
+    kind = RowErrorType(UNDER_ANOTHER_RULE, n_apart, UNDER_ANOTHER_RULE, examples=first)
+    return RowErrorTypes(np.where(apart, len(kinds.kinds) + 1, kinds.codes), (*kinds.kinds, kind))
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,7 +111,7 @@ def audit_stream(
     engine = engine or Here()
     gathered = engine.gather(stream, request)
     found = find(gathered.table, request, ordered=False, drawn=gathered.drawn)
-    rule = RowRule.of(found.audit, gathered.gappy, request.strict)
+    rule = replace(RowRule.of(found.audit, gathered.gappy, request.strict), rows_kept=request.rows_kept)
     if rule.catalogue.has_pairs:
         rule = paired(rule, engine.judged(stream, rule.pairing, request, None, None))
     if not force and not found.audit.is_certain:
@@ -169,7 +169,7 @@ def _read(
 
 
 def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, certificate: Certificate) -> Audit:
-    """Return the audit of the rows at hand, with what all rows say."""
+    """Return the audit of the rows that were kept, with what all rows say."""
     audit, worst = found.audit, judged.worst.pruned()
     read = replace(gathered.table, arrow=gathered.table.arrow.select(rule.columns))
     table, drawn = worst.joined(read, gathered.drawn)

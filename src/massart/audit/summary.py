@@ -25,7 +25,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
     contract : Contract, optional
         What is asked of the table; by default what ``massart fit`` asks.
     all_rows : bool
-        Whether to list all wrong rows at hand, and not only the worst `MOST_WRONG_ROWS`.
+        Whether to list all wrong rows that were kept, and not only the worst `MOST_WRONG_ROWS`.
     """
     formula, certificate = audit.formula, audit.certificate
     support = certificate.support

@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
+from massart.audit.error_types import MOST_EXAMPLES, UNEXPLAINED, RowErrorType, RowErrorTypes, Rule, kinds_of
 from massart.audit.explanations import Labels
 from massart.audit.implied import implied_values, places_of, residuals, ways_to_round, with_constant
 from massart.audit.judged import Judged
-from massart.audit.kinds import MOST_EXAMPLES, UNEXPLAINED, Kind, Kinds, Rule, kinds_of
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule, second_rule_of, with_second_rule
 from massart.audit.segments import SegmentRule, TableSegment, with_rows_apart
@@ -54,14 +54,14 @@ _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """What all rows of a file say, where only some of them are at hand: sums over blocks."""
+    """What all rows of a file say, where only some of them were kept: sums over blocks."""
 
     judged: Judged
-    # (m,), those at hand that were drawn at random; the others are rare by their columns, or the worst
+    # (m,), kept rows that were drawn at random; the others are rare by their columns, or the worst
     drawn: BoolArray
     # for each coefficient the rows that use it, and those of them that agree; empty where these were not counted
     usage: tuple[tuple[int, int], ...]
-    kinds: Kinds  # what happened in each row at hand that was judged, and in how many of all
+    kinds: RowErrorTypes  # what happened in each kept row that was judged, and in how many of all
     places: int | None  # to which implied values are rounded
     second_rule: SecondRule | None = None  # which wrong rows follow
 
@@ -331,13 +331,13 @@ class Audit:
         return second_rule_of(self, self._usual_kinds.unexplained)
 
     @cached_property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> RowErrorTypes:
         """What happened in each judged row."""
         second = self.second_rule if self.whole is None else None  # counts of a file have it
         return with_rows_apart(with_second_rule(self._usual_kinds, second), self.apart, self.n_apart)
 
     @cached_property
-    def _usual_kinds(self) -> Kinds:
+    def _usual_kinds(self) -> RowErrorTypes:
         if self.whole is not None:
             return self.whole.kinds
         if self.chains is None:
@@ -347,12 +347,12 @@ class Audit:
         if not follows.any():
             return found
         first = tuple(np.flatnonzero(follows)[:MOST_EXAMPLES].tolist())
-        kind = Kind(BEFORE_IS_WRONG, int(follows.sum()), BEFORE_IS_WRONG, examples=first)
-        return Kinds(np.where(follows, len(found.kinds) + 1, found.codes), (*found.kinds, kind))
+        kind = RowErrorType(BEFORE_IS_WRONG, int(follows.sum()), BEFORE_IS_WRONG, examples=first)
+        return RowErrorTypes(np.where(follows, len(found.kinds) + 1, found.codes), (*found.kinds, kind))
 
     @property
     def columns(self) -> Columns | None:
-        """The columns of the judged rows, where these are at hand as they are."""
+        """The columns of the judged rows, where these are here as they are."""
         columns = self.design.columns
         return columns if columns.n_rows == len(self.design.kept) else None
 
@@ -378,7 +378,7 @@ class Audit:
 
         They are: row, those of the table, given, implied, residual, wrong, kind, rank.
         The worst row comes first, rows that were not judged last, without values. Without a rule nothing is implied. Of
-        a file larger than memory these are the rows at hand: its worst, and others drawn at random.
+        a file larger than memory these are the rows that were kept: its worst, and others drawn at random.
         """
         left_out = np.setdiff1d(np.arange(self.design.n_total), self.design.kept)
         hidden = () if self.is_rule else ("implied", "residual")
@@ -414,7 +414,9 @@ class Audit:
     def some(self, order: NDArray[np.intp]) -> dict[str, Any]:
         """Return the same columns of some judged rows, as lists of plain values; the rank is their order here."""
         numbers = self.design.kept[order]
-        columns = beside(self.numbers_of(numbers) + 1, self.table.cells(self._shown(), numbers), self._judged(order))
+        columns = audit_columns(
+            self.numbers_of(numbers) + 1, self.table.cells(self._shown(), numbers), self._judged(order)
+        )
         return {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
 
     def _worst(self, most: int) -> NDArray[np.intp]:
@@ -441,7 +443,7 @@ class Audit:
         """Put all columns of the table before the values, those that name a row first."""
         names = dict.fromkeys([*self._shown(), *self.table.column_names])
         rows = self.table.arrow.select([*names]).take(pa.array(numbers))
-        found = beside(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
+        found = audit_columns(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
         return found if self.frame is None else frame_like(self.frame, found, numbers)
 
     def numbers_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -451,7 +453,7 @@ class Audit:
     def fixed(self, *, fill: bool = False, force: bool = False) -> Any:
         """Return the table, or a frame of the kind that came in, with the wrong targets replaced.
 
-        What was given stays in a column beside it.
+        What was given stays in the next column.
 
         Behind the other columns stand which rows were wrong and what happened in them. With `fill`, targets that are
         missing are replaced, too, where the formula gives them. Nothing is replaced by a rule that is not certain, or
@@ -471,7 +473,8 @@ class Audit:
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
-        known = self.certificate.verdict.name, self.explanation, self.certificate.assumption
+        assumed = replace(self.certificate.assumption, hypotheses=1.0)  # which other rows do not share
+        known = self.certificate.verdict.name, self.explanation, assumed
         return SavedModel(self.plan.encoding, self.formula, self.agreement, *known, self.options).weighed
 
     def groups(self) -> tuple[Group, ...]:
@@ -592,7 +595,7 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _VERSIONS)])
 
 
-def beside(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def audit_columns(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Put the numbers of rows before their cells, and values behind; the columns of the table keep their names."""
     columns = {free_name(ROW, cells): numbers, **cells}
     return columns | {free_name(name, columns): value for name, value in values.items()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
+
+from massart.options import Errors as Errors
 
 CONFIDENCE = 0.999
 """1 - delta: how sure a confirmed rule is. The only place where it is written."""
@@ -13,9 +15,6 @@ SECOND_LOOK = 100.0
 
 LEAST_DELTA = 1e-12
 """Confidences nearer to one lose their digits."""
-
-Errors: TypeAlias = Literal["arbitrary", "independent"]
-"""What the user declares of errors."""
 
 
 def check_confidence(confidence: float) -> None:

@@ -31,49 +31,32 @@ BAD_INPUT, _STOPPED = 2, 130
 
 _GROUPS = ("Input", "Rule", "Errors", "Verdict", "Output", "Options")
 
-_COMMANDS: tuple[tuple[Any, str, tuple[str, str]], ...] = (
-    (
-        fit,
-        "Find the rule behind a column, and the wrong rows.",
-        (
-            "massart fit ledger.csv --target total --id invoice --report ledger.html",
-            'massart fit ledger.csv --target total --terms "qty*price, freight" --fixed fixed.csv',
-        ),
-    ),
-    (
-        check,
-        "Check tables against saved rules.",
-        ("massart check total.json new.csv --max-wrong 1%", "massart check --config massart.toml --json"),
-    ),
-    (
-        scan,
-        "Find rules among the columns of a table.",
-        ("massart scan accounts.xlsx", "massart scan accounts.xlsx --exclude note,clerk --report accounts.html"),
-    ),
-    (
-        predict,
-        "Apply a saved rule to a table.",
-        (
-            "massart predict total.json new.csv --out totals.csv",
-            "massart predict total.json new.csv --id invoice --max-wrong 1% --out totals.csv",
-        ),
-    ),
-    (
-        export,
-        "Write a saved rule as SQL, Python, cells or a check.",
-        (
-            "massart export total.json --to sql --table ledger",
-            "massart export total.json --to excel --table ledger.xlsx --output cells.csv",
-        ),
-    ),
-    (demo, "Try it on a made-up ledger.", ("massart demo", "massart demo --out try-it --rows 500")),
-    (
-        reproduce,
-        "Make the figures of the paper again.",
-        ("massart reproduce fig1a", "massart reproduce all --trials 20 --out figures"),
-    ),
-)
-"""Each command with a line for the list of commands, and two examples."""
+_COMMANDS: dict[Any, str] = {
+    fit: "Find the rule behind a column, and the wrong rows.",
+    check: "Check tables against saved rules.",
+    scan: "Find rules among the columns of a table.",
+    predict: "Apply a saved rule to a table.",
+    export: "Write a saved rule as SQL, Python, cells or a check.",
+    demo: "Try it on a made-up ledger.",
+    reproduce: "Make the figures of the paper again.",
+}
+
+_EXAMPLES = """
+massart fit ledger.csv --target total --id invoice --report ledger.html
+massart fit ledger.csv --target total --terms "qty*price, freight" --fixed fixed.csv
+massart check total.json new.csv --max-wrong 1%
+massart check --config massart.toml --json
+massart scan accounts.xlsx
+massart scan accounts.xlsx --exclude note,clerk --report accounts.html
+massart predict total.json new.csv --out totals.csv
+massart predict total.json new.csv --id invoice --max-wrong 1% --out totals.csv
+massart export total.json --to sql --table ledger
+massart export total.json --to excel --table ledger.xlsx --output cells.csv
+massart demo
+massart demo --out try-it --rows 500
+massart reproduce fig1a
+massart reproduce all --trials 20 --out figures
+"""
 
 
 class _Command(typer.core.TyperCommand):
@@ -215,6 +198,6 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command, line, examples in _COMMANDS:
-    text = "\n".join(f"  {example}" for example in examples)
-    app.command(cls=_Command, short_help=line, epilog=f"\b\nExamples:\n{text}")(command)
+for command, line in _COMMANDS.items():
+    examples = [f"  {each}" for each in _EXAMPLES.splitlines() if each.split()[1:2] == [command.__name__]]
+    app.command(cls=_Command, short_help=line, epilog="\n".join(["\b", "Examples:", *examples]))(command)

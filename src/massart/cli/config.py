@@ -83,7 +83,7 @@ def read_config(path: Path) -> list[Task]:
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:  # not UTF-8, or no TOML
-        raise ValueError(f"{path}: this is no TOML ({error})") from None
+        raise ValueError(f"{path}: this is not TOML ({error})") from None
     defaults = {key: value for key, value in content.items() if key != _TABLE}
     _check(path, "", defaults, _OPTIONS)
     entries = content.get(_TABLE, [])

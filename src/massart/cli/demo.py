@@ -48,7 +48,7 @@ def demo(
 
 
 def _comparison(found: Audit) -> Iterator[str]:
-    """Set what least squares makes of the same rows beside the formula."""
+    """Compare the formula with least squares on the same rows."""
     import numpy as np
 
     from massart.cli.text import table

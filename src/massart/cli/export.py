@@ -45,7 +45,7 @@ def export(
     from massart.tables import stream_table
 
     properties = output.with_suffix(".yml") if output is not None and output.name and to == "dbt" else None
-    check_outputs([model], {"--output": output, "the properties beside --output": properties})
+    check_outputs([model], {"--output": output, "the properties next to --output": properties})
     saved, header = load_model(model), None
     if to == "excel" and table is not None:
         with stream_table(table) as stream:

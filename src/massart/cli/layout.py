@@ -246,7 +246,7 @@ def none_lines(found: ListAudit, most: int) -> Iterator[str]:
 def _kinds(found: ListAudit) -> Iterator[str]:
     """Show what happened in rows that follow no rule, how often, and one of these rows."""
     kinds = found.kinds.kinds[:MOST_KINDS]
-    example = found.beside_rules(np.array([kind.examples[0] for kind in kinds], dtype=np.intp))
+    example = found.under_rules(np.array([kind.examples[0] for kind in kinds], dtype=np.intp))
     del example[found.column_of(example, "what happened")]
     cells = ([cell_of(value) for value in values] for values in example.values())
     first, *names = example

@@ -17,7 +17,7 @@ from massart.report.findings import JudgedRows
 from massart.rows import FloatArray
 
 MOST_ROWS, FEWEST_ROWS = 50_000, 20_000
-"""Wrong rows carried for the size of their residual; below so many, columns give way before rows."""
+"""Wrong rows carried for the size of their residual; below this number, columns are dropped before rows."""
 
 MOST_RIGHT, MOST_DRAWN = 2_000, 3_000
 """Rows that agree, and wrong ones that the picture shows."""
@@ -42,7 +42,7 @@ class Residuals:
     values: FloatArray  # given minus implied
 
     def first(self, number: int) -> Residuals:
-        """Return so many of them."""
+        """Return the first of them."""
         return Residuals(self.index[:number], self.values[:number])
 
 
@@ -168,5 +168,5 @@ def _drawn(rows: JudgedRows, wrong: Residuals, rng: np.random.Generator) -> NDAr
 
 
 def sample(index: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return so many of the rows, in their order."""
+    """Return `most` of the rows, in their order."""
     return index if len(index) <= most else np.sort(rng.choice(index, most, replace=False))

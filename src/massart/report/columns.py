@@ -127,7 +127,7 @@ def decimal_places(values: FloatArray) -> int | None:
 
 
 def write(value: float, places: int | None = None, grouped: bool = True, digits: int = _SHOWN_DIGITS) -> str:
-    """Write a number with so many decimals, or else rounded to so many digits; the script writes the same.
+    """Write a number with a number of decimals, or else rounded to a number of digits; the script writes the same.
 
     Examples
     --------

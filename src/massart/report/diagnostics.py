@@ -21,7 +21,7 @@ MOST_POINTS = 5_000
 """Rows that agree that are drawn; of the others, all up to the same number."""
 
 MOST_NAMED = 5
-"""Points of a picture that have their labels beside them."""
+"""Points of a picture that have labels."""
 
 _SIZE = (13.0, 4.2)
 _TAIL = 0.025  # of the chi-square law of squared distances, beyond which a row has leverage

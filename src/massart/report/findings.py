@@ -50,31 +50,31 @@ class RowKinds:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What is known of a table of which only some rows are at hand: its worst, and others drawn at random."""
+    """What is known of a table of which only some rows were kept: its worst, and others drawn at random."""
 
-    drawn: BoolArray  # rows at hand that were drawn at random
+    drawn: BoolArray  # kept rows that were drawn at random
     n_wrong: int  # of the whole table
     kinds: tuple[int, ...]  # rows of the whole table with each code of a kind
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRows:
-    """All rows that were judged, or those of them that are at hand."""
+    """All rows that were judged, or those of them that were kept."""
 
     given: FloatArray  # the target as it stands in the table
     implied: FloatArray  # what the formula gives
     agree: BoolArray
     wrong: BoolArray  # those that do not agree and are called wrong
-    cells: Cells  # the columns to show beside them: the first one tells which row it is
+    cells: Cells  # the columns to show with them: the first one names the row
     group_column: str | None = None
     groups: tuple[Group, ...] = ()  # by the share of wrong rows, the largest first
     kinds: RowKinds | None = None  # None where nothing was asked but whether rows are wrong
-    rest: Rest | None = None  # where only some rows of the table are at hand
+    rest: Rest | None = None  # where only some rows of the table were kept
     terms: Any = None  # their values, (n, d), for those who ask what other coefficients would give
 
     @property
     def n_wrong(self) -> int:
-        """Wrong rows, those that are not at hand included."""
+        """Wrong rows, those that were not kept included."""
         return int(np.count_nonzero(self.wrong)) if self.rest is None else self.rest.n_wrong
 
 
@@ -88,8 +88,8 @@ class Findings:
     n_rows: int  # judged
     n_agree: int
     n_wrong: int  # those of the others that are called wrong
-    usage: tuple[Usage, ...] = ()  # for each coefficient, the constant last; empty where rows are not at hand
-    rows: JudgedRows | None = None  # None where they are not at hand, or there is no rule for them
+    usage: tuple[Usage, ...] = ()  # for each coefficient, the constant last; empty where rows were not kept
+    rows: JudgedRows | None = None  # None where they were not kept, or without a rule
     notices: tuple[str, ...] = ()  # columns and rows left out, categories and their base levels
     facts: Mapping[str, str] = field(default_factory=dict)  # the command, the file and its digest, versions
     n_left_out: int = 0  # rows that were not judged, since values are missing

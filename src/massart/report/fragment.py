@@ -1,4 +1,4 @@
-"""The report in a notebook and in a terminal: what fits beside the work, without a script."""
+"""The report in a notebook and in a terminal: short, and without a script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from massart.report.carried import columns_of, wrong_residuals
 from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean
 from massart.report.findings import Findings, JudgedRows
-from massart.report.kinds import MARKS, legend, shown_kinds
+from massart.report.legend import MARKS, legend, shown_kinds
 from massart.report.pictures import scatter
 from massart.report.words import count, share
 from massart.rules.formula import pieces

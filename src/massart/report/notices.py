@@ -1,8 +1,8 @@
-"""What a reader should know besides the answer: a code and its values, and the sentence that is made of them."""
+"""What a reader should know in addition to the answer: a code, its values, and the sentence made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from massart.report.words import broken, count, uneven
@@ -32,85 +32,46 @@ class Notice(str):
         return (self.code,), self.values
 
 
-def _unneeded(columns: Sequence[str], rule: str = "the rule does not need") -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f"Left out {names}: {rule} it, and rows without it would not be judged."
-
-
-def _blank(column: str, n: int, n_agree: int) -> str:
-    rows = f"{n_agree:,} of {n:,} rows" if n > 1 else "the row"
-    return f'Took a blank in "{column}" for 0: {rows} with a blank follow{"" if n > 1 else "s"} the rule then.'
-
-
-def _codes(column: str, value: float) -> str:
-    return (
-        f'Nearly all rows with {value:g} in "{column}" are wrong, and most wrong rows have it: '
-        f"if its numbers are codes, say --category {column}."
-    )
-
-
-def _first_rows(n: int) -> str:
-    return f"{count(n, 'rows')} left out: there is no row before {'it' if n == 1 else 'them'}."
-
-
-def _after_wrong(n: int) -> str:
-    agree = "agrees once the row before it is" if n == 1 else "agree once the rows before them are"
-    return f"{count(n, 'rows')} {agree} put right: right rows after wrong ones, and not called wrong."
-
-
-def _rests_on_others(n: int) -> str:
-    them = "it rests" if n == 1 else "them rests"
-    wrong = "1 wrong row" if n == 1 else f"{n:,} wrong rows"
-    return f"{wrong} cannot be put right: what is implied for {them} on other rows, which may be wrong."
-
-
-def _one_rule(n_found: int, needed: int) -> str:
-    which = "second rule" if n_found else "rule"
-    return (
-        f"No list of rules: no {which} passed the test of a list, which asks for {count(needed, 'rows')} or more. "
-        "This is the fit of one rule."
-    )
-
-
-def _total_row(place: str, text: str) -> str:
-    return f"Row {place} says {text}: totals are left out of tables that fit into memory only (--max-memory)."
-
-
-def _rewritten(why: str) -> str:
-    return f"All cells of the fixed table were written anew (15.00 may have become 15), for {why}."
-
-
-def _no_value(n: int) -> str:
-    return f"{n:,} {'row has' if n == 1 else 'rows have'} no implied value: a term has none there."
-
-
-def _closely(n: int, n_rows: int) -> str:
-    return f"Looked closely at {n:,} of {n_rows:,} rows, and compared all of them with the rule."
-
-
-def _among(notice: str) -> str:
-    return f"Among these: {notice[0].lower()}{notice[1:]}"
-
-
-def _listed(n: int) -> str:
-    return f"Listed are the {n:,} wrong rows that are farthest off."
+def _of_rows(n: int, one: str, many: str) -> str:
+    return f"{count(n, 'rows')} {one if n == 1 else many}"
 
 
 CODES: dict[str, Callable[..., str]] = {
-    "after wrong": _after_wrong,
-    "among": _among,
+    "after wrong": lambda n: (
+        _of_rows(n, "agrees once the row before it is", "agree once the rows before them are")
+        + " put right: right rows after wrong ones, and not called wrong."
+    ),
+    "among": lambda notice: f"Among these: {notice[0].lower()}{notice[1:]}",
+    "blank": lambda column, n, n_agree: (
+        f'Took a blank in "{column}" for 0: '
+        + (f"{n_agree:,} of {n:,} rows with a blank follow" if n > 1 else "the row with a blank follows")
+        + " the rule then."
+    ),
     "broken": broken,
-    "closely": _closely,
-    "blank": _blank,
-    "codes": _codes,
-    "first rows": _first_rows,
-    "listed": _listed,
-    "no value": _no_value,
-    "one rule": _one_rule,
-    "rests on others": _rests_on_others,
-    "rewritten": _rewritten,
-    "total row": _total_row,
+    "closely": lambda n, n_rows: f"Looked closely at {n:,} of {n_rows:,} rows, and compared all of them with the rule.",
+    "codes": lambda column, value: (
+        f'Nearly all rows with {value:g} in "{column}" are wrong, and most wrong rows have it: '
+        f"if its numbers are codes, say --category {column}."
+    ),
+    "first rows": lambda n: _of_rows(n, *(f"left out: there is no row before {what}." for what in ("it", "them"))),
+    "listed": lambda n: f"Listed are the {n:,} wrong rows that are farthest off.",
+    "no value": lambda n: _of_rows(n, "has", "have") + " no implied value: a term has none there.",
+    "one rule": lambda n_found, needed: (
+        f"No list of rules: no {'second rule' if n_found else 'rule'} passed the test of a list, which asks for "
+        f"{count(needed, 'rows')} or more. This is the fit of one rule."
+    ),
+    "rests on others": lambda n: (
+        f"{count(n, 'wrong rows')} cannot be put right: what is implied for {'it' if n == 1 else 'them'} rests on "
+        "other rows, which may be wrong."
+    ),
+    "rewritten": lambda why: f"All cells of the fixed table were written anew (15.00 may have become 15), for {why}.",
+    "total row": lambda place, text: (
+        f"Row {place} says {text}: totals are left out of tables that fit into memory only (--max-memory)."
+    ),
     "uneven": uneven,
-    "unneeded": _unneeded,
+    "unneeded": lambda columns, rule="the rule does not need": (
+        f"Left out {', '.join(f'{chr(34)}{name}{chr(34)}' for name in columns)}: {rule} it, and rows without it would "
+        "not be judged."
+    ),
 }
 """The sentence for each code, given its values."""

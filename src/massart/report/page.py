@@ -24,7 +24,7 @@ from massart.report.coefficients import coefficients
 from massart.report.columns import Numbers, clean, printable
 from massart.report.findings import DATED, Findings, Group, JudgedRows
 from massart.report.fragment import fragment, plain_text
-from massart.report.kinds import GLYPHS, legend, shown_kinds, tones
+from massart.report.legend import GLYPHS, legend, shown_kinds, tones
 from massart.report.pictures import measure_sizes, scale_of, scatter
 from massart.report.what_if import what_if
 from massart.report.words import MEANINGS, count, share
@@ -165,7 +165,7 @@ def _embedded(data: object) -> Any:
 
 
 def asset(name: str) -> str:
-    """Return the text of a file beside this one."""
+    """Return the text of a file of this package."""
     return resources.files("massart.report").joinpath("assets", name).read_text("utf-8")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from massart.report.carried import Residuals, sample, wrong_residuals
 from massart.report.columns import amounts, write
 from massart.report.findings import JudgedRows
-from massart.report.kinds import GLYPHS, MARKS, codes_of, tones
+from massart.report.legend import GLYPHS, MARKS, codes_of, tones
 from massart.report.words import share
 from massart.rows import FloatArray
 

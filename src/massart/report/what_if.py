@@ -22,7 +22,7 @@ MOST_CHARACTERS = 500_000
 
 
 def what_if(findings: Findings, carried: Carried) -> dict[str, Any] | None:
-    """Return terms, coefficients and agreement for the script; None where the values of terms are not at hand."""
+    """Return terms, coefficients and agreement for the script; None where the values of terms were not kept."""
     rows, formula, agreement = findings.rows, findings.formula, findings.certificate.agreement
     shown = [j for j, term in enumerate(formula.all_terms) if term.is_shown]
     if rows is None or rows.terms is None or not 0 < len(shown) <= MOST_TERMS:

@@ -61,9 +61,9 @@ class Judgement:
     Attributes
     ----------
     word, sign : str
-        The name of the verdict, which also names its style, and the sign beside it.
+        The name of the verdict, which also names its style, and its sign.
     meaning : str
-        One sentence for a reader who is no mathematician.
+        One sentence for a reader who is not a mathematician.
     off : str
         What rows are called that do not follow the formula: "wrong" only if the formula can be relied on.
     """
@@ -152,7 +152,7 @@ def explain(certificate: Certificate, names: Sequence[str] | None = None, segmen
             claim = _majority(certificate, names)
         case Verdict.PLURALITY:
             claim = _plurality(certificate, names, segment)
-    return " ".join([*claim, *_beside(certificate, names)])
+    return " ".join([*claim, *_also(certificate, names)])
 
 
 def _fits(c: Certificate) -> Iterator[str]:
@@ -449,7 +449,7 @@ def _parts(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
         )
 
 
-def _beside(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+def _also(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     """Say what is so whatever the verdict: what is open, left out, constant, or off by a last place."""
     if c.verdict is Verdict.NONE:
         return

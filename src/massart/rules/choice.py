@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
 from massart.certificate import Verdict
+from massart.options import Model
 from massart.recover import Recovery
 from massart.rows import AGREES, DECISIVE, IDENTITY, IMPOSSIBLE, RELU, Link, Mark, Rows, tally_of
-
-Kind: TypeAlias = Literal["auto", "linear", "relu"]
 
 LINEAR_SHARE = 0.9
 """Of what may fail, the share of the linear answer where both kinds are judged: it is right more often."""
@@ -35,7 +33,7 @@ class Choice:
     reason: str
 
 
-def choose(attempt: Callable[[Link, float], Recovery], kind: Kind | Link, rows: Rows) -> Choice:
+def choose(attempt: Callable[[Link, float], Recovery], kind: Model | Link, rows: Rows) -> Choice:
     """Return the formula of the kind asked for, or of the kind of which rows with one label column say more.
 
     An attempt recovers the formula with a link, given its share of what may fail.

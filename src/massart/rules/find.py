@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import SegmentScan, Verdict
+from massart.options import Inliers, Model
 from massart.recover import Assumption, Covariates, Recovery, Start, recover
 from massart.rows import IDENTITY, RELU, ArrayRows, BoolArray, Callback, FloatArray, Link, Progress, silent
-from massart.rules.choice import Kind, choose
+from massart.rules.choice import choose
 from massart.rules.columns import Columns
 from massart.rules.constants import Constants
 from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
@@ -62,9 +63,6 @@ SEARCHED = (
 
 TASK = "looking for a rule"
 
-Inliers = Literal["auto", "exact", "noisy"]
-"""What right rows are."""
-
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -84,7 +82,7 @@ class Question:
 class Options:
     """How to look for the answer."""
 
-    model: Kind
+    model: Model
     tolerance: float | Literal["auto"]
     seed: int
     assumption: Assumption
@@ -272,7 +270,7 @@ def _recovered(
     question: Question,
     options: Options,
     X: FloatArray | TermMatrix,
-    kind: Kind | Link,
+    kind: Model | Link,
     *,
     looks: float = 1.0,
     seen: NDArray[np.intp] | None = None,

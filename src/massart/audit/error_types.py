@@ -44,7 +44,7 @@ _CHUNK = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RowErrorType:
     """One way in which rows are wrong."""
 
     label: str  # in words: "factor 10"
@@ -61,11 +61,11 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kinds:
+class RowErrorTypes:
     """What happened in each row."""
 
     codes: NDArray[np.intp]  # (n,), 0 for rows that agree, k for the k-th kind
-    kinds: tuple[Kind, ...]  # the most frequent first; what is unexplained or off by a last place comes last
+    kinds: tuple[RowErrorType, ...]  # the most frequent first; what is unexplained or off by a last place comes last
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def kinds_of(
     labels: Labels,
     columns: Columns | None = None,
     groups: NDArray[np.intp] | None = None,
-) -> Kinds:
+) -> RowErrorTypes:
     """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths.
 
     `columns` are those of the table in the same rows. Of rows that follow a formula up to noise nothing is said: their
@@ -121,11 +121,13 @@ class Catalogue:
     The more specific and frequent ones come first, then what is unexplained and a last place.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[RowErrorType, ...]
     usual: Mapping[str, Usual] = field(default_factory=dict)  # values of columns of the rows in which they were found
 
     @classmethod
-    def of(cls, found: Kinds, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None) -> Catalogue:
+    def of(
+        cls, found: RowErrorTypes, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None
+    ) -> Catalogue:
         """Take the kinds that hardly a row has by chance: of the rows each allows, nearly all were given it."""
         named, usual = [kind for kind in found.kinds if kind.explains], usual_values(columns)
         ways = cls(tuple(named), usual)._ways(X, rule, labels, columns)
@@ -178,7 +180,7 @@ class Catalogue:
                     codes[wrong[ways[kind.label].rows]] = code
         return codes
 
-    def counted(self, codes: NDArray[np.intp], rows: Sequence[int]) -> Kinds:
+    def counted(self, codes: NDArray[np.intp], rows: Sequence[int]) -> RowErrorTypes:
         """Return the kinds that happened, given the codes of some rows and the number of all rows with each code."""
         used = [code for code in range(1, len(self.kinds) + 1) if rows[code]]
         used.sort(
@@ -191,7 +193,7 @@ class Catalogue:
             replace(self.kinds[code - 1], rows=int(rows[code]), examples=few)
             for code, few in zip(used, first, strict=True)
         )
-        return Kinds(renamed[codes], tuple(kinds))
+        return RowErrorTypes(renamed[codes], tuple(kinds))
 
     def _ways(self, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None) -> dict[str, Explanation]:
         parts = parts_of(X, rule.formula, columns, self.usual)
@@ -206,7 +208,7 @@ def columns_at_fault(
     X: Matrix,
     rule: Rule,
     labels: Labels,
-    kinds: Kinds,
+    kinds: RowErrorTypes,
     columns: Columns | None,
     usual: Mapping[str, Usual] | None = None,
 ) -> dict[str, NDArray[np.intp]]:
@@ -238,7 +240,7 @@ def columns_at_fault(
     return found
 
 
-NOTHING = Catalogue(tuple(Kind(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
+NOTHING = Catalogue(tuple(RowErrorType(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
 """No kinds that say what happened."""
 
 
@@ -253,7 +255,7 @@ def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers near the end of floats: nothing is explained by them
-def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None) -> Kinds:
+def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None) -> RowErrorTypes:
     """Say of each wrong row what happened, given all rows that were judged, and what the formula adds up.
 
     Rows with the same number in `groups` belong together: a value may be that of the row before in its group.
@@ -267,7 +269,7 @@ def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np
     ['factor 10', '']
     """
     left = np.flatnonzero(labels.wrong)
-    found: list[tuple[Kind, NDArray[np.intp]]] = []
+    found: list[tuple[RowErrorType, NDArray[np.intp]]] = []
     if len(left):
         rows = WrongRows.of(labels, parts, left)
         tried = explanations(rows, labels, parts, groups)
@@ -283,21 +285,23 @@ def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np
                 break
             tried = [kind for kind in tried if kind.label not in few]
         found = [
-            (Kind(kind.label, 0, kind.family, kind.parameter, reads=kind.reads), left[which == k])
+            (RowErrorType(kind.label, 0, kind.family, kind.parameter, reads=kind.reads), left[which == k])
             for k, kind in enumerate(chosen)
         ]
         left = left[which < 0]
     return _counted(labels, found, left)
 
 
-def _counted(labels: Labels, found: Sequence[tuple[Kind, NDArray[np.intp]]], left: NDArray[np.intp]) -> Kinds:
+def _counted(
+    labels: Labels, found: Sequence[tuple[RowErrorType, NDArray[np.intp]]], left: NDArray[np.intp]
+) -> RowErrorTypes:
     """Return the kinds that were found with their rows, those `left` that nothing explains, and last places."""
     nothing, last_place = NOTHING.kinds
     codes = np.zeros(len(labels.wrong), dtype=np.intp)
-    listed: list[Kind] = []
+    listed: list[RowErrorType] = []
     named = sorted(found, key=lambda pair: -len(pair[1]))
     for kind, members in (*named, (nothing, left), (last_place, np.flatnonzero(labels.last_place))):
         if len(members):
             listed.append(replace(kind, rows=len(members), examples=tuple(members[:MOST_EXAMPLES].tolist())))
             codes[members] = len(listed)
-    return Kinds(codes, tuple(listed))
+    return RowErrorTypes(codes, tuple(listed))

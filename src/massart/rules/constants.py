@@ -45,6 +45,7 @@ _SIZES = np.geomspace(0.01, 100, 17)
 _SIGNED = np.concatenate([-_SIZES, _SIZES])
 _NEARLY = 1.5  # half-widths: less than a row is off that is wrong by a unit
 _FARTHER, _LITTLE = 1.25, 0.01  # how much farther off a rule in short numbers may be; half-widths that are nothing
+_LARGEST = 1e30  # value of a term, which in other rows may be somewhat larger
 _FEWEST, _LEAST = 10, 1e-6  # rows in which a term is that part of its largest value, or it is none of the table
 _EXPONENTS = np.array([-3, -2, -1, -0.5, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.9, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
 
@@ -229,8 +230,8 @@ class _Search:
         if fit is None or not set(chosen) <= set(fit.terms):
             return None
         sizes = np.abs(self.labels.sample.matrix(chosen))
-        sizes = sizes / sizes.max(axis=0)
-        if not (np.count_nonzero(sizes > _LEAST, axis=0) > _FEWEST).all():
+        largest = sizes.max(axis=0)
+        if not ((largest < _LARGEST) & (np.count_nonzero(sizes > _LEAST * largest, axis=0) > _FEWEST)).all():
             return None
         return _Trial(tuple(map(float, constants)), fit)
 

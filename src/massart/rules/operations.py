@@ -197,11 +197,6 @@ def _power(columns: Columns, parts: Parts) -> FloatArray:
     return np.asarray(np.power(_inner(columns, parts[0]), _values(columns, parts[1:])[0]))
 
 
-def _ordering(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return 1 or 0 where a comparison holds or not, NaN where a side has no value."""
-    return lambda first, second: np.where(np.isnan(first) | np.isnan(second), np.nan, function(first, second))
-
-
 def _inner(columns: Columns, term: Any) -> FloatArray:
     """Return the values of a term in another one: NaN where it is infinite, so that 1 / (1 / 0) has no value either."""
     values = np.asarray(term.evaluate(columns), dtype=np.float64)
@@ -226,15 +221,7 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[[Columns, Parts], A
     return evaluate
 
 
-def _of_one(function: Callable[[FloatArray], FloatArray]) -> Callable[[Columns, Parts], Any]:
-    return lambda columns, parts: function(_inner(columns, parts[0]))
-
-
 # --- how they are written ---------------------------------------------------------------------------------------------
-
-
-def _called(name: str) -> Callable[[Parts], str]:
-    return lambda parts: f"{name}({', '.join(map(str, parts))})"
 
 
 _SAME = {" * ": ("/",), " / ": ("*", "/"), " + ": ("-",), " - ": ("+", "-")}
@@ -308,110 +295,81 @@ def _write_ordered(word: str) -> Callable[[Parts], str]:
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
+
+def _function(name: str, values: Callable[[FloatArray], FloatArray], sql: str, python: str, excel: str) -> Operation:
+    """Return an operation on one term that is written as a function."""
+    evaluate = lambda columns, parts: values(_inner(columns, parts[0]))  # noqa: E731
+    return Operation(evaluate, lambda parts: f"{name}({parts[0]})", "t", (1, 1), sql, python, excel)
+
+
+def _extreme(name: str, function: Callable[[Any, Any], Any]) -> Operation:
+    return Operation(_folded(function), lambda parts: f"{name}({', '.join(map(str, parts))})", "tt+", (2, 9))
+
+
+def _comparison(sign: str, otherwise: str, function: Callable[[Any, Any], Any]) -> Operation:
+    """Return an operation that is 1 or 0 where a comparison holds or not, and has no value where a side has none."""
+    known = lambda first, second: np.where(np.isnan(first) | np.isnan(second), np.nan, function(first, second))  # noqa: E731
+    python = "==" if sign == "=" else sign
+    return Operation(
+        _folded(known),
+        _write_equal if sign == "=" else lambda parts: f"({parts[0]} {sign} {parts[1]})",
+        "tt",
+        sql=f"CASE WHEN {{0}} {sign} {{1}} THEN 1e0 WHEN {{0}} {otherwise} {{1}} THEN 0e0 END",
+        python=f"float({{0}} {python} {{1}})",
+        excel=f"IF({{0}}{sign}{{1}},1,0)",
+    )
+
+
+def _of_rows(name: str, values: Callable[[FloatArray, NDArray[np.intp]], FloatArray]) -> Operation:
+    """Return an operation that looks at the rows before."""
+    return Operation(lambda columns, parts: _ordered(columns, parts, values), _write_ordered(name), "s[s_][s_]")
+
+
 _SQL_FLOOR = f"FLOOR({{0}} + ({DUST!r} + {RELATIVE_DUST!r} * ABS({{0}})))"
 _EXCEL_FLOOR = f"INT({{0}}+({DUST:.0E}+{RELATIVE_DUST:.0E}*ABS({{0}})))"
+_SQL_EXP = "CASE WHEN {0} < -708e0 THEN 0e0 WHEN {0} < 709.78e0 THEN EXP({0}) END"  # too large is an error in some
+_SQL_POWER = (
+    "CASE WHEN {0} > 0e0 OR ({0} = 0e0 AND {1} >= 0e0) OR ({0} < 0e0 AND {1} = FLOOR({1})) THEN POWER({0}, {1}) END"
+)
+_EXCEL_POWER = "IF(AND({0}=0,{1}=0),1,POWER({0},{1}))"
 
 OPERATIONS: Mapping[str, Operation] = {
     "column": Operation(_column, lambda parts: quoted(parts[0]), "s"),
+    "number": Operation(
+        lambda columns, parts: np.full(columns.n_rows, parts[0]), lambda parts: plain_number(*parts), "n"
+    ),
+    "?": Operation(_unknown, lambda parts: "?", ""),
     "level": Operation(_level, _write_level, "ss"),
     "in": Operation(_one_of, _write_one_of, "sss+|tnn+"),
     "within": Operation(_within, _write_within, "s[snt_][snt_]s"),
-    "=": Operation(
-        _folded(_ordering(np.equal)),
-        _write_equal,
-        "tt",
-        sql="CASE WHEN {0} = {1} THEN 1e0 WHEN {0} <> {1} THEN 0e0 END",
-        python="float({0} == {1})",
-        excel="IF({0}={1},1,0)",
-    ),
-    ">=": Operation(
-        _folded(_ordering(np.greater_equal)),
-        lambda parts: f"({parts[0]} >= {parts[1]})",
-        "tt",
-        sql="CASE WHEN {0} >= {1} THEN 1e0 WHEN {0} < {1} THEN 0e0 END",
-        python="float({0} >= {1})",
-        excel="IF({0}>={1},1,0)",
-    ),
-    "<": Operation(
-        _folded(_ordering(np.less)),
-        lambda parts: f"({parts[0]} < {parts[1]})",
-        "tt",
-        sql="CASE WHEN {0} < {1} THEN 1e0 WHEN {0} >= {1} THEN 0e0 END",
-        python="float({0} < {1})",
-        excel="IF({0}<{1},1,0)",
-    ),
-    "number": Operation(
-        lambda columns, parts: np.full(columns.n_rows, parts[0]), lambda parts: plain_number(parts[0]), "n"
-    ),
-    "?": Operation(_unknown, lambda parts: "?", ""),
-    "*": Operation(_folded(np.multiply), _infix(" * ", _SUMS), "tt+"),
-    "/": Operation(
-        _folded(np.divide),
-        _infix(" / ", _SUMS),
-        "tt",
-        sql="({0} / NULLIF({1}, 0e0))",
-        python="({0} / {1})",
-        excel="({0}/{1})",
-    ),
+    "=": _comparison("=", "<>", np.equal),
+    ">=": _comparison(">=", "<", np.greater_equal),
+    "<": _comparison("<", ">=", np.less),
     "+": Operation(_folded(np.add), _infix(" + ", ()), "tt+"),
     "-": Operation(_folded(np.subtract), _infix(" - ", ()), "tt"),
-    "^": Operation(
-        _power,
-        _write_power,
-        "t[tn]",
-        sql="CASE WHEN {0} > 0e0 OR ({0} = 0e0 AND {1} >= 0e0) OR ({0} < 0e0 AND {1} = FLOOR({1}))"
-        " THEN POWER({0}, {1}) END",
-        python="math.pow({0}, {1})",
-        excel="IF(AND({0}=0,{1}=0),1,POWER({0},{1}))",
+    "*": Operation(_folded(np.multiply), _infix(" * ", _SUMS), "tt+"),
+    "/": Operation(
+        _folded(np.divide), _infix(" / ", _SUMS), "tt", None, "({0} / NULLIF({1}, 0e0))", "({0} / {1})", "({0}/{1})"
     ),
-    "min": Operation(_folded(np.minimum), _called("min"), "tt+", (2, 9)),
-    "max": Operation(_folded(np.maximum), _called("max"), "tt+", (2, 9)),
-    "log": Operation(
-        _of_one(np.log),
-        _called("log"),
-        "t",
-        (1, 1),
-        sql="CASE WHEN {0} > 0e0 THEN LN({0}) END",
-        python="math.log({0})",
-        excel="LN({0})",
-    ),
-    "exp": Operation(  # some engines complain of what is too large, or too near 0
-        _of_one(np.exp),
-        _called("exp"),
-        "t",
-        (1, 1),
-        sql="CASE WHEN {0} < -708e0 THEN 0e0 WHEN {0} < 709.78e0 THEN EXP({0}) END",
-        python="math.exp({0})",
-        excel="EXP({0})",
-    ),
-    "sqrt": Operation(
-        _of_one(np.sqrt),
-        _called("sqrt"),
-        "t",
-        (1, 1),
-        sql="CASE WHEN {0} >= 0e0 THEN SQRT({0}) END",
-        python="math.sqrt({0})",
-        excel="SQRT({0})",
-    ),
-    "abs": Operation(_of_one(np.abs), _called("abs"), "t", (1, 1), sql="ABS({0})", python="abs({0})", excel="ABS({0})"),
-    "floor": Operation(
-        _of_one(_floor), _called("floor"), "t", (1, 1), sql=_SQL_FLOOR, python="_floor({0})", excel=_EXCEL_FLOOR
-    ),
-    "ceil": Operation(
-        _of_one(_ceil),
-        _called("ceil"),
-        "t",
-        (1, 1),
-        sql=f"(0e0 - {_SQL_FLOOR.format('(0e0 - {0})')})",
-        python="(0.0 - _floor(-{0}))",
-        excel=f"(0-{_EXCEL_FLOOR.format('(0-{0})')})",
+    "^": Operation(_power, _write_power, "t[tn]", None, _SQL_POWER, "math.pow({0}, {1})", _EXCEL_POWER),
+    "min": _extreme("min", np.minimum),
+    "max": _extreme("max", np.maximum),
+    "log": _function("log", np.log, "CASE WHEN {0} > 0e0 THEN LN({0}) END", "math.log({0})", "LN({0})"),
+    "exp": _function("exp", np.exp, _SQL_EXP, "math.exp({0})", "EXP({0})"),
+    "sqrt": _function("sqrt", np.sqrt, "CASE WHEN {0} >= 0e0 THEN SQRT({0}) END", "math.sqrt({0})", "SQRT({0})"),
+    "abs": _function("abs", np.abs, "ABS({0})", "abs({0})", "ABS({0})"),
+    "floor": _function("floor", _floor, _SQL_FLOOR, "_floor({0})", _EXCEL_FLOOR),
+    "ceil": _function(
+        "ceil",
+        _ceil,
+        f"(0e0 - {_SQL_FLOOR.format('(0e0 - {0})')})",
+        "(0.0 - _floor(-{0}))",
+        f"(0-{_EXCEL_FLOOR.format('(0-{0})')})",
     ),
     "round": Operation(_round, _write_round, "tn", (1, 2)),
-    "month": Operation(_of_one(_month), _called("month"), "t", (1, 1)),
-    "weekday": Operation(_of_one(_weekday), _called("weekday"), "t", (1, 1)),
-    "lag": Operation(lambda columns, parts: _ordered(columns, parts, _lagged), _write_ordered("lag"), "s[s_][s_]"),
-    "cumsum": Operation(
-        lambda columns, parts: _ordered(columns, parts, _running), _write_ordered("cumsum"), "s[s_][s_]"
-    ),
+    "month": _function("month", _month, "", "", ""),
+    "weekday": _function("weekday", _weekday, "", "", ""),
+    "lag": _of_rows("lag", _lagged),
+    "cumsum": _of_rows("cumsum", _running),
 }
 """All that terms can do."""

@@ -149,12 +149,6 @@ class Excel(Writer):
     def _said(self, operation: Operation) -> str:
         return operation.excel
 
-    def _either(self, condition: str, yes: str, no: str) -> str:
-        return f"IF({condition},{yes},{no})"
-
-    def _both(self, first: str, second: str) -> str:
-        return f"AND({first},{second})"
-
     def _power(self, base: str, exponent: float) -> str:
         return f"POWER({base},{self.plain(exponent)})"
 

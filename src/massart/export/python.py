@@ -227,12 +227,6 @@ class Python(Writer):
     def _said(self, operation: Operation) -> str:
         return operation.python
 
-    def _either(self, condition: str, yes: str, no: str) -> str:
-        return f"({yes} if {condition} else {no})"
-
-    def _both(self, first: str, second: str) -> str:
-        return f"{first} and {second}"
-
     def _extreme(self, op: str, parts: Sequence[str]) -> str:
         return f"{op}({', '.join(parts)})"
 

@@ -204,12 +204,6 @@ class Sql(Writer):
     def _said(self, operation: Operation) -> str:
         return operation.sql
 
-    def _either(self, condition: str, yes: str, no: str) -> str:
-        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
-
-    def _both(self, first: str, second: str) -> str:
-        return f"{first} AND {second}"
-
     def _power(self, base: str, exponent: float) -> str:
         if exponent == 2:
             return f"({base} * {base})"

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from massart.export.rule import ExportError, Piece, Rate, Rule
-from massart.rules.literals import day_of, fraction_of, is_day
+from massart.rules.literals import day_of, is_day
 from massart.rules.operations import OPERATIONS, Operation
-from massart.rules.terms import Term
+from massart.rules.terms import Term, column, in_others
 from massart.tables import Category, Date, Input, folded
 
 _LAST_LETTER = 0x1F000
@@ -42,14 +42,6 @@ class Writer(ABC):
     @abstractmethod
     def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
         """Return the number that belongs to the level of a category, 0 where none does."""
-
-    @abstractmethod
-    def _either(self, condition: str, yes: str, no: str) -> str:
-        """Return one number where a condition holds, another one elsewhere."""
-
-    @abstractmethod
-    def _both(self, first: str, second: str) -> str:
-        """Return that two conditions hold."""
 
     @abstractmethod
     def _said(self, operation: Operation) -> str:
@@ -95,16 +87,12 @@ class Writer(ABC):
                 return self.plain(parts[0])
             case "level" | "in" if isinstance(parts[0], str):
                 return self._one_of_levels(term, *parts)
-            case "within":
-                return self._within(term, *parts)
-            case "in":
-                return self._added([self._equal(self.term(parts[0]), self.plain(value)) for value in parts[1:]])
+            case "within" | "in" | "ceil" | "round":
+                return self.term(in_others(term))
             case "*" | "+" | "-" as sign:
                 return f"({f' {sign} '.join(map(self.term, parts))})"
             case "^" if isinstance(parts[1], float):
                 return self._power(self.term(parts[0]), parts[1])
-            case "round":
-                return self._rounded(self.term(parts[0]), *fraction_of(parts[1]).as_integer_ratio())
             case "min" | "max" as op:
                 return self._extreme(op, [self.term(part) for part in parts])
             case "month" | "weekday" as function:
@@ -151,32 +139,7 @@ class Writer(ABC):
             wanted = [day_of(value) if isinstance(entry, Date) and is_day(value) else float(value) for value in values]
         except ValueError:
             raise ExportError(f"{self.name} cannot say {term}: the column holds numbers") from None
-        return self._added([self._equal(self._column(name), self.plain(value)) for value in wanted])
-
-    def _equal(self, first: str, second: str) -> str:
-        """Return 1 where two numbers are equal, 0 elsewhere."""
-        return self._said(OPERATIONS["="]).format(first, second)
-
-    def _added(self, parts: Sequence[str]) -> str:
-        return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
-
-    def _rounded(self, inside: str, above: int, below: int) -> str:
-        """Return a number rounded to above / below, half of it away from zero."""
-        size = self._said(OPERATIONS["abs"]).format(inside)
-        half, one, minus, p, q = map(self.plain, (0.5, 1.0, -1.0, above, below))
-        whole = self._said(OPERATIONS["floor"]).format(f"({size} * {q} / {p} + {half})")
-        return f"({self._either(f'{inside} < {self.plain(0.0)}', minus, one)} * {whole} * {p} / {q})"
-
-    def _within(self, term: Term, name: str, low: float | str | None, high: float | str | None, closed: str) -> str:
-        value = self._checked(name, term)
-        signs = (">=", "<") if closed == "left" else (">", "<=")
-        limits = [
-            f"{value} {sign} {self.plain(day_of(end) if isinstance(end, str) else end)}"
-            for sign, end in zip(signs, (low, high), strict=True)
-            if end is not None
-        ]
-        condition = limits[0] if len(limits) == 1 else self._both(*limits)
-        return self._either(condition, self.plain(1.0), self.plain(0.0))
+        return self.term(in_others(Term("in", (column(name), *wanted))))
 
     def _of_date(self, function: str, inside: Term, term: Term) -> str:
         name = str(inside.parts[0]) if inside.op == "column" else ""

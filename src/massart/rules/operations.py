@@ -20,7 +20,6 @@ from massart.rules.literals import (
     TermError,
     calendar_name,
     day_of,
-    fraction_of,
     is_day,
     plain_level,
     plain_number,
@@ -40,8 +39,8 @@ class Operation:
 
     Attributes
     ----------
-    evaluate : callable
-        Of the columns and the parts.
+    evaluate : callable or None
+        Of the columns and the parts; None for what :func:`massart.rules.terms.in_others` says by other operations.
     write : callable
         Of the parts; :mod:`massart.rules.language` reads it again.
     shape : str
@@ -53,7 +52,7 @@ class Operation:
         the kinds of columns.
     """
 
-    evaluate: Callable[[Columns, Parts], Any]
+    evaluate: Callable[[Columns, Parts], Any] | None
     write: Callable[[Parts], str]
     shape: str
     arguments: tuple[int, int] | None = None
@@ -181,16 +180,6 @@ def _weekday(days: FloatArray) -> FloatArray:
 
 def _floor(values: FloatArray) -> FloatArray:
     return np.asarray(np.floor(values + (DUST + RELATIVE_DUST * np.abs(values))))
-
-
-def _ceil(values: FloatArray) -> FloatArray:
-    return np.asarray(0.0 - _floor(-values))  # 0 and not -0
-
-
-def _round(columns: Columns, parts: Parts) -> FloatArray:
-    values, (above, below) = _inner(columns, parts[0]), fraction_of(parts[1]).as_integer_ratio()
-    whole = _floor(np.abs(values) * float(below) / float(above) + 0.5)
-    return np.asarray(np.where(values < 0, -1.0, 1.0) * whole * float(above) / float(below))
 
 
 def _power(columns: Columns, parts: Parts) -> FloatArray:
@@ -359,14 +348,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "sqrt": _function("sqrt", np.sqrt, "CASE WHEN {0} >= 0e0 THEN SQRT({0}) END", "math.sqrt({0})", "SQRT({0})"),
     "abs": _function("abs", np.abs, "ABS({0})", "abs({0})", "ABS({0})"),
     "floor": _function("floor", _floor, _SQL_FLOOR, "_floor({0})", _EXCEL_FLOOR),
-    "ceil": _function(
-        "ceil",
-        _ceil,
-        f"(0e0 - {_SQL_FLOOR.format('(0e0 - {0})')})",
-        "(0.0 - _floor(-{0}))",
-        f"(0-{_EXCEL_FLOOR.format('(0-{0})')})",
-    ),
-    "round": Operation(_round, _write_round, "tn", (1, 2)),
+    "ceil": Operation(None, lambda parts: f"ceil({parts[0]})", "t", (1, 1)),
+    "round": Operation(None, _write_round, "tn", (1, 2)),
     "month": _function("month", _month, "", "", ""),
     "weekday": _function("weekday", _weekday, "", "", ""),
     "lag": _of_rows("lag", _lagged),

@@ -17,7 +17,7 @@ import numpy as np
 
 from massart.rows import FloatArray
 from massart.rules.columns import Columns
-from massart.rules.literals import TermError, day_of, is_day, level_order, plain_number, quoted, shown
+from massart.rules.literals import TermError, day_of, fraction_of, is_day, level_order, plain_number, quoted, shown
 from massart.rules.operations import OPERATIONS
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "column",
     "day_of",
     "hinge",
+    "in_others",
     "is_day",
     "level",
     "level_set",
@@ -86,8 +87,10 @@ class Term:
 
     def evaluate(self, columns: Columns) -> FloatArray:
         """Return its value in every row; infinite or NaN where it has none."""
+        evaluate = OPERATIONS[self.op].evaluate
         with np.errstate(all="ignore"):
-            return np.asarray(OPERATIONS[self.op].evaluate(columns, self.parts), dtype=np.float64)
+            values = in_others(self).evaluate(columns) if evaluate is None else evaluate(columns, self.parts)
+            return np.asarray(values, dtype=np.float64)
 
     def __str__(self) -> str:
         return OPERATIONS[self.op].write(self.parts)
@@ -291,6 +294,41 @@ def rounded(term: Term, to: float = 1.0) -> Term:
     if not _LEAST_STEP <= to <= _LARGEST_STEP:
         raise TermError(f"numbers cannot be rounded to {to:g}, only to something positive such as 0.05")
     return Term("round", (term, float(to)))
+
+
+def in_others(term: Term) -> Term:
+    """Return what a term is in terms of simpler operations; itself where there are none.
+
+    Examples
+    --------
+    >>> print(in_others(Term("ceil", (column("x"),))), in_others(within("x", 1, 2)), sep=", ")
+    0 - floor(-1 * x), (1 < x) * (2 >= x)
+    """
+    match term.op, term.parts:
+        case "ceil", (Term() as inner,):
+            return Term("-", (number(0), Term("floor", (product(number(-1), inner),))))
+        case "round", (Term() as inner, float() as to):
+            above, below = map(number, fraction_of(to).as_integer_ratio())
+            steps = Term("/", (product(Term("abs", (inner,)), below), above))
+            sign = Term("-", (number(1), product(number(2), Term("<", (inner, number(0))))))
+            return Term("/", (product(Term("floor", (total(steps, number(0.5)),)), above, sign), below))
+        case "in", (Term() as inner, *values):
+            return total(*(Term("=", (inner, number(float(str(value))))) for value in values))
+        case "within", (str() as name, low, high, closed):
+            least, most = (
+                end if end is None or isinstance(end, Term) else number(_day_or_number(end)) for end in (low, high)
+            )
+            value, found = column(name), []
+            if least is not None:
+                found.append(Term(">=", (value, least)) if closed == "left" else Term("<", (least, value)))
+            if most is not None:
+                found.append(Term("<", (value, most)) if closed == "left" else Term(">=", (most, value)))
+            return product(*found)
+    return term
+
+
+def _day_or_number(end: str | float) -> float:
+    return day_of(end) if isinstance(end, str) else end
 
 
 UNKNOWN = Term("?", ())

@@ -86,6 +86,19 @@ def test_labels_that_say_nothing_have_no_constant() -> None:
     assert accepted == 0
 
 
+def test_a_step_that_a_few_wrong_rows_suggest_is_left_out() -> None:
+    n_left_out = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, z = rng.integers(1, 90, 600).astype(float), rng.integers(0, 300, 600).astype(float)
+        y = 3 * x + 5 + 7 * (rng.random(600) < 0.35)  # wrong alike, so that some of them lie together
+        for terms in ("x, (z > ?)", "x, x * (? < z <= ?)", "x, max(0, z - ?)"):
+            audit = audit_table({"x": x, "z": z, "y": y}, "y", terms=terms)
+            assert str(audit.formula) == "y = 3 * x + 5"
+            n_left_out += "left out" in audit.notices[-1]
+    assert n_left_out == 15
+
+
 @pytest.mark.parametrize(
     ("terms", "why"),
     [

@@ -10,7 +10,8 @@ many minima, so it is searched:
 2. The best few are **refined** on all search rows. A Gauss-Newton step fits one term more for each constant, the
    derivative :math:`\partial t_j / \partial c`: its coefficient is :math:`w_j \delta`. Steps to either side and short
    numbers nearby are tried beside it, since ``ceil(x / ?)`` and ``(x > ?)`` have no derivative that leads anywhere.
-3. Each constant is **written** as the shortest number that keeps the rows.
+3. Each constant is **written** as the shortest number that keeps the rows. Terms whose constants cost more bits than
+   they save are left out: some step in some column always explains some wrong rows.
 
 The labels of the search rows choose the constants, so that these rows confirm nothing afterwards: the other rows judge
 the rule, as they judge one that was grown.
@@ -57,6 +58,7 @@ class Constants:
     Attributes
     ----------
     terms : tuple of Term
+        Without those that say no more than their constants cost, if others are left.
     coef : (d,) array
         Of the terms, and the intercept last, if there is one.
     rows : array of int
@@ -147,6 +149,8 @@ def find_constants(
         if not settled:
             best = search.escaped(best, end)
         best = search.shortened(best, max(1, round(lost * len(rows))))
+        known = [term for term in terms if not term.n_unknown]
+        without = search.labels.fit([*((term,) for term in known), ()], limits=limits, cold=True) if known else None
     filled = search.filled(best.constants)
     coef = [best.fit.coefficient((term,)) for term in filled] + [best.fit.coefficient(())] * intercept
     n_agree, chance, _ = chance_of(best.fit.predicted, sample.y, h)
@@ -156,6 +160,14 @@ def find_constants(
     ]
     filled = search.filled(written)
     numbers = " and ".join(map(str, [new for old, new in zip(terms, filled, strict=True) if old.n_unknown]))
+    price = settings.number_bits * (len(terms) - len(known) + len(best.constants))
+    if without is not None and without.bits.sum() - best.fit.bits.sum() <= price:
+        coef = [without.coefficient((term,)) for term in known] + [without.coefficient(())] * intercept
+        missed = (
+            f"No constant was found for {_words(terms)}, which is left out: with {numbers}, which came closest, hardly "
+            f"more rows agree, {n_agree:,} of {len(rows):,} for {without.n_agree:,}."
+        )
+        return Constants(tuple(known), np.array(coef), rows, h, missed, missed)
     where = f"{len(rows):,} of {len(y):,} rows: only the others can" if len(rows) < len(y) else "all rows: none can"
     return Constants(
         filled,

@@ -84,7 +84,8 @@ class Found:
 
     def formula(self, certificate: Certificate) -> Formula:
         """Return the formula, as another certificate of it says what is determined."""
-        return _composed(self.audit.formula.target, self.answer, certificate)
+        formula = _composed(self.audit.formula.target, self.answer, certificate)
+        return replace(formula, bases=self.audit.formula.bases)
 
 
 def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArray | None = None) -> Found:
@@ -323,7 +324,7 @@ def _find(
 
     def audit_of(answer: Answer) -> Audit:
         (certificate,) = answer.recovery.certificates
-        return Audit(
+        audit = Audit(
             table,
             plan,
             design,
@@ -334,7 +335,9 @@ def _find(
             answer.recovery.last_place[:, 0],
             (*design.notices, *plan.notices, *answer.notices),
             segment=None if certificate.segment is None else prepared.covariates.named(certificate.segment),
-        ).chained.noticed
+        )
+        bases = tuple(audit.bases.items())
+        return replace(audit, formula=replace(audit.formula, bases=bases)).chained.noticed
 
     def announce(answer: Answer | None) -> None:
         if request.announce is not None:

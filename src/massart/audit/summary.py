@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from massart.audit.contract import Contract
 from massart.report import Usage
 from massart.report.words import name_of, weakest_columns
+from massart.rows import IDENTITY
 from massart.rules.formula import Summand
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def summary(audit: Audit, contract: Contract | None = None, *, all_rows: bool = 
         "max_unjudged": contract.max_unjudged,
         "saved": audit.saved is not None,
         "target": formula.target,
-        "model": "relu" if formula.clipping else "linear",
+        "model": "linear" if formula.link == IDENTITY else "relu",
         "formula": str(formula),
         "verdict": certificate.verdict.name,
         "explanation": audit.explanation,

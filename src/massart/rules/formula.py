@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from massart.certificate import Certificate, Verdict
-from massart.rows import FloatArray, Link
+from massart.rows import IDENTITY, FloatArray, Link
+from massart.rules.literals import fraction_of, level_order
 from massart.rules.matrix import Matrix
-from massart.rules.terms import CONDITIONS, Term, quoted
+from massart.rules.terms import CONDITIONS, Term, level, number, quoted
 
 SHOWN_DIGITS = 10
 ESTIMATE_DIGITS = 5
@@ -27,6 +28,7 @@ _PIECES = re.compile(r"`[^`]*`|[^`]+|`")
 _BETWEEN_TERMS = re.compile(r" (?=[+-] )")
 _MOST_PLACES = 12
 _LARGEST_IN_FULL = 10**15
+_AMOUNTS = 3  # of a category that are written as they are: two are a constant, and what one level has more
 _RATIOS = (Fraction(1), Fraction(1, 100))  # of a factor 1 + ratio * term: rates and percentages
 
 
@@ -96,6 +98,10 @@ class Formula:
     link : Link
     noisy : bool
         Whether it is an estimate from rows that follow it up to noise.
+    bases : tuple of pairs of str
+        Categories with a level that has no term, and this level: the amounts of all others are differences from it.
+    cut : Fraction or None
+        The unit to which labels are rounded down, where the constant is half of it too low: 1.07 * net - 0.005.
 
     Examples
     --------
@@ -111,6 +117,8 @@ class Formula:
     intercept: Summand | None
     link: Link
     noisy: bool
+    bases: tuple[tuple[str, str], ...] = ()
+    cut: Fraction | None = None
 
     def __str__(self) -> str:
         return self.text()
@@ -121,16 +129,41 @@ class Formula:
 
     def expression(self, most_terms: int | None = None) -> str:
         """Write what stands behind the equals sign."""
-        groups = factored([term for term in self.all_terms if term.coef != 0])
+        groups = factored([term for term in self._by_level if term.coef != 0])
         shown = _joined(map(self._group, groups[:most_terms]))
         if most_terms is not None and len(groups) > most_terms:
             shown += f" + {len(groups) - most_terms} more terms"
-        return shown + self.clipping
+        return (
+            shown
+            + (f" (rounded down to {write_number(float(self.cut), self.cut)})" if self.cut else "")
+            + self.clipping
+        )
 
     @property
     def all_terms(self) -> tuple[Summand, ...]:
         """The terms in the order of the coefficients: the constant, if there is one, is the last."""
         return self.terms if self.intercept is None else (*self.terms, self.intercept)
+
+    @property
+    def _by_level(self) -> tuple[Summand, ...]:
+        """The terms, with the amounts themselves of a category that has three, and not differences from one of them."""
+        constant = self.intercept
+        if constant is None or constant.exact is None or not constant.coef or self.noisy:
+            return self.all_terms
+        amount = constant.exact + (0 if self.cut is None else self.cut / 2)
+        constant = constant if self.cut is None else replace(constant, term=None, coef=float(amount), exact=amount)
+        for name, base in self.bases:
+            own = [term for term in self.terms if term.column == name and term.level is not None]
+            if len({0.0, *(term.coef for term in own)}) < _AMOUNTS or any(term.exact is None for term in own):
+                continue
+            sums = {term: term.exact + amount for term in own if term.exact is not None}
+            amounts = {term: replace(term, coef=float(value), exact=value) for term, value in sums.items()}
+            of_base = replace(constant, term=level(name, base))
+            by_level = sorted([of_base, *amounts.values()], key=lambda term: level_order(str(term.level)))
+            place = self.terms.index(own[0])
+            others = [term for term in self.terms if term not in amounts]
+            return (*others[:place], *by_level, *others[place:])
+        return (*self.terms, constant)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,10 +189,10 @@ class Formula:
 
     @property
     def clipping(self) -> str:
-        """What the link does, in words; empty for a linear formula."""
+        """What is done with the sum, in words; empty for a linear formula."""
         lower, upper = self.link.lower, self.link.upper
         if lower == -math.inf and upper == math.inf:
-            return ""
+            return "" if self.cut is None else f" (rounded down to {write_number(float(self.cut), self.cut)})"
         if self.link.slope:
             inside = " and ".join(f"{word} {value:g}" for word, value in self._limits())
             return f" (when {inside}, beyond that with slope {self.link.slope:g})"
@@ -184,8 +217,7 @@ class Formula:
         if len(group.terms) > 1:
             minus, text = False, f"({_joined(map(self._summand, group.terms))})"
         for term, ratio in group.factors:
-            sign, size = ("-" if ratio < 0 else "+"), write_number(abs(float(ratio)), abs(ratio))
-            text += f" * (1 {sign} {'' if size == '1' else f'{size} * '}{term})"
+            text += f" * (1 {'-' if ratio < 0 else '+'} {_part(term, abs(ratio))})"
         return minus, text
 
     def _summand(self, term: Summand) -> tuple[bool, str]:
@@ -196,6 +228,15 @@ class Formula:
             return term.coef < 0, size
         text = f"({term.term})" if term.term.op in ("+", "-") else str(term.term)
         return term.coef < 0, text if size == "1" else f"{size} * {text}"
+
+
+def _part(term: Term, ratio: Fraction) -> str:
+    """Write a ratio times a term; a hundredth of a column is a percentage."""
+    if ratio == 1:
+        return str(term)
+    if ratio == Fraction(1, 100) and term.op not in CONDITIONS:
+        return str(Term("/", (term, number(100))))
+    return f"{write_number(float(ratio), ratio)} * {term}"
 
 
 def _joined(parts: Iterable[tuple[bool, str]]) -> str:
@@ -232,14 +273,13 @@ def factored(written: Sequence[Summand]) -> list[Group]:
         for factor in dict.fromkeys(factors):
             having.setdefault(factor, []).append(factors)
     for candidate, whole in having.items():
-        if candidate.op in CONDITIONS:
-            continue
         parts = [_without(factors, candidate) for factors in whole]
         if not all(part in known for part in parts) or (len(parts) == 1 and not parts[0]):
             continue
         ratios = {_ratio(known[whole[k]], known[parts[k]]) for k in range(len(whole))}
         ratio = ratios.pop()
-        if ratios or abs(ratio) not in _RATIOS:
+        of_numbers = abs(ratio) in _RATIOS and candidate.op not in CONDITIONS
+        if ratios or not (of_numbers or _is_shorter(ratio, candidate, [known[one] for one in whole])):
             continue
         taken = {*whole, *parts}
         inner = factored([known[part] for part in sorted(parts, key=list(known).index)])
@@ -249,6 +289,18 @@ def factored(written: Sequence[Summand]) -> list[Group]:
         if not any(group.factors for group in inner):
             return [Group(tuple(known[part] for part in parts), ((candidate, ratio),)), *others]
     return [Group((term,)) for term in written]
+
+
+def _is_shorter(ratio: Fraction, factor: Term, written: Sequence[Summand]) -> bool:
+    """Return whether a ratio has fewer digits than the coefficients that it stands for, so that people think of it."""
+    if factor.op not in CONDITIONS or abs(ratio) == 1:
+        return False
+    digits = sum(_digits(abs(term.exact)) for term in written if term.exact is not None)
+    return _digits(abs(ratio)) < digits
+
+
+def _digits(value: Fraction) -> int:
+    return len(write_number(float(value), value).replace(".", "").strip("0"))
 
 
 def _factors(term: Summand) -> tuple[Term, ...]:
@@ -285,7 +337,17 @@ def compose(
         )
     )
     inputs, constant = terms[: len(columns)], terms[len(columns) :]
-    return Formula(target, inputs, constant[0] if constant else None, link, certificate.verdict is Verdict.NOISY)
+    formula = Formula(target, inputs, constant[0] if constant else None, link, certificate.verdict is Verdict.NOISY)
+    return replace(formula, cut=_cut(constant[0], certificate)) if constant and link == IDENTITY else formula
+
+
+def _cut(constant: Summand, certificate: Certificate) -> Fraction | None:
+    """Return the unit to which labels are rounded down: the constant is half of it below a multiple of it."""
+    agreement = certificate.agreement
+    if not agreement.rounded or agreement.unit is None or constant.exact is None:
+        return None
+    unit = fraction_of(agreement.unit)
+    return unit if (constant.exact / unit) % 1 == Fraction(1, 2) and constant.exact < 0 else None
 
 
 def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS, error: float = 0.0) -> str:

@@ -20,7 +20,7 @@ _PLAIN_LEVEL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = date(1970, 1, 1).toordinal()
 _LONGEST_SHOWN = 60
-_LARGEST_PART = 10**9
+_LARGEST_PART = 10**6  # with larger ones a fraction is near any float
 
 
 class TermError(ValueError):

@@ -23,6 +23,6 @@ that the terms are fixed before a label of the other rows is looked at, and thes
 
 from massart.rules.grow.growing import Grown, glance, grow
 from massart.rules.grow.settings import Settings
-from massart.rules.grow.tidy import short_coefficients
+from massart.rules.grow.written import short_coefficients
 
 __all__ = ["Grown", "Settings", "glance", "grow", "short_coefficients"]

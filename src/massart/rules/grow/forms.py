@@ -1,23 +1,18 @@
-"""Which of the forms that say the same its author would write: the one that takes fewest bits.
+"""Equivalent forms of a rule: steps that write it anew, and the walk to the form that costs least.
 
-``fee = 0.1 * kWh + 0.05 * max(0, kWh - 200)`` can also be written as two intervals with a rate and an amount each, or
-with a hinge from above. All of these give the same values. A rule costs the bits of the rows that do not agree, as in
-the search, and the bits of what is written: each number its digits, each column, operation and level a word. A number
-that stands in several places is written once, and so is a table: its name, and a number for each case.
-
-The forms are made by steps, each a function from a rule to the terms of others. The best of all of them is taken as
-long as there is a better one.
+Each step is a function from a rule to the terms and limits of others. The best of all of them is taken as long as there
+is a better one (:func:`~massart.rules.grow.written.cost`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from massart.rows import FloatArray, Link
+from massart.rules import terms as t
 from massart.rules.grow.fit import NO_LIMITS, Fit
 from massart.rules.grow.sample import (
     Category,
@@ -28,140 +23,20 @@ from massart.rules.grow.sample import (
     clip_of,
     clipped,
     divided,
-    interval,
     is_condition,
     threshold_of,
 )
-from massart.rules.grow.units import bits_of, near_numbers
-from massart.rules.terms import Part, Term
+from massart.rules.grow.units import DECIMALS, near_numbers, simplest
+from massart.rules.grow.written import cost, factors_of, in_few_digits, without, written_coefficients
+from massart.rules.terms import Term
 
 Form = tuple[list[Product], Link]
 """Terms and limits of a rule, without coefficients."""
 
-WORD = 5.0
-"""Bits of a column, an operation, a level: one of thirty-two."""
-
-_HEAD = 3.0  # words of a table beside its names: else every surcharge is a table of two
-_FACTOR = 2.0  # words of a factor: 1, and a sign
-_ALIKE = 1e-6  # difference of ratios that are one factor
-_SURE = 3.0  # standard errors within which the digits of a coefficient are open
-_TIES = 0.25  # half-widths by which labels in the middle of two roundings may have moved a coefficient
 _MOST_TERMS = 60  # of a rule that is written in other ways
 _MOST_CASES = 16  # of a table that is written as one of them and differences from it
 _DROPPED = 4  # terms that are left out, one at a time: those without which the rows cost least
-
-
-# What a rule costs.
-
-
-def coefficient_errors(Z: FloatArray) -> FloatArray:
-    """Return the standard errors of coefficients, given the rows that agree in units of their half-widths."""
-    sizes = np.sqrt((Z**2).mean(axis=0)) + 1e-300
-    inverse = np.linalg.pinv((Z / sizes).T @ (Z / sizes))
-    return np.asarray(np.sqrt(np.abs(np.diag(inverse))) / sizes)
-
-
-def written_coefficients(fit: Fit) -> FloatArray:
-    """Return the coefficients in as few digits as the rows that agree leave each of them open."""
-    rows = fit.agree
-    if np.count_nonzero(rows) <= len(fit.terms):
-        return fit.coef
-    Z = fit.matrix[rows] / fit.labels.half_widths[rows, None]
-    errors = np.maximum(_SURE * coefficient_errors(Z), _TIES / (np.sqrt((Z**2).mean(axis=0)) + 1e-300))
-    numbers = (near_numbers(float(w), float(e)) for w, e in zip(fit.coef, errors, strict=True))
-    return np.array([found[0] if found else w for found, w in zip(numbers, fit.coef.tolist(), strict=True)])
-
-
-def in_few_digits(fit: Fit) -> Fit:
-    """Return the rule with its coefficients as they are written, if the rows cost no more then."""
-    short = Fit(fit.labels, fit.terms, written_coefficients(fit), fit.limits, fit.X)
-    return short if short.bits.sum() <= fit.bits.sum() else fit
-
-
-def cost(fit: Fit) -> float:
-    """Return the bits of the rows that do not agree, and of the rule as it is written."""
-    return float(fit.bits.sum()) + written_bits(fit.labels.sample, fit.terms, written_coefficients(fit), fit.limits)
-
-
-def written_bits(sample: Sample, terms: Sequence[Product], coef: FloatArray, limits: Link) -> float:
-    """Return the bits of what is written.
-
-    Terms that are the same but for conditions, one of which holds in each row, are a table: what they share and the
-    columns of the conditions are written once.
-    """
-    inner: dict[object, float] = {}
-    for factor in {factor for term in terms for factor in term}:
-        inner.update(_numbers(factor))
-    bits = sum(inner.values())
-    groups: dict[tuple[Product, frozenset[Part]], list[int]] = {}
-    left, factors = _common_factors(terms, coef)
-    for place in left:
-        rest = tuple(factor for factor in terms[place] if not is_condition(factor))
-        subjects = frozenset(factor.parts[0] for factor in terms[place] if is_condition(factor))
-        groups.setdefault((rest, subjects), []).append(place)
-    for (rest, subjects), places in groups.items():
-        conditions = [tuple(factor for factor in terms[place] if is_condition(factor)) for place in places]
-        is_table = len(places) > 1 and bool(np.all(sum(map(sample.column, conditions)) == 1))
-        own = {round(float(coef[place]), 12) for place in places}
-        bits += sum(map(bits_of, own if is_table else coef[places].tolist()))
-        once = sum(map(_words, rest))
-        if is_table:
-            merged = sum(len(factor.parts) - 2 for factor in _factors(conditions) if factor.op == "in")
-            bits += WORD * (_HEAD + once + len(subjects) + merged)
-        else:
-            bits += WORD * sum(
-                bool(terms[k]) + once + sum(map(_words, c)) for k, c in zip(places, conditions, strict=True)
-            )
-    bits += sum(bits_of(ratio) + WORD * (_FACTOR + _words(factor)) for factor, ratio in factors)
-    return bits + sum(WORD + bits_of(limit) for limit in (limits.lower, limits.upper) if np.isfinite(limit))
-
-
-def _common_factors(terms: Sequence[Product], coef: FloatArray) -> tuple[list[int], list[tuple[Term, float]]]:
-    """Return the terms that are left, and factors ``1 + ratio * factor``, where these are taken out of a rule."""
-    places, found = list(range(len(terms))), []
-    keys = [frozenset(Counter(term).items()) for term in terms]
-    for factor in _factors(terms):
-        own = [j for j in places if factor in terms[j]]
-        bases = [frozenset(Counter(_without(terms[j], factor)).items()) for j in own]
-        if not all(base in keys and keys.index(base) in places for base in bases):
-            continue
-        ratios = [float(coef[j] / coef[keys.index(base)]) for j, base in zip(own, bases, strict=True)]
-        if own and len(own) > 1 - (len(ratios) == 1 and abs(ratios[0]) in (1, 0.01)) and np.ptp(ratios) <= _ALIKE:
-            found.append((factor, round(float(np.median(ratios)), 12)))
-            places = [j for j in places if j not in own]
-    return places, found
-
-
-def _words(factor: Term) -> int:
-    """Return the columns, operations and levels of a factor; a name is the word, not the operation of reading it."""
-    known = threshold_of(factor)
-    if known is not None:  # what exceeds a threshold, or is missing to it
-        return 1 + _words(known[0])
-    if factor.op == "number":
-        return 0
-    if clip_of(factor) is not None:  # a longer thought than what exceeds a threshold
-        return 2 + sum(_words(part) for part in factor.parts if isinstance(part, Term))
-    if is_condition(factor):
-        return 2 + sum(part is not None for part in factor.parts[1:]) - (factor.op == "within")
-    inside = [part for part in factor.parts if isinstance(part, Term)]
-    return 1 + sum(map(_words, inside))
-
-
-def _numbers(factor: Term) -> dict[object, float]:
-    """Return the bits of the numbers inside a factor, each with what it is compared with."""
-    if factor.op == "within":
-        name, *ends, _ = factor.parts
-        return {(name, end): bits_of(end) for end in ends if end is not None}
-    found: dict[object, float] = {}
-    for part in factor.parts:
-        if isinstance(part, Term) and part.op == "number" and factor.op not in ("=", "in"):
-            columns = tuple(factor.columns())
-            found[(columns[0] if columns else None, part.parts[0])] = bits_of(float(str(part.parts[0])))
-        elif isinstance(part, Term):
-            found.update(_numbers(part))
-        elif isinstance(part, float) and factor.op in ("^", "round"):
-            found[(factor.op, part)] = bits_of(part)
-    return found
+_NARROW = 0.03  # share of the rows on a segment that is a line of its own
 
 
 # The walk to the shortest form.
@@ -227,19 +102,43 @@ def _without_one(fit: Fit) -> Iterator[Form]:
         yield [term for k, term in enumerate(terms) if k != j], fit.limits
 
 
+def _without_condition(fit: Fit) -> Iterator[Form]:
+    """Leave out a condition that hardly a row breaks."""
+    for factor in factors_of(fit.terms):
+        if is_condition(factor):
+            yield [tuple(one for one in term if one != factor) for term in fit.terms], fit.limits
+
+
+def _dates(fit: Fit) -> Iterator[Form]:
+    """Write months that follow each other, or weekdays of a short table, as an interval of dates."""
+    sample = fit.labels.sample
+    for date in sample.dates:
+        name, days = str(date.parts[0]), sample.factor(date)
+        moved = {}
+        for factor in factors_of(fit.terms):
+            if factor.op in ("=", "in") and set(factor.columns()) == {name}:
+                holds = sample.factor(factor) > 0
+                low, high = days[holds].min(), days[holds].max() + 1
+                if np.array_equal(holds, (days >= low) & (days < high)):
+                    first = None if low == days.min() else str(np.datetime64(int(low), "D"))
+                    end = None if high > days.max() else str(np.datetime64(int(high), "D"))
+                    moved[factor] = t.within(name, first, end, "left")
+        if moved:
+            yield [tuple(moved.get(one, one) for one in term) for term in fit.terms], fit.limits
+
+
 def _turned_hinges(fit: Fit) -> Iterator[Form]:
     """Write max(0, x - k) for max(0, k - x), and x and min(x, k) for one another."""
     terms = list(fit.terms)
-    for factor in _factors(terms):
+    for factor in factors_of(terms):
         known = threshold_of(factor) or clip_of(factor)
         if known is None:
             continue
         number, threshold = known[:2]
         own = [term for term in terms if factor in term]
         others = [term for term in terms if factor not in term]
-        bases = [_without(term, factor) for term in own]
-        turned: Iterable[Term] = (above(number, threshold), clipped(number, threshold, is_cap=True))
-        for other in turned:
+        bases = [without(term, factor) for term in own]
+        for other in (above(number, threshold), clipped(number, threshold, is_cap=True)):
             if other != factor:
                 new = [(*base, other) for base in bases]
                 yield [*others, *new], fit.limits
@@ -276,8 +175,8 @@ def _fewer_hinges(fit: Fit) -> Iterator[Form]:
     hinges = [(term, one, known) for term in terms for one in term if (known := threshold_of(one)) is not None]
     for (term, one, first), (other, its, second) in combinations(hinges, 2):
         weights = [fit.coefficient(term), fit.coefficient(other)]
-        base = _without(term, one)
-        if first[::2] != second[::2] or base != _without(other, its) or not sum(weights):
+        base = without(term, one)
+        if first[::2] != second[::2] or base != without(other, its) or not sum(weights):
             continue
         middle = (weights[0] * first[1] + weights[1] * second[1]) / sum(weights)
         error = 4 * fit.labels.typical / (abs(sum(weights)) * _size(fit, base))
@@ -286,65 +185,162 @@ def _fewer_hinges(fit: Fit) -> Iterator[Form]:
             yield [*(one for one in terms if one not in (term, other)), (*base, hinge)], fit.limits
 
 
+def corners(fit: Fit) -> Iterator[Form]:
+    """Write lines on intervals of a column, hinges among them, as hinges where these lines meet.
+
+    They may be lines in a function of the column: ``4 * max(0, ceil(gb) - 5)``. Segments with few rows, or on which the
+    rule is no line, are left out: what is between two lines is a corner.
+    """
+    factors = factors_of(fit.terms)
+    for column in fit.labels.sample.numbers:
+        if any(one.op == "within" and _is_cut(one, column) for one in factors):
+            yield from _bent(fit, column, column)
+            for number in factors:
+                if number.op in ("ceil", "floor") and set(number.columns()) == set(column.columns()):
+                    yield from _bent(fit, column, number)
+
+
+def _bent(fit: Fit, column: Term, number: Term) -> Iterator[Form]:
+    values = fit.labels.sample.factor(column)
+    cut = [term for term in fit.terms if any(_is_cut(one, column) for one in term)]
+    ends = {end for term in cut for one in term if _is_cut(one, column) for end in _ends(one)}
+    inner = sorted(end for end in ends if values.min() < end < values.max())
+    segments = list(pairwise([float(values.min()), *inner, float(values.max())]))
+    is_line = np.array([np.mean((values >= low) & (values < high)) > _NARROW for low, high in segments])
+    lines: dict[Product, FloatArray] = {}
+    kept: dict[Product, None] = {}
+    for term, w in zip(fit.terms, fit.coef, strict=True):
+        if term not in cut and not {column, number} & set(term):
+            kept[term] = None
+            continue
+        base = tuple(one for one in term if not set(one.columns()) & set(column.columns()))
+        own = lines.setdefault(base, np.zeros((len(segments), 2)))
+        for k, (low, high) in enumerate(segments):
+            line = _line(term, column, number, low, high)
+            is_line[k] &= line is not None
+            own[k] += 0.0 if line is None else w * line
+    if np.count_nonzero(is_line) < 2:
+        return
+    numbers = fit.labels.sample.factor(number)
+    for base, own in lines.items():
+        size, (level, slope) = _size(fit, base), own[is_line][0]
+        if abs(level) * size > fit.labels.typical:
+            kept[base] = None
+        if abs(slope) * size * float(np.ptp(numbers)) > fit.labels.typical:
+            kept[(*base, number)] = None
+        for (level, slope), (next_level, next_slope) in pairwise(own[is_line]):
+            turn = float(next_slope - slope)
+            if abs(turn) * size * float(np.ptp(numbers)) <= fit.labels.typical:
+                continue
+            meet, error = -float(next_level - level) / turn, 4 * fit.labels.typical / (abs(turn) * size)
+            if numbers.min() < meet < numbers.max():
+                kept[(*base, above(number, simplest(meet - error, meet + error)))] = None
+    yield list(kept), fit.limits
+
+
+def _is_cut(factor: Term, column: Term) -> bool:
+    """Return whether a factor is an interval of a column, or a hinge on it."""
+    known = threshold_of(factor)
+    return known[0] == column if known is not None else factor.op == "within" and factor.parts[0] == column.parts[0]
+
+
+def _ends(factor: Term) -> tuple[float, ...]:
+    known = threshold_of(factor)
+    if known is not None:
+        return (known[1],)
+    low, high = factor.parts[1:3]
+    return -np.inf if low is None else float(str(low)), np.inf if high is None else float(str(high))
+
+
+def _line(term: Product, column: Term, number: Term, low: float, high: float) -> FloatArray | None:
+    """Return level and slope, along a number, of a term between two ends of a column; None if it is no line there."""
+    lines, is_line = [], True
+    for factor in term:
+        known = threshold_of(factor)
+        if factor == number:
+            lines.append(np.array([0.0, 1.0]))
+        elif known is not None and known[0] == column == number:
+            is_there = known[1] <= low if known[2] else known[1] >= high
+            lines.append((np.array([-known[1], 1.0]) if known[2] else np.array([known[1], -1.0])) * is_there)
+        elif factor.op == "within" and _is_cut(factor, column):
+            first, last = _ends(factor)
+            lines.append(np.array([1.0, 0.0]) * (first <= low and high <= last))
+        elif set(factor.columns()) & set(column.columns()):
+            is_line = False
+    result = np.array([1.0, 0.0])
+    for line in lines:
+        is_line &= not (result[1] and line[1])
+        result = np.array([result[0] * line[0], result[0] * line[1] + result[1] * line[0]])
+    return result if is_line or not result.any() else None
+
+
 def _tables(fit: Fit) -> Iterator[Form]:
     """Write coefficients that differ by level or by interval as a table of them all, or as differences from one."""
     terms, sample = list(fit.terms), fit.labels.sample
-    subjects = dict.fromkeys(factor.parts[0] for term in terms for factor in term if is_condition(factor))
-    for subject in subjects:
-        everywhere: list[list[Product]] = []
-        rests = [tuple(one for one in term if not (is_condition(one) and one.parts[0] == subject)) for term in terms]
-        for base in dict.fromkeys(rest for rest, term in zip(rests, terms, strict=True) if rest != term):
+    for subject in _subjects(sample, terms):
+        rests = [tuple(one for one in term if not _is_about(sample, one, subject)) for term in terms]
+        bases = dict.fromkeys(rest for rest, term in zip(rests, terms, strict=True) if rest != term)
+        ways: list[list[list[Product]]] = []
+        for base in bases:
             group, cases = _cases(sample, terms, base, subject)
-            others = [term for term in terms if term not in group]
             if len(cases) < 2:
                 continue
+            others = [term for term in terms if term not in group]
             table = [(*base, case) for case in cases]
-            everywhere.append(table)
-            yield [*others, *table], fit.limits
-            for k in range(len(cases) if len(cases) <= _MOST_CASES else 0):
-                yield [*others, base, *table[:k], *table[k + 1 :]], fit.limits
-        if len(everywhere) > 1:  # one table for all that it multiplies
-            bases = {rest for rest, term in zip(rests, terms, strict=True) if rest != term}
+            ways.append([table])
+            if len(cases) <= _MOST_CASES:
+                ways[-1] += [[base, *table[:k], *table[k + 1 :]] for k in range(len(cases))]
+            for way in ways[-1]:
+                yield [*others, *way], fit.limits
+        if len(ways) > 1 and len(set(map(len, ways))) == 1:  # the same for all that it multiplies
             others = [term for term, rest in zip(terms, rests, strict=True) if rest not in bases]
-            yield [*others, *(term for table in everywhere for term in table)], fit.limits
+            for together in zip(*ways, strict=True):
+                yield [*others, *(term for way in together for term in way)], fit.limits
+
+
+def _subjects(sample: Sample, terms: Sequence[Product]) -> Iterator[Category | str]:
+    """Yield what tables go by: categories that the rule names, numbers with two values, and columns with intervals."""
+    factors = factors_of(terms)
+    for category in sample.categories:
+        if any(is_condition(one) and sample.category_of(one) is category for one in factors):
+            yield category
+    for number in dict.fromkeys(t.column(name) for one in factors for name in one.columns()):
+        if number in sample.numbers:
+            values, codes = np.unique(sample.factor(number), return_inverse=True)
+            if len(values) == 2 and values.tolist() != [0, 1]:
+                yield Category(str(number.parts[0]), number, None, codes.ravel(), tuple(values.tolist()))
+    yield from dict.fromkeys(str(one.parts[0]) for one in factors if one.op == "within")
+
+
+def _is_about(sample: Sample, factor: Term, subject: Category | str) -> bool:
+    """Return whether a factor says something of the levels, or of the intervals, of a column, and of nothing else."""
+    if isinstance(subject, str):
+        return factor.op == "within" and factor.parts[0] == subject
+    if subject.number is not None:
+        return factor.op != "within" and set(factor.columns()) == {subject.column}
+    return is_condition(factor) and sample.category_of(factor) is subject
 
 
 def _cases(
-    sample: Sample, terms: Sequence[Product], base: Product, subject: object
+    sample: Sample, terms: Sequence[Product], base: Product, subject: Category | str
 ) -> tuple[list[Product], list[Term]]:
-    """Return the terms that are the base times a number for each case of a column, and these cases."""
-    own = [one for term in terms for one in term if is_condition(one) and one.parts[0] == subject]
-    if any(one.op == "within" for one in own):
-        group = [
-            term
-            for term in terms
-            if tuple(one for one in term if not (one.op == "within" and one.parts[0] == subject)) == base
-        ]
-        return group, _intervals(sample, own)
-    category = next((one for one in map(sample.category_of, own) if one is not None), None)
-    if category is None:
-        return [], []
-    levels = {term: ratios for term in terms if (ratios := _by_level(sample, term, base, category)) is not None}
+    """Return the terms that are the base times a number for each case, and these cases."""
+    if isinstance(subject, str):
+        group = [term for term in terms if tuple(one for one in term if not _is_about(sample, one, subject)) == base]
+        return group, _intervals([one for one in factors_of(terms) if _is_about(sample, one, subject)])
+    levels = {term: ratios for term in terms if (ratios := _by_level(sample, term, base, subject)) is not None}
     patterns: dict[tuple[float, ...], list[int]] = {}
-    for k in range(len(category)):
+    for k in range(len(subject)):
         patterns.setdefault(tuple(float(ratios[k]) for ratios in levels.values()), []).append(k)
-    cases = [category.condition(*places) for pattern, places in patterns.items() if any(pattern)]
-    return list(levels), cases
+    return list(levels), [subject.condition(*places) for pattern, places in patterns.items() if any(pattern)]
 
 
-def _intervals(sample: Sample, own: Sequence[Term]) -> list[Term]:
+def _intervals(own: Sequence[Term]) -> list[Term]:
     """Return the intervals into which the ends of given ones cut their column."""
-    is_day = any(isinstance(end, str) for one in own for end in one.parts[1:3])
-    from massart.rules.terms import column, day_of
-
-    ends = {
-        float(day_of(end)) if isinstance(end, str) else float(str(end))
-        for one in own
-        for end in one.parts[1:3]
-        if end is not None
-    }
-    edges = [-np.inf, *sorted(ends), np.inf]
-    return [interval(column(str(own[0].parts[0])), low, high, is_day) for low, high in pairwise(edges)]
+    name, closed = str(own[0].parts[0]), str(own[0].parts[3])
+    given = {end for one in own for end in one.parts[1:3] if end is not None}
+    ends = sorted(given, key=lambda end: t.day_of(end) if isinstance(end, str) else float(str(end)))
+    return [t.within(name, low, high, closed) for low, high in pairwise([None, *ends, None])]
 
 
 def _by_level(sample: Sample, term: Product, base: Product, category: Category) -> FloatArray | None:
@@ -358,6 +354,42 @@ def _by_level(sample: Sample, term: Product, base: Product, category: Category) 
     if not np.isfinite(highest).all() or (highest - lowest > 1e-9 * np.maximum(abs(highest), abs(lowest))).any():
         return None
     return np.round(highest, 12)
+
+
+def _equal_cases(fit: Fit) -> Iterator[Form]:
+    """Write cases that have the same number as one: two levels as a set, two intervals that meet as one."""
+    terms, sample, numbers = list(fit.terms), fit.labels.sample, written_coefficients(fit)
+    for subject in _subjects(sample, terms):
+        about = [[one for one in term if _is_about(sample, one, subject)] for term in terms]
+        same: dict[tuple[Product, float], list[int]] = {}
+        for j, (term, own) in enumerate(zip(terms, about, strict=True)):
+            if len(own) == 1 and is_condition(own[0]):
+                same.setdefault((without(term, own[0]), round(float(numbers[j]), DECIMALS)), []).append(j)
+        merged = {}
+        for (base, number), places in same.items():
+            cases = _united(sample, subject, [about[j][0] for j in places])
+            if len(cases) < len(places):
+                merged[base, number] = [(*base, case) for case in cases]
+        for chosen in [[key] for key in merged] + [list(merged)]:  # one at a time, and all, which share factors
+            gone = {j for key in chosen for j in same[key]}
+            others = [term for j, term in enumerate(terms) if j not in gone]
+            yield [*others, *(term for key in chosen for term in merged[key])], fit.limits
+
+
+def _united(sample: Sample, subject: Category | str, cases: Sequence[Term]) -> list[Term]:
+    if not isinstance(subject, str):
+        holds = np.sum([sample.factor(case) for case in cases], axis=0) > 0
+        return [subject.condition(*np.unique(subject.codes[holds]).tolist())]
+    ends = {case.parts[1]: case.parts[2] for case in cases}
+    found = []
+    for low in ends:
+        if low in ends.values() and low is not None:
+            continue
+        high = ends[low]
+        while high is not None and high in ends:
+            high = ends[high]
+        found.append(t.within(subject, low, high, str(cases[0].parts[3])))
+    return found
 
 
 def _numbers_of_levels(fit: Fit) -> Iterator[Form]:
@@ -374,6 +406,14 @@ def _numbers_of_levels(fit: Fit) -> Iterator[Form]:
             for function in functions:
                 yield [*others, (*base, function)], fit.limits
                 yield [*others, base, (*base, function)], fit.limits
+
+
+def _decimal_logarithms(fit: Fit) -> Iterator[Form]:
+    """Write decimal logarithms, as decibels have them."""
+    for factor in factors_of(fit.terms):
+        if factor.op == "log":
+            decimal = Term("/", (factor, Term("log", (t.number(10),))))
+            yield [tuple(decimal if one == factor else one for one in term) for term in fit.terms], fit.limits
 
 
 def _limits_of_columns(fit: Fit) -> Iterator[Form]:
@@ -405,21 +445,17 @@ def _size(fit: Fit, term: Product) -> float:
     return max(float(np.abs(fit.labels.sample.column(term)).mean()), 1e-300)
 
 
-def _factors(terms: Iterable[Product]) -> list[Term]:
-    return list(dict.fromkeys(factor for term in terms for factor in term))
-
-
-def _without(term: Product, factor: Term) -> Product:
-    place = term.index(factor)
-    return (*term[:place], *term[place + 1 :])
-
-
 STEPS: tuple[Callable[[Fit], Iterator[Form]], ...] = (
     _without_one,
+    _without_condition,
+    _dates,
     _turned_hinges,
     _fewer_hinges,
+    corners,
     _tables,
+    _equal_cases,
     _numbers_of_levels,
+    _decimal_logarithms,
     _limits_of_columns,
 )
 """The ways in which a rule is written anew."""

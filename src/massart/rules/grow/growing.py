@@ -29,9 +29,10 @@ from massart.rules.grow.sample import Product, Sample, interval, is_condition, i
 from massart.rules.grow.second import joined, second_changes
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import limited, pruned
-from massart.rules.grow.tidy import as_product, in_short_numbers, steps_of_rounding, tidied
+from massart.rules.grow.tidy import as_product, steps_of_rounding, tidied
 from massart.rules.grow.units import unit_of
 from massart.rules.grow.windows import maximum_sum, window_changes
+from massart.rules.grow.written import in_short_numbers
 from massart.rules.terms import Term
 
 _LONG = 12  # terms from which a fit starts from the rule as it is alone

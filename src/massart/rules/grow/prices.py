@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows import FloatArray
 from massart.rules.grow.fit import Labels
-from massart.rules.grow.sample import Category, Product, Sample, interval
+from massart.rules.grow.sample import Product, Sample, interval
 from massart.rules.grow.units import simplest
 from massart.rules.terms import Term
 
@@ -33,32 +32,35 @@ def price_list(labels: Labels) -> list[Product] | None:
         return None
     places = np.full(len(values), len(common))
     places[common] = np.arange(len(common))
-    prices, best, found = places[codes.ravel()], _SHARE * len(rows), None
-    few = [one for one in sample.categories if len(one) <= _MOST_LEVELS]
-    for category in [None, *few]:
-        for column in sample.thresholds:
-            if column.op != "column" or (category is not None and category.column == column.parts[0]):
-                continue
-            explained, terms = _classes(sample, rows, prices, len(common), category, column)
-            if explained > best:
-                best, found = explained, terms
+    prices = places[codes.ravel()]
+    columns = [one for one in sample.thresholds if one.op == "column"]
+    by: list[tuple[NDArray[np.intp], Sequence[Term], Sequence[str]]] = [(np.zeros(len(rows), dtype=np.intp), [], [])]
+    by += [(one.codes[rows], one.conditions, [one.column]) for one in sample.categories if len(one) <= _MOST_LEVELS]
+    best = _SHARE * len(rows)
+    found: list[Product] | None = None
+    for first in columns:  # classes of one column, by those of which another one is cut
+        _, classes = _classes(sample, rows, prices, by[0][0], first)
+        if 2 <= len(classes) <= _MOST_LEVELS:
+            of_rows = np.argmax([sample.factor(one)[rows] for one in classes], axis=0)
+            by.append((of_rows, classes, [str(first.parts[0])]))
+    for (levels, conditions, own), column in product(by, columns):
+        if str(column.parts[0]) in own:
+            continue
+        explained, classes = _classes(sample, rows, prices, levels, column)
+        if explained > best:
+            cases: list[Product] = [(one,) for one in conditions] or [()]
+            best, found = explained, [(one, *case) for one, case in product(classes, cases)]
     return found
 
 
 def _classes(
-    sample: Sample,
-    rows: NDArray[np.intp],
-    prices: NDArray[np.intp],
-    n_prices: int,
-    category: Category | None,
-    column: Term,
-) -> tuple[float, list[Product]]:
+    sample: Sample, rows: NDArray[np.intp], prices: NDArray[np.intp], levels: NDArray[np.intp], column: Term
+) -> tuple[float, list[Term]]:
     """Cut a column, one cut after the other, where most rows then have the most frequent label of their class."""
     order = np.argsort(sample.factor(column)[rows], kind="stable")
     values = sample.factor(column)[rows][order]
-    levels = np.zeros(len(rows), dtype=np.intp) if category is None else category.codes[rows]
-    n_levels = 1 if category is None else len(category)
-    counts = np.zeros((len(order) + 1, n_levels, n_prices + 1), dtype=np.int32)
+    n_levels = int(levels.max()) + 1
+    counts = np.zeros((len(order) + 1, n_levels, int(prices.max()) + 1), dtype=np.int32)
     counts[np.arange(1, len(order) + 1), levels[order], prices[order]] = 1
     counts = np.cumsum(counts, axis=0, dtype=np.int32)[:, :, :-1]
 
@@ -88,13 +90,6 @@ def _classes(
         float((counts[end] - counts[first]).max(axis=1).sum())
         for first, end in zip([0, *cuts], [*cuts, len(order)], strict=True)
     )
-    ends = _ends(values, cuts)
+    ends = [-math.inf, *(simplest(float(values[cut - 1]), float(values[cut])) for cut in cuts), math.inf]
     classes = [interval(column, low, high, column in sample.dates) for low, high in pairwise(ends)]
-    terms: list[Product] = [(one,) for one in classes]
-    if category is not None:
-        terms = [(one, condition) for one in classes for condition in category.conditions]
-    return explained - 3 * n_levels * len(ends), terms
-
-
-def _ends(values: FloatArray, cuts: Sequence[int]) -> list[float]:
-    return [-math.inf, *(simplest(float(values[cut - 1]), float(values[cut])) for cut in cuts), math.inf]
+    return explained - 3 * n_levels * len(ends), classes

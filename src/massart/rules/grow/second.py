@@ -19,9 +19,9 @@ from massart.rules.grow.evidence import Change, score_test, weights_of
 from massart.rules.grow.fit import SLACK, Fit
 from massart.rules.grow.sample import Product, interval, is_condition, without, written
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.tidy import in_short_numbers
 from massart.rules.grow.units import digits_of, near_numbers, simplest
 from massart.rules.grow.windows import maximum_sum, numbers_of
+from massart.rules.grow.written import in_short_numbers
 from massart.rules.terms import Term
 
 _FEWEST = 0.01  # share of the rows that a second rule wins at least

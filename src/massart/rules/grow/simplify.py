@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import numpy as np
 
-from massart.rows import FloatArray, Link
+from massart.rows import Link
 from massart.rules.grow.evidence import growth_factors
 from massart.rules.grow.fit import Fit
+from massart.rules.grow.forms import corners
 from massart.rules.grow.sample import EACH, Category, Product, above, below, divided, threshold_of
-from massart.rules.grow.units import simplest
 from massart.rules.terms import Term
 
 _MOST_TERMS = 45  # of a rule of which terms are left out one by one
@@ -19,7 +18,6 @@ _LEFT_OUT = 6  # terms that are tried
 _SHORT = 12  # terms up to which a fit may start from nothing
 _LIMITS = 4  # most frequent labels that may be limits
 _FREQUENT = 0.01  # share of the rows that have a limit
-_NARROW = 0.03  # share of the rows on a segment that is a line of its own
 _FREE = 0.1  # share of the rows that are not at a limit
 
 
@@ -30,12 +28,15 @@ def pruned(fit: Fit) -> Fit:
     fit = _without_terms(fit)
     for term in fit.terms:
         fit = _turned(fit, term)
-    for column in fit.labels.sample.numbers:
-        if any(one.op == "within" and _is_cut(one, column) for term in fit.terms for one in term):
-            fit = _continuous(fit, column)
-    for base, category, terms in _blocks(fit):
-        if set(terms) <= set(fit.terms):
-            fit = _merged(fit, base, category, terms)
+    for terms, limits in corners(fit):
+        start = np.linalg.lstsq(fit.labels.sample.matrix(terms), fit.predicted, rcond=1e-12)[0]  # what the rule gives
+        found = fit.labels.fit(terms, start.astype(float), limits, near=fit.agree)
+        found = None if found is None else _without_terms(found)
+        if found is not None and found.total < fit.total - 1:
+            fit = found
+    for base, category, own in _blocks(fit):
+        if set(own) <= set(fit.terms):
+            fit = _merged(fit, base, category, own)
     return fit
 
 
@@ -72,88 +73,6 @@ def _turned(fit: Fit, term: Product) -> Fit:
         if shorter is not None and shorter.total < best.total - 1:
             best = shorter
     return best
-
-
-def _continuous(fit: Fit, column: Term) -> Fit:
-    """Write lines on intervals of a column, hinges among them, as hinges where these lines meet.
-
-    Segments with few rows, or on which the rule is no line, are left out: what is between two lines is a corner.
-    """
-    values = fit.labels.sample.factor(column)
-    cut = [term for term in fit.terms if any(_is_cut(one, column) for one in term)]
-    ends = {end for term in cut for one in term if _is_cut(one, column) for end in _ends(one)}
-    edges = [
-        float(values.min()),
-        *sorted(end for end in ends if values.min() < end < values.max()),
-        float(values.max()),
-    ]
-    segments = list(pairwise(edges))
-    is_line = np.array([np.mean((values >= low) & (values < high)) > _NARROW for low, high in segments])
-    lines: dict[Product, FloatArray] = {}
-    kept: dict[Product, float] = {}
-    for term, w in zip(fit.terms, fit.coef, strict=True):
-        if term not in cut and column not in term:
-            kept[term] = kept.get(term, 0.0) + float(w)
-            continue
-        base = tuple(one for one in term if not set(one.columns()) & set(column.columns()))
-        own = lines.setdefault(base, np.zeros((len(segments), 2)))
-        for k, (low, high) in enumerate(segments):
-            line = _line(term, column, low, high)
-            is_line[k] &= line is not None
-            own[k] += 0.0 if line is None else w * line
-    if np.count_nonzero(is_line) < 2:
-        return fit
-    for base, own in lines.items():
-        first = own[is_line][0]
-        kept[base] = kept.get(base, 0.0) + float(first[0])
-        kept[(*base, column)] = float(first[1])
-        size = max(float(np.abs(fit.labels.sample.column(base)).mean()), 1e-300)
-        for (level, slope), (next_level, next_slope) in pairwise(own[is_line]):
-            turn = float(next_slope - slope)
-            if abs(turn) * size * float(np.ptp(values)) <= fit.labels.typical:
-                continue
-            meet, error = -float(next_level - level) / turn, 4 * fit.labels.typical / (abs(turn) * size)
-            if values.min() < meet < values.max():
-                kept[(*base, above(column, simplest(meet - error, meet + error)))] = turn
-    found = fit.labels.fit(list(kept), list(kept.values()), fit.limits, near=fit.agree)
-    found = None if found is None else _without_terms(found)
-    return found if found is not None and found.total < fit.total - 1 else fit
-
-
-def _is_cut(factor: Term, column: Term) -> bool:
-    """Return whether a factor is an interval of a column, or a hinge on it."""
-    known = threshold_of(factor)
-    return known[0] == column if known is not None else factor.op == "within" and factor.parts[0] == column.parts[0]
-
-
-def _ends(factor: Term) -> tuple[float, ...]:
-    known = threshold_of(factor)
-    if known is not None:
-        return (known[1],)
-    low, high = factor.parts[1:3]
-    return -np.inf if low is None else float(str(low)), np.inf if high is None else float(str(high))
-
-
-def _line(term: Product, column: Term, low: float, high: float) -> FloatArray | None:
-    """Return level and slope, along a column, of a term between two neighbouring ends; None if it is no line there."""
-    lines, is_line = [], True
-    for factor in term:
-        known = threshold_of(factor)
-        if factor == column:
-            lines.append(np.array([0.0, 1.0]))
-        elif known is not None and known[0] == column:
-            is_there = known[1] <= low if known[2] else known[1] >= high
-            lines.append((np.array([-known[1], 1.0]) if known[2] else np.array([known[1], -1.0])) * is_there)
-        elif _is_cut(factor, column):
-            first, last = _ends(factor)
-            lines.append(np.array([1.0, 0.0]) * (first <= low and high <= last))
-        elif set(factor.columns()) & set(column.columns()):
-            is_line = False
-    result = np.array([1.0, 0.0])
-    for line in lines:
-        is_line &= not (result[1] and line[1])
-        result = np.array([result[0] * line[0], result[0] * line[1] + result[1] * line[0]])
-    return result if is_line or not result.any() else None
 
 
 def _blocks(fit: Fit) -> list[tuple[Product, Category, list[Product]]]:

@@ -9,10 +9,10 @@ from itertools import product
 
 import numpy as np
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels
-from massart.rules.grow.forms import cost, in_few_digits, shortest_form, written_bits
+from massart.rules.grow.forms import shortest_form
 from massart.rules.grow.sample import (
     Category,
     Product,
@@ -27,15 +27,15 @@ from massart.rules.grow.sample import (
 )
 from massart.rules.grow.simplify import pruned
 from massart.rules.grow.units import DECIMALS, UNITS, bits_of, digits_of, near_numbers, simplest
+from massart.rules.grow.written import cost, in_few_digits, in_short_numbers, short_coefficients, written_bits
 from massart.rules.terms import Term
 
-_LOST, _LOOSE = 0.002, 0.01  # share of the rows that a threshold, and coefficients, in fewer digits may lose
+_LOST = 0.002  # share of the rows that a rounding of its own may lose
 _NEIGHBOURS = 12  # values on either side of a limit that are tried
 _WIDTHS = (4.0, 2.0, 1.0, 0.5, 0.2, 0.05)  # half-widths within which a shorter threshold moves no row
+_MOVE = 1e-6  # of its range, by which a threshold is moved to see what changes
 _ROUNDS = 3
 _WRONG_BITS = 5.0  # of a row on the wrong side of a cut: one in thirty has the value of the other side by mistake
-_FEW_LEVELS = 3  # of a category each of which has a rate of its own
-_MOST_ROWS = 4000  # that tell coefficients
 _EXPONENTS = (1, 2, 3, 4, 12)  # denominators of exponents
 _EXPONENT_ERROR = 0.02
 _EXACT = 0.9  # share of the rows that agree without any rounding, if there is none
@@ -70,39 +70,20 @@ def _on_ties(labels: Labels) -> Labels:
     return replace(labels, half_widths=labels.half_widths * (1 + 1e-9) / SLACK)
 
 
-def in_short_numbers(fit: Fit) -> Fit:
-    """Return the rule with coefficients in few digits where hardly a row is lost, or even more rows agree."""
-    labels = fit.labels
-    inside = fit.agree & (labels.y > fit.limits.lower) & (labels.y < fit.limits.upper)
-    lost = max(2, round(_LOOSE * labels.n))
-    coef = short_coefficients(fit.matrix, labels.y, SLACK * labels.half_widths, fit.coef, inside, lost)
-    short = Fit(labels, fit.terms, coef, fit.limits, fit.X)
-    return short if short.n_agree >= fit.n_agree - lost else fit
-
-
 def _with_threshold(fit: Fit, factor: Term) -> Fit:
     """Solve for the threshold of a hinge beside the coefficients, and write it in few digits."""
     labels, sample = fit.labels, fit.labels.sample
-    hinge, clip = threshold_of(factor), clip_of(factor)
-    if hinge is not None:
-        number, threshold, is_above = hinge
-        x = sample.factor(number)
-        side = (x > threshold).astype(float) if is_above else -(x < threshold).astype(float)
-    else:
-        assert clip is not None
-        number, threshold = clip
-        x = sample.factor(number)
-        side = -((x > threshold) if factor.op == "min" else (x < threshold)).astype(float)
+    hinge = threshold_of(factor)
+    number, threshold = (hinge or clip_of(factor) or (factor, 0.0))[:2]
 
-    def at(option: float) -> Term:
-        if hinge is None:
-            return clipped(number, option, is_cap=factor.op == "min")
-        return above(number, option) if hinge[2] else below(number, option)
+    def at(option: float) -> tuple[Product, ...]:
+        other = clipped(number, option, is_cap=factor.op == "min")
+        if hinge is not None:
+            other = above(number, option) if hinge[2] else below(number, option)
+        return tuple(tuple(other if one == factor else one for one in term) for term in fit.terms)
 
-    slope = np.zeros(len(x))
-    for term, w in zip(fit.terms, fit.coef, strict=True):
-        if factor in term:
-            slope += w * side * sample.column(tuple(one for one in term if one != factor))
+    moved = _MOVE * float(np.ptp(sample.factor(number)))
+    slope = (sample.matrix(at(threshold + moved)) - sample.matrix(fit.terms)) @ fit.coef / moved
     steepest = float(np.abs(slope).max())
     use = fit.agree & (fit.predicted > fit.limits.lower) & (fit.predicted < fit.limits.upper)
     if not steepest or use.sum() <= len(fit.terms) + 1:
@@ -113,10 +94,10 @@ def _with_threshold(fit: Fit, factor: Term) -> Fit:
     solved, error = threshold + float(step[-1]), 4 * labels.typical / steepest
     options = {simplest(solved - error * width, solved + error * width) for width in _WIDTHS} | {solved, threshold}
     found = [fit]
-    for option in sorted(round(option, DECIMALS) for option in options):  # 200, not 199.9999999999999
-        terms = tuple(tuple(at(option) if one == factor else one for one in term) for term in fit.terms)
-        refitted = labels.fit(terms, fit.coef, fit.limits, quick=True, near=fit.agree)
-        found += [Fit(labels, terms, fit.coef, fit.limits), *([] if refitted is None else [in_few_digits(refitted)])]
+    for option in sorted({round(option, DECIMALS) for option in options}):  # 200, not 199.9999999999999
+        refitted = labels.fit(at(option), fit.coef, fit.limits, quick=True, near=fit.agree)
+        found += [Fit(labels, at(option), fit.coef, fit.limits)]
+        found += [] if refitted is None else [in_few_digits(refitted), in_short_numbers(refitted)]
     return min(found, key=cost)
 
 
@@ -193,54 +174,6 @@ def _end(values: FloatArray, place: int, closed: str, is_day: bool) -> float | s
             key=lambda day: (bits_of(day), day != str(np.datetime64(int(above), "D"))),
         )
     return simplest(below, above) if closed == "left" else -simplest(-above, -below)
-
-
-# Coefficients.
-
-
-def short_coefficients(
-    X: FloatArray, y: FloatArray, half_widths: FloatArray, coef: FloatArray, agree: BoolArray, lost: int = 0
-) -> FloatArray:
-    """Return coefficients in few digits with which no fewer rows agree than with given ones, but for some.
-
-    One after the other is rounded, the best determined first, and the others are fitted again to the rows that agree.
-    """
-    coef = coef.astype(np.float64).copy()
-    some = np.flatnonzero(agree)
-    some = some[:: max(1, len(some) // _MOST_ROWS)]
-    if len(some) <= len(coef):
-        return coef
-    A, v = X[some] / half_widths[some, None], y[some] / half_widths[some]
-    sizes = np.sqrt((A**2).mean(axis=0)) + 1e-300
-    needed, fixed = int(agree.sum()) - lost, np.zeros(len(coef), dtype=bool)
-
-    def n_agree(w: FloatArray) -> int:
-        return int(np.count_nonzero(np.abs(y - X @ w) <= half_widths))
-
-    def refitted(w: FloatArray, free: BoolArray) -> FloatArray:
-        w = w.copy()
-        if free.any():
-            Z = A[:, free] / sizes[free]
-            w[free] = np.linalg.lstsq(Z, v - A[:, ~free] @ w[~free], rcond=1e-12)[0] / sizes[free]
-        return w
-
-    for _ in coef:
-        free = ~fixed
-        Z = A[:, free] / sizes[free]
-        errors = np.full(len(coef), np.inf)
-        errors[free] = 3 * np.sqrt(np.abs(np.diag(np.linalg.pinv(Z.T @ Z)))) / sizes[free] + 1e-12 * np.abs(coef[free])
-        with np.errstate(over="ignore"):  # a coefficient of zero is known least
-            relative = errors / np.maximum(np.abs(coef), np.finfo(float).tiny)
-        j = int(np.argmin(np.where(free, relative, np.inf)))
-        fixed[j] = True
-        for number in near_numbers(float(coef[j]), max(4 * errors[j], 1.5 / sizes[j])):
-            w = coef.copy()
-            w[j] = number
-            w = refitted(w, ~fixed)
-            if n_agree(w) >= needed:
-                coef = w
-                break
-    return coef
 
 
 # Roundings that are no power of ten, and labels that are cut off.

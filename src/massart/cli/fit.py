@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,57 +62,37 @@ def fit(
     more rows are not judged than --max-unjudged, 2 for bad input, and 3 if more rows are wrong than --max-wrong.
     """
     from massart.audit import TOO_MANY_WRONG, Contract, audit_table, worst_status
-    from massart.tables import require_column
 
     if options.rules is not None and save is not None:
         raise ValueError("--save: a model has one rule, and --rules asks for several")
     targets: list[str | None] = [*(target or [])] or [None]
-    all_of = [("--report", report), ("--audit", outputs.audit), ("--fixed", outputs.fixed), ("--save", save)]
-    named = {
-        one: {
-            option: None if path is None else named_after(Path(path), one if len(targets) > 1 else None)
-            for option, path in all_of
-        }
-        for one in targets
-    }
-    for paths in named.values():
-        check_outputs([file], paths)
+    places = {"report": report, "audit": outputs.audit, "fixed": outputs.fixed, "save": save}
+    paths = {one: _named(places, one if len(targets) > 1 else None) for one in targets}
+    for each in paths.values():
+        check_outputs([file], {f"--{option}": path for option, path in each.items()})
     contract = Contract.of(limits)
     statuses, results = [], []
     with opened(file, reading, as_stream=dask is not None) as table, cluster(dask) as client:
-        if targets == [None] and options.formula is None:
-            if not as_json:
-                from massart.cli.layout import column_lines
-
-                for line in column_lines(table, file):
-                    typer.echo(line)
-            raise ValueError("--target must name the column that should follow a rule (or --formula)")
-        for name in target or []:
-            require_column(table, name)  # a wrong name is reported before any work
-        lists = ("features", "exclude", "category", "number")
-        columns = {name: names_of(given, table) for name in lists if (given := getattr(options, name))}
-        for one, paths in named.items():
+        asked = _about(options, target or [], table, file, as_json)
+        for one, written in paths.items():
             with spinner("Fitting") as draw:
-                asked = options.having({**columns, "target": one, "hypotheses": len(targets)})
+                own = asked.having({"target": one, "hypotheses": len(targets)})
                 found = audit_table(
                     table,
-                    **vars(asked),
-                    audit=paths["--audit"],
-                    fixed=paths["--fixed"],
-                    fill=outputs.fill,
-                    force=outputs.force,
+                    **vars(own),
+                    **vars(outputs.having(written)),
                     read_from=file if Path(file).is_file() else None,
                     announce=None if as_json else _announce,
                     client=client,
                     callback=draw,
                 )
             tell_notices(found)
-            refused = paths["--fixed"] is not None and found.is_rule and not found.is_certain and not outputs.force
+            refused = written["fixed"] is not None and found.is_rule and not found.is_certain and not outputs.force
             if refused:
                 verdict = found.certificate.verdict.name
                 typer.echo(f"The rule is {verdict}, not certain: no fixed table is written without --force.", err=True)
-                paths = {**paths, "--fixed": None}
-            write_outputs(found, typed(context), file, **{option[2:]: path for option, path in paths.items()})
+                written["fixed"] = None
+            write_outputs(found, typed(context), file, **written)
             results.append(found)
             if not as_json:
                 if len(results) > 1:
@@ -126,6 +106,26 @@ def fit(
         tell_json(results, contract, all_rows=all_rows)
     if status := worst_status(statuses):
         raise typer.Exit(status)
+
+
+def _named(places: dict[str, Any], target: str | None) -> dict[str, Path | None]:
+    """Return where the outputs for one of several targets are written."""
+    return {option: None if path is None else named_after(Path(path), target) for option, path in places.items()}
+
+
+def _about(options: FitOptions, targets: Sequence[str], table: Table | Stream, file: str, as_json: bool) -> FitOptions:
+    """Return options with the names of columns of a table, which has the targets; without any show its columns."""
+    from massart.cli.layout import column_lines
+    from massart.tables import require_column
+
+    if not targets and options.formula is None:
+        for line in () if as_json else column_lines(table, file):
+            typer.echo(line)
+        raise ValueError("--target must name the column that should follow a rule (or --formula)")
+    for name in targets:
+        require_column(table, name)  # a wrong name is reported before any work
+    lists = ("features", "exclude", "category", "number")
+    return options.having({name: names_of(given, table) for name in lists if (given := getattr(options, name))})
 
 
 def named_after(path: Path, what: str | None) -> Path:

@@ -78,29 +78,29 @@ def _parameter(name: str, hint: Any, said: Option, default: Any) -> Parameter:
     kinds = [kind for kind in alternatives(hint) if kind is not type(None)]
     words = {word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)}
     numbers = [kind for kind in kinds if kind in (int, float)]
-    shown = "FILE" if Path in kinds else "TEXT" if str in kinds or Sequence[str] in kinds else "NUMBER"
-    metavar = said.metavar or (None if words or kinds == [bool] else shown)
-    settings: dict[str, Any] = {"help": said.help, "rich_help_panel": said.group, "metavar": metavar}
     names = [f"--{name.replace('_', '-')}"]
     kind: Any = str
-    if Sequence[str] in kinds and str not in kinds:
+    shown: str | None = "TEXT"
+    more: dict[str, Any] = {}
+    if kinds == [Sequence[str]]:
         kind, default = list[str], None
     elif kinds == [bool]:
-        kind, names = bool, names if not default else []
+        kind, names, shown = bool, [] if default else names, None
     elif said.share:
-        settings["parser"] = share_of
-        kind = float
+        kind, more = float, {"parser": share_of}
     elif numbers and words:
-        settings["parser"] = partial(_number_or_word, numbers[0], words)
-        kind = object
-    elif numbers and str not in kinds:
-        kind = numbers[0]
-        settings["min"] = kind(said.least) if said.least > float("-inf") else None
+        kind, more = object, {"parser": partial(_number_or_word, numbers[0], words)}
+    elif kinds == numbers:
+        kind, shown = numbers[0], "NUMBER"
+        more = {"min": kind(said.least)} if said.least > float("-inf") else {}
     elif words:
-        kind = kinds[0]
+        kind, shown = kinds[0], None
+    elif Path in kinds:
+        shown = "FILE"
+    option = typer.Option(*names, help=said.help, rich_help_panel=said.group, metavar=said.metavar or shown, **more)
     if default is None:
         kind = kind | None
-    annotation = Annotated[kind, typer.Option(*names, **settings)]
+    annotation = Annotated[kind, option]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

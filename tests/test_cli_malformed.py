@@ -170,7 +170,7 @@ BROKEN_FILES: dict[str, tuple[str, str | bytes, list[str]]] = {
     "PDF": ("t.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", ["t.pdf", "PDF"]),
     "picture": ("t.csv", b"\x89PNG\r\n\x1a\n" + bytes(64), ["t.csv", "NUL"]),
     "web page": ("t.csv", "<!DOCTYPE html><html><body>Please sign in</body></html>", ["t.csv", "web page"]),
-    "pickle": ("t.pkl", pickle.dumps(objects()), ["t.pkl", "pickle"]),
+    "pickle": ("t.pkl", pickle.dumps(objects()), ["t.pkl", "not a text file"]),
     "Parquet cut short": ("t.parquet", PARQUET[: len(PARQUET) // 2], ["t.parquet", "cut short"]),
     "Parquet, first bytes": ("t.parquet", PARQUET[:6], ["t.parquet", "cut short"]),
     "Parquet damaged": ("t.parquet", PARQUET[:200] + bytes(100) + PARQUET[300:], ["t.parquet", "damaged"]),

@@ -122,27 +122,31 @@ class Delimited:
                     rows = self._without_asides(place, chunk, is_below=_ENDS_BLANK.search(before) is not None)
                     table = self._parsed(rows, self.types) if rows else schema.empty_table()
                 before = bytes(chunk[-4:])
+                if table is not None and not table.num_rows:
+                    continue
+                if self._below and rows is chunk:
+                    raise self._below[0]
                 if table is None:
                     self._widen(rows)
                     widened = True
-                if table is not None and not table.num_rows:
-                    continue
                 n_rows += 1 if table is None else table.num_rows
-                if self._below and rows is chunk:
-                    raise self._below[0]
                 if table is not None and not widened:
                     yield pa.RecordBatch.from_arrays(table.combine_chunks().to_batches()[0].columns, schema=schema)
         if text.quotes % 2:
             self._check_closed(place, [*io.StringIO(str(chunk, UTF_8, "surrogateescape"), newline="")])
-        if self._left_out and not n_rows:
-            (place, line), _ = next(iter(self._left_out.items()))
+        if not n_rows:
+            self._check_left_out()
+        if widened:
+            raise Widened
+
+    def _check_left_out(self) -> None:
+        """Raise TableError if all that stands below the header was left out."""
+        for place, line in self._left_out:
             raise TableError(
                 f"{self._source.name}: there are no rows below the column names, but lines with fewer cells, the first "
                 f"of them line {line_at(self._source, self._encoding, place) + line:,}: are whole rows in quotation "
                 "marks?"
             )
-        if widened:
-            raise Widened
 
     def _chunks(self, text: Text) -> Iterator[tuple[int, Chunk]]:
         """Yield the rows below the header in chunks, each with its place in the text."""

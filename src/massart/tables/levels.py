@@ -124,17 +124,6 @@ def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
     return codes, [*names, NO_GROUP]
 
 
-@dataclass(frozen=True, slots=True)
-class Spellings:
-    """Levels that are meant, each with its rows under its most frequent spelling.
-
-    What was merged, and what looks misspelt, is in `words`: sentences with a space before each.
-    """
-
-    counts: dict[str, int]
-    words: str
-
-
 def folded(text: str) -> str:
     """Return a text in small letters, with single spaces between words.
 
@@ -146,15 +135,17 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings:
-    """Return the levels that texts mean, given the rows of each; if they were `asked` for, all are levels, ``N/A`` too.
+def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> tuple[dict[str, int], str]:
+    """Return the levels that texts mean, with their numbers of rows, and what was assumed, as sentences.
+
+    A level has its most frequent spelling. If levels were `asked` for, ``N/A`` is one, too.
 
     Examples
     --------
-    >>> found = spellings_of({"South": 80, "North": 90, "north": 2, "Suoth": 1})
-    >>> found.counts
+    >>> found, words = spellings_of({"South": 80, "North": 90, "north": 2, "Suoth": 1})
+    >>> found
     {'North': 92, 'South': 80}
-    >>> print(found.words)
+    >>> print(words)
      Took "north" (2 rows) for "North". "Suoth" (1 row): did you mean "South"? Such rows are left out.
     """
     meant: dict[str, str] = {}
@@ -175,7 +166,7 @@ def spellings_of(counts: Mapping[str, int], *, asked: bool = False) -> Spellings
         named = listed((_with_rows(level, total) for level in missing), len(missing), _MOST_SHOWN)
         words += f" Took {named} as missing: such rows are left out (--category makes it a level)."
         slips |= dict.fromkeys(missing, "")
-    return Spellings({level: count for level, count in total.items() if level not in slips}, words)
+    return {level: count for level, count in total.items() if level not in slips}, words
 
 
 def _slips(counts: Mapping[str, int]) -> dict[str, str]:

@@ -362,15 +362,15 @@ def _category(
 ) -> Role:
     known = table.frequencies.get(name, {})
     pairs = zip(levels.texts.to_pylist(), levels.counts.tolist(), strict=True)
-    spellings = spellings_of({text: known.get(text, count) for text, count in pairs}, asked=asked)
-    texts = list(spellings.counts)
+    found, words = spellings_of({text: known.get(text, count) for text, count in pairs}, asked=asked)
+    texts = list(found)
     if len(texts) == 1:
         return Role(Category(name, (texts[0],), None), f"it is {quote(texts[0])} in every row", constant=True)
     # Ties go to the text that sorts first, so that the order of the rows does not matter.
-    ordered = sorted(texts, key=lambda text: (-spellings.counts[text], text))
+    ordered = sorted(texts, key=lambda text: (-found[text], text))
     base = ordered[0] if with_base else None
     kept = tuple(sorted(ordered[1:] if with_base else ordered))
     notice = f"Read {quote(name)} as a category with {len(texts)} levels"
     if doubt:
         notice += f"; it was not read as numbers, for {doubt}"
-    return Role(Category(name, kept, base), notice=f"{notice}.{spellings.words}", doubt=doubt)
+    return Role(Category(name, kept, base), notice=f"{notice}.{words}", doubt=doubt)

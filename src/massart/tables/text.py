@@ -207,12 +207,12 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
         lines = lines[: max(len(lines) - 1, 1)]  # the last one may be cut
     directive = _DIRECTIVE.match(text) if options.skip is None else None
     n_above = int(directive is not None)
-    delimiter = options.delimiter or (None if directive is None else directive[1])
-    first = next((row for row in _rows(lines[n_above:], delimiter or ",", _HEADER_ROWS)[0] if row), [])
+    wanted = options.delimiter or (None if directive is None else directive[1])
+    first = next((row for row in _rows(lines[n_above:], wanted or ",", _HEADER_ROWS)[0] if row), [])
     if text.count('"') % 2 and "\n" in "".join(first):
         raise TableError(f"{name}: a quotation mark that opens in the header is never closed")
     # 2. The delimiter, the header, and the rows below it that have at least as many cells.
-    delimiter, place = _delimiter_and_header(lines[n_above:], delimiter, source, options)
+    delimiter, place = _delimiter_and_header(lines[n_above:], wanted, source, options)
     rows, ends = _rows(lines[n_above:], delimiter, _SAMPLE_ROWS + place)
     if place >= len(rows):
         raise too_long_cell(name, n_above + 1)

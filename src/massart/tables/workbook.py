@@ -269,20 +269,28 @@ class Workbook:
         formulas: dict[str, None] = {}
         with archive.open(part) as stream:
             for chunk in _chunks(stream):
-                # Sheets of up to 26 columns span no more than a few million cells.
-                if _BEYOND_Z.search(chunk) or (b"'" in chunk and _WIDE.search(chunk)):
-                    for letters, digits in set(_WIDE.findall(chunk)):
-                        width, height = max(width, _number(letters)), max(height, int(digits))
-                    if width * height > MOST_CELLS:
-                        raise TableError(
-                            f"{self._source.name}: the sheet spans {height:,} rows and {width:,} columns, more than "
-                            f"{MOST_CELLS:,} cells: it is not read (copy what is needed to a new sheet)"
-                        )
+                width, height = _extent(chunk, width, height)
+                if width * height > MOST_CELLS:
+                    raise TableError(
+                        f"{self._source.name}: the sheet spans {height:,} rows and {width:,} columns, more than "
+                        f"{MOST_CELLS:,} cells: it is not read (copy what is needed to a new sheet)"
+                    )
                 if b"<f" in chunk:
                     formulas |= dict.fromkeys(found.decode() for found in _FORMULA.findall(chunk))
                 if b't="e"' in chunk or (b"'" in chunk and b"t='e'" in chunk):
                     errors |= {cell.decode(): words.decode(errors="replace") for cell, words in _ERROR.findall(chunk)}
         return errors, tuple(formulas)
+
+
+def _extent(chunk: bytes, width: int, height: int) -> tuple[int, int]:
+    """Return how many columns and rows a sheet spans at least, by its cells in the columns behind Z.
+
+    Sheets of up to 26 columns span no more than a few million cells.
+    """
+    if _BEYOND_Z.search(chunk) or (b"'" in chunk and _WIDE.search(chunk)):
+        for letters, digits in set(_WIDE.findall(chunk)):
+            width, height = max(width, _number(letters)), max(height, int(digits))
+    return width, height
 
 
 def place_of(cell: str) -> tuple[int, int]:
@@ -339,10 +347,8 @@ def _column(cells: Cells) -> pa.Array:
         return pa.nulls(len(cells))
     if kinds <= {float, int}:
         return _numbers(cells)
-    if kinds == {bool}:
-        return pa.array(cells, pa.bool_())
-    if kinds == {datetime.date}:
-        return pa.array(cells, pa.date32())
+    if kinds in ({bool}, {datetime.date}):
+        return pa.array(cells)
     if kinds <= {datetime.date, datetime.datetime}:
         return pa.array([_at_midnight(cell) for cell in cells], pa.timestamp("us"))
     found = _typed_as_text(cells) if kinds <= {float, int, str} and kinds != {str} else None

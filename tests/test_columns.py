@@ -83,20 +83,6 @@ def test_columns_are_the_cells_of_the_rows_kept(rows, as_text):
     ]
 
 
-def test_without_an_intercept_every_level_has_a_code_and_a_column():
-    table = table_of({"color": ["red", "green", "red", "green"] * 4, "y": [1.0, 2.0] * 8})
-    design = encode(table, make_plan(table, "y", intercept=False).encoding)
-    levels = design.columns.levels["color"]
-    assert design.X.shape[1] == len(levels.names) == 2
-    assert [levels.names[code] for code in levels.codes] == ["red", "green"] * 8
-
-
-def test_the_base_comes_first():
-    table = table_of({"color": ["red", "green", "green", "blue"] * 8, "y": np.arange(32.0)})
-    levels = encode(table, make_plan(table, "y").encoding).columns.levels["color"]
-    assert levels.names == ("green", "blue", "red")
-
-
 @pytest.mark.parametrize("form", [*FORMS, *TYPES])
 @given(days=st.lists(st.dates(), min_size=1, max_size=8))
 @settings(max_examples=25, deadline=None)
@@ -271,23 +257,6 @@ def test_whatever_a_category_holds_its_values_are_levels():
     assert seen["flag"].names == ("false", "true")
     assert [seen["day"].names[code] for code in seen["day"].codes] == list(map(str, days))
     assert [seen["id"].names[code] for code in seen["id"].codes] == list(map(str, range(60)))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"category": ["y"]}, "both the target and a category"),
-        ({"category": ["cod"]}, 'no column "cod".*code'),
-        ({"category": ["many"]}, "it has 201 different values, more than 200 .leave it out"),
-        ({"category": ["code"], "exclude": ["code"]}, "both a category and excluded"),
-        ({"category": ["code"], "id_column": "code"}, "both the id and a category"),
-        ({"category": ["code"], "features": ["many"]}, "not a feature: list it there"),
-    ],
-)
-def test_categories_that_cannot_be_are_errors(options, words):
-    table = table_of({"code": [k % 3 for k in range(402)], "many": [k % 201 for k in range(402)], "y": range(402)})
-    with pytest.raises(TableError, match=words):
-        make_plan(table, "y", **options)
 
 
 def test_the_precision_of_codes_is_not_that_of_numbers():

@@ -64,34 +64,23 @@ def circle(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (folder, "a folder, not a file"),
-        (pipe, "not a regular file"),
-        (lambda path: Path("/dev/null"), "not a regular file"),
-        (link_to("/dev/null"), "not a regular file"),
-        (link_to("."), "a folder, not a file"),
-        (link_to("away/out"), 'a link to ".*away/out", and there is no folder ".*away"'),
-        (circle, "Too many levels of symbolic links"),
-        (lambda path: path / "out", "there is no folder"),
-        (lambda path: path.with_name("a\0b"), "such a name"),
-        (lambda path: path.with_name("x" * 300), "File name too long"),
-    ],
-    ids=[
-        "folder",
-        "pipe",
-        "device",
-        "link, device",
-        "link, folder",
-        "link, nowhere",
-        "circle",
-        "no folder",
-        "nul",
-        "long",
-    ],
-)
-def test_a_place_that_can_hold_no_file_is_refused_in_one_line(tmp_path, make, words):
+PLACES = {
+    "folder": (folder, "a folder, not a file"),
+    "pipe": (pipe, "not a regular file"),
+    "device": (lambda path: Path("/dev/null"), "not a regular file"),
+    "link, device": (link_to("/dev/null"), "not a regular file"),
+    "link, folder": (link_to("."), "a folder, not a file"),
+    "link, nowhere": (link_to("away/out"), 'a link to ".*away/out", and there is no folder ".*away"'),
+    "circle": (circle, "Too many levels of symbolic links"),
+    "no folder": (lambda path: path / "out", "there is no folder"),
+    "nul": (lambda path: path.with_name("a\0b"), "such a name"),
+    "long": (lambda path: path.with_name("x" * 300), "File name too long"),
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_place_that_can_hold_no_file_is_refused_in_one_line(tmp_path, kind):
+    make, words = PLACES[kind]
     path = make(tmp_path / "out")
     before = names(tmp_path)
     with pytest.raises(ValueError, match=words) as caught:
@@ -186,33 +175,3 @@ def test_only_regular_files_with_a_number_behind_the_name_are_stale(tmp_path):
     os.mkfifo(tmp_path / ".out.19")
     files.write(tmp_path / "out", b"new")
     assert names(tmp_path) == kept | {".out.17", ".out.18", ".out.19", "out"}
-
-
-def test_a_file_taken_for_stale_before_it_is_locked_is_opened_again(tmp_path, monkeypatch):
-    import fcntl
-
-    plain, taken = fcntl.flock, []
-
-    def flock(file, how):
-        if not taken and how == fcntl.LOCK_EX:
-            taken.append(file.name)
-            Path(file.name).unlink()  # another process was faster
-        plain(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    files.write(tmp_path / "out", b"new")
-    assert taken
-    assert (tmp_path / "out").read_bytes() == b"new"
-    assert names(tmp_path) == {"out"}
-
-
-def test_a_drive_without_locks_is_written_to_and_nothing_is_taken_for_stale(tmp_path, monkeypatch):
-    import fcntl
-
-    def refuse(file, how):
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    (tmp_path / ".out.17").write_bytes(b"?")
-    files.write(tmp_path / "out", b"new")
-    assert names(tmp_path) == {"out", ".out.17"}

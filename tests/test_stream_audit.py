@@ -18,7 +18,7 @@ import pytest
 
 import massart.tables.sample
 import massart.tables.stream
-from massart.audit import audit_table, summary
+from massart.audit import audit_table, check_table, summary
 from massart.audit.error_types import MOST_EXAMPLES, UNEXPLAINED
 from massart.audit.explanations import AFTER, ANOTHER, BEFORE, SWAPPED
 from massart.audit.finding import Request, find
@@ -107,6 +107,26 @@ def test_a_stream_has_the_answer_of_its_table(kind, tmp_path):
     assert found.groups() == known.groups()
     assert found.usage() == known.usage()
     assert [notice for notice in found.notices if "Looked" in notice] != []
+
+
+@pytest.mark.slow
+def test_a_table_has_the_same_wrong_rows_however_it_is_judged(tmp_path):
+    """In memory and by blocks, by the rule that is found and by the model that is made of it."""
+    path = write(ledger(), tmp_path, "parquet")
+    found = audit_table(path, "total", terms="columns", id="job")
+    files = {name: tmp_path / f"{name}.parquet" for name in ("fit", "check")}
+    audit_table(path, "total", terms="columns", id="job", max_memory=SMALL, audit=files["fit"])
+    checked = check_table(found.model(), path, id="job").audit
+    check_table(found.model(), path, id="job", rows_held=100, rows_kept=50, audit=files["check"])
+    tables = [pa.table(audit.wrong_rows()) for audit in (found, checked)]
+    tables += [pa.parquet.read_table(file) for file in files.values()]
+    usual = ("factor 10", "zero")  # others are a second rule, which no model looks for
+    kinds = [[kind if kind in usual else UNEXPLAINED for kind in table["kind"].to_pylist()] for table in tables]
+    rows = [table.drop_columns("kind").to_pydict() for table in tables]
+    assert len(kinds[0]) > 1_500
+    assert {*kinds[0]} == {*usual, UNEXPLAINED}
+    assert all(one == kinds[0] for one in kinds)
+    assert all(one == rows[0] for one in rows)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from massart.audit import Audit, ModelError, SavedModel, apply_model, audit_tabl
 from massart.audit.implied import implied_values
 from massart.certificate import Verdict
 from massart.recover import recover
-from massart.rows import Agreement, Level
+from massart.rows import Level
 from massart.rules import choice, find
 from massart.tables import TableError, read_table, table_of, write_columns
 
@@ -459,30 +459,6 @@ def test_a_saved_model_predicts_the_same_after_loading(audited: Audit, tmp_path:
     assert list(apply_model(loaded, table_of(without)).columns) == ["row", "implied"]
 
 
-VERSION_1 = {
-    (0.0, 5.8e-14, "rounding of float64", None): Agreement(Level.EXACT, relative=5.8e-14),
-    (0.0, 2.3e-06, "rounding of float32", None): Agreement(Level.EXACT, relative=2.3e-06, precision=2.0**-23),
-    (0.5, 5.8e-14, "as given", None): Agreement(Level.GIVEN, 0.5, relative=5.8e-14),
-    (0.005, 5.8e-14, "labels rounded to 2 decimals", 2): Agreement(
-        Level.LABEL, 0.005, relative=5.8e-14, unit=0.01, tight=5.8e-14
-    ),
-}
-
-
-@pytest.mark.parametrize("written", VERSION_1)
-def test_models_of_version_1_still_load_and_judge_as_they_did(written: Any, audited: Audit, tmp_path: Path) -> None:
-    absolute, relative, reason, places = written
-    content = json.loads(audited.model().to_json())
-    del content["agreement"]
-    content["tolerance"] = {"absolute": absolute, "relative": relative, "reason": reason, "places": places}
-    (tmp_path / "old.json").write_text(json.dumps(content | {"version": 1}))
-    agreement = load_model(tmp_path / "old.json").agreement
-    assert agreement == VERSION_1[written]
-    assert agreement.places == places
-    sizes = np.geomspace(1e-3, 1e12, 50)
-    np.testing.assert_allclose(agreement.half_widths(sizes), absolute + relative * sizes, rtol=2e-6)
-
-
 def test_rows_that_cannot_be_predicted_are_empty_and_counted(audited: Audit) -> None:
     model = audited.model()
     new: dict[str, Any] = {"hours": [1.0, None, 2.0], "items": [1, 2, 3], "rush": [True, False, True]}
@@ -498,7 +474,6 @@ DAMAGE: dict[str, Any] = {
     "a list": lambda text: "[]",
     "not UTF-8": lambda text: b"\xff\xfe\x00",
     "another version": lambda text: text.replace('"version": 3', '"version": 4'),
-    "version 1 of another form": lambda text: text.replace('"version": 3', '"version": 1'),
     "an unknown level": lambda text: text.replace('"level": "EXACT"', '"level": "ABOUT"'),
     "a negative half-width": lambda text: text.replace('"label": 0.0', '"label": -1.0'),
     "too few half-widths": lambda text: text.replace('"inputs": []', '"inputs": [0.5]'),

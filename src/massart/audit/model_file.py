@@ -17,20 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from massart.certificate import PLAIN, Assumption
+from massart.certificate import Assumption
 from massart.options import FitOptions
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.rows import Agreement, Level, Link, files
 from massart.rules.columns import Columns, Levels
 from massart.rules.formula import Formula, Summand
-from massart.rules.terms import Term, column, level, shown
+from massart.rules.terms import Term, shown
 from massart.tables import Category, Date, Encoding
 
 FORMAT = "massart model"
 VERSION = 3
-OLDEST_VERSION = 1
 
-_SINGLE = 2.0**-23  # machine epsilon of float32
 _MOST_BYTES = 64 << 20
 _FRACTION = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
 
@@ -53,8 +51,6 @@ class SavedModel:
     verdict : str
     explanation : str
         What was proven, in the certificate's words.
-    assumption : Assumption
-        What the verdict takes for granted.
     options : FitOptions
         What the fit was asked for.
     """
@@ -64,8 +60,12 @@ class SavedModel:
     agreement: Agreement
     verdict: str
     explanation: str
-    assumption: Assumption = PLAIN
     options: FitOptions = field(default_factory=FitOptions)
+
+    @property
+    def assumption(self) -> Assumption:
+        """What the verdict takes for granted."""
+        return Assumption(wrong_at_most=self.options.wrong_at_most, errors=self.options.errors)
 
     @property
     def weighed(self) -> SavedModel:
@@ -99,9 +99,10 @@ class SavedModel:
             "formula": str(formula),
             "verdict": self.verdict,
             "explanation": self.explanation,
-            **_assumption_to_json(self.assumption),
             "target": formula.target,
             "noisy": formula.noisy,
+            **({"bases": [list(pair) for pair in formula.bases]} if formula.bases else {}),
+            **({"cut": str(formula.cut)} if formula.cut is not None else {}),
             "link": {"lower": _plain(link.lower), "upper": _plain(link.upper), "slope": link.slope},
             "terms": [_term_to_json(term) for term in formula.terms],
             "intercept": None if formula.intercept is None else _term_to_json(formula.intercept),
@@ -134,9 +135,8 @@ def load_model(path: str | Path) -> SavedModel:
         raise ModelError(f"{name} is not a model: it is not JSON") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ModelError(f'{name} is not a model: it does not say "format": "{FORMAT}"')
-    if found.get("version") not in range(OLDEST_VERSION, VERSION + 1):
-        read = f"versions {OLDEST_VERSION} to {VERSION}"
-        raise ModelError(f"{name} is of version {found.get('version')!r}; this massart reads {read}")
+    if found.get("version") != VERSION:
+        raise ModelError(f"{name} is of version {found.get('version')!r}; this massart reads version {VERSION}")
     try:
         return _from_json(found)
     except (ValueError, TypeError, KeyError, OverflowError, ZeroDivisionError) as error:
@@ -170,8 +170,10 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
         None if intercept is None else replace(_term_from_json(intercept), term=None),
         Link(_limit(link["lower"], -math.inf), _limit(link["upper"], math.inf), _number(link["slope"], "slope")),
         _of(bool, found["noisy"], "noisy"),
+        tuple((_of(str, name, "bases"), _of(str, level, "bases")) for name, level in found.get("bases", ())),
+        _fraction(found["cut"]) if "cut" in found else None,
     )
-    agreement = _agreement_1(found) if found["version"] == 1 else _agreement(found["agreement"])
+    agreement = _agreement(found["agreement"])
     if agreement.inputs and len(agreement.inputs) != len(formula.all_terms):
         raise ValueError("inputs must have a number for each term")
     return SavedModel(
@@ -180,21 +182,8 @@ def _from_json(found: Mapping[str, Any]) -> SavedModel:
         agreement,
         _of(str, found["verdict"], "verdict"),
         _of(str, found["explanation"], "explanation"),
-        _assumption(found.get("assumption", {})),
         FitOptions().having(_of(dict, found.get("options", {}), "options")),
     )
-
-
-def _assumption_to_json(assumption: Assumption) -> dict[str, Any]:
-    """Return what the user assumed, where that is not what is assumed by default."""
-    found = {name: getattr(assumption, name) for name in ("wrong_at_most", "confidence", "errors")}
-    return {} if Assumption(**found) == PLAIN else {"assumption": found}
-
-
-def _assumption(found: Any) -> Assumption:
-    given = _of(dict, found, "assumption")
-    known = {name: _share(given[name], name) for name in ("wrong_at_most", "confidence") if name in given}
-    return Assumption(**known, errors=given.get("errors", "arbitrary"))
 
 
 def _without_rows(encoding: Encoding) -> Columns:
@@ -222,19 +211,6 @@ def _agreement(found: Mapping[str, Any]) -> Agreement:
     )
 
 
-def _agreement_1(found: Mapping[str, Any]) -> Agreement:
-    """Return what version 1 called a tolerance: the same half-widths, and what they were."""
-    tolerance = found["tolerance"]
-    label, relative = _size(tolerance["absolute"], "absolute"), _size(tolerance["relative"], "relative")
-    if tolerance["places"] is not None:
-        unit = _unit(float(f"1e{-_of(int, tolerance['places'], 'places')}"))
-        return Agreement(Level.LABEL, label, (), relative, unit, tight=relative)
-    if label:
-        return Agreement(Level.NOISE if found["noisy"] else Level.GIVEN, label, (), relative)
-    exact = Agreement(Level.EXACT, relative=relative)
-    return replace(exact, precision=_SINGLE) if relative > _SINGLE else exact
-
-
 def _term_to_json(term: Summand) -> dict[str, Any]:
     return {
         "term": None if term.term is None else term.term.to_json(),
@@ -247,13 +223,8 @@ def _term_to_json(term: Summand) -> dict[str, Any]:
 
 def _term_from_json(term: Mapping[str, Any]) -> Summand:
     exact, error = term["exact"], term["standard_error"]
-    if "term" in term:
-        read = None if term["term"] is None else Term.from_json(term["term"])
-    else:  # before version 3 a term was a column, or a level of one
-        name, value = _of(str, term["column"], "column"), term["level"]
-        read = column(name) if value is None else level(name, _of(str, value, "level"))
     return Summand(
-        read,
+        None if term["term"] is None else Term.from_json(term["term"]),
         _number(term["coef"], "coef"),
         None if exact is None else _fraction(exact),
         math.nan if error is None else _number(error, "standard_error"),

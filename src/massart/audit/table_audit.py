@@ -473,8 +473,7 @@ class Audit:
 
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
-        assumed = replace(self.certificate.assumption, hypotheses=1.0)  # which other rows do not share
-        known = self.certificate.verdict.name, self.explanation, assumed
+        known = self.certificate.verdict.name, self.explanation
         return SavedModel(self.plan.encoding, self.formula, self.agreement, *known, self.options).weighed
 
     def groups(self) -> tuple[Group, ...]:

@@ -31,6 +31,8 @@ class Settings:
     windows : int
         Columns, those along which rows agree least evenly, in which other coefficients are looked for.
     effort : int
+        Fits in all.
+    start : int
         Fits from one start.
     known : float
         The share of these that another start has once a rule is known.
@@ -55,6 +57,7 @@ class Settings:
     levels: int = 40
     windows: int = 6
     effort: int = 1500
-    known: float = 0.1
+    start: int = 700
+    known: float = 0.2
     clear: float = 5.0
     short: int = 12

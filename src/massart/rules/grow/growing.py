@@ -42,6 +42,7 @@ _PART_DEVIATIONS, _PART_ROWS = 4.5, 20  # of the rows of a part that agree, belo
 _PART_SHARE = 0.4  # of the rows of a part that agree at most, before another rule is looked for there
 _BRANCH_SHARE = 0.45  # of the rows of a part that another rule explains at least
 _MOST_BRANCHES = 3
+_CHEAPEST = 0.25  # fit of few rows, in fits of all search rows
 _BRANCH_EFFORT = 0.3  # of the fits, for a rule of other rows
 _LOSSES, _KNOWN = 5, 0.2  # rows that a new level may lose; share of rows that agree once a rule is known
 _LOG_SHARE = 0.6  # of the labels that are positive, if logarithms are tried
@@ -86,11 +87,11 @@ class Grown:
 
 @dataclass(slots=True)
 class Effort:
-    """Time and fits that are left."""
+    """Time and fits that are left, in fits of as many rows as are searched at most."""
 
     end: float
     most: int
-    fits: int = 0
+    fits: float = 0.0
     interrupted: bool = False
     watch: Callable[[int], None] = field(default=lambda fits: None)
 
@@ -333,8 +334,8 @@ class _Search:
             if key in seen or len(terms) > min(_MOST_TERMS, labels.n / 4):
                 continue
             seen.add(key)
-            self.effort.fits += 1
-            self.effort.watch(self.effort.fits)
+            self.effort.fits += max(labels.n / self.settings.rows, _CHEAPEST)
+            self.effort.watch(round(self.effort.fits))
             found = labels.fit(terms, coef, limits, cold=len(terms) < _LONG)
             if found is not None and _wins_its_conditions(found, rule, self.settings):
                 yield found

@@ -519,6 +519,8 @@ def test_bad_arguments_are_named() -> None:
     for name, value in {"tolerance": "x", "budget": -1, "features": "hours", "strict": "no", "skip": -1}.items():
         with pytest.raises(ValueError, match=f"^{name} must be .*, got "):
             audit_table(ledger(), "total", **{name: value})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'id_column'"):
+        audit_table(ledger(), "total", id_column="invoice")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match='model must be "auto", "linear" or "relu", got \'cubic\''):
         audit_table(ledger(), "total", model="cubic")  # type: ignore[arg-type]
     with pytest.raises(TableError, match="totl"):

@@ -96,16 +96,6 @@ def test_the_share_of_wrong_rows_decides(
     assert found["tables"][0]["rows_wrong"] == 8
 
 
-@pytest.mark.slow
-def test_a_check_calls_the_rows_wrong_that_the_fit_does(model: Path, tmp_path: Path) -> None:
-    columns = bills(2, wrong=0.3)
-    fitted = audit_table(columns, "total", group="zone", exclude=["note"])
-    checked = check_table(model, columns, group="zone").audit
-    assert fitted.n_wrong == 120
-    assert facts(checked) == facts(fitted)
-    assert checked.wrong_rows()["row"].tolist() == fitted.wrong_rows()["row"].tolist()
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 @pytest.mark.parametrize("most", [25_000, 60])
 def test_a_stream_is_checked_as_the_table_is(suffix: str, most: int, model: Path, tmp_path: Path) -> None:

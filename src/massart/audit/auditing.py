@@ -43,10 +43,12 @@ def _with_parameters(
     """Give a function the parameters of a class of options: for type checkers, for readers and for programs."""
 
     def decorated(function: Callable[[object, Call], Audit]) -> Callable[Concatenate[object, _P], Audit]:
-        def audit_table(source: object, /, *args: _P.args, **given: _P.kwargs) -> Audit:
-            return function(source, of(*args, **given))
+        def audit_table(*args: Any, **given: Any) -> Audit:
+            bound = shown.bind(*args, **given).arguments  # which names what is missing or unknown
+            return function(bound.pop("source"), made(**bound))
 
-        parameters = [Parameter("source", Parameter.POSITIONAL_ONLY, annotation=object)]
+        made: Any = of
+        parameters = [Parameter("source", Parameter.POSITIONAL_OR_KEYWORD, annotation=object)]
         text = ""
         defaults = {one.name: one.default for one in fields(Call)}
         for name in dict.fromkeys(("target", *described(FitOptions), *described(Call))):
@@ -56,7 +58,7 @@ def _with_parameters(
             said = fill(option.help, 112, initial_indent=" " * 8, subsequent_indent=" " * 8)
             text += f"    {name} : {in_words(hint, option)}\n{said}\n"
         parameters.sort(key=lambda one: one.kind)
-        audit_table.__signature__ = Signature(parameters, return_annotation=Audit)  # type: ignore[attr-defined]
+        shown = audit_table.__signature__ = Signature(parameters, return_annotation=Audit)  # type: ignore[attr-defined]
         audit_table.__doc__ = (function.__doc__ or "").replace("    OPTIONS\n", text)
         audit_table.__module__ = function.__module__
         audit_table.__qualname__ = "audit_table"

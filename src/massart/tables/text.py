@@ -32,7 +32,6 @@ TOTAL = (
 """What a row that sums up others begins with, in English, German, French, Spanish and Italian."""
 
 _DELIMITERS = (",", ";", "\t", "|")
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _SAMPLE_ROWS = 1000
 _HEADER_ROWS = 200  # among these is the header
 _GUESS_BYTES = 1 << 18  # from these the encoding is guessed; what is not UTF-8 further down is an error
@@ -276,16 +275,14 @@ def _delimiter_and_header(
             below = [len(row) == width for row in rows[place + 1 :] if row]
             is_named = delimiter == "\t" and source.suffix in (".tsv", ".tab")
             scores[delimiter, place] = (sum(below) / max(len(below), 1), is_named, width)
-    return max(scores, key=lambda found: scores[found]) if scores else _one_column(lines, known, source, options)
+    return max(scores, key=lambda found: scores[found]) if scores else _one_column(lines, known, options)
 
 
-def _one_column(lines: Sequence[str], known: str | None, source: Source, options: ReadOptions) -> tuple[str, int]:
+def _one_column(lines: Sequence[str], known: str | None, options: ReadOptions) -> tuple[str, int]:
     """Return the delimiter and the row with the names of a text that no usual delimiter cuts into columns."""
     rows, ends = _rows(lines, known or ",", _SAMPLE_ROWS)
-    if known is None and options.skip is None and rows:
-        if _are_numbers_in_columns(lines):
-            return SPACES, 0
-        _refuse_odd_delimiters(lines, source.name)
+    if known is None and options.skip is None and _are_numbers_in_columns(lines):
+        return SPACES, 0
     return known or ",", next((k for k, row in enumerate(rows) if row and ends[k] > (options.skip or 0)), len(rows))
 
 
@@ -330,23 +327,6 @@ def _are_numbers_in_columns(lines: Sequence[str]) -> bool:
     return header_row(rows[:_HEADER_ROWS]) == 0 and 2 * sum(map(is_number, cells)) > len(cells)
 
 
-def _refuse_odd_delimiters(lines: Sequence[str], name: str) -> None:
-    lines = [line for line in lines[:_SAMPLE_ROWS] if line.strip()]
-    for delimiter in (" ", ":", "^", "~", "\x01"):
-        widths = {len(line.split(None if delimiter == " " else delimiter)) for line in lines}
-        if len(lines) > 1 and len(widths) == 1 and widths != {1}:
-            words = _NAMES.get(delimiter, quote(delimiter))
-            raise TableError(
-                f"{name}: only one column was found; cells seem to be separated by {words}: name the delimiter"
-            )
-    inside = [delimiter for delimiter in _DELIMITERS if any(delimiter in line for line in lines[1:])]
-    if inside:
-        raise TableError(
-            f"{name}: only one column was found, but lines below the header hold {_NAMES[inside[0]]}: "
-            "is there a header, and is the delimiter right?"
-        )
-
-
 def too_long_cell(name: str, line: int) -> TableError:
     """Return the error for a cell that Python's parser refuses."""
     return TableError(
@@ -385,8 +365,6 @@ def header_row(rows: Sequence[Sequence[object]]) -> int:
             cells = [cell for cell in rows[place] if not is_empty(cell)]
             if n >= max(share * typical, min(2, typical)) and _are_names(cells):
                 return place
-            if place == first and n >= typical and len({*cells}) == len(cells):  # a name stands there once
-                return first
     return first
 
 

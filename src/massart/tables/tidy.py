@@ -105,7 +105,7 @@ def _with_number(levels: Levels, read: Numbers) -> BoolArray:
 
 
 def _texts_where_numbers_are(present: Sequence[BoolArray], numbers: dict[int, FloatArray]) -> BoolArray:
-    """Mark rows that have no number in any column of numbers, and something else in one, or next to nothing."""
+    """Mark rows that have no number in any column of numbers, and something else in one."""
     none = np.ones(len(present[0]), dtype=bool)
     if not numbers:
         return ~none
@@ -114,8 +114,7 @@ def _texts_where_numbers_are(present: Sequence[BoolArray], numbers: dict[int, Fl
         missing = np.isnan(values)
         none &= missing
         other |= missing & present[j]
-    n_filled = np.sum(present, axis=0)
-    return none & (other | (4 * n_filled <= len(present))) if len(present) > 1 else none & other
+    return none & other
 
 
 def _totals(

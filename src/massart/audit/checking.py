@@ -27,7 +27,7 @@ from massart.audit.prediction import Prediction, held, predicted
 from massart.audit.segments import TableCovariates
 from massart.audit.streaming import paired
 from massart.audit.table_audit import ROW, Audit, Whole
-from massart.certificate import Certificate, Verdict, certify_saved
+from massart.certificate import Certificate, Verdict, certify_counts
 from massart.report import Notice
 from massart.rows import AGREES, LAST_PLACE, Callback, silent
 from massart.tables import (
@@ -318,5 +318,12 @@ class _Drawn:
 def _certificate(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:
     """Return what was known of the rule, with the counts of other rows."""
     verdict = Verdict.__members__.get(model.verdict, Verdict.PLURALITY)
-    d = len(model.formula.all_terms)
-    return certify_saved(verdict, model.agreement, n_rows, n_agree, n_last_place, d, model.assumption)
+    return certify_counts(
+        verdict,
+        model.agreement,
+        model.assumption,
+        n_rows=n_rows,
+        n_agree=n_agree,
+        n_last_place=n_last_place,
+        n_columns=len(model.formula.all_terms),
+    )

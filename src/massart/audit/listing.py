@@ -18,8 +18,10 @@ from massart.certificate import (
     SECOND_LOOK,
     Assumption,
     IndependentErrors,
+    Reason,
+    Verdict,
+    certify_counts,
     certify_independent,
-    certify_list,
 )
 from massart.recover import ListedRule, RuleList
 from massart.recover.further_rule import Search
@@ -220,14 +222,22 @@ def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed)
         last_place[error.rows] = False
     agreement, n = rules[0].listed.agreement, len(question.y)
     n_last, n_columns = int(np.count_nonzero(last_place)), len(best.terms) + question.intercept
-    assumption = Assumption(hypotheses=request.hypotheses, errors=request.errors)
     return ListAudit(
         table,
         prepared.plan,
         prepared.design,
         best.X,
         rules[0].formula,
-        certify_list(agreement, n, n - int(np.count_nonzero(found.none)), n_last, n_columns, assumption),
+        certify_counts(
+            Verdict.PLURALITY,
+            agreement,
+            Assumption(hypotheses=request.hypotheses),
+            n_rows=n,
+            n_agree=n - int(np.count_nonzero(found.none)),
+            n_last_place=n_last,
+            n_columns=n_columns,
+            reason=Reason.LIST,
+        ),
         ~found.none,
         last_place,
         (*prepared.design.notices, *prepared.plan.notices),

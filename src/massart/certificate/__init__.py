@@ -4,7 +4,7 @@ from massart.certificate.assumption import CONFIDENCE, PLAIN, SECOND_LOOK, Assum
 from massart.certificate.counting import Decisive, Sharing, bound_sharing, is_affordable, sample_sharing
 from massart.certificate.geometry import geometry_of
 from massart.certificate.independent_errors import IndependentErrors, certify_independent
-from massart.certificate.judge import PLURALITY, Declared, certify_list, certify_noisy, certify_saved, judge
+from massart.certificate.judge import PLURALITY, Declared, Evidence, certify_counts, certify_noisy, judge
 from massart.certificate.mechanisms import FurtherRule, Width, explained_by_chance, judge_further_rule, rows_needed
 from massart.certificate.segments import Breach, Segment, SegmentScan
 from massart.certificate.simulation import counting_eta_max
@@ -19,14 +19,14 @@ __all__ = [
     "Breach",
     "Certificate",
     "certify_independent",
-    "certify_list",
+    "certify_counts",
     "certify_noisy",
-    "certify_saved",
     "CONFIDENCE",
     "counting_eta_max",
     "Decisive",
     "Declared",
     "Errors",
+    "Evidence",
     "EXACT_REACH",
     "explained_by_chance",
     "FurtherRule",

@@ -21,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from massart.certificate.assumption import Assumption
 from massart.certificate.counting import Sharing
+from massart.certificate.deferred import Deferred
 from massart.certificate.independent_errors import IndependentErrors
 from massart.certificate.segments import Segment
 from massart.certificate.span import Span
@@ -63,104 +64,66 @@ class Declared:
     resolution: float = inf
 
 
-class Evidence(Protocol):
-    """The numbers that verdicts are made of."""
+@dataclass(frozen=True)
+class Evidence:
+    """The numbers that verdicts are made of; those from `span` on may be functions, called when a rung first asks.
 
-    @property
-    def assumption(self) -> Assumption:
-        """What the user takes for granted."""
+    Attributes
+    ----------
+    assumption, agreement, n_rows, n_agree, n_decisive, n_last_place, n_active, n_columns, thin, n_seen
+        As in :class:`Certificate`.
+    n_terms : int
+        Columns with a coefficient other than zero.
+    n_distinct : int
+        Different rows, whatever they weigh, that agree and tell two rules apart.
+    span : Span
+        Of these rows.
+    beyond : float
+        Rows that agree, but for those with the most frequent label, scaled to the whole table.
+    constant : bool
+        Whether all rows that agree have one label.
+    support : Support
+    sharing : Sharing
+        How many rows another rule can share.
+    leaves_open : bool
+        Whether some row has a part in a direction that the rows which agree leave open.
+    segment : Segment or None
+        The one that breaks the rule most surely.
+    excludes_others : bool
+        Whether chance explains no other rule, but for delta, if labels are wrong at the rate `wrong_at_most`.
+    eta_max, resolution : float
+        The largest rate for which that holds, and by how many half-widths of agreement another rule may differ on a row
+        all the same.
+    chance : float
+        Rows that some rule explains when labels are shuffled.
+    declared : Declared
+        What is certain if errors are independent; asked only where the user declares it.
+    """
 
-    @property
-    def agreement(self) -> Agreement:
-        """When a row agrees."""
-
-    @property
-    def n_rows(self) -> float:
-        """Rows of the table that some rule can fit, by weight; this and the next are as in :class:`Certificate`."""
-
-    @property
-    def n_agree(self) -> float:
-        """Those that agree."""
-
-    @property
-    def n_decisive(self) -> float:
-        """Those that agree and tell two rules apart."""
-
-    @property
-    def n_last_place(self) -> float:
-        """Those that are off by one unit of the last place only."""
-
-    @property
-    def n_active(self) -> float | None:
-        """Those where a link does not clip; None for a linear rule."""
-
-    @property
-    def n_columns(self) -> int:
-        """Columns."""
-
-    @property
-    def n_terms(self) -> int:
-        """Columns with a coefficient other than zero."""
-
-    @property
-    def n_distinct(self) -> int:
-        """Different rows, whatever they weigh, that agree and tell two rules apart."""
-
-    @property
-    def span(self) -> Span:
-        """The span of these rows."""
-
-    @property
-    def beyond(self) -> float:
-        """Rows that agree, but for those with the most frequent label, scaled to the whole table."""
-
-    @property
-    def thin(self) -> tuple[tuple[int, float], ...]:
-        """Columns that were left out, and the rows that they rest on."""
-
-    @property
-    def n_seen(self) -> int | None:
-        """Rows whose labels helped to choose the columns."""
-
-    @property
-    def constant(self) -> bool:
-        """Whether all rows that agree have one label."""
-
-    @property
-    def sharing(self) -> Sharing:
-        """How many rows another rule can share."""
-
-    @property
-    def leaves_open(self) -> bool:
-        """Whether some row has a part in a direction that the rows which agree leave open."""
-
-    @property
-    def segment(self) -> Segment | None:
-        """The segment that breaks the rule most surely."""
-
-    @property
-    def support(self) -> Support:
-        """How much of the evidence agrees where it is weakest."""
-
-    @property
-    def excludes_others(self) -> bool:
-        """Whether no other rule explains the evidence, but for delta, if labels are wrong at `wrong_at_most`."""
-
-    @property
-    def eta_max(self) -> float:
-        """The largest rate of wrong labels for which that holds."""
-
-    @property
-    def resolution(self) -> float:
-        """By how many half-widths of agreement another rule may differ on a row all the same."""
-
-    @property
-    def chance(self) -> float:
-        """Rows that some rule explains when labels are shuffled."""
-
-    @property
-    def declared(self) -> Declared:
-        """What is certain if errors are independent; asked only where the user declares it."""
+    assumption: Assumption
+    agreement: Agreement
+    n_rows: float
+    n_agree: float
+    n_decisive: float
+    n_last_place: float
+    n_active: float | None
+    n_columns: int
+    thin: tuple[tuple[int, float], ...]
+    n_seen: int | None
+    n_terms: int
+    n_distinct: int
+    span: Deferred[Span] = Deferred()  # noqa: RUF009  (descriptors)
+    beyond: Deferred[float] = Deferred()  # noqa: RUF009
+    constant: Deferred[bool] = Deferred()  # noqa: RUF009
+    support: Deferred[Support] = Deferred()  # noqa: RUF009
+    sharing: Deferred[Sharing] = Deferred()  # noqa: RUF009
+    leaves_open: Deferred[bool] = Deferred()  # noqa: RUF009
+    segment: Deferred[Segment | None] = Deferred()  # noqa: RUF009
+    excludes_others: Deferred[bool] = Deferred()  # noqa: RUF009
+    eta_max: Deferred[float] = Deferred()  # noqa: RUF009
+    resolution: Deferred[float] = Deferred()  # noqa: RUF009
+    chance: Deferred[float] = Deferred()  # noqa: RUF009
+    declared: Deferred[Declared] = Deferred()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,54 +278,34 @@ def _bounds(e: Evidence) -> dict[str, Any]:
     }
 
 
-def certify_list(
+def certify_counts(
+    verdict: Verdict,
     agreement: Agreement,
+    assumption: Assumption,
+    *,
     n_rows: int,
-    n_follow: int,
+    n_agree: int,
     n_last_place: int,
     n_columns: int,
-    assumption: Assumption,
+    reason: Reason = Reason.NOTHING,
 ) -> Certificate:
-    """Return the certificate of a list of rules, each of which passed its test: a plurality of rules.
+    """Return the certificate of what was judged elsewhere, with the counts of these rows.
+
+    Of a saved rule it is the verdict that the rule had when it was found; of a list of rules, each of which passed its
+    test, it is a plurality.
 
     Parameters
     ----------
+    verdict : Verdict
     agreement : Agreement
         Of the first rule.
-    n_rows, n_follow, n_last_place : int
+    assumption : Assumption
+    n_rows, n_agree, n_last_place : int
         All rows, those that follow some rule, and the others that are off one by a last place.
     n_columns : int
         Of each rule, the constant included.
-    assumption : Assumption
+    reason : Reason
     """
-    return _of_full_rank(
-        Verdict.PLURALITY, agreement, n_rows, n_follow, n_last_place, n_columns, assumption, Reason.LIST
-    )
-
-
-def certify_saved(
-    verdict: Verdict,
-    agreement: Agreement,
-    n_rows: int,
-    n_agree: int,
-    n_last_place: int,
-    n_columns: int,
-    assumption: Assumption,
-) -> Certificate:
-    """Return what was known of a rule when it was found, with the counts of other rows: those do not judge it."""
-    return _of_full_rank(verdict, agreement, n_rows, n_agree, n_last_place, n_columns, assumption)
-
-
-def _of_full_rank(
-    verdict: Verdict,
-    agreement: Agreement,
-    n_rows: int,
-    n_agree: int,
-    n_last_place: int,
-    n_columns: int,
-    assumption: Assumption,
-    reason: Reason = Reason.NOTHING,
-) -> Certificate:
     return Certificate(
         verdict=verdict,
         reason=reason,

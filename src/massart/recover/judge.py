@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from massart.certificate import (
     Certificate,
     Decisive,
     Declared,
+    Evidence,
     IndependentErrors,
     Reason,
     Segment,
@@ -53,7 +55,6 @@ from massart.rows import (
     DECISIVE,
     IMPOSSIBLE,
     LAST_PLACE,
-    Agreement,
     BoolArray,
     FloatArray,
     Level,
@@ -109,7 +110,25 @@ def judge(
     """
     if thin:
         judges = _without(judges, [column for column, _ in thin])
-    return verdict_of(_Evidence(formula, judges, tally, thin, shuffled, second_rule))
+    numbers = _Numbers(formula, judges, tally, shuffled, second_rule)
+    later: dict[str, Any] = {name: partial(getattr, numbers, name) for name in _LATER}
+    return verdict_of(
+        Evidence(
+            assumption=judges.assumption,
+            agreement=formula.agreement,
+            n_rows=numbers.n_rows,
+            n_agree=numbers.n_agree,
+            n_decisive=numbers.n_decisive,
+            n_last_place=float(tally[(_MARKS & LAST_PLACE > 0) & ~_RIGHT].sum()),
+            n_active=None if formula.link.invertible else float(tally[speaks(_MARKS)].sum()),
+            n_columns=len(formula.coef),
+            thin=thin,
+            n_seen=None if judges.seen is None else len(judges.seen),
+            n_terms=int(np.count_nonzero(formula.coef)),
+            n_distinct=len(np.unique(judges.rows.index[numbers.informative])),
+            **later,
+        )
+    )
 
 
 def _without(judges: Judges, columns: list[int]) -> Judges:
@@ -131,25 +150,18 @@ def _without(judges: Judges, columns: list[int]) -> Judges:
 
 
 @dataclass(frozen=True, eq=False)
-class _Evidence:
-    """A formula next to the rows that judge it: :class:`massart.certificate.judge.Evidence`."""
+class _Numbers:
+    """A formula next to the rows that judge it, and what :class:`massart.certificate.Evidence` asks of them."""
 
     formula: Formula
     judges: Judges
     tally: FloatArray
-    thin: tuple[tuple[int, float], ...]
     shuffled: Callable[[], float] | None
     second_rule: Callable[[], bool] | None
-
-    # What is counted
 
     @property
     def assumption(self) -> Assumption:
         return self.judges.assumption
-
-    @property
-    def agreement(self) -> Agreement:
-        return self.formula.agreement
 
     @property
     def link(self) -> Link:
@@ -158,18 +170,6 @@ class _Evidence:
     @property
     def rows(self) -> Sample:
         return self.judges.rows
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.formula.coef)
-
-    @property
-    def n_terms(self) -> int:
-        return int(np.count_nonzero(self.formula.coef))
-
-    @property
-    def n_seen(self) -> int | None:
-        return None if self.judges.seen is None else len(self.judges.seen)
 
     @cached_property
     def compared(self) -> tuple[Verified, Marks]:
@@ -183,11 +183,7 @@ class _Evidence:
         return np.asarray((marks & AGREES > 0) & (marks & DECISIVE > 0) & self.rows.X.any(axis=1))
 
     @cached_property
-    def n_distinct(self) -> int:
-        return len(np.unique(self.rows.index[self.informative]))
-
-    @cached_property
-    def _zero(self) -> float:
+    def n_zero(self) -> float:
         """The weight of zero rows, which agree with every formula, or with none."""
         rows = self.rows
         if not self.link.invertible or float(rows.counts.sum()) != float(self.tally.sum()):
@@ -197,23 +193,15 @@ class _Evidence:
 
     @property
     def n_rows(self) -> float:
-        return float(self.tally[_POSSIBLE].sum()) - self._zero
+        return float(self.tally[_POSSIBLE].sum()) - self.n_zero
 
     @property
     def n_agree(self) -> float:
-        return float(self.tally[_POSSIBLE & _RIGHT].sum()) - self._zero
+        return float(self.tally[_POSSIBLE & _RIGHT].sum()) - self.n_zero
 
     @property
     def n_decisive(self) -> float:
-        return float(self.tally[_POSSIBLE & _RIGHT & (_MARKS & DECISIVE > 0)].sum()) - self._zero
-
-    @property
-    def n_active(self) -> float | None:
-        return None if self.link.invertible else float(self.tally[speaks(_MARKS)].sum())
-
-    @property
-    def n_last_place(self) -> float:
-        return float(self.tally[(_MARKS & LAST_PLACE > 0) & ~_RIGHT].sum())
+        return float(self.tally[_POSSIBLE & _RIGHT & (_MARKS & DECISIVE > 0)].sum()) - self.n_zero
 
     @cached_property
     def beyond(self) -> float:
@@ -234,7 +222,7 @@ class _Evidence:
     @cached_property
     def span(self) -> Span:
         """The span of the informative rows: that of all rows where these clearly agree in part."""
-        d, support = self.n_columns, self.support
+        d, support = len(self.formula.coef), self.support
         if support.alpha > CLEARLY_SPANNED and sum(piece.dimension for piece in support.pieces) == d:
             return Span(d, np.arange(d), np.zeros((d, 0)), ())
         return span_of(self.rows.X[self.informative])
@@ -263,7 +251,7 @@ class _Evidence:
             None if rows.weights is None else rows.weights[chosen],
             self.n_decisive,
             wrong,
-            SLAB_REACH if self.agreement.rounded else EXACT_REACH,
+            SLAB_REACH if self.formula.agreement.rounded else EXACT_REACH,
         )
 
     @cached_property
@@ -369,7 +357,7 @@ class _Evidence:
         found, marks = formula.marks(others.rows)
         agree = marks & AGREES > 0
         # Rounded noise has no edge: no label of it is right, and the declaration is about right labels.
-        if not agree.any() or not is_sharp(others.rows, found, agreement, formula.link, self.n_columns):
+        if not agree.any() or not is_sharp(others.rows, found, agreement, formula.link, len(formula.coef)):
             return nothing
         half, rounded = float(found.half_widths[agree].max()), agreement.rounded or agreement.precision > EPS
         known = certify_independent(
@@ -390,6 +378,12 @@ class _Evidence:
         too_coarse = known.within > (MOST_ROUNDED if rounded else MOST_EXACT) * half
         return Declared(known, resolution=np.inf if too_coarse else known.within / half)
 
+
+_LATER = (
+    *("span", "beyond", "constant", "support", "sharing", "leaves_open", "segment"),
+    *("excludes_others", "eta_max", "resolution", "chance", "declared"),
+)
+"""Numbers that are computed when a rung first asks for them."""
 
 _MARKS = np.arange(KINDS)
 _POSSIBLE, _RIGHT = _MARKS & IMPOSSIBLE == 0, _MARKS & AGREES > 0

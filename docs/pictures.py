@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from massart import audit_table, l1_regression, radial_isotropy
 from massart.certificate import geometry_of, measure_support
-from massart.certificate.simulation import closed_form_eta_max
+from massart.certificate.tails import closed_form_eta_max
 from massart.cutting_plane.ellipsoid import Ellipsoid
 from massart.demo import make_ledger
 from massart.paper import (

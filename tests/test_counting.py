@@ -661,6 +661,13 @@ def test_random_blocks_bound_what_is_shared_and_are_not_drawn_in_vain():
     assert rng.bit_generator.state == before
 
 
+def test_as_many_rows_off_every_slab_as_are_wrong_prove_nothing():
+    """Another formula of two columns shares one of ten rows, so that nine may be won by it."""
+    for n_wrong, proven in ((8, True), (9, False)):
+        case = gaussian_case(10, 10 + n_wrong, 2)
+        assert bound_sharing(case).proven is proven
+
+
 def test_rows_in_a_hyperplane_are_not_proven():
     case = gaussian_case(700, 1000, 5)
     rows = case.rows.copy()

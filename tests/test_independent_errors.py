@@ -13,9 +13,8 @@ import pytest
 from massart import MassartRegressor
 from massart.audit import audit_table
 from massart.certificate import Reason, Verdict, certify_independent
-from massart.certificate.heavy_slabs import log_chance_inside, no_heavy_slab, number_of_tuples
 from massart.certificate.independent_errors import farthest_window, largest_share, partners
-from massart.certificate.rivals import farthest_rival
+from massart.certificate.random_tuples import farthest_rival, log_chance_inside, no_heavy_slab, number_of_tuples
 from massart.cli import run
 
 W, CONSTANT = np.array([2.0, 0.5, 1.25]), 12.0

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bench_pac import learn, subspaces
-from massart.certificate import Verdict
-from massart.certificate.coverage import largest_share_outside, most_wrong
+from massart.certificate import Verdict, largest_share_outside, most_wrong
 from massart.l1 import l1_regression
 from massart.paper import OutlierStatus, PACLearningStatus, pac_learn, remove_outliers
 from massart.paper.noise import MassartNoise, decoy, flip, gaussian, linear_labels

@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from massart import MassartRegressor
 from massart.certificate import Verdict, counting_eta_max, geometry_of, held_out_support, measure_support
 from massart.certificate.exclusion import Policy
-from massart.certificate.simulation import (
+from massart.certificate.support import weak_row_weights
+from massart.certificate.tails import (
     Binomial,
     Simulation,
     closed_form_eta_max,
@@ -25,7 +26,6 @@ from massart.certificate.simulation import (
     number_of_draws,
     upper_triangles,
 )
-from massart.certificate.support import weak_row_weights
 
 
 @pytest.fixture

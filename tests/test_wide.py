@@ -82,6 +82,8 @@ def test_alpha_and_leverage_are_what_they_are_called(rng):
     assert support.alpha == pytest.approx(values.min(), rel=1e-6)
     leverages = np.einsum("ij,ij->i", rows @ np.linalg.inv(M), rows)
     assert leverages.max() <= geometry.wide.leverage <= 1.1 * D / N
+    other = rng.random(N) < 0.8  # the sums of one formula are not taken for those of another
+    assert support_of(X, other, rng, geometry).alpha == support_of(X, other, rng, geometry_of(X)).alpha
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from massart.audit.implied import implied_values, marks_of
-from massart.certificate.coverage import largest_share_outside
+from massart.certificate import largest_share_outside
 from massart.report import Notice
 from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, BoolArray, FloatArray, Link, Mark
 from massart.rows.agreement import EDGE, EPS

@@ -7,9 +7,9 @@ from massart.certificate.independent_errors import IndependentErrors, certify_in
 from massart.certificate.judge import PLURALITY, Declared, Evidence, certify_counts, certify_noisy, judge
 from massart.certificate.mechanisms import FurtherRule, Width, explained_by_chance, judge_further_rule, rows_needed
 from massart.certificate.segments import Breach, Segment, SegmentScan
-from massart.certificate.simulation import counting_eta_max
 from massart.certificate.span import EXACT_REACH, SLAB_REACH, HyperplaneBound, Span, span_of
 from massart.certificate.support import Support, held_out_support, measure_support
+from massart.certificate.tails import counting_eta_max, largest_share_outside, most_wrong
 from massart.certificate.verdict import Bound, Certificate, Reason, Verdict
 
 __all__ = [
@@ -37,7 +37,9 @@ __all__ = [
     "is_affordable",
     "judge",
     "judge_further_rule",
+    "largest_share_outside",
     "measure_support",
+    "most_wrong",
     "PLAIN",
     "PLURALITY",
     "Reason",

@@ -122,13 +122,13 @@ class Sharing:
     Attributes
     ----------
     rows : float or None
-        At most so many of the decisive rows.
+        The largest number of the decisive rows that it may share.
     bound : Bound
         How that is known.
     proven : bool
         Whether therefore no other formula fits as many rows.
     reach : float
-        In half-widths: what does not differ by twice as much on some row is no other formula.
+        In half-widths: a formula that nowhere differs by twice as much counts as the same.
     """
 
     rows: float | None
@@ -165,7 +165,7 @@ def is_affordable(k: int, n_rows: int, wrong: float) -> bool:
 
 
 def _may_pack(k: int, n_rows: float, wrong: float) -> bool:
-    """Return whether so many rows may hold more blocks than rows are wrong, within the budget."""
+    """Return whether the rows may hold more blocks than rows are wrong, within the budget."""
     return n_rows > k * wrong and (wrong + 1) * block_cost(k) <= BUDGET
 
 
@@ -199,7 +199,7 @@ def sample_sharing(case: Decisive, rng: np.random.Generator, *, confidence: floa
     rng : numpy.random.Generator
     confidence : float
     wanted : float
-        Only a bound of at most so many rows is of use: where no number of draws could give it, none is made.
+        The largest bound that is of use: where no number of draws could give it, none is made.
     """
     span = span_of(case.rows)
     rows = case.rows[:, span.columns]
@@ -364,7 +364,7 @@ def slab_count(
 
 
 def enumeration_cost(n_directions: int, d: int) -> float:
-    """Return about how many floating-point operations it takes to enumerate the hyperplanes of so many directions."""
+    """Return about how many floating-point operations it takes to enumerate the hyperplanes of these directions."""
     return float(comb(n_directions, d - 1)) * (2.0 * n_directions * d + _OVERHEAD * d**3)
 
 

@@ -29,7 +29,7 @@ from massart.certificate.geometry import (
     total_over,
     unit_leverage,
 )
-from massart.certificate.simulation import (
+from massart.certificate.tails import (
     BUDGET,
     CLOSED_SHARE,
     LATE_BUDGET,

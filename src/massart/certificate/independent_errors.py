@@ -27,11 +27,11 @@ fit it within (1 + R) h. There are :math:`g k (k-1) \cdots` such tuples, and Mar
 tuples have so many rows. R is large, and serves where h is what float arithmetic rounds; then the search for w costs
 about :math:`p \log (n / k)` nats.
 
-C is a property of the columns: it is refuted by our own coins (:mod:`massart.certificate.heavy_slabs`), at the largest
-share at which the price still leaves delta. *Columns of few values* make heavy slabs. Then rows that are equal in these
-are compared in pairs: a slab with N rows holds at least :math:`N'^2 / n' - \mathrm{loss}` of the n' pairs (Jensen over
-cells), their slab is twice as wide, and the claim is about the *other* columns: the root mean square of differences of
-:math:`x \cdot u` within cells is at most twice the resolution.
+C is a property of the columns: it is refuted by our own coins (:mod:`massart.certificate.random_tuples`), at the
+largest share at which the price still leaves delta. *Columns of few values* make heavy slabs. Then rows that are equal
+in these are compared in pairs: a slab with N rows holds at least :math:`N'^2 / n' - \mathrm{loss}` of the n' pairs
+(Jensen over cells), their slab is twice as wide, and the claim is about the *other* columns: the root mean square of
+differences of :math:`x \cdot u` within cells is at most twice the resolution.
 
 **Theorem 2 (the rest).** No window of F is above that at 0, so a fixed w fits a row with at most the probability that
 its label is right. By the union of Theorem 1 that is C at least, or k rows would not agree with any formula. So of any
@@ -39,9 +39,9 @@ rows that X chose at least m are right, the lower limit of a binomial number, an
 *Pairs*: where the slopes are confirmed, rivals are refuted among pairs of rows that are equal in the other columns, no
 row in two of them. *Cells*: where the slopes are confirmed, rows that are equal in the other columns have residuals
 that v shifts by one amount; in each large cell it is that of a window with m of them. *Rivals*: no formula far from the
-one at hand has m rows (:mod:`massart.certificate.rivals`): in all columns, among the rows that are left by what is
-known so far, ever closer. Where Theorem 1 says nothing rivals are refuted among all rows: that is dearer, but takes no
-more than that right labels are the most probable ones in each row.
+given one has m rows (:mod:`massart.certificate.random_tuples`): in all columns, among the rows that are left by what
+is known so far, ever closer. Where Theorem 1 says nothing rivals are refuted among all rows: that is dearer, but takes
+no more than that right labels are the most probable ones in each row.
 
 **The confidence** is shared equally among the events that may fail: for each of the widths :math:`\omega` the price,
 the draw of partners and three in the refutation of slabs; the share g, the price and the limit m of Theorem 2, all of
@@ -60,9 +60,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
-from massart.certificate.heavy_slabs import distinct, no_heavy_slab
 from massart.certificate.mechanisms import Width
-from massart.certificate.rivals import farthest_rival
+from massart.certificate.random_tuples import distinct, farthest_rival, no_heavy_slab
 from massart.certificate.span import coordinates, span_of
 from massart.rows import BoolArray, FloatArray
 

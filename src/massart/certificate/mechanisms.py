@@ -55,7 +55,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from massart.certificate.assumption import CONFIDENCE
-from massart.certificate.coverage import largest_share_outside
+from massart.certificate.tails import largest_share_outside
 from massart.rows import BoolArray, FloatArray
 
 MOST_CELLS = 12
@@ -81,7 +81,7 @@ class Width:
     ----------
     half : float
     hypotheses : float
-        Labels say how exact they are, so that this is one of several half-widths: delta is shared among so many.
+        Labels say how exact they are, so that this is one of several half-widths: they share delta.
     """
 
     half: float
@@ -236,7 +236,7 @@ def fullest_window(values: FloatArray, half: float) -> int:
 
 
 def judge_further_rule(rows: int, rank: int, explained: Explained, failure: float) -> FurtherRule:
-    """Return the test of a rule that fits so many of the left rows.
+    """Return the test of a rule that fits `rows` of the rows left.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, log_ndtr, rel_entr
 
 from massart.certificate.assumption import CONFIDENCE
-from massart.certificate.coverage import largest_share_outside
 from massart.certificate.ranges import ALTERNATIVES, NOTHING, Candidate, Sorted
+from massart.certificate.tails import largest_share_outside
 from massart.rows import BoolArray, FloatArray
 
 MOSTLY = 1e-3

@@ -16,7 +16,7 @@ however it was found, and :math:`P(\lambda_{\max}(F) \ge q) \le k \exp(-\mathrm{
 
 Proof sketch. With :math:`u = w - w^*`, a row that agrees with w and has :math:`u \cdot x \ne 0` is not right, so it
 is in S: :math:`u^\top M_A u \le \sum_S c_i (u \cdot x_i)^2`. Divide by :math:`u^\top M u`. The tail is that of
-:mod:`massart.certificate.simulation`. So a large alpha excludes that w is wrong unless labels are wrong more often
+:mod:`massart.certificate.tails`. So a large alpha excludes that w is wrong unless labels are wrong more often
 than ``eta_max``, the largest :math:`\eta` whose tail at alpha is at most delta. L is smallest, k/n, in
 radial-isotropic position, :math:`c_i = 1 / |A x_i|^2`: here the transform of the paper pays.
 
@@ -291,7 +291,7 @@ def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> Floa
 
 
 def is_weak_by_chance(geometry: Geometry, support: Support, share: float) -> bool:
-    r"""Tell whether the weakest direction is what a random choice of wrong rows leaves, where there are many columns.
+    r"""Return whether the weakest direction is what a random choice of wrong rows leaves, where there are many columns.
 
     If a share p of n Gaussian rows of k columns agrees, whichever they are, the spectrum of :math:`M^{-1/2} M_A
     M^{-1/2}` begins at :math:`(\sqrt{p (1 - c)} - \sqrt{c (1 - p)})^2`, c = k / n (Wachter 1980), up to

@@ -111,7 +111,7 @@ class Certificate:
     assumption : Assumption
         What the user takes for granted: CONFIRMED takes an `eta_max` of `wrong_at_most` or more.
     hyperplane_rows : float or None
-        Another formula agrees with this one on at most so many of the decisive rows.
+        The largest number of decisive rows on which another formula may agree with this one.
     bound : Bound
         How that is known.
     resolution : float

@@ -25,7 +25,7 @@ from massart.rows import BoolArray, FloatArray, like, namespace_of, to_numpy
 from massart.rows.ahead import in_order
 
 COLUMNS, ROWS_PER_COLUMN = 128, 8
-"""Of so many columns, with so many rows each, it pays."""
+"""Columns, and rows for each, from which it pays."""
 
 NEAR_ISOTROPIC = 1.1
 """Largest leverage, in units of k / n, that counts as equal leverage: units of the general way are as large."""

@@ -105,7 +105,7 @@ class Judges:
 
     @property
     def reserved(self) -> float:
-        """The share of what may fail that counting has: none where there are so many rows that it says little."""
+        """The share of delta that counting has: none where rows are so many that it says little."""
         return 0.5 if len(self.rows.index) <= COUNTING_ROWS else 0.0
 
 
@@ -139,13 +139,13 @@ def measure_support_of(
 
 def beyond_mode(rows: Sample, found: Verified, link: Link) -> float:
     """Return the weight of rows that agree and tell a product, but for those with the most frequent label."""
-    told = link.decisive(rows.y, found.half_widths)
-    if not told.any():
+    informative = link.decisive(rows.y, found.half_widths)
+    if not informative.any():
         return 0.0
-    some = np.flatnonzero(told)[:_LOOKED_AT]
+    some = np.flatnonzero(informative)[:_LOOKED_AT]
     values, where = np.unique(rows.y[some], return_inverse=True)
     weights = np.bincount(where.ravel(), rows.counts[some])
-    told &= found.agree
+    informative &= found.agree
     if weights.max() > rows.counts[some].max():  # else no label is more frequent than others
-        told &= rows.y != values[np.argmax(weights)]
-    return float(rows.counts[told].sum())
+        informative &= rows.y != values[np.argmax(weights)]
+    return float(rows.counts[informative].sum())

@@ -18,7 +18,7 @@ where recovery starts: Algorithm 2, then the search beyond it (:mod:`massart.sea
 alone, chooses nested subspaces :math:`U_1 \subset U_2 \subset \dots`, the decomposition above. Piece j are the rows
 in :math:`U_j` but not in :math:`U_{j-1}`. If :math:`\hat w` is right on :math:`U_{j-1}` and more rows of piece j agree,
 off any hyperplane, than noise of rate :math:`\eta` can have spoilt, it is right on :math:`U_j`
-(:mod:`massart.certificate.coverage`). A piece that does not confirm the formula is joined to the next. The last
+(:mod:`massart.certificate.tails`). A piece that does not confirm the formula is joined to the next. The last
 subspace so confirmed misses a share of the distribution, which the other half of the rows bounds.
 """
 
@@ -40,10 +40,11 @@ from massart.certificate import (
     Verdict,
     bound_sharing,
     geometry_of,
+    largest_share_outside,
     measure_support,
+    most_wrong,
     sample_sharing,
 )
-from massart.certificate.coverage import largest_share_outside, most_wrong
 from massart.isotropy import RadialIsotropy, decompose
 from massart.paper.pac import remove_outliers
 from massart.recover.judge import judge

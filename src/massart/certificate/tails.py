@@ -26,6 +26,9 @@ follows from n, k and delta, before a label is seen. **Every formula judged on t
 draws** (the same seed): then the event that the confidence excludes is one event, whatever was tried. Fresh draws are
 a second look.
 
+**Coverage.** If o of m rows lie outside of a set that other rows chose, the set misses at most the share p of the
+distribution with :math:`\Pr[\mathrm{Bin}(m, p) \le o] = \delta` (Clopper and Pearson), with probability 1 - delta.
+
 **Counting.** If any hyperplane holds at most H of the rows that agree with w, a wrong w needs at least
 :math:`n_{agree} - H` wrong rows: :math:`P(\mathrm{Bin}(n, \eta) \ge n_{agree} - H)`.
 """
@@ -34,12 +37,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor, inf, log
+from math import ceil, floor, inf, log, sqrt
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincinv, rel_entr
+from scipy.special import bdtr, bdtrc, betaincinv, rel_entr
 
 from massart.rows import BoolArray, FloatArray
 
@@ -50,7 +53,7 @@ LATE_BUDGET, CLOSED_SHARE = 2.5e9, 0.1
 """The same where the closed form, at this share of delta, does not suffice: less than a second."""
 
 _MOST_ALLOWED = 5  # draws above alpha that still pass: more make the simulated quantile steadier
-_DRAWING = 20  # a draw costs about as much as so many multiplications
+_DRAWING = 20  # multiplications that take as long as a draw
 _LEVELS = 1 << 16  # probabilities are multiples of 1 / _LEVELS, rounded up: drawn rates are never below eta
 _STEPS = 1 << 6  # ... and bisection ends at multiples of _STEPS / _LEVELS, a thousandth
 _BATCH = 256  # draws at a time
@@ -105,6 +108,33 @@ def counting_eta_max(n: int, n_agree: int, hyperplane_rows: int, delta: float) -
     """
     needed = n_agree - hyperplane_rows
     return float(betaincinv(needed, n - needed + 1, delta)) if needed > 0 else 0.0
+
+
+def most_wrong(n: int, eta: float, delta: float) -> int:
+    """Return the number q of n labels, chosen by x alone, that are wrong: more are with probability `delta` at most.
+
+    That is the least q with Pr[Bin(n, eta) <= q] >= 1 - delta, whatever the adversary does: which rows it may change is
+    drawn before it acts.
+    """
+    if n == 0 or eta == 0:
+        return 0
+    mean, spread = eta * n, sqrt(n * log(1 / delta) / 2)
+    # Hoeffding's bound is above q; the binomial distribution finds it by bisection.
+    low, high = -1, min(n, ceil(mean + spread))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if middle >= 0 and bdtr(middle, n, eta) >= 1 - delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def largest_share_outside(outside: int, n: int, delta: float) -> float:
+    """Return the largest share of a distribution of which `outside` of n rows may have been seen, but for `delta`."""
+    if outside >= n:
+        return 1.0
+    return float(betaincinv(outside + 1, n - outside, 1 - delta))
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ def _audited(table: Table) -> Answer:
     start = time.perf_counter()
     audit = massart.audit_table(frame, **table.options)
     seconds = time.perf_counter() - start
-    rows = np.asarray(audit.design.X, dtype=np.float64)
+    rows = np.asarray(audit.X[:], dtype=np.float64)  # of the terms of the rule, which may be products
     values = np.asarray(audit.formula.predict(rows), dtype=np.float64)
     if audit.formula.intercept is not None:
         rows = np.column_stack([rows, np.ones(len(rows))])

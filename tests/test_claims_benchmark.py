@@ -114,6 +114,14 @@ def test_rounded_formulas_may_fit_more_rows_than_the_truth() -> None:
     assert not claims.judge(table, answer("MAJORITY", clean + 0.4, table)).false
 
 
+def test_the_values_of_a_rule_are_those_of_its_terms() -> None:
+    """A product of two columns that was found in a table is read as what it is."""
+    record = claims.attempt(("two-rates", 0, 0))
+    assert record.verdict in ("PROVEN", "CONFIRMED")
+    assert record.recovered
+    assert (record.false, record.error) == ("", "")
+
+
 def test_without_a_rule_every_claim_is_false() -> None:
     table = Table(np.ones((4, 1)), np.array([0.0, 0, 0, 1]), None, np.full(4, 1e-9), 1.0)
     for verdict in claims.CLAIMS:

@@ -229,7 +229,7 @@ def judge(evidence: Evidence) -> Certificate:
     known = _counts(evidence) | _bounds(evidence)
     if rung is not None:
         proven = rung.verdict is Verdict.PROVEN
-        known["resolution"] = 2 * evidence.sharing.reach if proven else lambda: evidence.resolution
+        known["resolution"] = 2 * evidence.sharing.reach if proven else vars(evidence)["resolution"]
         return Certificate(rung.verdict, rung.reason, **known, segment=evidence.segment)
     rung = _first(OTHERWISE, evidence)
     assert rung is not None  # the last one always holds
@@ -271,7 +271,7 @@ def _bounds(e: Evidence) -> dict[str, Any]:
     return {
         "constant": e.constant,
         "support": e.support,
-        "eta_max": lambda: e.eta_max,
+        "eta_max": vars(e)["eta_max"],  # a value or a function that gives it, but not the rest of the evidence
         "hyperplane_rows": None if e.sharing.rows is None else whole(e.sharing.rows),
         "bound": e.sharing.bound,
         "n_seen": e.n_seen,

@@ -110,7 +110,7 @@ def judge(
     """
     if thin:
         judges = _without(judges, [column for column, _ in thin])
-    numbers = _Numbers(formula, judges, tally, shuffled, second_rule)
+    numbers = _Numbers(formula, judges, tally)
     later: dict[str, Any] = {name: partial(getattr, numbers, name) for name in _LATER}
     return verdict_of(
         Evidence(
@@ -126,6 +126,9 @@ def judge(
             n_seen=None if judges.seen is None else len(judges.seen),
             n_terms=int(np.count_nonzero(formula.coef)),
             n_distinct=len(np.unique(judges.rows.index[numbers.informative])),
+            # Of the whole table, and so not kept for what a certificate computes when it is read.
+            chance=lambda: 0.0 if shuffled is None else shuffled() * numbers.n_rows,
+            declared=lambda: numbers.declared(second_rule),
             **later,
         )
     )
@@ -156,8 +159,6 @@ class _Numbers:
     formula: Formula
     judges: Judges
     tally: FloatArray
-    shuffled: Callable[[], float] | None
-    second_rule: Callable[[], bool] | None
 
     @property
     def assumption(self) -> Assumption:
@@ -337,13 +338,8 @@ class _Numbers:
         shared = sample_sharing(self.decisive, judges.fixed_rng, confidence=1 - delta, wanted=wanted)
         return 0.0 if shared is None else counting_eta_max(n, int(self.n_agree), int(np.ceil(shared)), delta)
 
-    @cached_property
-    def chance(self) -> float:
-        return 0.0 if self.shuffled is None else self.shuffled() * self.n_rows
-
-    @cached_property
-    def declared(self) -> Declared:
-        """What is certain if errors are independent: nothing where there are weights or clusters.
+    def declared(self, second_rule: Callable[[], bool] | None) -> Declared:
+        """Return what is certain if errors are independent: nothing where there are weights or clusters.
 
         The declaration is refuted by a second rule (two formulas with different slopes cannot both have many rows
         then), and by wrong rows that depend on a column. Neither costs confidence: both can only withdraw a claim.
@@ -373,7 +369,7 @@ class _Numbers:
             return Declared(known)
         if not self.judges.is_even(self.compared[1]):
             return Declared(known, Reason.UNEVEN)
-        if self.second_rule is None or self.second_rule():
+        if second_rule is None or second_rule():
             return Declared(known, Reason.SECOND_RULE)
         too_coarse = known.within > (MOST_ROUNDED if rounded else MOST_EXACT) * half
         return Declared(known, resolution=np.inf if too_coarse else known.within / half)
@@ -381,7 +377,7 @@ class _Numbers:
 
 _LATER = (
     *("span", "beyond", "constant", "support", "sharing", "leaves_open", "segment"),
-    *("excludes_others", "eta_max", "resolution", "chance", "declared"),
+    *("excludes_others", "eta_max", "resolution"),
 )
 """Numbers that are computed when a rung first asks for them."""
 

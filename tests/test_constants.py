@@ -64,6 +64,12 @@ def test_constants_are_found_as_they_were_written(terms: str) -> None:
     assert audit.notices[-1].startswith("Found")
 
 
+def test_constants_are_no_less_exact_where_much_is_tolerated() -> None:
+    frame, _ = table(RULES["max(0, km - ?), km"][0], 0.3, n=600)
+    audit = audit_table(frame, "y", terms="max(0, km - ?), km", tolerance=1.0)
+    assert str(audit.formula) == "y = 0.35 * max(0, km - 65) + 0.8 * km + 12"
+
+
 def test_rows_that_chose_a_constant_prove_nothing() -> None:
     verdicts = []
     for n in (60, 600):  # of few rows, all choose

@@ -160,7 +160,8 @@ class FitOptions(RowOptions):
         str | Sequence[str],
         Option(
             'What the rule is made of: "auto" looks beyond the columns for products, rates, tiers and the like, '
-            '"columns" does not; or terms such as "qty*price, hours:service, max(0, kwh - 200)".',
+            '"columns" does not; or terms such as "qty*price, hours:service, max(0, kwh - 200)"; '
+            'a number that is to be found is ?, as in "max(0, kwh - ?)".',
             "Rule",
         ),
     ] = "auto"

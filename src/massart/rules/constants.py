@@ -47,7 +47,7 @@ _SIGNED = np.concatenate([-_SIZES, _SIZES])
 _NEARLY = 1.5  # half-widths: less than a row is off that is wrong by a unit
 _FARTHER, _LITTLE = 1.25, 0.01  # how much farther off a rule in short numbers may be; half-widths that are nothing
 _LARGEST = 1e30  # value of a term, which in other rows may be somewhat larger
-_FEWEST, _LEAST = 10, 1e-6  # rows in which a term is that part of its largest value, or it is none of the table
+_FEWEST, _LEAST = 10, 1e-6  # rows that a term must have, and the part of its largest value that is more than nothing
 _EXPONENTS = np.array([-3, -2, -1, -0.5, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.9, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4])
 
 
@@ -145,7 +145,7 @@ def find_constants(
             if settled or time.thread_time() > end:
                 break
         if best is None:
-            raise TermError(f"{_words(terms)}: no constant was found with which it has a value in every row")
+            raise TermError(f"{_words(terms)}: no constant was found with which it says something in enough rows")
         if not settled:
             best = search.escaped(best, end)
         best = search.shortened(best, max(1, round(lost * len(rows))))
@@ -164,8 +164,8 @@ def find_constants(
     if without is not None and without.bits.sum() - best.fit.bits.sum() <= price:
         coef = [without.coefficient((term,)) for term in known] + [without.coefficient(())] * intercept
         missed = (
-            f"No constant was found for {_words(terms)}, which is left out: with {numbers}, which came closest, hardly "
-            f"more rows agree, {n_agree:,} of {len(rows):,} for {without.n_agree:,}."
+            f"No constant was found for {_words(terms)}, which is left out: {numbers} came closest, with which "
+            f"{n_agree:,} of {len(rows):,} rows agree; without it, {without.n_agree:,} do."
         )
         return Constants(tuple(known), np.array(coef), rows, h, missed, missed)
     where = f"{len(rows):,} of {len(y):,} rows: only the others can" if len(rows) < len(y) else "all rows: none can"
@@ -285,7 +285,10 @@ class _Search:
         return None if best is None else self._polished(best)
 
     def escaped(self, best: _Trial, end: float) -> _Trial:
-        """Try all numbers of two digits up to four times as large or as small: steps of 15 are no neighbours of 28."""
+        """Try all numbers of two digits up to four times as large or as small: steps of 15 are no neighbours of 28.
+
+        Without it the example of ``docs/terms.rst`` ends with steps of 30.
+        """
         for k, value in enumerate(best.constants):
             first = np.floor(np.log10(abs(value) or 1.0))
             sizes = np.concatenate([np.arange(10, 100) * 10.0 ** (first + shift) for shift in (-2, -1, 0)])
@@ -302,7 +305,7 @@ class _Search:
         return best
 
     def _polished(self, best: _Trial) -> _Trial:
-        """Take Newton steps while rows that agree come nearer."""
+        """Take Newton steps while rows that agree come nearer: with a wide tolerance they agree long before."""
         while (step := self._newton(best, 1e-2 * np.abs(best.constants) + 1e-300)) is not None:
             trial = self.trial(tuple(np.add(best.constants, step)), best.fit)
             if trial is None or not trial.keeps(best, 0) or trial.off >= 0.9 * best.off:

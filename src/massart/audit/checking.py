@@ -147,7 +147,8 @@ def check_table(
         Naming the file, column or row at fault.
     """
     model = (model if isinstance(model, SavedModel) else load_model(model)).weighed
-    checking = _Checking(model, id, group, strict, in_full or audit is not None, callback, rows_drawn, rows_kept)
+    rule = RowRule.of_model(model, id_column=id, group_column=group, strict=strict, rows_kept=rows_kept)
+    checking = _Checking(model, rule, in_full or audit is not None, callback, rows_drawn)
     most = default_memory() if max_memory is None else max_memory
     with _opened(source, most, callback) as rows:
         for name in (model.encoding.target.column, id, group):
@@ -163,7 +164,7 @@ def check_table(
         if predictions is not None:
             for part in predicted(model, rows, id, _known(found, listed), callback):
                 predictions(part)
-    check = Check(replace(found, frame=frame_in(source)), Contract(max_wrong, require, max_unjudged))
+    check = Check(found.having(frame=frame_in(source)), Contract(max_wrong, require, max_unjudged))
     for notice in found.notices:
         _LOG.info("%s: %s", found.table.name, notice)
     _LOG.info("%s: %s", found.table.name, check.outcome.reason)
@@ -195,20 +196,10 @@ class _Checking:
     """What is asked of a model, whatever the rows."""
 
     model: SavedModel
-    id_column: str | None
-    group_column: str | None
-    strict: bool
+    rule: RowRule
     in_full: bool
     callback: Callback
     rows_drawn: int
-    rows_kept: int
-
-    @property
-    def rule(self) -> RowRule:
-        """The rule as rows are judged by it."""
-        return RowRule.of_model(
-            self.model, id_column=self.id_column, group_column=self.group_column, strict=self.strict
-        )
 
     def table(self, table: Table, *, is_part: bool = False) -> Audit:
         """Compare the rows of a table in memory, which may be some rows of another."""
@@ -216,17 +207,17 @@ class _Checking:
         design, X, marks = self.rule.marked(table, is_part=is_part)
         agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
         certificate = _certificate(model, len(marks), int(agree.sum()), int(last_place.sum()))
-        plan = Plan(model.encoding, self.id_column, self.group_column, ())
+        plan = Plan(model.encoding, self.rule.id_column, self.rule.group_column, ())
         notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
         found = Audit(table, plan, design, X, model.formula, certificate, agree, last_place, notices, saved=model)
         if is_part:
             return found
         found = found.chained
-        return replace(found, notices=(*found.notices, *_broken_in(found)))
+        return found.having(notices=(*found.notices, *_broken_in(found)))
 
     def read(self, stream: Stream, audit: str | Path | None, listed: list[pa.Table] | None) -> Audit:
         """Compare the rows of a stream, block by block; where not all wrong rows were kept, say what they are."""
-        rule = replace(self.rule, pairs=True, counts_usage=self.in_full, rows_kept=self.rows_kept)
+        rule = replace(self.rule, pairs=True, counts_usage=self.in_full)
         names = None if self.in_full else rule.columns
         drawn = _Drawn(stream.n_rows, self.rows_drawn)
         judged = judge_blocks(drawn.passing(stream.blocks(names, self.callback)), rule)

@@ -174,7 +174,7 @@ def _explored(found: Found, request: Request) -> Found:
     for name in sorted(used & set(audit.design.columns.numbers)):
         value = looks_like_codes(audit.design.columns.numbers[name], audit.wrong)
         if value is not None:
-            audit = replace(audit, notices=(*audit.notices, Notice("codes", column=name, value=value)))
+            audit = audit.having(notices=(*audit.notices, Notice("codes", column=name, value=value)))
     return replace(found, audit=audit)
 
 

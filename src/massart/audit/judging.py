@@ -50,8 +50,8 @@ class RowRule:
     agreement: Agreement
     used: tuple[int, ...]  # the places of its coefficients among those of the whole library
     places: int | None  # to which implied values are rounded
-    id_column: str | None
-    group_column: str | None
+    id_column: str | None = None
+    group_column: str | None = None
     strict: bool = False  # whether a missing value is an error
     catalogue: Catalogue = NOTHING
     is_rule: bool = True  # without one no row is called wrong
@@ -123,14 +123,11 @@ class RowRule:
         return replace(self, looked_at=looked_at, swapped=swapped)
 
     @classmethod
-    def of_model(
-        cls, model: SavedModel, *, id_column: str | None = None, group_column: str | None = None, strict: bool = False
-    ) -> RowRule:
-        """Take a saved rule."""
+    def of_model(cls, model: SavedModel, **others: Any) -> RowRule:
+        """Take a saved rule, and what else is known of the table and asked for."""
         formula, agreement = model.formula, model.agreement
         used = tuple(range(len(formula.all_terms)))
-        rule = cls(model.encoding, formula, agreement, used, agreement.places, id_column, group_column, strict)
-        return replace(rule, is_saved=True)
+        return cls(model.encoding, formula, agreement, used, agreement.places, **others, is_saved=True)
 
     @property
     def nothing(self) -> Judged:

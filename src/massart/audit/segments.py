@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -323,7 +323,7 @@ def with_segment_rule(audit: Audit, seed: int = 0) -> Audit:
     for terms in dict.fromkeys((used, (*plain, *(term for term in used if term not in plain)))):
         found = _rule_of(audit, rows, terms, rng)
         if found is not None:
-            return replace(audit, segment_rule=found)
+            return audit.having(segment_rule=found)
     return audit
 
 

@@ -127,7 +127,7 @@ def audit_stream(
     answer = _assembled(gathered, found, rule, judged, certificate)
     if fixed is None or not rule.is_rule:
         return answer
-    return replace(answer, notices=(*answer.notices, *rewritten(stream.name, fixed, "the file was read in blocks")))
+    return answer.having(notices=(*answer.notices, *rewritten(stream.name, fixed, "the file was read in blocks")))
 
 
 def paired(rule: RowRule, judged: Judged) -> RowRule:

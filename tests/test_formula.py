@@ -153,6 +153,30 @@ def test_factors_that_are_taken_out_leave_the_formula_as_it_is(names: list[str],
     )
 
 
+def test_formulas_say_what_their_author_said() -> None:
+    """Factors of conditions, percentages, amounts by level, and labels that are rounded down."""
+    age, zone = [level("age", "young")], [level("zone", name) for name in "BC"]
+    rates = {(column("km"),): "2.5", (column("km"), *age): "0.75", (): "12", (*age,): "3.6"}
+    discount = {(column("price"),): "1", (column("price"), column("pct")): "-0.01"}
+    cases = {
+        "y = (2.5 * km + 12) * (1 + 0.3 * (age = young))": (rates, {}),
+        "y = price * (1 - pct / 100)": (discount, {}),
+        "y = 12 * (zone = A) + 16 * (zone = B) + 9.5 * (zone = C)": (
+            {(zone[0],): "4", (zone[1],): "-2.5", (): "12"},
+            {"bases": (("zone", "A"),)},
+        ),
+        "y = 1.07 * net (rounded down to 0.01)": ({(column("net"),): "1.07", (): "-0.005"}, {"cut": Fraction(1, 100)}),
+    }
+    for text, (terms, more) in cases.items():
+        made = [
+            Summand(product(*key) if key else None, float(value), Fraction(value), 0.0, True)
+            for key, value in terms.items()
+        ]
+        constant = next((one for one in made if one.term is None), None)
+        inputs = tuple(one for one in made if one.term is not None)
+        assert str(Formula("y", inputs, constant, IDENTITY, noisy=False, **more)) == text
+
+
 def test_a_discount_is_written_as_people_write_it() -> None:
     pay = (column("qty"), column("price"))
     terms = (

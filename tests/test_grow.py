@@ -72,6 +72,40 @@ def test_authors_find_their_rule_again(words: str) -> None:
     assert any(words in str(term) or words in " * ".join(sorted(str(term).split(" * "))) for term in found.terms)
 
 
+SHARES, FEES = np.array([0.31, 0.27, 0.42]), np.array([5.5, 3.0, 9.0])
+FORMS = {
+    ("0.21 * km", "0.06 * max(0, km - 200)", "4.5"): lambda x, _: np.maximum(
+        0.21 * x["km"] + 4.5, 0.27 * x["km"] - 7.5
+    ),
+    ("0.186 * min(price, 70)",): lambda x, _: 0.186 * x["price"] - 0.186 * np.maximum(0, x["price"] - 70),
+    ("2.5 * ceil(minutes / 60)", "at most 18"): lambda x, _: np.minimum(18, 2.5 * np.ceil(x["minutes"] / 60)),
+    (
+        "0.31 * (km + price) * (zone = north)",
+        "0.27 * (km + price) * (zone = south)",
+        "0.42 * (km + price) * (zone = west)",
+    ): lambda x, zone: (x["km"] + x["price"]) * SHARES[zone],
+    ("price * (km < 50)", "0.95 * price * (50 <= km < 200)", "0.9 * price * (km >= 200)"): lambda x, _: (
+        x["price"] * (1 - 0.05 * (x["km"] >= 50) - 0.05 * (x["km"] >= 200))
+    ),
+    ("5.5 * (zone = north)", "3 * (zone = south)", "9 * (zone = west)", "1.75 * km"): lambda x, zone: (
+        1.75 * x["km"] + FEES[zone]
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_of_equal_forms_that_of_the_author_is_written(form: tuple[str, ...]) -> None:
+    data = table(11)
+    exact = FORMS[form](data[0].numbers, data[0].levels["zone"].codes)
+    found, values = grown(exact, data)
+    parts = [f"{w:.12g} * {term}".removeprefix("1 * ") for term, w in zip(found.terms, found.coef, strict=False)]
+    parts += [f"{found.coef[-1]:.12g}"] if found.coef[-1] else []
+    parts += [f"at most {found.link.upper:g}"] if np.isfinite(found.link.upper) else []
+    assert set(parts) == set(form)
+    assert np.mean(np.abs(values - exact) < 0.006) > 0.99
+
+
 def test_labels_of_the_other_rows_are_not_read() -> None:
     """The terms are fixed before a label that confirms them is looked at: without these labels they are the same."""
     data = table(2, 300)
@@ -79,14 +113,17 @@ def test_labels_of_the_other_rows_are_not_read() -> None:
     y = np.where(data[1], data[2], np.round(0.2 * x["km"] + 0.07 * np.maximum(0, x["km"] - 120), 2))
     rows = search_rows(len(y), np.random.default_rng(5), Settings())
     assert len(rows) < len(y)
-    blind = np.full(len(y), np.nan)
-    blind[rows] = y[rows]
-    known, found = (grow(data[0], labels, np.random.default_rng(5), SECONDS) for labels in (y, blind))
+    others = np.setdiff1d(np.arange(len(y)), rows)
+    blind, mixed = y.copy(), y.copy()
+    blind[others], mixed[others] = np.nan, np.random.default_rng(6).permutation(y[others])
+    known = grow(data[0], y, np.random.default_rng(5), SECONDS)
     assert known is not None
-    assert found is not None
     np.testing.assert_array_equal(known.rows, rows)
-    assert known.terms == found.terms
-    np.testing.assert_array_equal(known.coef, found.coef)
+    for labels in (blind, mixed):
+        found = grow(data[0], labels, np.random.default_rng(5), SECONDS)
+        assert found is not None
+        assert (known.terms, known.link, known.half_width) == (found.terms, found.link, found.half_width)
+        np.testing.assert_array_equal(known.coef, found.coef)
 
 
 @pytest.mark.slow

@@ -134,7 +134,13 @@ def find_rule(question: Question, options: Options) -> Answer:
 
     def of_columns(patience: bool | int) -> Answer:
         looks = 1.0 if options.seconds <= 0 or options.model == "relu" else 1 / PLAIN_SHARE
-        return _recovered(question, options, question.X, options.model, looks=looks, patience=patience)
+        answer = _recovered(question, options, question.X, options.model, looks=looks, patience=patience)
+        shorter = (
+            _in_short_numbers(question, options, answer, looks=looks, seen=None) if answer.verdict.stands else answer
+        )
+        bent = answer.recovery.coef.size  # a coefficient that is free can be bent to one row more
+        is_as_good = shorter.n_agree >= answer.n_agree - bent and shorter.verdict >= answer.verdict
+        return shorter if is_as_good else answer
 
     if options.seconds <= 0 or options.model == "relu" or options.inliers == "noisy":
         return of_columns(patience=True)
@@ -240,12 +246,12 @@ def _beyond(question: Question, options: Options, grown: Grown, plain: Answer | 
 
 
 def _in_short_numbers(
-    question: Question, options: Options, answer: Answer, *, looks: float, seen: NDArray[np.intp]
+    question: Question, options: Options, answer: Answer, *, looks: float, seen: NDArray[np.intp] | None
 ) -> Answer:
     """Return the same rule in shorter numbers, if hardly a row is lost: coefficients may use all rows."""
     (certificate,), (exact,) = answer.recovery.certificates, answer.recovery.fractions
     unit, coef = certificate.agreement.unit, answer.recovery.coef[:, 0]
-    if not isinstance(answer.X, TermMatrix) or not certificate.agreement.rounded or not unit:
+    if not certificate.agreement.rounded or not unit:
         return answer
     terms = [*answer.terms, *([None] if question.intercept else [])]
     sums = [term is None or all(factor.op in CONDITIONS for factor in term.factors) for term in terms]

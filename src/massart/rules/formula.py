@@ -133,11 +133,7 @@ class Formula:
         shown = _joined(map(self._group, groups[:most_terms]))
         if most_terms is not None and len(groups) > most_terms:
             shown += f" + {len(groups) - most_terms} more terms"
-        return (
-            shown
-            + (f" (rounded down to {write_number(float(self.cut), self.cut)})" if self.cut else "")
-            + self.clipping
-        )
+        return shown + self.clipping
 
     @property
     def all_terms(self) -> tuple[Summand, ...]:

@@ -228,13 +228,6 @@ def whole_changes(fit: Fit) -> Iterator[Change]:
             yield [*fit.terms, *also], [*fit.coef, *[0.0] * len(also)]
 
 
-def looser_changes(fit: Fit) -> Iterator[Change]:
-    """Yield the rule without one of its ranges: what began as a part of the rows may hold for all of them."""
-    for condition in dict.fromkeys(factor for term in fit.terms for factor in term if is_range(factor)):
-        terms = [tuple(factor for factor in term if factor != condition) for term in fit.terms]
-        yield list(dict.fromkeys(terms)), None
-
-
 def level_changes(fit: Fit) -> Iterator[Change]:
     """Yield the rule with a coefficient of its own for each level of a category, where the residuals ask for it."""
     sample, weights = fit.labels.sample, weights_of(fit)

@@ -18,7 +18,6 @@ from massart.rules.grow.evidence import (
     focus_of,
     grown_terms,
     level_changes,
-    looser_changes,
     pool,
     single_changes,
     whole_changes,
@@ -42,7 +41,6 @@ _PART_DEVIATIONS, _PART_ROWS = 4.5, 20  # of the rows of a part that agree, belo
 _PART_SHARE = 0.4  # of the rows of a part that agree at most, before another rule is looked for there
 _BRANCH_SHARE = 0.45  # of the rows of a part that another rule explains at least
 _MOST_BRANCHES = 3
-_CHEAPEST = 0.25  # fit of few rows, in fits of all search rows
 _BRANCH_EFFORT = 0.3  # of the fits, for a rule of other rows
 _LOSSES, _KNOWN = 5, 0.2  # rows that a new level may lose; share of rows that agree once a rule is known
 _LOG_SHARE = 0.6  # of the labels that are positive, if logarithms are tried
@@ -87,22 +85,16 @@ class Grown:
 
 @dataclass(slots=True)
 class Effort:
-    """Time and fits that are left, in fits of as many rows as are searched at most."""
+    """Time and fits that are left."""
 
     end: float
-    most: int
-    fits: float = 0.0
+    fits: int = 0
     interrupted: bool = False
     watch: Callable[[int], None] = field(default=lambda fits: None)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether neither time nor a user ended the search."""
-        return not self.interrupted and time.thread_time() <= self.end
-
     def is_over(self, fits: float = np.inf) -> bool:
         """Return whether time is over, or so many fits were made."""
-        return self.interrupted or self.fits >= min(fits, self.most) or time.thread_time() > self.end
+        return self.interrupted or self.fits >= fits or time.thread_time() > self.end
 
 
 def search_rows(n: int, rng: np.random.Generator, settings: Settings) -> NDArray[np.intp]:
@@ -148,7 +140,7 @@ def grow(
     rows = search_rows(len(y), rng, settings)
     h = unit_of(y[rows]) / 2 if half_unit is None else half_unit
     sample = Sample(columns.take(rows), y[rows], h, settings.levels, constant=constant)
-    effort = Effort(time.thread_time() + seconds, settings.effort, watch=watch)
+    effort = Effort(time.thread_time() + seconds, watch=watch)
     with threadpool_limits(1, user_api="blas"):  # the matrices are small
         search = _Search(settings, rng, effort, linear)
         running = running_rule(columns, rows, sample, settings) if columns.ordered else None
@@ -158,7 +150,7 @@ def grow(
         rule = None if best is None else tidied(best)
     if running is not None and (rule is None or running[2] > rule.n_agree + 20):
         return _of_running(running, rows, h)
-    return None if rule is None else _finished(rule, rows, effort.is_complete)
+    return None if rule is None else _finished(rule, rows, not effort.is_over())
 
 
 def glance(
@@ -250,13 +242,13 @@ class _Search:
         for _, _, start, focus in sorted(ready, key=lambda one: one[:2]):
             if best is not None and self._is_clear(best):
                 share = min(share, self.settings.known)
-            found = self._grow(start, focus, share * self.settings.start)
+            found = self._grow(start, focus, share * self.settings.effort)
             if found.labels.scale == "log":  # a product, or nothing that could be written
                 product = as_product(found)
                 if product is None:
                     continue
                 found = product
-            if branches and self._is_clear(found) and not (best is not None and self._is_good(best)):
+            if branches and self._is_clear(found):
                 found = self.with_branches(found)
             if best is None or self._cost(found, identity) < self._cost(best, identity) - 0.5:
                 best = found
@@ -279,7 +271,7 @@ class _Search:
     def _is_clear(self, fit: Fit) -> bool:
         """Return whether a good share of the rows agrees, far more than by chance."""
         n_agree, chance, n = chance_of(fit.value(fit.labels.sample), fit.labels.sample.y, fit.labels.sample.half_unit)
-        return n_agree > max(_KNOWN * n, 2 * chance)
+        return n_agree > max(_KNOWN * n, 4 * chance)
 
     def _is_good(self, fit: Fit) -> bool:
         """Return whether most rows agree, not by chance, and in all parts of the sample."""
@@ -287,7 +279,7 @@ class _Search:
         value = fit.value(sample)
         n_agree, chance, _ = chance_of(value, sample.y, sample.half_unit)
         agree = np.abs(value - sample.y) <= SLACK * sample.half_unit
-        return n_agree > max(0.5 * len(sample), 2 * chance) and not uneven_parts(sample, agree)
+        return n_agree > 0.5 * len(sample) and n_agree > 4 * chance and not uneven_parts(sample, agree)
 
     def _grow(self, start: Fit, focus: Sequence[Term], fits: float) -> Fit:
         """Follow the changes that pay, from the best rules of each step."""
@@ -334,8 +326,8 @@ class _Search:
             if key in seen or len(terms) > min(_MOST_TERMS, labels.n / 4):
                 continue
             seen.add(key)
-            self.effort.fits += max(labels.n / self.settings.rows, _CHEAPEST)
-            self.effort.watch(round(self.effort.fits))
+            self.effort.fits += 1
+            self.effort.watch(self.effort.fits)
             found = labels.fit(terms, coef, limits, cold=len(terms) < _LONG)
             if found is not None and _wins_its_conditions(found, rule, self.settings):
                 yield found
@@ -350,7 +342,6 @@ class _Search:
             grown = grown_terms(fit)
         everything = np.hstack([Z, fit.labels.sample.matrix(grown)]) if grown else Z
         yield from single_changes(fit, [*candidates, *grown], everything, len(candidates), self.rng)
-        yield from looser_changes(fit)
         yield from level_changes(fit)
         if fit.labels.scale == "identity":
             yield from whole_changes(fit)

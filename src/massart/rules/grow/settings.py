@@ -31,8 +31,6 @@ class Settings:
     windows : int
         Columns, those along which rows agree least evenly, in which other coefficients are looked for.
     effort : int
-        Fits in all.
-    start : int
         Fits from one start.
     known : float
         The share of these that another start has once a rule is known.
@@ -57,7 +55,6 @@ class Settings:
     levels: int = 40
     windows: int = 6
     effort: int = 1500
-    start: int = 700
-    known: float = 0.2
+    known: float = 0.1
     clear: float = 5.0
     short: int = 12

@@ -93,12 +93,12 @@ def _with_threshold(fit: Fit, factor: Term) -> Fit:
     step = np.linalg.lstsq(A / sizes, fit.residuals[use], rcond=1e-12)[0] / sizes
     solved, error = threshold + float(step[-1]), 4 * labels.typical / steepest
     options = {simplest(solved - error * width, solved + error * width) for width in _WIDTHS} | {solved, threshold}
-    found = [fit]
-    for option in sorted({round(option, DECIMALS) for option in options}):  # 200, not 199.9999999999999
+    found = []
+    for option in sorted({float(f"{option:.{DECIMALS - 1}e}") for option in options}):  # 200, not 199.9999999999999
         refitted = labels.fit(at(option), fit.coef, fit.limits, quick=True, near=fit.agree)
         found += [Fit(labels, at(option), fit.coef, fit.limits)]
         found += [] if refitted is None else [in_few_digits(refitted), in_short_numbers(refitted)]
-    return min(found, key=cost)
+    return min([*found, fit], key=cost)
 
 
 def _with_cuts(fit: Fit, name: str) -> Fit:

@@ -13,7 +13,7 @@ UNITS = (1000.0, 100.0, 10.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-5
 """Units to which people round."""
 
 DECIMALS = 12
-"""Decimals of a number that are looked at: what comes after them is the rounding of floats."""
+"""Digits of a number that are looked at: what comes after them is the rounding of floats."""
 
 _MOST, _ODD = 0.9, 0.84  # share of the labels that are multiples; of 0.05, which wrong labels leave more often
 _EXACT = 1e-9  # of the size of the labels, where they have no unit

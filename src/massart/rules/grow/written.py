@@ -20,6 +20,9 @@ from massart.rules.grow.sample import Product, Sample, clip_of, is_condition, th
 from massart.rules.grow.units import DECIMALS, bits_of, near_numbers
 from massart.rules.terms import Part, Term
 
+Form = tuple[list[Product], Link]
+"""Terms and limits of a rule, without coefficients."""
+
 WORD = 5.0
 """Bits of a column, an operation, a level: one of thirty-two."""
 
@@ -88,7 +91,8 @@ def written_bits(sample: Sample, terms: Sequence[Product], coef: FloatArray, lim
         holding = np.sum([sample.column(case) for case in cases], axis=0)
         once = sum(map(_words, rest))
         if len(places) > 1 and holding.max() == 1 and (holding.min() == 1 or rests[rest] == 1):
-            merged = sum(len(factor.parts) - 2 for factor in factors_of(cases) if factor.op == "in")
+            sets = [len(factor.parts) - 2 for factor in factors_of(cases) if factor.op == "in"]
+            merged = sum(sets) - max(sets, default=0)  # the largest one is all others
             named = 0 if holding.min() == 1 else len(places)  # a table of some cases says which
             numbers = {round(float(coef[place]), DECIMALS) for place in places}
             bits += sum(map(bits_of, numbers)) + WORD * (_HEAD + once + len(subjects) + merged + named)
@@ -125,8 +129,8 @@ def _common_factors(terms: Sequence[Product], coef: FloatArray) -> tuple[list[in
 def _words(factor: Term) -> int:
     """Return the columns, operations and levels of a factor; a name is the word, not the operation of reading it."""
     known = threshold_of(factor)
-    if known is not None:  # what exceeds a threshold, or is missing to it
-        return 1 + _words(known[0])
+    if known is not None:  # what exceeds a threshold; what is missing to it is said less often
+        return 1 + _words(known[0]) + (not known[2])
     if factor.op == "number":
         return 0
     if clip_of(factor) is not None:  # a longer thought than what exceeds a threshold
@@ -204,11 +208,10 @@ def short_coefficients(
             w[free] = np.linalg.lstsq(Z, v - A[:, ~free] @ w[~free], rcond=1e-12)[0] / sizes[free]
         return w
 
+    errors = np.full(len(coef), np.inf)
     for _ in coef:
         free = ~fixed
-        Z = A[:, free] / sizes[free]
-        errors = np.full(len(coef), np.inf)
-        errors[free] = 3 * np.sqrt(np.abs(np.diag(np.linalg.pinv(Z.T @ Z)))) / sizes[free] + 1e-12 * np.abs(coef[free])
+        errors[free] = 3 * coefficient_errors(A[:, free]) + 1e-12 * np.abs(coef[free])
         with np.errstate(over="ignore"):  # a coefficient of zero is known least
             relative = errors / np.maximum(np.abs(coef), np.finfo(float).tiny)
         j = int(np.argmin(np.where(free, relative, np.inf)))
@@ -217,6 +220,13 @@ def short_coefficients(
             w = coef.copy()
             w[j] = number
             w = refitted(w, ~fixed)
+            if n_agree(w) >= needed:
+                coef = w
+                break
+    for j in range(len(coef)):  # once more, where the others are short now
+        for number in near_numbers(float(coef[j]), max(4 * errors[j], 1.5 / sizes[j])):
+            w = coef.copy()
+            w[j] = number
             if n_agree(w) >= needed:
                 coef = w
                 break

@@ -44,6 +44,7 @@ def test_a_notebook_shows_the_rule_and_the_verdict_of_a_fit(estimator: Any, data
     shown = reg.fit(X, y)._repr_html_()
     for words in ("0.25 * x0 + 3 * x1 + 7", reg.report().findings.judgement.word.capitalize()):
         assert words in shown
+        assert words in reg._repr_mimebundle_()["text/html"]
         assert words not in before
 
 

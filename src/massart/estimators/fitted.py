@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import Certificate
@@ -107,12 +108,17 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         tables = tuple(rows.table() for rows in self._wrong_rows)
         return tables[0] if self.coef_.ndim == 1 else tables
 
-    def _html_repr(self) -> str:
+    def _repr_html_inner(self) -> str:
         """Return the diagram of scikit-learn and below it, once fitted, the rule and its verdict."""
-        diagram = str(super()._html_repr())
+        diagram = str(estimator_html_repr(self))
         if not hasattr(self, "coef_"):
             return diagram
         return diagram + "".join(self.summary(output=j)._repr_html_() for j in range(len(self._answers)))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return the same for a notebook, if it shows diagrams."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
 
     def summary(self, level: float = 0.95, *, output: int = 0) -> Summary:
         """Return the verdict and a table of the coefficients, with tests and intervals where they are estimates.

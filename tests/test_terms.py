@@ -236,12 +236,6 @@ def test_a_term_without_a_value_is_named_with_its_row(text: str, what: str) -> N
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", TERMS)
-def test_json_holds_a_term(text: str) -> None:
-    for term in parse_terms(text, COLUMNS):
-        assert Term.from_json(json.loads(json.dumps(term.to_json(), allow_nan=False))) == term
-
-
 def nested(depth: int) -> list[object]:
     term: list[object] = ["column", "qty"]
     for _ in range(depth):

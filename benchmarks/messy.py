@@ -766,11 +766,10 @@ def accounting_format(folder, rng):
     """Excel's accounting format saved as CSV: blanks around, negatives in parentheses, a dash for zero."""
     data = large(rng)
     rows = rows_of(data, SUMS, lambda value: f" {parentheses(value)} ")
-    for k in range(5, N, 40):  # no discount: a dash is 0 or missing, and who leaves the row out is not wrong
-        net, freight = data.columns["net"][k], data.columns["freight"][k]
-        rows[k] = [rows[k][0], rows[k][1], " -   ", f" {net + freight:,.2f} "]
-    keep = np.arange(N) % 40 != 5
-    return _write(folder / "a.csv", text_of([SUMS, *rows])), some("accounting", "Gross", data, keep)
+    for k in range(5, N, 40):  # no discount
+        data.truth[k], data.wrong[k] = np.round(data.columns["net"][k] + data.columns["freight"][k], 2), False
+        rows[k] = [rows[k][0], rows[k][1], " -   ", f" {data.truth[k]:,.2f} "]
+    return _write(folder / "a.csv", text_of([SUMS, *rows])), case("accounting", "Gross", data)
 
 
 @unseen

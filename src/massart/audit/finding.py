@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.audit.segments import TableCovariates, with_segment_rule
@@ -160,7 +161,9 @@ def _mostly_empty(table: Table, request: Request, plan: Plan) -> list[str]:
     read |= {*request.exclude, *filter(None, (request.id, request.group, request.error_unit))}
     found = []
     for name in table.arrow.column_names:
-        if name not in read and not role_of(table, name).entry:
+        column = table.column(name)
+        is_identifier = pa.types.is_integer(column.type) and 2 * column.null_count < len(column)  # beyond 2**53, say
+        if name not in read and not is_identifier and not role_of(table, name).entry:
             entry = role_of(table, name, asked=True).entry
             if isinstance(entry, Number) and np.mean(~np.isnan(column_values(table, entry))) >= _BLANKS:
                 found.append(name)

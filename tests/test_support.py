@@ -821,24 +821,10 @@ def test_rows_of_weight_zero_are_not_there(rng):
 
 def test_misuse_is_named(rng):
     X = rng.standard_normal((20, 2))
-    agree = np.ones(20, dtype=bool)
     with pytest.raises(ValueError, match="units"):
         geometry_of(X, units=np.zeros(19, dtype=int))
     with pytest.raises(ValueError, match="units"):
         geometry_of(X, units=np.zeros(20))
-    with pytest.raises(ValueError, match="3 columns but the geometry has 2"):
-        measured(np.ones((20, 3)), agree, geometry=geometry_of(X))
-    with pytest.raises(ValueError, match="20 rows but the geometry has units for 10"):
-        measured(X, agree, geometry=geometry_of(X[:10], units=np.arange(10)))
-    with pytest.raises(ValueError, match="half_widths"):
-        measured(X, agree, np.r_[np.zeros(19), -1.0])
-    with pytest.raises(ValueError, match="agree"):
-        measured(X, agree.astype(int))
-    for number in (0.0, 1.0, -0.2, np.nan):
-        with pytest.raises(ValueError, match="bound"):
-            measured(X, agree, bound=number)
-        with pytest.raises(ValueError, match="confidence"):
-            measured(X, agree, confidence=number)
 
 
 def test_the_verdict_does_not_depend_on_how_levels_are_coded():

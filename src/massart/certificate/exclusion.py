@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from massart.certificate.assumption import check_confidence
 from massart.certificate.geometry import (
     Geometry,
     IntArray,
@@ -42,7 +40,7 @@ from massart.certificate.tails import (
     upper_triangles,
 )
 from massart.certificate.wide import WideRows
-from massart.rows import BoolArray, FloatArray, check_mask, check_matrix
+from massart.rows import BoolArray, FloatArray
 
 WHOLE_SHARE = 0.9
 """Share of delta that the whole table has, if there are other parts."""
@@ -71,7 +69,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRows:
-    """The rows of a certificate, checked."""
+    """The rows of a certificate."""
 
     geometry: Geometry
     X: FloatArray
@@ -83,33 +81,6 @@ class JudgedRows:
         """The sums that are kept of these rows, if there are any."""
         wide = self.geometry.wide
         return wide if wide is not None and wide.X is self.X else None
-
-    @classmethod
-    def checked(
-        cls,
-        geometry: Geometry,
-        X: ArrayLike,
-        agree: ArrayLike,
-        half_widths: ArrayLike,
-        confidence: float,
-        bound: float,
-    ) -> JudgedRows:
-        """Return the rows, or raise if they, or what is asked of them, make no sense."""
-        check_confidence(confidence)
-        if not 0 < bound < 1:
-            raise ValueError(f"bound must be between 0 and 1, got {bound}")
-        wide = geometry.wide
-        rows = wide.X if wide is not None and wide.X is X else check_matrix(X)  # or checked before
-        if rows.shape[1] != geometry.exponents.size:
-            raise ValueError(f"X has {rows.shape[1]} columns but the geometry has {geometry.exponents.size}")
-        for name in ("sample_weight", "units"):
-            given = getattr(geometry, name)
-            if given is not None and len(given) != len(rows):
-                raise ValueError(f"X has {len(rows)} rows but the geometry has {name} for {len(given)}")
-        widths = np.asarray(half_widths, dtype=np.float64)
-        if widths.shape != (len(rows),) or not (widths >= 0).all():
-            raise ValueError(f"half_widths must be {len(rows)} non-negative numbers, got shape {widths.shape}")
-        return cls(geometry, rows, check_mask(agree, len(rows), "agree"), widths)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,13 +52,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from massart.certificate.assumption import CONFIDENCE
 from massart.certificate.deferred import Deferred, settled
 from massart.certificate.exclusion import Evidence, Exclusion, JudgedRows, Policy, Tails, evidence_of
 from massart.certificate.geometry import Geometry, Position, apply_to, scaled_rows, squared_lengths
-from massart.rows import BoolArray, FloatArray, check_matrix
+from massart.rows import BoolArray, FloatArray
 
 _WEAKEST, _HEAVY_TAILED = 8, 4.0  # directions that are looked at, and the kurtosis that shows few rows (Gaussian: 3)
 
@@ -160,9 +159,9 @@ class Support:
 
 def measure_support(
     geometry: Geometry,
-    X: ArrayLike,
-    agree: ArrayLike,
-    half_widths: ArrayLike,
+    X: FloatArray,
+    agree: BoolArray,
+    half_widths: FloatArray,
     *,
     bound: float = 0.5,
     confidence: float = CONFIDENCE,
@@ -195,14 +194,14 @@ def measure_support(
         Share of delta that the caller reserves for counting; must not depend on labels.
     """
     policy = Policy((1 - reserved) * (1 - confidence), bound, _seed(rng), simulate, tails)
-    return _measure(JudgedRows.checked(geometry, X, agree, half_widths, confidence, bound), policy)
+    return _measure(JudgedRows(geometry, X, agree, half_widths), policy)
 
 
 def held_out_support(
     geometry: Geometry,
-    X: ArrayLike,
-    agree: ArrayLike,
-    half_widths: ArrayLike,
+    X: FloatArray,
+    agree: BoolArray,
+    half_widths: FloatArray,
     *,
     bound: float = 0.5,
     confidence: float = CONFIDENCE,
@@ -212,8 +211,7 @@ def held_out_support(
     Its rival u is then fixed, and k drops from the tail. This serves limits and links: pass the held-out rows strictly
     inside the limits (by the frozen formula), and a geometry of just them; the conclusion is about their span.
     """
-    judged = JudgedRows.checked(geometry, X, agree, half_widths, confidence, bound)
-    return _measure(judged, Policy(1 - confidence, bound, fixed=True))
+    return _measure(JudgedRows(geometry, X, agree, half_widths), Policy(1 - confidence, bound, fixed=True))
 
 
 def _measure(judged: JudgedRows, policy: Policy) -> Support:
@@ -263,14 +261,13 @@ class _Shares:
         return np.asarray(squared_lengths(scaled @ self.W) / np.where(lengths > 0, lengths, 1.0))
 
 
-def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> FloatArray:
+def weak_row_weights(geometry: Geometry, X: FloatArray, support: Support) -> FloatArray:
     """Return where to look next: c_i |W'x_i|^2 for the weak directions W of the first piece that has any.
 
     Zero for rows of other pieces, and for all rows if every direction has a share of at least 1/2. The rows need not be
     those that were measured.
     """
-    rows = check_matrix(X)
-    found = np.zeros(len(rows))
+    found = np.zeros(len(X))
     weak = next((piece.weak for piece in support.pieces if piece.weak.shape[1]), None)
     if weak is None:
         return found
@@ -278,15 +275,15 @@ def weak_row_weights(geometry: Geometry, X: ArrayLike, support: Support) -> Floa
     W = np.ldexp(weak, geometry.exponents[:, None])  # in columns of size 1
     held = [float(np.linalg.norm(piece.subspace.T @ W)) for piece in part.pieces]
     number = int(np.argmax(held))
-    members = apply_to(part.membership(geometry.exponents), rows, np.arange(len(rows))) == number
-    if geometry.sample_weight is not None and len(geometry.sample_weight) == len(rows):
+    members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X))) == number
+    if geometry.sample_weight is not None and len(geometry.sample_weight) == len(X):
         members &= geometry.sample_weight > 0
         weights = geometry.sample_weight
     else:
-        weights = np.ones(len(rows))
+        weights = np.ones(len(X))
     chosen = np.flatnonzero(members)
     if chosen.size:
-        found[chosen] = weights[chosen] * apply_to(_Shares(part.pieces[number].position, W), rows, chosen)
+        found[chosen] = weights[chosen] * apply_to(_Shares(part.pieces[number].position, W), X, chosen)
     return found
 
 

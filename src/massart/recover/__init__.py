@@ -1,9 +1,10 @@
 """From rows to a judged formula: the driver, and the steps it takes."""
 
+from massart.certificate import Assumption
 from massart.recover.arrays import ArrayRecovery, certify, judge_matrix, recover_matrix
 from massart.recover.driver import Recovery, recover
 from massart.recover.judge import judge
-from massart.recover.judges import Assumption, Formula, Judges
+from massart.recover.judges import Formula, Judges
 from massart.recover.polish import polish
 from massart.recover.problem import Start
 from massart.recover.propose import Candidate, Options, propose

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.certificate import Certificate, geometry_of
+from massart.certificate import Assumption, Certificate, geometry_of
 from massart.recover.judge import judge
-from massart.recover.judges import Assumption, Formula, Judges
+from massart.recover.judges import Formula, Judges
 from massart.recover.problem import check_size, counted_as_rows
 from massart.recover.propose import Options, propose
 from massart.rows import (

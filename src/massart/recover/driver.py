@@ -19,10 +19,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Certificate, Verdict, certify_noisy, span_of
+from massart.certificate import PLAIN, Assumption, Certificate, Verdict, certify_noisy, span_of
 from massart.recover.finding import find, is_none, share_by_chance, tightest
 from massart.recover.judge import judge
-from massart.recover.judges import PLAIN, Assumption, Formula
+from massart.recover.judges import Formula
 from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
 from massart.recover.polish import polish
 from massart.recover.problem import Problem, Question, Start

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from massart.certificate import Support
+from massart.certificate import PLURALITY, Support
 from massart.certificate.support import is_weak_by_chance
-from massart.recover.judge import PLURALITY
 from massart.recover.judges import Formula, beyond_mode, measure_support_of
 from massart.recover.polish import polish
 from massart.recover.problem import Problem, Start

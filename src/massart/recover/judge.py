@@ -23,7 +23,6 @@ import numpy as np
 
 from massart.certificate import (
     EXACT_REACH,
-    PLURALITY,
     SECOND_LOOK,
     SLAB_REACH,
     Assumption,
@@ -65,8 +64,6 @@ from massart.rows import (
 )
 from massart.rows.agreement import EPS
 from massart.rows.marks import KINDS, Marks
-
-__all__ = ["PLURALITY", "judge"]
 
 CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from massart.certificate import PLAIN, SECOND_LOOK, Assumption, Errors, Segment, Support, geometry_of, measure_support
+from massart.certificate import Assumption, Segment, Support, geometry_of, measure_support
 from massart.certificate.geometry import Geometry
 from massart.recover.scanned import Scanned
 from massart.rows import AGREES, Agreement, BoolArray, FloatArray, Link, Mark, Sample, Verified, speaks
 from massart.rows.agreement import compare
 from massart.rows.marks import Marks
-
-__all__ = ["PLAIN", "SECOND_LOOK", "Assumption", "Errors", "Formula", "Judges", "beyond_mode", "measure_support_of"]
 
 COUNTING_ROWS = 5_000
 """Rows up to which counting may say more than support does."""
@@ -131,7 +129,7 @@ def measure_support_of(
     met = speaks(marks)
     if not met.any():  # a zero row says nothing, either
         zero = np.zeros((1, rows.X.shape[1]))
-        return measure_support(geometry_of(zero), zero, [False], [0.0], tails=False, **given)
+        return measure_support(geometry_of(zero), zero, np.array([False]), np.zeros(1), tails=False, **given)
     part = rows.take(met)
     geometry = geometry_of(part.X, sample_weight=part.weights)
     return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)

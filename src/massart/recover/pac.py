@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from massart.certificate import (
     EXACT_REACH,
     SLAB_REACH,
+    Assumption,
     Certificate,
     Decisive,
     Verdict,
@@ -48,7 +49,7 @@ from massart.certificate import (
 from massart.isotropy import RadialIsotropy, decompose
 from massart.paper.pac import remove_outliers
 from massart.recover.judge import judge
-from massart.recover.judges import Assumption, Formula, Judges
+from massart.recover.judges import Formula, Judges
 from massart.recover.propose import Options, propose
 from massart.rows import (
     IDENTITY,

@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Support, geometry_of
+from massart.certificate import Assumption, Support, geometry_of
 from massart.certificate.geometry import Geometry
 from massart.certificate.support import weak_row_weights
-from massart.recover.judges import Assumption, Judges
+from massart.recover.judges import Judges
 from massart.recover.propose import Options
 from massart.recover.scanned import Covariates, Scanned
 from massart.recover.settings import Settings

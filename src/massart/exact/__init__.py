@@ -1,6 +1,6 @@
 """Exact numbers: short decimals, fractions and sparse formulas behind coefficients in floats."""
 
-from massart.exact.numbers import ExactNumbers, Fractions, exact_numbers, short_formula
+from massart.exact.numbers import ExactNumbers, Fractions, exact_numbers
 from massart.exact.sparsest import Brevity, sparser_formulas
 
 __all__ = [
@@ -8,6 +8,5 @@ __all__ = [
     "ExactNumbers",
     "Fractions",
     "exact_numbers",
-    "short_formula",
     "sparser_formulas",
 ]

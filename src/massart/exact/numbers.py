@@ -129,21 +129,6 @@ def exact_numbers(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
     return none if best is None or not best.fixed else best.answer()
 
 
-def short_formula(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreement) -> FloatArray | None:
-    """Return the formula of short numbers that least squares on these rows suggests; None if there is none.
-
-    Nothing is claimed for it: count the rows that agree with it. Wrong rows that agree with `w` by chance bias it, but
-    do not move least squares by much.
-    """
-    equations = reduce_rows(X, y, w, agreement)
-    for fractions in (False, True):
-        search = _Search(equations, X, y, 0, fractions)
-        search.propose()
-        if len(search.fixed) == len(w):
-            return np.array([float(search.fixed[j]) for j in range(len(w))])
-    return None
-
-
 @dataclass(slots=True)
 class _Search:
     """The numbers that were fixed so far, and the chance with which each was."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg as sla
 
-from massart.exact import short_formula
 from massart.l1 import l1_regression
 from massart.rows import Agreement, BoolArray, FloatArray, Link, Verified, verify
 from massart.rows.agreement import EDGE, compensated_products
@@ -66,11 +65,8 @@ def polish(
     if agreement.rounded:
         for reach in _NEARBY:  # wrong rows nearby pull: fewer of them take part each time
             moved = _into_intervals(X, y, best, found, link, reach)
-            if moved is not None and attempt(moved, np.nextafter(weight, np.inf)):
-                told = _told(found.agree, y, found, link)
-                guess = short_formula(X[told], link.inverse(y[told]), best, agreement)
-                if guess is not None:
-                    attempt(guess, weight)
+            if moved is not None:
+                attempt(moved, np.nextafter(weight, np.inf))
     return best, found
 
 

@@ -115,12 +115,13 @@ class _Text(HTMLParser):
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
+_VERSIONS = re.compile(r"Python 3[0-9.]+, massart .*")
 
 
 def _page_lines(text: str) -> Lines:
     page = _Text()
     page.feed(text)
-    return [_DAY.sub("(day and time)", words) for words in page.words]
+    return [_VERSIONS.sub("(versions)", _DAY.sub("(day and time)", words)) for words in page.words]
 
 
 @contextlib.contextmanager

@@ -14,7 +14,9 @@ of numbers by level. It is not looked for in a list. It is grown on some of the 
    each number. It falls long before a single row agrees, and that is what leads the way.
 4. **Simplify**: leave out terms, merge levels, write levels as numbers, try limits
    (:mod:`~massart.rules.grow.simplify`). Go on from the two best rules until nothing pays.
-5. **Tidy**: thresholds in few digits, factors in few digits (:mod:`~massart.rules.grow.tidy`).
+5. **Write** it as its author would: of the forms that say the same, that which takes fewest bits
+   (:mod:`~massart.rules.grow.written`), found by steps that rewrite a rule (:mod:`~massart.rules.grow.forms`,
+   :mod:`~massart.rules.grow.cases`), with thresholds and factors in few digits (:mod:`~massart.rules.grow.tidy`).
 
 All of this reads the labels of the search rows and no others. These are drawn by X, the number of rows and a seed, so
 that the terms are fixed before a label of the other rows is looked at, and these can confirm the rule

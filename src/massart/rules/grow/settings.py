@@ -39,6 +39,17 @@ class Settings:
         wrong values that are alike crowd somewhere.
     short : int
         Numbers of a rule up to which no other start is tried once most rows agree.
+    word_bits, table_words : float
+        The price of a column, operation or level as it is written, one of thirty-two, and the words of a table beside
+        its names (``16-telecom-allowance``, a fee by plan; ``31-trades-weekend``, a surcharge).
+    cut_bits : float
+        The price of a row on the wrong side of a cut: one in thirty has the value of the other side by mistake. At the
+        price of any other row, one such row makes 9.98 of 10 (``05-parcel-price-list``).
+    tie : float
+        Half-widths by which labels in the middle of two roundings may have moved a coefficient
+        (``02-payroll-overtime``: 1.000001 * hourly_rate).
+    loose : float
+        Share of the rows that coefficients in few digits may lose.
     """
 
     number_bits: float = 24.0
@@ -58,3 +69,8 @@ class Settings:
     known: float = 0.1
     clear: float = 5.0
     short: int = 12
+    word_bits: float = 5.0
+    table_words: float = 3.0
+    cut_bits: float = 5.0
+    tie: float = 0.25
+    loose: float = 0.01

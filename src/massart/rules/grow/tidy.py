@@ -35,7 +35,6 @@ _NEIGHBOURS = 12  # values on either side of a limit that are tried
 _WIDTHS = (4.0, 2.0, 1.0, 0.5, 0.2, 0.05)  # half-widths within which a shorter threshold moves no row
 _MOVE = 1e-6  # of its range, by which a threshold is moved to see what changes
 _ROUNDS = 3
-_WRONG_BITS = 5.0  # of a row on the wrong side of a cut: one in thirty has the value of the other side by mistake
 _EXPONENTS = (1, 2, 3, 4, 12)  # denominators of exponents
 _EXPONENT_ERROR = 0.02
 _EXACT = 0.9  # share of the rows that agree without any rounding, if there is none
@@ -149,7 +148,7 @@ def _with_bound(fit: Fit, factor: Term) -> Fit:
 def _cost_of_cuts(fit: Fit) -> float:
     """Return the bits of a rule and of its rows, where one that is wrong may have what holds beyond the cut."""
     wrong = fit.labels.n - fit.n_agree
-    return _WRONG_BITS * wrong + written_bits(fit.labels.sample, fit.terms, fit.coef, fit.limits)
+    return fit.labels.settings.cut_bits * wrong + written_bits(fit, fit.coef)
 
 
 def _intervals_of(fit: Fit, name: str) -> list[Term]:

@@ -23,14 +23,8 @@ from massart.rules.terms import Part, Term
 Form = tuple[list[Product], Link]
 """Terms and limits of a rule, without coefficients."""
 
-WORD = 5.0
-"""Bits of a column, an operation, a level: one of thirty-two."""
-
-_HEAD = 3.0  # words of a table beside its names: else every surcharge is a table of two
 _ALIKE = 1e-6  # difference of ratios that are one factor
 _SURE = 3.0  # standard errors within which the digits of a coefficient are open
-_TIES = 0.25  # half-widths by which labels in the middle of two roundings may have moved a coefficient
-_LOOSE = 0.01  # share of the rows that coefficients in few digits may lose
 _MOST_ROWS = 4000  # that tell coefficients
 
 
@@ -50,7 +44,9 @@ def written_coefficients(fit: Fit) -> FloatArray:
     if np.count_nonzero(rows) <= len(fit.terms):
         return fit.coef
     Z = fit.matrix[rows] / fit.labels.half_widths[rows, None]
-    errors = np.maximum(_SURE * coefficient_errors(Z), _TIES / (np.sqrt((Z**2).mean(axis=0)) + 1e-300))
+    errors = np.maximum(
+        _SURE * coefficient_errors(Z), fit.labels.settings.tie / (np.sqrt((Z**2).mean(axis=0)) + 1e-300)
+    )
     numbers = (near_numbers(float(w), float(e)) for w, e in zip(fit.coef, errors, strict=True))
     return np.array([found[0] if found else w for found, w in zip(numbers, fit.coef.tolist(), strict=True)])
 
@@ -63,23 +59,24 @@ def in_few_digits(fit: Fit) -> Fit:
 
 def cost(fit: Fit) -> float:
     """Return the bits of the rows that do not agree, and of the rule as it is written."""
-    return float(fit.bits.sum()) + written_bits(fit.labels.sample, fit.terms, written_coefficients(fit), fit.limits)
+    return float(fit.bits.sum()) + written_bits(fit, written_coefficients(fit))
 
 
-def written_bits(sample: Sample, terms: Sequence[Product], coef: FloatArray, limits: Link) -> float:
-    """Return the bits of what is written.
+def written_bits(fit: Fit, coef: FloatArray) -> float:
+    """Return the bits of what is written, with coefficients in few digits.
 
     Terms that are the same but for conditions, no two of which hold in the same row, are a table: what they share and
     the columns of the conditions are written once.
     """
+    sample, terms, word = fit.labels.sample, fit.terms, fit.labels.settings.word_bits
+    limits = [limit for limit in (fit.limits.lower, fit.limits.upper) if np.isfinite(limit)]
     inner: dict[object, float] = {}
     for factor in factors_of(terms):
         inner.update(_numbers(factor))
-    limit_bits = sum(WORD + bits_of(limit) for limit in (limits.lower, limits.upper) if np.isfinite(limit))
     left, factors = _common_factors(terms, coef)
-    bits = sum(inner.values()) + limit_bits
+    bits = sum(inner.values()) + sum(word + bits_of(limit) for limit in limits)
     for factor, ratio in factors:
-        bits += bits_of(ratio) + WORD * (1 + _exception(sample, factor))
+        bits += bits_of(ratio) + word * (1 + _exception(sample, factor))
     groups: dict[tuple[Product, frozenset[Part]], list[int]] = {}
     for place in left:
         rest = tuple(factor for factor in terms[place] if not is_condition(factor))
@@ -95,11 +92,13 @@ def written_bits(sample: Sample, terms: Sequence[Product], coef: FloatArray, lim
             merged = sum(sets) - max(sets, default=0)  # the largest one is all others
             named = 0 if holding.min() == 1 else len(places)  # a table of some cases says which
             numbers = {round(float(coef[place]), DECIMALS) for place in places}
-            bits += sum(map(bits_of, numbers)) + WORD * (_HEAD + once + len(subjects) + merged + named)
+            bits += sum(map(bits_of, numbers)) + word * (
+                fit.labels.settings.table_words + once + len(subjects) + merged + named
+            )
             continue
         for place, case in zip(places, cases, strict=True):
             conditions = sum(_exception(sample, factor) for factor in case)
-            bits += bits_of(coef[place]) + WORD * (bool(terms[place]) + once + conditions)
+            bits += bits_of(coef[place]) + word * (bool(terms[place]) + once + conditions)
     return bits
 
 
@@ -176,7 +175,7 @@ def in_short_numbers(fit: Fit) -> Fit:
     """Return the rule with coefficients in few digits where hardly a row is lost, or even more rows agree."""
     labels = fit.labels
     inside = fit.agree & (labels.y > fit.limits.lower) & (labels.y < fit.limits.upper)
-    lost = max(2, round(_LOOSE * labels.n))
+    lost = max(2, round(labels.settings.loose * labels.n))
     coef = short_coefficients(fit.matrix, labels.y, SLACK * labels.half_widths, fit.coef, inside, lost)
     short = Fit(labels, fit.terms, coef, fit.limits, fit.X)
     return short if short.n_agree >= fit.n_agree - lost else fit

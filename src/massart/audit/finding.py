@@ -18,10 +18,9 @@ from massart.recover.problem import LARGEST_LABEL
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.report import Notice
 from massart.rows import IDENTITY, BoolArray, Callback, FloatArray, silent
-from massart.rules.choice import KINDS
 from massart.rules.columns import Columns
 from massart.rules.constants import Constants, find_constants
-from massart.rules.find import Answer, Options, Question, find_rule, fit_terms
+from massart.rules.find import KINDS, Answer, Options, Question, find_rule, fit_terms
 from massart.rules.formula import Formula, compose
 from massart.rules.language import parse_terms
 from massart.rules.matrix import TermMatrix
@@ -89,15 +88,24 @@ class Found:
         return replace(formula, bases=self.audit.formula.bases)
 
 
-def find(table: Table, request: Request, *, ordered: bool = True, drawn: BoolArray | None = None) -> Found:
+def find(
+    table: Table,
+    request: Request,
+    *,
+    ordered: bool = True,
+    drawn: BoolArray | None = None,
+    seen: NDArray[np.intp] | None = None,
+) -> Found:
     """Find the rule behind a column of a table in memory.
 
     Columns that the rule does not use cost no rows: where they have gaps, it is looked for once more without them.
     Terms may look at the row before if these are all rows, `ordered` as they were. Where they are some rows of a file,
-    and labels had a say in which, segments are looked for among those `drawn` at random.
+    and labels had a say in which, segments are looked for among those `drawn` at random. Where terms that are given
+    were chosen with the labels of rows that were `seen`, the others confirm; none are seen if all were, and the number
+    of hypotheses pays for it.
     """
-    found = _find(table, request, ordered, drawn)
-    filled = _with_blanks_as_zero(table, request, found, ordered, drawn)
+    found = _find(table, request, ordered, drawn, seen=seen)
+    filled = None if seen is not None else _with_blanks_as_zero(table, request, found, ordered, drawn)
     if filled is not None:
         return _explored(filled, request)
     found = _explored(found, request)
@@ -321,9 +329,11 @@ def _find(
     drawn: BoolArray | None,
     unused: Collection[str] = (),
     zero: Collection[str] = (),
+    seen: NDArray[np.intp] | None = None,
 ) -> Found:
     prepared = prepare(table, request, ordered=ordered, drawn=drawn, unused=unused, zero=zero)
-    plan, design, matrix, question = prepared.plan, prepared.design, prepared.matrix, prepared.question
+    plan, design, matrix = prepared.plan, prepared.design, prepared.matrix
+    question = replace(prepared.question, seen=seen)
 
     def audit_of(answer: Answer) -> Audit:
         (certificate,) = answer.recovery.certificates

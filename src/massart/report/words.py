@@ -218,7 +218,9 @@ def _confirmed(c: Certificate) -> Iterator[str]:
 
 def _chosen(c: Certificate) -> Iterator[str]:
     """Say that labels had a say in the terms, and what that costs."""
-    if c.n_seen is not None:
+    if c.n_seen == 0:
+        yield "Its terms were chosen on these rows: what may fail is shared by all terms that could have been chosen."
+    elif c.n_seen is not None:
         # How many others judge is another matter: of many rows, and of a stream, a part does.
         yield f"Its terms were chosen with the labels of {count(c.n_seen, 'rows')}: only other rows can confirm it."
 

@@ -1,7 +1,7 @@
 """Which columns of a table follow a rule of which others: every column as a target, each identity once.
 
-A sample of the rows proposes (:mod:`massart.audit.scan.sums`, :mod:`massart.audit.scan.products`), and all rows judge
-(:mod:`massart.audit.scan.basis`). Short identities come first; one that follows from others is left out.
+Each is grown from the others, and all rows judge (:mod:`massart.audit.scan.identities`). Short identities come first;
+one that follows from others is left out.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.finding import check_size
-from massart.audit.scan.basis import Clock, Judge, columns_of
-from massart.audit.scan.identity import Identity, Numbers
-from massart.audit.scan.products import products_of
-from massart.audit.scan.sums import pairs_of, rates_of, sums_of
+from massart.audit.finding import Request, check_size
+from massart.audit.scan.identities import SETTINGS, Grower, Identity, Known, Numbers, judged
 from massart.audit.table_audit import Audit, versions
 from massart.recover.snapping import SQUARE_IS_FINITE
 from massart.report import Findings
@@ -29,9 +26,6 @@ from massart.tables import Category, Flag, Number, Table, TableError, column_val
 
 MOST_TERMS = 8
 BUDGET = 60.0
-_SAMPLE_ROWS = 3_000
-_PROPOSING = 0.6  # share of the time in which identities are looked for
-_SURPLUS = 0.01  # share of rows by which a longer sum is better than a part of it
 
 
 @dataclass(frozen=True)
@@ -188,12 +182,42 @@ def scan_table(
     table = source if isinstance(source, Table) else table_of(source)
     for name in exclude:
         table.column(name)
-    started = time.thread_time()
+    clock = _Clock(time.thread_time() + budget)
     seen = _look_at(table, frozenset(exclude))
-    clock = Clock(started + _PROPOSING * budget, "looking for rules")
-    proposals = _proposed(seen.numbers, most_terms, np.random.default_rng(seed), clock, callback)
-    judge = Judge(table, seen.numbers, most_terms, wrong_at_most, seed, Clock(started + budget, "judging rules"))
-    audits = judge.basis(proposals, callback)
+    numbers, p = seen.numbers, len(seen.numbers.names)
+    grower, known = Grower(numbers, seed), Known(numbers)
+    request = Request(numbers.names[0], wrong_at_most=wrong_at_most, seed=seed, callback=clock)
+    ready: list[Identity] = []
+    audits: list[Audit] = []
+    notices, undone = list(seen.notices), "columns were tried"
+    try:
+        for k, target in enumerate(numbers.names):
+            callback(Progress("looking for rules", k + 1, float(p - k - 1), 0.0))
+            ready += [one for one in [grower.identity(target, clock.share(p - k))] if one is not None]
+        undone = "rules were judged"
+        again: set[str] = set()
+        while ready:
+            callback(Progress("judging rules", len(audits) + 1, float(len(ready)), 0.0))
+            one = min(ready, key=lambda one: one.difficulty)
+            ready.remove(one)
+            implied, derived = known.implies(one), frozenset(audit.formula.target for audit in audits)
+            if one.target not in again and (implied or derived & set(one.columns)):
+                again.add(one.target)  # there may be another one, or a simpler form, without what is derived
+                other = grower.identity(one.target, clock.share(len(ready) + 1), derived - {one.target})
+                as_good = other is not None and other.saved > one.saved - 0.1
+                if other is not None and as_good and (implied or other.difficulty < one.difficulty):
+                    ready.append(other)
+                    continue
+            audit = (
+                judged(table, numbers, one, request, SETTINGS) if not implied and len(one.terms) <= most_terms else None
+            )
+            if audit is not None:
+                audits.append(audit)
+                known.add(Identity.of(audit))
+    except (KeyboardInterrupt, _OutOfTime) as stop:
+        why = "Time was over" if isinstance(stop, _OutOfTime) else "Interrupted"
+        notices.append(f"{why} before all {undone}: a larger budget does them.")
+    audits = [audit for audit in audits if not _is_part(audit, audits)]
     trivial = [_is_copy(audit) for audit in audits]
     return Scan(
         table,
@@ -201,9 +225,40 @@ def scan_table(
         tuple(audit for audit, copy in zip(audits, trivial, strict=True) if copy),
         seen.constants,
         _not_in(seen.codes, audits),
-        seen.numbers.names,
-        (*seen.notices, *clock.notices(), *judge.clock.notices()),
+        numbers.names,
+        tuple(notices),
     )
+
+
+class _OutOfTime(Exception):
+    """The time is over; never leaves this module."""
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """Processor time until which the scan may work; as a callback it stops what is running."""
+
+    end: float
+
+    def __call__(self, progress: Progress) -> None:
+        if time.thread_time() > self.end:
+            raise _OutOfTime
+
+    def share(self, n_targets: int) -> float:
+        """Return the time of one of the targets that are left: half of what there is, as the rest judges."""
+        self(Progress("", 0, 0.0, 0.0))
+        return (self.end - time.thread_time()) / (2 * n_targets)
+
+
+def columns_of(audit: Audit) -> tuple[str, ...]:
+    """Return the target and the columns that the rule reads."""
+    return Identity.of(audit).columns
+
+
+def _is_part(audit: Audit, others: Sequence[Audit]) -> bool:
+    """Return whether a rule is what a longer one is in the rows where some of its columns are zero."""
+    own = set(columns_of(audit))
+    return any(own < set(columns_of(other)) and other.n_wrong < audit.n_wrong for other in others)
 
 
 def _not_in(codes: Sequence[tuple[str, ...]], audits: Sequence[Audit]) -> tuple[tuple[str, ...], ...]:
@@ -277,35 +332,3 @@ def _codes(labels: dict[str, NDArray[Any]]) -> tuple[tuple[str, ...], ...]:
             order[np.argsort(first)] = np.arange(len(first))
             alike.setdefault(order[where.ravel()].tobytes(), []).append(name)
     return tuple(tuple(names) for names in alike.values() if len(names) > 1)
-
-
-def _proposed(
-    numbers: Numbers, most_terms: int, rng: np.random.Generator, clock: Clock, callback: Callback
-) -> list[Identity]:
-    """Return what a sample of the rows proposes, for every column."""
-    n, p = numbers.values.shape
-    sample = numbers if n <= _SAMPLE_ROWS else numbers.take(np.sort(rng.choice(n, _SAMPLE_ROWS, replace=False)))
-    found: list[Identity] = []
-    proposals: list[Identity | None]
-    for step in range(3 * p):  # sums first, should time not suffice
-        target = step % p
-        if clock.is_over:
-            clock.missed = 3 * p - step
-            break
-        if step < p:
-            proposals = [sums_of(sample, target, rng), pairs_of(sample, target, rng)]
-        elif step < 2 * p:
-            proposals = [*products_of(sample, target, rng)]
-        else:
-            known = any(one.target == numbers.names[target] and not one.is_sum for one in found)
-            proposals = [] if known else [rates_of(sample, target, rng)]
-        found += [one for one in proposals if one is not None]
-        callback(Progress("looking for rules", step + 1, float(3 * p - step - 1), 0.0))
-    found = [one for one in found if len(one.terms) <= most_terms and not _is_part(one, found)]
-    return [form for one in found for form in (one.solved(numbers.names), one)]
-
-
-def _is_part(one: Identity, others: Sequence[Identity]) -> bool:
-    """Tell whether a sum is what another one is in the rows where some of its columns are zero."""
-    own = set(one.columns)
-    return any(own < set(other.columns) and other.share > one.share + _SURPLUS for other in others if other.is_sum)

@@ -48,8 +48,11 @@ def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
         found += [(one,) for one in sample.dates]
         for one in sample.numbers:
             found += [(function,) for function in _functions(sample, one, one in focus)]
+        found += combinations(near, 2)
         for a, b in combinations(near, 2):
-            found += [(a, b), (excess(a, b),), (excess(b, a),)]
+            difference = sample.factor(a) - sample.factor(b)
+            if difference.min() < 0 < difference.max():  # else it is what it exceeds by, everywhere
+                found += [(excess(a, b),), (excess(b, a),)]
             for x, z in ((a, b), (b, a)):
                 if not sample.has_zero(z):
                     quotient = Term("/", (x, z))

@@ -364,7 +364,7 @@ class _Search:
     def with_branches(self, rule: Fit) -> Fit:
         """Add rules of their own for the rows that do not agree, where these are not spread evenly."""
         sample, settings = rule.labels.sample, self.settings
-        for _ in range(_MOST_BRANCHES):
+        for _ in range(_MOST_BRANCHES if settings.windows else 0):
             parts = uneven_parts(sample, rule.agree)
             off = rule.labels.usable & ~rule.agree
             inside = [sample.factor(condition) > 0 for condition in parts[:2]]
@@ -447,7 +447,7 @@ def _starts(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
         alone = [fit for one in focus if one in sample.numbers and (fit := labels.fit([(one,)])) is not None]
         if alone:
             yield list(min(alone, key=lambda fit: fit.total).terms)
-        prices = price_list(labels)
+        prices = price_list(labels) if labels.settings.windows else []
         if prices:
             yield prices
         return

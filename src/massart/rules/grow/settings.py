@@ -29,7 +29,8 @@ class Settings:
     levels : int
         Most levels of a category that may have rates of its own.
     windows : int
-        Columns, those along which rows agree least evenly, in which other coefficients are looked for.
+        Columns, those along which rows agree least evenly, in which other coefficients are looked for. With 0 no part
+        of the rows has a rule of its own.
     effort : int
         Fits from one start.
     known : float

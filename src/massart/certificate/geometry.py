@@ -67,18 +67,6 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
-    """Kernel: the sum of c x x' over a block, in the coordinates of the position."""
-
-    position: Position
-
-    def __call__(self, rows: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Return the (k, k) sum."""
-        u = self.position.images(rows)[0]
-        return np.asarray(u.T @ (u if weights is None else u * weights[:, None]))
-
-
-@dataclass(frozen=True, slots=True)
 class Whitened:
     """Kernel: the rows y with A_i = y y', one for each row of a block."""
 
@@ -158,7 +146,7 @@ class Geometry:
     parts : tuple of Part
         The whole table first. The pieces of a part span all of its columns, so that no row is overlooked.
     sample_weight : (n,) array or None
-        With units, possibly divided by the number of rows in the unit.
+        With units of several sizes, divided by the number of rows in the unit.
     units : (n,) array of int or None
         Numbers of the units from 0. With weights or units the geometry is only for the rows it was made from.
     wide : WideRows or None
@@ -207,12 +195,9 @@ def geometry_of(
     if numbers.shape != (len(rows),) or numbers.dtype.kind not in "iu":
         raise ValueError(f"units must be {len(rows)} integers, got {numbers.dtype} of shape {numbers.shape}")
     _, numbers, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    plain = _geometry(rows, weights, numbers)
-    if counts.min() == counts.max():
-        return plain
-    shares = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
-    balanced = _geometry(rows, shares, numbers)
-    return min(plain, balanced, key=lambda geometry: _largest_unit(geometry, rows, numbers))
+    if counts.min() < counts.max():  # clusters weigh the same, so that a large one does not have more than its share
+        weights = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
+    return _geometry(rows, weights, numbers)
 
 
 def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None, there: Any = None) -> Geometry:
@@ -377,19 +362,6 @@ def unit_leverage(y: FloatArray, units: IntArray) -> float:
         rows = y[sums.indices[sums.indptr[unit] : sums.indptr[unit + 1]]]
         largest = max(largest, float(np.linalg.norm(rows, 2)) ** 2)
     return largest
-
-
-def _largest_unit(geometry: Geometry, X: FloatArray, units: IntArray) -> float:
-    """Return L of the largest piece of the whole table."""
-    part = geometry.parts[0]
-    number = int(np.argmax([piece.subspace.shape[1] for piece in part.pieces]))
-    members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
-    index = np.flatnonzero(counted(geometry, members == number))
-    if not index.size:
-        return 1.0
-    position, weights = part.pieces[number].position, some_of(geometry.sample_weight, index)
-    root = inverse_root(total_over(Moments(position), X, index, weights))
-    return unit_leverage(apply_to(Whitened(position, root), X, index, weights), units[index])
 
 
 def counted(geometry: Geometry, members: BoolArray) -> BoolArray:

@@ -13,6 +13,7 @@ from massart.paper.noise import MassartNoise, far_constant, gaussian, gross, sca
 from massart.recover import Options, Start, polish, propose, recover
 from massart.recover.polish import least_squares
 from massart.recover.settings import SETTINGS
+from massart.recover.snapping import linear_rows
 from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Block, Level, Link, Sample, levels
 from row_families import dummy_table
 
@@ -415,6 +416,18 @@ def test_rows_that_nearly_agree_do_not_pull():
     np.testing.assert_allclose(found, w, rtol=1e-14)
 
 
+def test_rounded_labels_are_taken_into_their_intervals():
+    """Errors that lean to one side turn least squares away from the number behind the labels."""
+    x = np.linspace(1, 2, 200)[:, None]
+    y = 1.19 * x[:, 0] + np.where(x[:, 0] < 1.1, 0.0099, -0.005)
+    level = Agreement(Level.GIVEN, 0.01)
+    fitted = least_squares(x, y)
+    assert not level.agree(x, y, fitted).all()
+    found, rows = polish(x, y, np.ones(200), fitted, level, IDENTITY)
+    assert rows.agree.all()
+    assert found[0] == pytest.approx(1.19, abs=1e-3)
+
+
 @pytest.mark.parametrize("wrong", [0.0, 0.4, 0.45])
 def test_a_coefficient_that_most_of_its_own_rows_refuse_is_changed(wrong):
     """Most rows agree with 9 in the place of 5, since few have the flag; of those with it most do not."""
@@ -428,3 +441,13 @@ def test_a_coefficient_that_most_of_its_own_rows_refuse_is_changed(wrong):
     found = propose(sample, levels("auto", X, y), IDENTITY, options, first=w + [0.0, 0.0, 4.0])
     np.testing.assert_allclose(found.coef, w, rtol=1e-13)
     np.testing.assert_array_equal(found.rows.agree, np.arange(400) >= int(40 * wrong))
+
+
+@pytest.mark.parametrize(
+    "link", [IDENTITY, Link(slope=0.25), Link(-1.0, 2.0, slope=0.5), Link(-3.0, 1.0, slope=2.0)], ids=str
+)
+def test_rows_beyond_the_limits_of_a_slope_are_linear_in_other_units(link):
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((200, 3)), np.array([2.0, -1.0, 0.5])
+    rows, labels = linear_rows(X, link(X @ w), link)
+    np.testing.assert_allclose(rows @ w, labels, rtol=1e-12, atol=1e-12)

@@ -152,7 +152,7 @@ RULES: dict[str, tuple[Callable[[Rng], Any], dict[str, Any]]] = {
     "subtotals": (subtotals, {}),
     "ReLU": (clipped(Link()), {"link": Link()}),
     "two limits": (clipped(Link(-1.0, 2.0)), {"link": Link(-1.0, 2.0)}),
-    "leaky": (clipped(Link(0.0, slope=0.1)), {"link": Link(0.0, slope=0.1)}),
+    "leaky": (clipped(Link(2.0, slope=0.1)), {"link": Link(2.0, slope=0.1)}),
     "tolerance": (gaussian(300, 4, 0.3), {"tolerance": 1e-6}),
 }
 
@@ -166,6 +166,8 @@ def test_the_rule_is_found_in_the_numbers_of_its_author(name: str) -> None:
         loose = options.get("tolerance", 0.0)
         np.testing.assert_allclose(recovery.coef[:, 0], w, rtol=0, atol=max(loose, 1e-12 * np.abs(w).max()))
         assert recovery.certificates[0].verdict >= Verdict.PLURALITY
+        if name != "tolerance":
+            assert [float(number) for number in recovery.fractions[0]] == w.tolist()
 
 
 @pytest.mark.slow
@@ -324,6 +326,19 @@ def test_a_weight_is_a_number_of_rows(link: Link) -> None:
     assert weighted.n_agree[0] == repeated.n_agree[0]
     assert weighted.noise_rate[0] == pytest.approx(repeated.noise_rate[0])
     assert weighted.certificates[0].verdict is repeated.certificates[0].verdict
+
+
+def test_weights_make_a_majority() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 3))
+    heavy = np.arange(300) < 120
+    y = np.where(heavy, X @ [1.0, 2.0, -0.5], X @ [2.0, 0.0, 1.0])
+    weighted, plain = (fit(X, y, weights) for weights in (np.where(heavy, 2.0, 1.0), None))
+    assert weighted.coef[:, 0].tolist() == [1.0, 2.0, -0.5]
+    assert weighted.noise_rate[0] == pytest.approx(180 / 420)
+    assert weighted.certificates[0].verdict in STANDS
+    assert plain.coef[:, 0].tolist() == [2.0, 0.0, 1.0]
+    assert fit(X, y, np.where(heavy, 3.0, 2.0)).certificates[0].verdict not in STANDS
 
 
 def test_clusters_count_less_than_their_rows_whatever_they_are_called() -> None:

@@ -10,6 +10,11 @@ import pytest
 import rule_families
 from massart import audit_table
 from massart.certificate import Verdict
+from massart.rows import Progress
+from massart.rules.columns import Columns
+from massart.rules.find import TASK
+from massart.rules.grow import Settings, grow
+from massart.rules.grow.growing import search_rows
 
 pytest.importorskip("pandas")
 
@@ -87,3 +92,56 @@ def test_without_time_nothing_is_found_and_that_is_said() -> None:
     table = rule_families.table("product", 0.25, 3, 200)
     found = audit_table(dict(table.frame), table.ledger.target, budget=1e-9)
     assert any("ended before all was tried" in notice for notice in found.notices)
+
+
+def test_labels_of_rows_that_are_not_searched_do_not_choose() -> None:
+    rng = np.random.default_rng(0)
+    x, z = np.round(rng.uniform(1, 100, 400), 1), np.round(rng.uniform(0, 100, 400), 1)
+    y = np.round(3 * x + 2 * np.maximum(0, z - 60), 2)
+    y[::4] += rng.integers(1, 900, 100)
+    columns = Columns({"x": x, "z": z})
+    searched = search_rows(len(y), np.random.default_rng(0), Settings())
+    hidden, permuted = np.full(len(y), np.nan), y.copy()
+    hidden[searched] = y[searched]
+    others = np.setdiff1d(np.arange(len(y)), searched)
+    permuted[others] = rng.permutation(y[others])
+    first, *found = (grow(columns, labels, np.random.default_rng(0), 60.0) for labels in (y, hidden, permuted))
+    assert first is not None
+    assert first.is_clear
+    for other in found:
+        assert other is not None
+        assert (other.terms, other.link, other.half_width) == (first.terms, first.link, first.half_width)
+        np.testing.assert_array_equal(other.coef, first.coef)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slope", "noise", "n"), [(0.19, 0.20, 1000), (0.19, 0.03, 400)])
+def test_an_approximate_relation_is_not_a_rule(slope: float, noise: float, n: int) -> None:
+    rng = np.random.default_rng(1)
+    x, z = np.round(rng.uniform(1, 500, n), 2), np.round(rng.uniform(1, 500, n), 2)
+    y = np.round(slope * x + noise * rng.standard_normal(n), 2)
+    assert audit_table({"x": x, "z": z, "y": y}, "y").certificate.verdict < Verdict.PLURALITY
+
+
+def test_a_failed_search_says_what_to_try_next() -> None:
+    rng = np.random.default_rng(2)
+    table = {"x": rng.integers(1, 99, 200), "z": rng.normal(size=200).round(2), "y": rng.normal(size=200).round(2)}
+    found = audit_table(table, "y")
+    assert found.certificate.verdict < Verdict.PLURALITY
+    (said,) = [notice for notice in found.notices if notice.startswith("What may help")]
+    for way in ("--terms", "--tolerance", "more rows", "--budget"):
+        assert way in said
+
+
+def test_an_interrupt_keeps_the_best_rule_so_far() -> None:
+    rng = np.random.default_rng(3)
+    x, kind = rng.integers(1, 500, 400), rng.integers(0, 4, 400)
+    y = 3 * x + np.where(kind == 2, 2 * x, 0)
+
+    def stop(progress: Progress) -> None:
+        if progress.task == TASK:
+            raise KeyboardInterrupt
+
+    found = audit_table({"x": x, "kind": kind, "y": y}, "y", callback=stop)
+    assert found.n_agree >= 250
+    assert any("You stopped it before all was tried" in notice for notice in found.notices)

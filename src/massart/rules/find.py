@@ -204,7 +204,7 @@ def find_rule(question: Question, options: Options) -> Answer:
             return replace(plain, notices=(*plain.notices, EVEN))
     options.announce(plain)
     # 3. Grow a rule on the search rows; if these of a small table show none, on all rows.
-    best, closest, complete, stopped = None, None, True, f"The time of {options.seconds:g} s ended"
+    best, closest, complete = None, None, True
     try:
         for growth in (options.settings.growth, replace(options.settings.growth, share=1.0)):
             grown = _grown(question, options, end - time.thread_time(), half_unit, growth)
@@ -222,11 +222,12 @@ def find_rule(question: Question, options: Options) -> Answer:
     except KeyboardInterrupt:
         if best is None and plain is None:
             raise
-        complete, stopped = False, "You stopped it"
+        complete = False
     # 5. Say what was looked at and, where no rule was found, what came closest and what to try next.
     if best is None:
         best = of_columns(patience=1) if plain is None else plain
-    said = [SEARCHED if complete else f"{SEARCHED} {stopped} before all was tried."]
+    why = f"The time of {options.seconds:g} s ended" if time.thread_time() >= end else "You stopped it"
+    said = [SEARCHED if complete else f"{SEARCHED} {why} before all was tried."]
     if best.verdict < Verdict.PLURALITY:
         said += [*_closest(closest), NEXT]
     return replace(best, notices=(*best.notices, *said))

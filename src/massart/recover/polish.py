@@ -33,8 +33,10 @@ def polish(
     best, found = w, verify(X, y, w, agreement, link)
     weight = float(counts[found.agree].sum())
 
-    def attempt(candidate: FloatArray, at_least: float) -> bool:
+    def attempt(candidate: FloatArray | None, at_least: float) -> bool:
         nonlocal best, found, weight
+        if candidate is None:
+            return False
         now = verify(X, y, candidate, agreement, link)
         reached = float(counts[now.agree].sum())
         if reached < at_least:
@@ -59,14 +61,9 @@ def polish(
         for _ in range(2):
             if not fit(found.agree):
                 break
-    cleared = without_dust(X, best, ROUNDING)
-    if cleared is not None:
-        attempt(cleared, weight)
-    if agreement.rounded:
-        for reach in _NEARBY:  # wrong rows nearby pull: fewer of them take part each time
-            moved = _into_intervals(X, y, best, found, link, reach)
-            if moved is not None:
-                attempt(moved, np.nextafter(weight, np.inf))
+    attempt(without_dust(X, best, ROUNDING), weight)
+    for reach in _NEARBY if agreement.rounded else ():  # wrong rows nearby pull: fewer of them take part each time
+        attempt(_into_intervals(X, y, best, found, link, reach), np.nextafter(weight, np.inf))
     return best, found
 
 

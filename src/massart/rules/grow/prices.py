@@ -28,7 +28,7 @@ def price_list(labels: Labels) -> list[Product] | None:
     units = np.round(labels.y[rows] / labels.half_widths[rows] / 2)
     values, codes, counts = np.unique(units, return_inverse=True, return_counts=True)
     common = np.argsort(-counts, kind="stable")[:_PRICES]
-    if counts[common[:40]].sum() < _LISTED * len(rows):
+    if len(values) < 2 or counts[common[:40]].sum() < _LISTED * len(rows):
         return None
     places = np.full(len(values), len(common))
     places[common] = np.arange(len(common))

@@ -11,7 +11,7 @@ from massart.rules.columns import Columns, Levels
 from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
 from massart.rules.grow.fit import Labels
 from massart.rules.grow.growing import search_rows
-from massart.rules.grow.sample import Sample, written
+from massart.rules.grow.sample import Sample
 from massart.rules.grow.simplify import pruned
 from massart.rules.grow.units import near_numbers, simplest, unit_of
 from massart.rules.grow.windows import maximum_sum
@@ -203,11 +203,6 @@ def test_a_glance_sees_the_plain_columns_only_where_they_have_a_rule() -> None:
     y = np.where(wrong, junk, 3 * columns.numbers["km"] + columns.numbers["qty"])
     assert glance(columns, plain, y, np.random.default_rng(0)) > 0.7
     assert glance(columns, plain, junk, np.random.default_rng(0)) < 0.1
-
-
-def test_quotients_are_written_as_people_do() -> None:
-    term = written((column("rate"), *(column(name) for name in ("days",))))
-    assert str(term) == "rate * days"
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])

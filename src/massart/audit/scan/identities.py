@@ -38,7 +38,7 @@ _SINGLE = float(np.finfo(np.float32).eps)
 
 def _brief() -> grow.Settings:
     return grow.Settings(
-        number_bits=12.0, rows=300, share=1.0, beam=1, tests=5, votes=3, effort=200, short=4, windows=0
+        number_bits=12.0, rows=300, share=1.0, beam=1, tests=5, votes=3, effort=1000, start=200, short=4, windows=0
     )
 
 

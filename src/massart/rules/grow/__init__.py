@@ -7,8 +7,9 @@ of numbers by level. It is not looked for in a list. It is grown on some of the 
 1. **Start** from the plain columns, from a constant, from logarithms (products of powers), from a list of prices, or
    from the row before (:mod:`~massart.rules.grow.running`).
 2. **Look** at the rows that do not agree, and let them vote for what is missing: a score test of several hundred
-   candidates in one matrix product, votes of pairs of rows, sums by level (:mod:`~massart.rules.grow.evidence`), and
-   windows in which other coefficients hold (:mod:`~massart.rules.grow.windows`).
+   candidates in one matrix product, votes of pairs of rows, sums by level (:mod:`~massart.rules.grow.evidence`),
+   windows in which other coefficients hold (:mod:`~massart.rules.grow.windows`), and a second rule in these rows
+   (:mod:`~massart.rules.grow.second`).
 3. **Refit** the most promising changes by a robust regression that starts from the rule as it is, and keep what pays
    (:mod:`~massart.rules.grow.fit`). One score decides everything: the bits that the residuals take, and a price for
    each number. It falls long before a single row agrees, and that is what leads the way.

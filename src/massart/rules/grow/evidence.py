@@ -11,7 +11,17 @@ import numpy as np
 from massart.rows import FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.fit import Fit, Labels
-from massart.rules.grow.sample import EACH, Category, Product, Sample, divided, excess, is_condition, is_range, without
+from massart.rules.grow.sample import (
+    SEVERAL_VALUES,
+    Category,
+    Product,
+    Sample,
+    divided,
+    excess,
+    is_condition,
+    is_range,
+    without,
+)
 from massart.rules.terms import Term
 
 Change = tuple[list[Product], "list[float] | None"]
@@ -20,17 +30,10 @@ Change = tuple[list[Product], "list[float] | None"]
 STEPS = (1, 1.2, 1.5, 2, 2.4, 2.5, 3, 3.6, 4, 4.5, 5, 6, 7, 7.5, 8, 9)
 """What people count in, times a power of ten: per started hour (60 minutes), 200 m, dozen, 1,500 characters."""
 
-_FINEST = 500  # steps in the range of a column at most
 
 _STEPPED = ("ceil", "floor")
 _PERCENT = (1, 100, 1200)  # 1 + rate, 1 + rate / 100, 1 + rate / 1200
-_FEW_LEVELS = 8  # of a category each level of which is a candidate of its own
-_MOST_LEVELS = 60  # of a category that may have rates, and of two categories together
-_PLAIN = 8  # columns up to which each of them may have rates by level
-_SMALL_TERMS = 8  # that are grown
-_SMALL = 3  # factors up to which a term may grow
 _SQUARE = 2  # times that a column is in a product: with more, a series of powers stands for any curve, within rounding
-_BLOCKS = 4
 
 
 def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
@@ -63,7 +66,7 @@ def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
                         (Term("floor", (quotient,)),),
                     ]
     for category in sample.categories:
-        if len(category) <= _FEW_LEVELS:
+        if len(category) <= labels.settings.each:
             found += [(condition,) for condition in category.conditions]
     return list(dict.fromkeys(found))
 
@@ -76,17 +79,17 @@ def _functions(sample: Sample, one: Term, is_near: bool) -> Iterator[Term]:
         yield from (divided(one), Term("log", (one,)))
     if values.min() >= 0:
         yield t.power(one, 0.5)
-    if is_near and len(np.unique(values)) > 2 * _FEW_LEVELS:
+    if is_near and len(np.unique(values)) > SEVERAL_VALUES:
         yield from _started(values, one)
 
 
-def _started(values: FloatArray, one: Term) -> Iterator[Term]:
-    """Yield the started and the full steps of a number, of each length that people count in."""
+def _started(values: FloatArray, one: Term, finest: int = 500) -> Iterator[Term]:
+    """Yield the started and the full steps of a number, of each length that people count in, up to the finest."""
     whole, reach = bool((values == np.round(values)).all()), float(np.ptp(values))
-    for exponent in range(math.floor(math.log10(reach / _FINEST)), math.floor(math.log10(reach)) + 1):
+    for exponent in range(math.floor(math.log10(reach / finest)), math.floor(math.log10(reach)) + 1):
         for lead in STEPS:
             step = round(lead * 10.0**exponent, 9)
-            if reach / _FINEST <= step < reach / 3 and not (whole and step <= 1):
+            if reach / finest <= step < reach / 3 and not (whole and step <= 1):
                 quotient = one if step == 1 else Term("/", (one, t.number(step)))
                 yield from (Term("ceil", (quotient,)), Term("floor", (quotient,)))
 
@@ -175,7 +178,9 @@ def grown_terms(fit: Fit) -> list[Product]:
     """Return the terms of a rule times one more column, or divided by one."""
     sample = fit.labels.sample
     found: list[Product] = []
-    for bare in dict.fromkeys(tuple(one for one in term if not is_condition(one)) for term in fit.terms[:_SMALL_TERMS]):
+    for bare in dict.fromkeys(
+        tuple(one for one in term if not is_condition(one)) for term in fit.terms[: fit.labels.settings.few]
+    ):
         if len(bare) > 1:
             number = t.product(*bare)
             found += [(step,) for step in _started(sample.factor(number), number)]
@@ -190,8 +195,8 @@ def grown_terms(fit: Fit) -> list[Product]:
 
 
 def _small(fit: Fit) -> list[Product]:
-    simple = [term for term in fit.terms if len(term) <= _SMALL and not any(map(is_range, term))]
-    return simple[:_SMALL_TERMS]
+    simple = [term for term in fit.terms if len(term) < fit.labels.settings.tries and not any(map(is_range, term))]
+    return simple[: fit.labels.settings.each]
 
 
 def single_changes(
@@ -206,7 +211,7 @@ def single_changes(
     places = [int(j) for j in dict.fromkeys(best) if candidates[j] not in fit.terms]
     for j in places:
         yield [*fit.terms, candidates[j]], [*fit.coef, 0.0]
-    for grown in [candidates[j] for j in places if j >= n_old][:_BLOCKS]:
+    for grown in [candidates[j] for j in places if j >= n_old][: fit.labels.settings.tries]:
         old = [term for term in _small(fit) if len(term) == len(grown) - 1 and set(term) <= set(grown)]
         if old:
             yield [*(term for term in fit.terms if term != old[0]), grown], None
@@ -231,15 +236,22 @@ def whole_changes(fit: Fit) -> Iterator[Change]:
             yield [*fit.terms, *also], [*fit.coef, *[0.0] * len(also)]
 
 
+def looser_changes(fit: Fit) -> Iterator[Change]:
+    """Yield the rule without one of its ranges: what began as a part of the rows may hold for all of them."""
+    for condition in dict.fromkeys(factor for term in fit.terms for factor in term if is_range(factor)):
+        terms = [tuple(factor for factor in term if factor != condition) for term in fit.terms]
+        yield list(dict.fromkeys(terms)), None
+
+
 def level_changes(fit: Fit) -> Iterator[Change]:
     """Yield the rule with a coefficient of its own for each level of a category, where the residuals ask for it."""
     sample, weights = fit.labels.sample, weights_of(fit)
     is_log = fit.labels.scale == "log"
-    plain: list[Product] = [(one,) for one in sample.numbers] if len(sample.numbers) <= _PLAIN else []
+    plain: list[Product] = [(one,) for one in sample.numbers] if len(sample.numbers) <= fit.labels.settings.each else []
     bases = [()] if is_log else list(dict.fromkeys([(), *_small(fit), *plain]))
     gains: list[tuple[float, int, int, Product]] = []
     for place, category in enumerate(sample.categories):
-        if len(category) > _MOST_LEVELS:
+        if len(category) > fit.labels.settings.cells:
             continue
         for base in bases:
             if not _differ(base, category):
@@ -251,10 +263,10 @@ def level_changes(fit: Fit) -> Iterator[Change]:
                 gain = float(np.sum(numerator**2 / np.maximum(denominator, 1e-300)))
             if np.isfinite(gain):
                 gains.append((-gain, place, len(gains), base))
-    for _, place, _, base in sorted(gains)[:_BLOCKS]:
+    for _, place, _, base in sorted(gains)[: fit.labels.settings.tries]:
         yield _levelled(fit, base, sample.categories[place])
     if not is_log:
-        yield from _tables(fit)
+        yield from _all_by_level(fit)
 
 
 def _differ(base: Product, category: Category) -> bool:
@@ -274,28 +286,11 @@ def _levelled(fit: Fit, base: Product, category: Category) -> Change:
     return [*(term for term, _ in kept), *levels], coef
 
 
-def _tables(fit: Fit) -> Iterator[Change]:
-    """Yield rates by one category that become rates by two; and all terms by one category."""
-    sample = fit.labels.sample
-    blocks: dict[tuple[Product, int], list[Product]] = {}
-    for term in fit.terms:
-        conditions = [factor for factor in term if factor.op in EACH]
-        category = sample.category_of(conditions[0]) if len(conditions) == 1 else None
-        if category is not None:
-            base = tuple(factor for factor in term if factor is not conditions[0])
-            blocks.setdefault((base, sample.categories.index(category)), []).append(term)
-    for (_, place), block in blocks.items():
-        one = sample.categories[place]
-        for other in sample.categories:
-            if len(block) < 2 or other is one or len(one) * len(other) > _MOST_LEVELS:
-                continue
-            kept = [(term, value) for term, value in zip(fit.terms, fit.coef, strict=True) if term not in block]
-            new = [(*term, condition) for term in block for condition in other.conditions]
-            coef = [*(value for _, value in kept), *(fit.coefficient(term[:-1]) for term in new)]
-            yield [*(term for term, _ in kept), *new], coef
+def _all_by_level(fit: Fit) -> Iterator[Change]:
+    """Yield the rule with all terms that have no condition by one category: a share of a sum of columns."""
     free = [term for term in fit.terms if not any(map(is_condition, term))]
-    for category in sample.categories:
+    for category in fit.labels.sample.categories:
         own = [term for term in free if _differ(term, category)]
-        if len(own) > 1 and len(category) * len(free) <= _MOST_LEVELS:
-            kept_terms = [term for term in fit.terms if term not in own]
-            yield [*kept_terms, *(level for term in own for level in category.by_level(term))], None
+        if len(own) > 1 and len(category) * len(free) <= fit.labels.settings.cells:
+            kept = [term for term in fit.terms if term not in own]
+            yield [*kept, *(level for term in own for level in category.by_level(term))], None

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from massart.rows import BoolArray, FloatArray, Link
+from massart.rows import FloatArray, Link
 from massart.rules.columns import Columns
 from massart.rules.grow.evidence import (
     Change,
     focus_of,
     grown_terms,
     level_changes,
+    looser_changes,
     pool,
     single_changes,
     whole_changes,
@@ -25,27 +26,15 @@ from massart.rules.grow.evidence import (
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels, Scale, chance_of
 from massart.rules.grow.prices import price_list
 from massart.rules.grow.running import running_rule
-from massart.rules.grow.sample import Product, Sample, interval, is_condition, is_range, written
-from massart.rules.grow.second import joined, second_changes
+from massart.rules.grow.sample import Product, Sample, is_condition, is_range, written
+from massart.rules.grow.second import joined, second_changes, uneven_parts
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import limited, pruned
 from massart.rules.grow.tidy import as_product, steps_of_rounding, tidied
 from massart.rules.grow.units import unit_of
-from massart.rules.grow.windows import maximum_sum, window_changes
+from massart.rules.grow.windows import window_changes
 from massart.rules.grow.written import in_short_numbers
 from massart.rules.terms import Term
-
-_LONG = 12  # terms from which a fit starts from the rule as it is alone
-_MOST_TERMS = 90
-_PART_DEVIATIONS, _PART_ROWS = 4.5, 20  # of the rows of a part that agree, below those of all; and how many it has
-_PART_SHARE = 0.4  # of the rows of a part that agree at most, before another rule is looked for there
-_BRANCH_SHARE = 0.45  # of the rows of a part that another rule explains at least
-_MOST_BRANCHES = 3
-_BRANCH_EFFORT = 0.3  # of the fits, for a rule of other rows
-_LOSSES, _KNOWN = 5, 0.2  # rows that a new level may lose; share of rows that agree once a rule is known
-_LOG_SHARE = 0.6  # of the labels that are positive, if logarithms are tried
-_START_LEVELS = 12  # of a category whose levels are in a start
-_START_TERMS = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,16 +74,22 @@ class Grown:
 
 @dataclass(slots=True)
 class Effort:
-    """Time and fits that are left."""
+    """Time and fits that are left, in fits of as many rows as are searched at most."""
 
     end: float
-    fits: int = 0
+    most: int
+    fits: float = 0.0
     interrupted: bool = False
     watch: Callable[[int], None] = field(default=lambda fits: None)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether neither time nor a user ended the search."""
+        return not self.interrupted and time.thread_time() <= self.end
+
     def is_over(self, fits: float = np.inf) -> bool:
         """Return whether time is over, or so many fits were made."""
-        return self.interrupted or self.fits >= fits or time.thread_time() > self.end
+        return self.interrupted or self.fits >= min(fits, self.most) or time.thread_time() > self.end
 
 
 def search_rows(n: int, rng: np.random.Generator, settings: Settings) -> NDArray[np.intp]:
@@ -140,7 +135,7 @@ def grow(
     rows = search_rows(len(y), rng, settings)
     h = unit_of(y[rows]) / 2 if half_unit is None else half_unit
     sample = Sample(columns.take(rows), y[rows], h, settings.levels, constant=constant)
-    effort = Effort(time.thread_time() + seconds, watch=watch)
+    effort = Effort(time.thread_time() + seconds, settings.effort, watch=watch)
     with threadpool_limits(1, user_api="blas"):  # the matrices are small
         search = _Search(settings, rng, effort, linear)
         running = running_rule(columns, rows, sample, settings) if columns.ordered else None
@@ -150,7 +145,7 @@ def grow(
         rule = None if best is None else tidied(best)
     if running is not None and (rule is None or running[2] > rule.n_agree + 20):
         return _of_running(running, rows, h)
-    return None if rule is None else _finished(rule, rows, not effort.is_over())
+    return None if rule is None else _finished(rule, rows, effort.is_complete)
 
 
 def glance(
@@ -242,13 +237,13 @@ class _Search:
         for _, _, start, focus in sorted(ready, key=lambda one: one[:2]):
             if best is not None and self._is_clear(best):
                 share = min(share, self.settings.known)
-            found = self._grow(start, focus, share * self.settings.effort)
+            found = self._grow(start, focus, share * self.settings.start)
             if found.labels.scale == "log":  # a product, or nothing that could be written
                 product = as_product(found)
                 if product is None:
                     continue
                 found = product
-            if branches and self._is_clear(found):
+            if branches and self._is_clear(found) and not (best is not None and self._is_good(best)):
                 found = self.with_branches(found)
             if best is None or self._cost(found, identity) < self._cost(best, identity) - 0.5:
                 best = found
@@ -258,7 +253,7 @@ class _Search:
 
     def _scales(self, sample: Sample) -> Iterator[Scale]:
         yield "identity"
-        if np.mean(sample.y > 0) >= _LOG_SHARE and len(np.unique(sample.y)) > _START_LEVELS:
+        if np.mean(sample.y > 0) > 0.5 and len(np.unique(sample.y)) > self.settings.few:
             yield "log"
 
     def _cost(self, fit: Fit, labels: Labels) -> float:
@@ -271,7 +266,7 @@ class _Search:
     def _is_clear(self, fit: Fit) -> bool:
         """Return whether a good share of the rows agrees, far more than by chance."""
         n_agree, chance, n = chance_of(fit.value(fit.labels.sample), fit.labels.sample.y, fit.labels.sample.half_unit)
-        return n_agree > max(_KNOWN * n, 4 * chance)
+        return n_agree > max(self.settings.known * n, 2 * chance)
 
     def _is_good(self, fit: Fit) -> bool:
         """Return whether most rows agree, not by chance, and in all parts of the sample."""
@@ -279,7 +274,7 @@ class _Search:
         value = fit.value(sample)
         n_agree, chance, _ = chance_of(value, sample.y, sample.half_unit)
         agree = np.abs(value - sample.y) <= SLACK * sample.half_unit
-        return n_agree > 0.5 * len(sample) and n_agree > 4 * chance and not uneven_parts(sample, agree)
+        return n_agree > max(0.5 * len(sample), 2 * chance) and not uneven_parts(sample, agree, self.settings)
 
     def _grow(self, start: Fit, focus: Sequence[Term], fits: float) -> Fit:
         """Follow the changes that pay, from the best rules of each step."""
@@ -323,12 +318,12 @@ class _Search:
             seconds = second_changes(rule, self.focus, candidates, Z)
         for (terms, coef), limits in chain(changes, ((change, NO_LIMITS) for change in seconds)):
             key = frozenset(terms)
-            if key in seen or len(terms) > min(_MOST_TERMS, labels.n / 4):
+            if key in seen or len(terms) > labels.n / 4:
                 continue
             seen.add(key)
-            self.effort.fits += 1
-            self.effort.watch(self.effort.fits)
-            found = labels.fit(terms, coef, limits, cold=len(terms) < _LONG)
+            self.effort.fits += max(labels.n / self.settings.rows, 0.25)
+            self.effort.watch(round(self.effort.fits))
+            found = labels.fit(terms, coef, limits, cold=len(terms) < self.settings.few)
             if found is not None and _wins_its_conditions(found, rule, self.settings):
                 yield found
 
@@ -342,6 +337,7 @@ class _Search:
             grown = grown_terms(fit)
         everything = np.hstack([Z, fit.labels.sample.matrix(grown)]) if grown else Z
         yield from single_changes(fit, [*candidates, *grown], everything, len(candidates), self.rng)
+        yield from looser_changes(fit)
         yield from level_changes(fit)
         if fit.labels.scale == "identity":
             yield from whole_changes(fit)
@@ -364,20 +360,20 @@ class _Search:
     def with_branches(self, rule: Fit) -> Fit:
         """Add rules of their own for the rows that do not agree, where these are not spread evenly."""
         sample, settings = rule.labels.sample, self.settings
-        for _ in range(_MOST_BRANCHES if settings.windows else 0):
-            parts = uneven_parts(sample, rule.agree)
+        for _ in range(settings.branches if settings.windows else 0):
+            parts = uneven_parts(sample, rule.agree, settings)
             off = rule.labels.usable & ~rule.agree
             inside = [sample.factor(condition) > 0 for condition in parts[:2]]
             best: Fit | None = None
             for rows in [*(off & part for part in inside), off] if parts else []:
-                if self.effort.is_over() or rows.sum() < _PART_ROWS:
+                if self.effort.is_over() or rows.sum() < settings.part:
                     break
-                there = self.best(sample.take(rows), _BRANCH_EFFORT)
+                there = self.best(sample.take(rows), settings.known)
                 if there is None or there.limits != NO_LIMITS:
                     continue
                 value = there.value(there.labels.sample)
                 n_agree, chance, _ = chance_of(value, there.labels.y, sample.half_unit)
-                needed = max(2.5 * chance + 4 * np.sqrt(chance) + 3 * there.n_numbers + 5, _BRANCH_SHARE * rows.sum())
+                needed = max(2.5 * chance + 4 * np.sqrt(chance) + 3 * there.n_numbers + 5, settings.uneven * rows.sum())
                 for found in self._joined(rule, there, parts[:2]) if n_agree > needed else ():
                     if best is None or found.total < best.total:
                         best = found
@@ -399,50 +395,20 @@ def _wins_its_conditions(found: Fit, old: Fit, settings: Settings) -> bool:
     won, lost = np.count_nonzero(found.agree & ~old.agree), np.count_nonzero(old.agree & ~found.agree)
     if any(map(is_range, new)):
         return bool(won - lost > settings.clear * np.sqrt(won + lost) and won > settings.clear)
-    if lost > _LOSSES and old.n_agree > _KNOWN * found.labels.n and any(map(is_condition, new)):
+    if lost > settings.clear and old.n_agree > settings.known * found.labels.n and any(map(is_condition, new)):
         return bool(won - lost > settings.clear / 2 * np.sqrt(won + lost))
     return True
-
-
-def uneven_parts(sample: Sample, agree: BoolArray) -> list[Term]:
-    """Return conditions under which clearly fewer rows agree: levels, and ranges of a column; the clearest first."""
-    share = float(agree.mean())
-    deviation = np.sqrt(max(share * (1 - share), 1e-4))
-    found: list[tuple[float, int, Term]] = []
-
-    def add(n: int, n_agree: float, condition: Term) -> None:
-        distance = (share * n - n_agree) / deviation / np.sqrt(n)
-        if distance > _PART_DEVIATIONS:
-            found.append((-distance, len(found), condition))
-
-    for category in sample.categories:
-        n, right = np.bincount(category.codes), np.bincount(category.codes, agree)
-        for k in np.flatnonzero((n >= _PART_ROWS) & (right < _PART_SHARE * n)):
-            add(int(n[k]), float(right[k]), category.condition(int(k)))
-    for column in (*sample.numbers, *sample.dates):
-        if column.op != "column":
-            continue
-        values = sample.factor(column)
-        order = np.argsort(values, kind="stable")
-        _, first, end = maximum_sum(_PART_SHARE - agree[order].astype(float))
-        if _PART_ROWS <= end - first < 0.95 * len(order):
-            low = -np.inf if first == 0 else float(values[order[first]])
-            high = np.inf if end == len(order) else float(values[order[end]])
-            if low < high and np.isfinite([low, high]).any():
-                part = interval(column, low, high, column in sample.dates)
-                add(end - first, float(agree[order[first:end]].sum()), part)
-    return [condition for _, _, condition in sorted(found, key=lambda one: one[:2])]
 
 
 def _starts(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
     """Yield the terms of first rules."""
     sample = labels.sample
-    few = [category for category in sample.categories if len(category) <= _START_LEVELS]
+    few = [category for category in sample.categories if len(category) <= labels.settings.few]
     if labels.scale == "identity":
         levels = [(one,) for category in few if category.is_text for one in category.conditions[1:]]
         dated = float(np.median(labels.y)) > 9000 and bool((labels.y == np.round(labels.y)).all())
         plain = [(one,) for one in focus if dated or one not in sample.dates]
-        yield [(), *plain, *(levels if len(levels) < _START_TERMS else [])]
+        yield [(), *plain, *(levels if len(levels) <= 2 * labels.settings.few else [])]
         yield [()]
         alone = [fit for one in focus if one in sample.numbers and (fit := labels.fit([(one,)])) is not None]
         if alone:
@@ -456,4 +422,4 @@ def _starts(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
     own = [one for one in few if one.calendar is None and one.comparison is None and one.number not in positive]
     levels = [(condition,) for category in own for condition in category.conditions[1:]]
     logs = [(Term("log", (one,)),) for one in positive]
-    yield [(), *logs, *(levels if len(levels) < _START_TERMS else [])]
+    yield [(), *logs, *(levels if len(levels) <= 2 * labels.settings.few else [])]

@@ -20,11 +20,6 @@ from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import pruned
 from massart.rules.terms import Term
 
-_FEWEST = 20  # pairs
-_SHARE, _TIMES_CHANCE = 0.2, 4.0  # of the pairs that agree at least, and how much more often than by chance
-_MOST_EQUAL = 0.5  # share of pairs whose labels are equal
-_FOCUS = 10
-
 
 def running_rule(
     columns: Columns, rows: NDArray[np.intp], sample: Sample, settings: Settings
@@ -57,20 +52,20 @@ def _rule(
     before[order[1:][same]] = order[:-1][same]
     pairs = rows[before[rows] >= 0]
     pairs = pairs[np.isfinite(y[before[pairs]])]
-    if len(pairs) < _FEWEST:
+    if len(pairs) < settings.part:
         return None
     change = y[pairs] - y[before[pairs]]
-    if np.mean(change == 0) > _MOST_EQUAL:
+    if np.mean(change == 0) > 0.5:
         return None
     some = Sample(columns.take(pairs), change, sample.half_unit, settings.levels)
     labels = Labels.of(some, "identity", settings).only(change != 0)
-    plain: list[Product] = [(one,) for one in focus_of(labels, change, _FOCUS) if one.op == "column"]
+    plain: list[Product] = [(one,) for one in focus_of(labels, change, settings.focus) if one.op == "column"]
     fit = labels.fit([(), *(one for one in plain if one[0] not in some.dates)])
     if fit is None:
         return None
     fit = pruned(fit)
     n_agree, chance, n = chance_of(fit.predicted, change, sample.half_unit)
-    if n_agree <= max(_SHARE * n, _TIMES_CHANCE * chance + 10) or fit.coefficient(()) or not fit.terms:
+    if n_agree <= max(settings.known * n, 4 * chance + 10) or fit.coefficient(()) or not fit.terms:
         return None
     if any(len(term) != 1 or term[0].op != "column" for term in fit.terms):
         return None
@@ -83,7 +78,7 @@ def _rule(
         steps, counts = np.unique(np.round((sample.y - running)[inside] / unit), return_counts=True)
         openings.append((int(group), unit * float(steps[np.argmax(counts)])))
         agree += int(counts.max())
-    if agree <= 2 * len(openings) + _FEWEST:
+    if agree <= 2 * len(openings) + settings.part:
         return None
     if by is None:
         return tuple(sums), np.array([*coef, openings[0][1]]), agree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
@@ -155,15 +155,9 @@ class Sample:
         a, b = (np.quantile(self.factor(one), [0.1, 0.9]) for one in (first, second))
         return bool(np.minimum(a[1], b[1]) - np.maximum(a[0], b[0]) > 0.5 * np.minimum(np.ptp(a), np.ptp(b)) > 0)
 
-    def take(self, rows: NDArray[np.intp] | BoolArray, without: str | None = None) -> Sample:
-        """Return some of the rows, perhaps without a column."""
+    def take(self, rows: NDArray[np.intp] | BoolArray) -> Sample:
+        """Return some of the rows."""
         columns = self.columns.take(rows)
-        if without is not None:
-            columns = replace(
-                columns,
-                numbers={name: values for name, values in columns.numbers.items() if name != without},
-                levels={name: levels for name, levels in columns.levels.items() if name != without},
-            )
         return Sample(columns, self.y[rows], self.half_unit, self.most_levels, constant=self.constant)
 
     def factor(self, factor: Term) -> FloatArray:

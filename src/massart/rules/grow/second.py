@@ -16,19 +16,14 @@ import numpy as np
 from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.evidence import Change, score_test, weights_of
-from massart.rules.grow.fit import SLACK, Fit
-from massart.rules.grow.sample import Product, interval, is_condition, without, written
+from massart.rules.grow.fit import Fit
+from massart.rules.grow.sample import Product, Sample, interval, written
+from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import digits_of, near_numbers, simplest
+from massart.rules.grow.units import digits_of, simplest
 from massart.rules.grow.windows import maximum_sum, numbers_of
 from massart.rules.grow.written import in_short_numbers
 from massart.rules.terms import Term
-
-_FEWEST = 0.01  # share of the rows that a second rule wins at least
-_SURE = 8  # rows
-_DIGITS = 7  # of a number in a term
-_MORE = 3  # terms that are tried beside the plain ones
-_SHORT = 12  # terms of a rule beside which a second one is looked for
 
 
 def second_changes(fit: Fit, focus: Sequence[Term], candidates: Sequence[Product], Z: FloatArray) -> Iterator[Change]:
@@ -37,12 +32,17 @@ def second_changes(fit: Fit, focus: Sequence[Term], candidates: Sequence[Product
     fit = Fit(labels, fit.terms, fit.coef)
     rest = labels.usable & ~fit.agree
     is_parted = any(_is_of_numbers(factor) for term in fit.terms for factor in term)
-    if is_parted or len(fit.terms) > _SHORT or rest.sum() < 4 * _SURE:
+    if is_parted or len(fit.terms) > labels.settings.few or rest.sum() < labels.settings.part:
         return
+    yield from _with_surcharge(fit, rest)
     few = labels.only(rest)
     plain: list[Product] = [(), *((one,) for one in focus if one in sample.numbers)]
     ways = [list(fit.terms), plain]
-    ways += [[*category.by_level(())] for category in sample.categories if category.is_text and len(category) <= _SHORT]
+    ways += [
+        [*category.by_level(())]
+        for category in sample.categories
+        if category.is_text and len(category) <= labels.settings.few
+    ]
     for terms in ways:
         found = few.fit(terms, cold=True)
         if found is not None:
@@ -50,25 +50,65 @@ def second_changes(fit: Fit, focus: Sequence[Term], candidates: Sequence[Product
             yield from joined(fit, Fit(labels, found.terms, found.coef))
 
 
+def _with_surcharge(fit: Fit, rest: BoolArray) -> Iterator[Change]:
+    """Yield the rule and one that is higher by what most of the other rows are off by, with what parts their rows."""
+    steps, counts = np.unique(np.round(fit.residuals[rest] / (2 * fit.labels.typical)), return_counts=True)
+    if counts.max() >= fit.labels.settings.sure:
+        more = 2 * fit.labels.typical * float(steps[np.argmax(counts)])
+        terms = list(dict.fromkeys([*fit.terms, ()]))
+        coef = np.array([fit.coefficient(term) + (more if term == () else 0.0) for term in terms])
+        yield from joined(fit, Fit(fit.labels, tuple(terms), coef))
+
+
 def _with_one_more(fit: Fit, candidates: Sequence[Product], Z: FloatArray) -> Fit:
     """Return a rule with one more term, if that costs less."""
     tested = score_test(fit, Z, weights_of(fit))
-    for j in np.argsort(-tested, kind="stable")[:_MORE].tolist():
+    for j in np.argsort(-tested, kind="stable")[: fit.labels.settings.tries].tolist():
         more = fit.labels.fit([*fit.terms, candidates[j]], [*fit.coef, 0.0], cold=True)
         if more is not None and more.total < fit.total:
             fit = pruned(more)
     return fit
 
 
+def uneven_parts(sample: Sample, agree: BoolArray, settings: Settings) -> list[Term]:
+    """Return conditions under which clearly fewer rows agree: levels, and ranges of a column; the clearest first."""
+    share = float(agree.mean())
+    deviation = np.sqrt(max(share * (1 - share), 1e-4))
+    found: list[tuple[float, int, Term]] = []
+
+    def add(n: int, n_agree: float, condition: Term) -> None:
+        distance = (share * n - n_agree) / deviation / np.sqrt(n)
+        if distance > settings.clear:
+            found.append((-distance, len(found), condition))
+
+    for category in sample.categories:
+        n, right = np.bincount(category.codes), np.bincount(category.codes, agree)
+        for k in np.flatnonzero((n >= settings.part) & (right < settings.uneven * n)):
+            add(int(n[k]), float(right[k]), category.condition(int(k)))
+    for column in (*sample.numbers, *sample.dates):
+        if column.op != "column":
+            continue
+        values = sample.factor(column)
+        order = np.argsort(values, kind="stable")
+        _, first, end = maximum_sum(settings.uneven - agree[order].astype(float))
+        if settings.part <= end - first < 0.95 * len(order):
+            low = -np.inf if first == 0 else float(values[order[first]])
+            high = np.inf if end == len(order) else float(values[order[end]])
+            if low < high and np.isfinite([low, high]).any():
+                part = interval(column, low, high, column in sample.dates)
+                add(end - first, float(agree[order[first:end]].sum()), part)
+    return [condition for _, _, condition in sorted(found, key=lambda one: one[:2])]
+
+
 def joined(fit: Fit, other: Fit) -> Iterator[Change]:
     """Yield a rule and another one where something parts their rows: which is larger, or conditions."""
-    first, second = fit.agree, _agree(other)
+    first, second = fit.agree, other.agree
     gains = (second & ~first).astype(float) - (first & ~second)
-    if np.count_nonzero(gains > 0) < max(_SURE, _FEWEST * fit.labels.n):
+    if np.count_nonzero(gains > 0) < max(fit.labels.settings.sure, 0.01 * fit.labels.n):
         return
     plain = not any(map(_is_of_numbers, (factor for term in [*fit.terms, *other.terms] for factor in term)))
     for op in ("max", "min") if plain else ():
-        if _parts(gains, _chooses(op, fit, other)):
+        if _parts(gains, _chooses(op, fit, other), fit.labels.settings.sure):
             yield from _extremes(op, *_refined(op, fit, other))
     conditions = _conditions(fit, gains)
     if conditions:
@@ -86,32 +126,35 @@ def _and(term: Product, conditions: Sequence[Term]) -> Product:
     return (*term, *(condition for condition in conditions if condition not in term))
 
 
-def _agree(fit: Fit) -> BoolArray:
-    return np.asarray(fit.labels.usable & (np.abs(fit.residuals) <= SLACK * fit.labels.half_widths))
-
-
-def _parts(gains: FloatArray, there: BoolArray) -> bool:
+def _parts(gains: FloatArray, there: BoolArray, sure: int) -> bool:
     """Return whether rows of a second rule are won there, and hardly one of the first is lost."""
     won, lost = np.count_nonzero(there & (gains > 0)), np.count_nonzero(there & (gains < 0))
-    return bool(won >= _SURE and won > 4 * lost and won > 0.5 * np.count_nonzero(gains > 0))
+    return bool(won >= sure and won > 4 * lost and won > 0.5 * np.count_nonzero(gains > 0))
 
 
 def _conditions(fit: Fit, gains: FloatArray) -> list[Term]:
-    """Return one or two conditions that part the rows of a second rule from those of the first."""
-    sample = fit.labels.sample
-    chosen: list[Term] = []
-    inside = np.ones(len(sample), dtype=bool)
-    for _ in range(2):
-        best: tuple[float, Term] | None = None
-        for condition in _possible(fit, np.where(inside, gains, 0.0)):
-            total = float(gains[inside & (sample.factor(condition) > 0)].sum())
-            if condition not in chosen and (best is None or total > best[0]):
-                best = total, condition
-        if best is None or best[0] <= (0 if not chosen else float(gains[inside].sum()) + _SURE):
-            break
-        chosen.append(best[1])
-        inside &= sample.factor(best[1]) > 0
-    return chosen if _parts(gains, inside) else []
+    """Return one or two conditions that part the rows of a second rule from those of the first.
+
+    The first of two may hold for more rows of the first rule than of the second one: both count alike then.
+    """
+    sample, sure = fit.labels.sample, fit.labels.settings.sure
+    won, lost = int(np.count_nonzero(gains > 0)), max(1, int(np.count_nonzero(gains < 0)))
+    best: tuple[float, list[Term]] = (0.0, [])
+    for weights in (gains, np.where(gains > 0, gains / won, gains / lost)):
+        chosen: list[Term] = []
+        inside = np.ones(len(sample), dtype=bool)
+        for values in (weights, gains):
+            left = np.where(inside, values, 0.0)
+            options = [one for one in _possible(fit, left) if one not in chosen]
+            if not options:
+                break
+            totals = [float(left @ sample.factor(one)) for one in options]
+            chosen.append(options[int(np.argmax(totals))])
+            inside = inside & (sample.factor(chosen[-1]) > 0)
+            total = float(gains[inside].sum())
+            if total > best[0] + sure * bool(best[1]) and _parts(gains, inside, sure):
+                best = total, list(chosen)
+    return best[1]
 
 
 def _possible(fit: Fit, gains: FloatArray) -> Iterator[Term]:
@@ -172,54 +215,11 @@ def _extremes(op: str, fit: Fit, other: Fit) -> Iterator[Change]:
         else:
             mine[term], theirs[term] = a, b
     common, mine, theirs = ({term: w for term, w in own.items() if w} for own in (common, mine, theirs))
-    if mine and theirs:
-        yield from _of_factors(op, common, mine, theirs)
     if not common and (mine.keys() == {()} or theirs.keys() == {()}):
         return  # a limit of the whole rule
-    if any(len(digits_of(w)) > _DIGITS for w in (*mine.values(), *theirs.values())):
+    if any(len(digits_of(w)) > fit.labels.settings.digits for w in (*mine.values(), *theirs.values())):
         return  # numbers in a term are not fitted again
     yield [*common, (Term(op, (_sum(mine), _sum(theirs))),)], [*common.values(), 1.0]
-
-
-def _of_factors(
-    op: str, common: dict[Product, float], mine: dict[Product, float], theirs: dict[Product, float]
-) -> Iterator[Change]:
-    """Yield rates times the larger of two numbers: 3.1 * max(kg, volume / 5000) * (zone = A) + ..."""
-    x, z = (_shared(list(own)) for own in (mine, theirs))
-    if not x or not z:
-        return
-    rates = {_rest(term, x): w for term, w in mine.items()}
-    others = {_rest(term, z): w for term, w in theirs.items()}
-    if rates.keys() != others.keys():
-        return
-    ratios = np.array([others[rest] / rates[rest] for rest in rates])
-    ratio = float(np.median(ratios))
-    if ratio <= 0 or np.ptp(ratios) > 1e-3 * ratio or min(rates.values()) < 0 < max(rates.values()):
-        return
-    numbers = near_numbers(ratio, 2e-3 * ratio) or [ratio]
-    if len(digits_of(numbers[0])) > 4 and 1 / numbers[0] != round(1 / numbers[0]):
-        return
-    second = written(z) if numbers[0] == 1 else t.product(t.number(numbers[0]), *written(z).factors)
-    if numbers[0] < 1 and abs(1 / numbers[0] - round(1 / numbers[0])) < 1e-6:
-        second = Term("/", (written(z), t.number(round(1 / numbers[0]))))
-    if min(rates.values()) < 0:
-        op = "min" if op == "max" else "max"
-    factor = Term(op, (written(x), second))
-    yield [*common, *((factor, *rest) for rest in rates)], [*common.values(), *rates.values()]
-
-
-def _shared(terms: Sequence[Product]) -> Product:
-    """Return the numbers that all products have."""
-    shared = [factor for factor in terms[0] if not is_condition(factor)]
-    return tuple(factor for factor in shared if all(factor in term for term in terms))
-
-
-def _rest(term: Product, factors: Product) -> Product:
-    rest: Product | None = term
-    for factor in factors:
-        rest = None if rest is None else without(rest, factor)
-    assert rest is not None
-    return rest
 
 
 def _sum(weights: dict[Product, float]) -> Term:

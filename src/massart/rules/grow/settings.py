@@ -23,7 +23,8 @@ class Settings:
     beam, steps : int
         Rules that are kept from step to step, and most steps.
     tests, votes, pairs : int
-        Candidates that are refitted because of the score test, because of votes, and pairs of rows that vote.
+        Candidates that are refitted because of the score test, because of votes, and pairs of rows that vote: without
+        votes, ``cost * age / life`` is missed where few rows need it.
     focus : int
         Columns, those that go with the labels, of which products are tried.
     levels : int
@@ -32,14 +33,36 @@ class Settings:
         Columns, those along which rows agree least evenly, in which other coefficients are looked for. With 0 no part
         of the rows has a rule of its own.
     effort : int
+        Fits in all.
+    start : int
         Fits from one start.
     known : float
-        The share of these that another start has once a rule is known.
+        The share of the rows from which on a rule is known; and of the fits that another start has then.
     clear : float
         In standard deviations, how many more rows an interval that was chosen by labels has to win than it loses:
         wrong values that are alike crowd somewhere.
     short : int
         Numbers of a rule up to which no other start is tried once most rows agree.
+    few : int
+        Of anything that is few: terms of a rule that is fitted from nothing, or beside which a second rule is looked
+        for; levels of a category in a start.
+    each : int
+        Levels of a category each of which is a candidate, columns each of which may have rates by level, and terms
+        that are grown. With 12, months are (``rule-by-month`` of the golden files is found in a longer form).
+    tries : int
+        Candidates of each kind of evidence that are followed up.
+    cells : int
+        Levels of two categories together that may have rates.
+    part : int
+        Rows of a part of the table, or pairs of rows, at least.
+    sure : int
+        Rows that a second rule wins at least.
+    uneven : float
+        The share of the rows of a part that agree at most, before another rule is looked for there.
+    branches : int
+        Rules for parts of the rows.
+    digits : int
+        Of a number in a term, which is not fitted again.
     word_bits, table_words : float
         The price of a column, operation or level as it is written, one of thirty-two, and the words of a table beside
         its names (``16-telecom-allowance``, a fee by plan; ``31-trades-weekend``, a surcharge).
@@ -67,9 +90,19 @@ class Settings:
     levels: int = 40
     windows: int = 6
     effort: int = 1500
-    known: float = 0.1
+    start: int = 700
+    known: float = 0.2
     clear: float = 5.0
     short: int = 12
+    few: int = 12
+    each: int = 8
+    tries: int = 4
+    cells: int = 60
+    part: int = 20
+    sure: int = 8
+    uneven: float = 0.4
+    branches: int = 3
+    digits: int = 7
     word_bits: float = 5.0
     table_words: float = 3.0
     cut_bits: float = 5.0

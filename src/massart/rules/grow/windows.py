@@ -26,12 +26,8 @@ from massart.rules.grow.units import near_numbers, simplest
 from massart.rules.terms import Term
 
 _WIDE, _NARROW = 7, 28  # windows are one of so many parts of the rows, and at both ends narrow ones, too
-_MOST_TERMS = 14
 _WORTH_A_LOOK = 0.15  # of the most that a row costs: windows whose rows cost less on average are left alone
 _EDGE = 0.005  # share of rows, beside two, that an interval may leave out at the end of a column
-_STEPS, _HINGES = 4, 3  # intervals that are followed up, and hinges for each
-_MOST_SUMMANDS = 5  # columns of a sum that may have thresholds
-_BASES = 5  # terms whose hinges are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,9 @@ def window_changes(fit: Fit) -> Iterator[Change]:
     steps = [step for column in _columns(fit) for step in _steps(fit, column)]
     sample = fit.labels.sample
     dated = fit.labels.settings.number_bits  # a tariff changes with a date, rather than with a number of rows
-    for step in sorted(steps, key=lambda step: -step.gain - dated * (step.column in sample.dates))[:_STEPS]:
+    for step in sorted(steps, key=lambda step: -step.gain - dated * (step.column in sample.dates))[
+        : fit.labels.settings.tries
+    ]:
         names = dict.fromkeys([*fit.terms, *step.inside.terms])
         change = {term: step.inside.coefficient(term) - fit.coefficient(term) for term in names}
         if step.column not in sample.dates:
@@ -100,7 +98,7 @@ def numbers_of(fit: Fit) -> list[Term]:
     found = [t.product(*term) for term in bare if len(term) > 1]
     plain = {term[0]: w for term, w in zip(fit.terms, fit.coef.tolist(), strict=True) if len(term) == 1 and w}
     plain = {one: w for one, w in plain.items() if one in sample.numbers}
-    if 2 <= len(plain) <= _MOST_SUMMANDS:
+    if 2 <= len(plain) <= fit.labels.settings.tries + 1:
         found += [_total(plain, fit)]
     return list(dict.fromkeys(found))
 
@@ -185,7 +183,7 @@ def _terms(fit: Fit, column: Term) -> list[Product]:
         rest = [without(term, column) for term in terms]
         more = [anchor(column), (), *(one for one in rest if one is not None)]
     for term in more:
-        if len(terms) < _MOST_TERMS and term not in terms and not _is_spanned(sample, terms, term):
+        if len(terms) <= fit.labels.settings.few and term not in terms and not _is_spanned(sample, terms, term):
             terms.append(term)
     return terms
 
@@ -209,7 +207,7 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
     low, high = np.quantile(sample.factor(column), [0.002, 0.998])
     thresholds = [k for k in _crossings(fit, step, change) if low < k < high]
     rests = [without(term, column) for term in fit.terms]
-    bases = list(dict.fromkeys([(), *(one for one in rests if one is not None)]))[:_BASES]
+    bases = list(dict.fromkeys([(), *(one for one in rests if one is not None)]))[: fit.labels.settings.tries + 1]
     ways = [[base] for base in bases] + ([[base for base in bases if base]] if len(bases) > 2 else [])
     slopes = [value for term, value in change.items() if without(term, column) is not None]
     middle = float(np.median(slopes)) if slopes else 0.0
@@ -236,7 +234,7 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
             start = [(own[_key((*base, *anchor(column)))] or middle) * (1 if is_above else -1) for base in way]
             also = [(*base, hinge) for base in way]
             add(linear + sample.matrix(also) @ start, 1 + len(way), [*fit.terms, *also], [*fit.coef, *start])
-    for _, _, found in sorted(tried, key=lambda one: one[:2])[:_HINGES]:
+    for _, _, found in sorted(tried, key=lambda one: one[:2])[: fit.labels.settings.tries]:
         yield found
 
 
@@ -255,7 +253,7 @@ def _crossings(fit: Fit, step: _Step, change: dict[Product, float]) -> list[floa
     sample = fit.labels.sample
     rests = {term: rest for term in fit.terms if change.get(term) and (rest := without(term, column)) is not None}
     turning = sorted(rests, key=lambda term: -abs(change[term]) * float(np.abs(sample.column(term)).mean()))
-    for term in turning[:_BASES]:
+    for term in turning[: fit.labels.settings.tries + 1]:
         slope, level = change[term], change.get(rests[term], 0.0)
         if level:
             meet = -level / slope

@@ -13,7 +13,7 @@ from massart.rules.grow.fit import Labels
 from massart.rules.grow.growing import search_rows
 from massart.rules.grow.sample import Sample
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import near_numbers, simplest, unit_of
+from massart.rules.grow.units import near_numbers
 from massart.rules.grow.windows import maximum_sum
 from massart.rules.matrix import TermMatrix
 from massart.rules.terms import column
@@ -179,22 +179,6 @@ def test_the_maximum_sum_is_that_of_all_runs() -> None:
         total, first, end = maximum_sum(gains)
         assert total == pytest.approx(max(sums.values()))
         assert gains[first:end].sum() == pytest.approx(total)
-
-
-def test_the_simplest_number_lies_in_its_interval() -> None:
-    rng = np.random.default_rng(8)
-    for _ in range(200):
-        low = float(rng.normal() * 10.0 ** rng.integers(-3, 5))
-        high = low + abs(low) * float(rng.uniform(1e-6, 0.5)) + 1e-9
-        assert low < simplest(low, high) <= high + 1e-12
-
-
-def test_units_are_those_of_most_labels() -> None:
-    rng = np.random.default_rng(9)
-    for unit in (100.0, 1.0, 0.5, 0.05, 0.01):
-        y = unit * rng.integers(1, 5000, 300)
-        y[:20] = rng.uniform(0, 100, 20)
-        assert unit_of(y) == unit
 
 
 def test_a_glance_sees_the_plain_columns_only_where_they_have_a_rule() -> None:

@@ -1,8 +1,8 @@
-"""Simpler rules that cost less: without a term, with levels merged or written as numbers, between two limits."""
+"""Simpler rules that cost less: without a term, with levels written as numbers, between two limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from massart.rows import Link
 from massart.rules.grow.evidence import growth_factors
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.forms import corners
-from massart.rules.grow.sample import EACH, Category, Product, above, below, divided, threshold_of
+from massart.rules.grow.sample import EACH, Category, Product, divided
 from massart.rules.terms import Term
 
 _MOST_TERMS = 45  # of a rule of which terms are left out one by one
@@ -22,12 +22,10 @@ _FREE = 0.1  # share of the rows that are not at a limit
 
 
 def pruned(fit: Fit) -> Fit:
-    """Leave out terms, turn hinges, merge levels or write them as numbers, as long as the score gets better."""
+    """Leave out terms, write lines that meet as hinges and levels as numbers, as long as the score gets better."""
     if len(fit.terms) > _MOST_TERMS:
         return fit
     fit = _without_terms(fit)
-    for term in fit.terms:
-        fit = _turned(fit, term)
     for terms, limits in corners(fit):
         start = np.linalg.lstsq(fit.labels.sample.matrix(terms), fit.predicted, rcond=1e-12)[0]  # what the rule gives
         found = fit.labels.fit(terms, start.astype(float), limits, near=fit.agree)
@@ -55,26 +53,6 @@ def _without_terms(fit: Fit) -> Fit:
     return fit
 
 
-def _turned(fit: Fit, term: Product) -> Fit:
-    """Write max(0, k - x) in place of max(0, x - k), where another term is not needed then."""
-    known = [(factor, threshold_of(factor)) for factor in term]
-    hinges = [(factor, one) for factor, one in known if one is not None]
-    if len(hinges) != 1 or term not in fit.terms:
-        return fit
-    factor, (number, threshold, is_above) = hinges[0]
-    other = below(number, threshold) if is_above else above(number, threshold)
-    turned = tuple(other if one == factor else one for one in term)
-    found = fit.labels.fit([*(one for one in fit.terms if one != term), turned], limits=fit.limits)
-    best = fit
-    for drop in () if found is None else found.terms:
-        assert found is not None
-        kept = [(one, w) for one, w in zip(found.terms, found.coef, strict=True) if one != drop]
-        shorter = fit.labels.fit([one for one, _ in kept], [w for _, w in kept], fit.limits)
-        if shorter is not None and shorter.total < best.total - 1:
-            best = shorter
-    return best
-
-
 def _blocks(fit: Fit) -> list[tuple[Product, Category, list[Product]]]:
     """Return the terms that are the same but for a level, with what they share."""
     sample = fit.labels.sample
@@ -89,10 +67,10 @@ def _blocks(fit: Fit) -> list[tuple[Product, Category, list[Product]]]:
 
 
 def _merged(fit: Fit, base: Product, category: Category, terms: list[Product]) -> Fit:
-    """Write rates by level as a number times the level, or as fewer rates, if that costs less."""
+    """Write rates by level as a number times the level, or as one rate, if that costs less."""
     kept = [(term, w) for term, w in zip(fit.terms, fit.coef, strict=True) if term not in terms]
     old = [term for term, _ in kept]
-    for new in (*_as_numbers(fit, base, category), [base], *_as_sets(fit, base, category, terms)):
+    for new in (*_as_numbers(fit, base, category), [base]):
         if len(old) + len(new) < _SHORT:
             found = fit.labels.fit([*old, *new], limits=fit.limits)
         else:
@@ -118,26 +96,6 @@ def _as_numbers(fit: Fit, base: Product, category: Category) -> Iterator[list[Pr
     yield [base, (*base, number)]
     if positive:
         yield [(*base, divided(number))]
-
-
-def _as_sets(fit: Fit, base: Product, category: Category, terms: Sequence[Product]) -> Iterator[list[Product]]:
-    """Yield sets of levels with equal rates, and the same with the largest set as what holds for all."""
-    conditions = category.conditions
-    place_of = {term: next(k for k, one in enumerate(conditions) if one in term) for term in terms}
-    size = float(np.abs(fit.labels.sample.column(base)).mean())
-    error = 3 * fit.labels.typical / max(size, 1e-300)
-    order = sorted(terms, key=fit.coefficient)
-    runs = [[order[0]]]
-    for term in order[1:]:
-        if fit.coefficient(term) - fit.coefficient(runs[-1][0]) <= error:
-            runs[-1].append(term)
-        else:
-            runs.append([term])
-    if len(runs) < len(order):
-        sets: list[Product] = [(*base, category.condition(*(place_of[term] for term in run))) for run in runs]
-        yield sets
-        largest = max(range(len(runs)), key=lambda k: len(runs[k]))
-        yield [base, *(one for k, one in enumerate(sets) if k != largest)]
 
 
 def limited(fit: Fit) -> Fit:

@@ -715,7 +715,7 @@ def test_columns_are_aligned_whatever_the_letters(folder: Path, capsys: pytest.C
 def test_wrong_rows_are_counted_in_english(
     n_wrong: int, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    body = [["x", k, k * k % 7, 3 * k + 2 * (k * k % 7) + 70 * (k < n_wrong)] for k in range(40)]
+    body = [["x", k, k * k % 7, 3 * k + 2 * (k * k % 7) + (k < n_wrong)] for k in range(40)]
     (folder / "t.csv").write_text(text(body))
     assert run(["fit", "t.csv", "--target", "total"]) == 0
     out = capsys.readouterr().out

@@ -192,7 +192,10 @@ def _walk(problem: Problem, j: int) -> Recovery:
     question, rows = problem.question, problem.search.column(j)
     link, start, options = question.link, question.start, question.options
     if start is not None and start.agreement is not None and start.fractions is not None:
-        return _judged(problem, j, Formula(start.coef, start.agreement, link), start.fractions)
+        level = start.agreement
+        if problem.seen is None:  # else labels of other rows have no say in the level of terms that labels chose
+            level = tightest(problem, rows, start.coef, level, exact=True)
+        return _judged(problem, j, Formula(start.coef, level, link), start.fractions)
 
     # 1. Noise, where it was asked for: nothing else is looked for, unless the labels are exact.
     sample, forced = problem.some(rows, question.settings.search), question.inliers == "noisy"

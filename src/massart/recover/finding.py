@@ -11,13 +11,15 @@ from massart.certificate.support import is_weak_by_chance
 from massart.recover.judges import Formula, beyond_mode, measure_support_of
 from massart.recover.polish import polish
 from massart.recover.problem import Problem, Start
-from massart.recover.propose import CLEAR, Candidate, chance_inside, counted, has_more_digits, propose
+from massart.recover.propose import CLEAR, NEARLY_ALL, Candidate, chance_inside, counted, has_more_digits, propose
 from massart.recover.score import rule_beyond_chance
+from massart.recover.sharpness import stands_out
 from massart.rows import Agreement, FloatArray, Level, Sample, levels
 from massart.search import reweighted
 
-KEPT = 0.98
-"""Share of the rows that an exact formula keeps at least, of those that a rounded one explains."""
+KEPT, ROUNDED = 0.98, 1.1
+"""Share of the rows that an exact formula keeps at least, of those that a rounded one explains; and half-widths beyond
+which no rounding is behind it."""
 
 
 def find(problem: Problem, rows: Sample) -> Candidate:
@@ -52,7 +54,7 @@ def find(problem: Problem, rows: Sample) -> Candidate:
         sample = problem.some(rows, settings.search) if last else problem.drawn(rows, size, support)
         found = _attempt(problem, rows, sample, rounds if last else early)
         barren += is_none(found)
-        best = found if _is_better(rows, found, best) else best
+        best = found if _is_better(problem, rows, found, best) else best
         whole = whole or last
     return best
 
@@ -81,14 +83,21 @@ def is_none(best: Candidate) -> bool:
     return best.decided <= len(best.coef) + 1 + PLURALITY * best.total
 
 
-def _is_better(rows: Sample, found: Candidate, best: Candidate) -> bool:
-    """Return whether a formula fits more rows; a looser one, more than chance adds."""
+def _is_better(problem: Problem, rows: Sample, found: Candidate, best: Candidate) -> bool:
+    """Return whether a formula fits more rows; a looser one, many more than a majority in every direction."""
     slack = [one.agreement.uncapped.slack(one.coef) for one in (found, best)]
     if found.agreement.level is best.agreement.level or slack[0] == slack[1]:
         return found.weight > best.weight
     tighter, looser = (found, best) if slack[0] < slack[1] else (best, found)
     chance = chance_inside(looser.rows, rows.counts)
-    return bool(looser.weight > tighter.weight + chance + CLEAR * np.sqrt(chance)) == (looser is found)
+    needed = chance + CLEAR * np.sqrt(chance)
+    if _is_settled(problem, tighter, _support(problem, rows, tighter)):
+        needed = max(needed, NEARLY_ALL * (best.total - tighter.weight))
+    elif looser.agreement.inputs:
+        formula = Formula(tighter.coef, tighter.agreement.uncapped, problem.question.link)
+        if stands_out(formula, rows, rows.X.shape[1]):
+            return tighter is found
+    return bool(looser.weight > tighter.weight + needed) == (looser is found)
 
 
 def _attempt(problem: Problem, rows: Sample, sample: Sample, rounds: int | None) -> Candidate:
@@ -114,7 +123,16 @@ def _started(problem: Problem, rows: Sample, start: Start) -> Candidate:
                 tries.append(counted(w, level, some, link))
         found.append(max(tries, key=lambda candidate: candidate.weight))
     exact, *looser = found
-    best = next((other for other in looser if exact.weight < KEPT * other.weight), exact)
+    best = exact
+    for candidate in looser:
+        # Rows a unit off an exact formula of a majority are wrong: the other formula lies between two.
+        gained = candidate.rows.agree & ~exact.rows.agree
+        off, near = np.abs(exact.rows.residuals), ROUNDED * candidate.rows.half_widths
+        wrong = gained & (off > near) & (off <= 2 * near)
+        majority = 2 * exact.weight > exact.total
+        if exact.weight < KEPT * candidate.weight and not (majority and 2 * wrong.sum() > gained.sum()):
+            best = candidate
+            break
     return counted(best.coef, best.agreement, rows, link)
 
 

@@ -37,10 +37,14 @@ PLENTY_CLIPPED, FEW_CLIPPED = 48, 3
 """With so many rows a column, so many rounds find what there is to find."""
 
 FIRST_ALTERNATIONS = 12
-EDGE, FILLED = 0.5, 0.3
-"""At the right level at most this share of rows lies just outside of the edge, of those just inside. Where columns are
-rounded, residuals reach this share of their half-widths; where floats are, most exceed it if labels were computed in
-many steps."""
+EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
+"""At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
+labels span so many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
+exceed it if labels were computed in many steps. And no more than half lie in the last fifth of their half-width, unless
+half as many agree exactly: of quarters of an hour at 54.50 every second one ends in half a cent."""
+
+HIDDEN = 100.0
+"""Half-widths that every term has at least, where labels are taken to be computed in many steps."""
 
 FINE = 1_000.0
 """Half units of rounding in the spread of labels, at which few agree by chance."""
@@ -55,6 +59,7 @@ _TINY = 1e-9
 _FEW = 1.5  # rows: a looser level gains more than so many, whatever the size of the table
 _LITTLE = 20.0  # half-widths: rows that are little off, so that a rule, right or wrong, may be behind them
 _DIGITS = 1e-9  # relative: what float64 loses of a multiple of the unit; float32 loses what its precision says
+_FEW_FARTHER = 10  # of so many rows that rounded columns explain, one is off by more than a last place
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
 
 
@@ -150,7 +155,7 @@ def propose(
             w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
         answer = counted(w, level, sample, link)
         if best is not None:
-            if not (_gains(answer, best, X, y, counts) and has_edge(answer, counts)):
+            if not (_gains(answer, best, X, y, counts) and has_edge(answer, y, counts)):
                 continue
             minority = 2 * best.weight <= counts.sum()  # what it gains may be chance among so many that are wrong
             if level.inputs and minority and is_sharp(sample, best.rows, best.agreement, link, X.shape[1]):
@@ -186,16 +191,24 @@ def _gains(looser: Candidate, tighter: Candidate, X: FloatArray, y: FloatArray, 
         return False  # no rounding to tens makes a 7
     if looser.agreement.level is Level.EXACT and looser.agreement.precision == tighter.agreement.precision:
         filled = np.abs(tighter.rows.residuals) > FILLED * tighter.rows.half_widths
-        return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight)
+        terms = np.abs(looser.coef) * np.abs(X).max(axis=0)
+        hidden = (terms > 0) & (
+            terms <= HIDDEN * np.median(looser.rows.half_widths)
+        )  # beneath what arithmetic explains
+        return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight and not hidden.any())
     if not has_majority(tighter.rows, X, counts):
         return True
+    lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())
     sizes = np.abs(tighter.rows.residuals)
     little = ~tighter.rows.agree & (sizes <= _LITTLE * looser.rows.half_widths)
     if looser.agreement.inputs:  # several labels lie in such an interval: the majority would not all be in its middle
-        gain = float(counts[little & (sizes <= looser.rows.half_widths)].sum())
-        if tighter.weight > (1 + _share_in_the_middle(looser)) / 2 * (tighter.weight + gain):
+        inside = little & (sizes <= looser.rows.half_widths)
+        gain = float(counts[inside].sum())
+        farther = float(counts[inside & (sizes > 3 * looser.agreement.label)].sum())  # than a last place
+        all_inside, expected = tighter.weight + gain, _share_in_the_middle(looser)
+        if tighter.weight > (1 + expected) / 2 * all_inside and _FEW_FARTHER * farther > gain:
             return False  # a few errors, each smaller than what large coefficients make of half a unit
-    return gain >= NEARLY_ALL * float(counts[little].sum())
+    return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
 
 
 def has_majority(rows: Verified, X: FloatArray, counts: FloatArray, clear: float = CLEAR) -> bool:
@@ -229,8 +242,8 @@ def _share_in_the_middle(looser: Candidate) -> float:
     return float(erf(level.label / (np.sqrt(2) * spread)))
 
 
-def has_edge(answer: Candidate, counts: FloatArray) -> bool:
-    """Return whether rows end where the half-widths do: few lie just outside.
+def has_edge(answer: Candidate, y: FloatArray, counts: FloatArray) -> bool:
+    """Tell whether rows end where the half-widths do: few lie just outside, and a label tells more than its interval.
 
     Labels that are rounded have as many residuals near the edge as elsewhere inside, and outside only wrong ones; noise
     goes on across the edge.
@@ -240,9 +253,16 @@ def has_edge(answer: Candidate, counts: FloatArray) -> bool:
     sizes, t = np.abs(answer.rows.residuals), answer.rows.half_widths
     inside = float(counts[(sizes > t / 2) & (sizes <= t)].sum())
     outside = float(counts[(sizes > t) & (sizes <= 1.5 * t)].sum())
+    inside_all = float(counts[answer.rows.agree].sum())
+    in_the_middle = float(counts[sizes <= (1 - PILED) * t].sum())
+    at_edges = float(counts[answer.rows.agree & (sizes > PILED * t)].sum())
+    if at_edges > max(EDGE * inside_all, in_the_middle / EDGE):
+        return False  # rows on both edges: a formula between two others
     if answer.agreement.inputs and np.quantile((sizes / t)[answer.rows.agree], 0.95) < FILLED:
         return False  # rows that agree far better than rounded columns would let them
-    return bool(outside <= EDGE * inside + np.sqrt(inside))
+    low, high = np.percentile(y, [25, 75])
+    few = outside <= EDGE * inside + np.sqrt(inside)
+    return bool(few and UNITS_IN_SPREAD * float(np.median(t)) <= high - low)
 
 
 def _is_more(gain: float, chance: float) -> bool:

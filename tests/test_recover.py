@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from massart import MassartRegressor
 from massart.certificate import Verdict
 from massart.paper.noise import MassartNoise, far_constant, gaussian, gross, scale
 from massart.recover import Options, Start, polish, propose, recover
@@ -451,3 +452,14 @@ def test_rows_beyond_the_limits_of_a_slope_are_linear_in_other_units(link):
     X, w = rng.standard_normal((200, 3)), np.array([2.0, -1.0, 0.5])
     rows, labels = linear_rows(X, link(X @ w), link)
     np.testing.assert_allclose(rows @ w, labels, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "share"), [(200, 0.05), (2000, 0.05), (2000, 0.3), (5000, 0.3)])
+def test_counts_that_are_one_too_high_are_wrong_and_no_rounding(n, share):
+    # Half a unit between the two fits every row, at the very edge of what rounding leaves.
+    rng = np.random.default_rng(n)
+    X = rng.integers(1, 30, (n, 3)).astype(float)
+    wrong = rng.random(n) < share
+    found = MassartRegressor(random_state=0).fit(X, X @ [3.0, 2.0, 7.0] + 5 + wrong)
+    assert (*found.coef_, found.intercept_) == (3.0, 2.0, 7.0, 5.0)
+    np.testing.assert_array_equal(found.inlier_mask_, ~wrong)

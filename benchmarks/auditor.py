@@ -1,6 +1,6 @@
 """How massart does on whole files as people have them, asked for nothing in particular.
 
-    python benchmarks/auditor.py [--set auditor|everyday] [--seed S] [--only 03,cap] [--jobs J] [--engine FOLDER]
+    python benchmarks/auditor.py [--set auditor|everyday|blind] [--seed S] [--only 03,cap] [--jobs J] [--engine FOLDER]
 
 Each table of `auditor_tables` or `everyday_tables` is written to a file, read and fitted with the options that are the
 default, as ``massart fit FILE --target T [--id I]``, and scored by rows that are wrong and known:
@@ -192,7 +192,7 @@ def summary(records: Sequence[Record]) -> str:
 def main() -> None:
     """Run the tables, print a line for each and a summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", default="auditor", choices=("auditor", "everyday"))
+    parser.add_argument("--set", default="auditor", choices=("auditor", "everyday", "blind"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="parts of names, with commas between them")
     parser.add_argument("--jobs", type=int, default=1)

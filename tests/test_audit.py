@@ -16,7 +16,7 @@ from massart.audit.implied import implied_values
 from massart.certificate import Verdict
 from massart.recover import recover
 from massart.rows import Level
-from massart.rules import choice, find
+from massart.rules import find
 from massart.tables import TableError, read_table, table_of, write_columns
 
 
@@ -241,7 +241,7 @@ def test_a_relu_is_fitted_only_where_it_can_help(labels: Any, kinds: list[str], 
     asked = []
 
     def spy(*arguments: Any, link: Any, **options: Any) -> Any:
-        asked.append(next(name for name, known in choice.KINDS.items() if known == link))
+        asked.append(next(name for name, known in find.KINDS.items() if known == link))
         return recover(*arguments, link=link, **options)
 
     monkeypatch.setattr(find, "recover", spy)

@@ -233,6 +233,9 @@ def covariance_of(
     """
     shares, residuals = rows.shares, rows.residuals(estimate.coef[None])[0]
     q = shares * trust
+    if not q.any():  # labels of few values: no row is within reach of the estimate
+        d = len(M)
+        return np.full((d, d), np.inf), np.full(d, np.inf)
     gram, _ = rows.normal_equations(q)
     bread, _ = rows.normal_equations(shares * slopes)
     middle = max(float(shares @ slopes) / float(q.sum()), _LEAST_STEEPNESS)

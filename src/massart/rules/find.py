@@ -72,8 +72,6 @@ class Settings:
         Of these rows, the share that one segment holds: if all wrong rows lie evenly, no more terms are looked for.
     whole : int
         Rows up to which a rule that the search rows did not show is looked for on all of them.
-    lost : float
-        Share of the rows that shorter numbers may lose.
     linear : float
         Of what may fail, the share of the linear rule where one with a limit at zero is judged, too: it is right more
         often.
@@ -88,7 +86,6 @@ class Settings:
     fewest: float = 5.0
     part: float = 0.25
     whole: int = 600
-    lost: float = 0.01
     linear: float = 0.9
     bits: float = 10.0
 
@@ -360,7 +357,7 @@ def _in_short_numbers(
     X = np.column_stack([answer.X[:], *([np.ones(len(question.y))] if question.intercept else [])])
     inside = answer.agree & (question.y > answer.link.lower) & (question.y < answer.link.upper)
     half_widths = certificate.agreement.half_widths(np.abs(X) @ np.abs(coef) + np.abs(question.y), coef)
-    lost = max(2, round(options.settings.lost * len(question.y)))
+    lost = int(np.count_nonzero(coef))  # a coefficient that is free can be bent to one row more
     short = grow.short_coefficients(X, question.y, np.maximum(half_widths, 1e-300), coef, inside, lost)
     numbers = tuple(fraction_of(value) for value in short.tolist())
     known = tuple(number if number.denominator <= 10**9 else None for number in numbers)

@@ -17,13 +17,16 @@ from massart.rows import BoolArray, FloatArray
 from massart.search.consensus import Consensus, Limits
 
 
-def alternate(problem: Consensus, w: FloatArray, steps: int) -> Iterator[FloatArray]:
+def alternate(
+    problem: Consensus, w: FloatArray, steps: int, row_weights: FloatArray | None = None
+) -> Iterator[FloatArray]:
     """Yield the L1 answers on the active rows of `w`, of the answer, and so on until these rows come again.
 
-    There are `steps` answers at most, and one where the problem has no limits.
+    There are `steps` answers at most, and one where the problem has no limits. `row_weights` go over the problem's.
     """
+    weights = problem.weights if row_weights is None else row_weights
     if problem.limits is None:
-        yield l1_regression(problem.Z, problem.y, sample_weight=problem.weights).coef
+        yield l1_regression(problem.Z, problem.y, sample_weight=weights).coef
         return
     seen = set()
     for _ in range(steps):
@@ -32,7 +35,7 @@ def alternate(problem: Consensus, w: FloatArray, steps: int) -> Iterator[FloatAr
         if key in seen or not active.any():
             return
         seen.add(key)
-        w = _solve(problem, problem.limits, active)
+        w = _solve(problem, problem.limits, active, weights)
         yield w
 
 
@@ -44,14 +47,14 @@ def active_rows(problem: Consensus, limits: Limits, w: FloatArray) -> BoolArray:
     return active
 
 
-def _solve(problem: Consensus, limits: Limits, active: BoolArray) -> FloatArray:
+def _solve(problem: Consensus, limits: Limits, active: BoolArray, weights: FloatArray) -> FloatArray:
     """Return the L1 answer on the active rows, piece by piece of their decomposition (Algorithm 2)."""
     one_sided = ~limits.decisive[active]
     # A label at the upper limit bounds from below: turned around, every limit bounds from above.
     turned = np.where(one_sided & (problem.y[active] == limits.upper[active]), -1.0, 1.0)
-    Z, y, weights = problem.Z[active] * turned[:, None], problem.y[active] * turned, problem.weights[active]
+    Z, y, weights = problem.Z[active] * turned[:, None], problem.y[active] * turned, weights[active]
     w = np.zeros(Z.shape[1])
-    for piece in decompose(Z, sample_weight=weights):
+    for piece in decompose(Z, sample_weight=problem.weights[active]):
         members = piece.members
         basis = piece.subspace @ piece.matrix.T
         images = Z[members] @ basis

@@ -8,6 +8,7 @@ different tables, so that together they do better than each:
   (finds it among rows that follow another rule);
 - *concentration from few random rows* (FAST-LTS), for less than about a third of wrong rows;
 - *consensus* of k random rows, for few columns or few wrong rows;
+- *L1 with random weights*;
 - with limits, *L1 from other active rows*: those of random directions, where the alternation ends elsewhere; and
   *concentration without the rows of the leader*, which outnumber the right ones where an adversary answers by a rule.
 
@@ -19,7 +20,7 @@ no exact rule to find), or after the last round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import comb
 
 import numpy as np
@@ -66,6 +67,10 @@ one table in ten is found in a later round than the first; with seven, one in si
 """
 
 _PATIENCE, _PATIENCE_WITH_A_MAJORITY = 4, 2  # rounds without improvement
+_L1_ANSWERS = 6  # with limits, where they cost the most and find the least, one
+_SURE_HITS, _SMALL_SHARE, _MOST_DRAWS = 8, 0.25, 10_000
+"""With few columns so many draws are made that a parameter which fits this share of the rows is met so often."""
+
 _DRAWS, _DRAWS_WITH_LIMITS = 1000, 3000
 _HITS = 3  # ways with limits, where no count proves a majority, that end at the same one
 _BATCH_BYTES = 1 << 25
@@ -153,6 +158,7 @@ class _Portfolio:
             self.few_rows,
             self.consensus,
             self.around,
+            self.random_weights,
         ]
         if self._limited:
             ways.insert(3, self.directions)
@@ -190,8 +196,7 @@ class _Portfolio:
     def directions(self, effort: int) -> Candidate:
         """Concentrate from the L1 answers on the active rows of random directions."""
         directions = self.rng.standard_normal((effort, self.first.size))
-        answers = [w for direction in directions for w in alternate(self.problem, direction, _ALTERNATIONS)]
-        return self._concentrate(np.stack([self.first, *answers]), _SHARES[:4])
+        return self._from_l1((direction, self.problem.weights) for direction in directions)
 
     def around(self, effort: int) -> Candidate:
         """Concentrate from points around the L1 answer."""
@@ -227,6 +232,7 @@ class _Portfolio:
         n, k = self.problem.Z.shape
         best = Candidate(self.first, -1.0)
         left = (_DRAWS_WITH_LIMITS if self._limited else _DRAWS) * effort
+        left = max(left, int(min(_SURE_HITS / _SMALL_SHARE**k, _MOST_DRAWS)))
         while left > 0 and not self._settled(best):
             size = min(left, max(1, _BATCH_BYTES // (8 * max(k * k, n))))
             W = self._fits(size, min(len(self.problem.decisive), k))
@@ -234,6 +240,17 @@ class _Portfolio:
             self.draws += size * _PREFERENCES.count(0.0) // len(_PREFERENCES)
             left -= size
         return best
+
+    def random_weights(self, effort: int) -> Candidate:
+        """Concentrate from L1 answers for exponential row weights."""
+        shape = (effort if self._limited else _L1_ANSWERS * effort, len(self.problem.y))
+        weights = self.problem.weights * self.rng.exponential(size=shape)
+        return self._from_l1((self.first, row_weights) for row_weights in weights)
+
+    def _from_l1(self, problems: Iterator[tuple[FloatArray, FloatArray]]) -> Candidate:
+        """Concentrate from the L1 answers for some starts and row weights."""
+        answers = [w for start, weights in problems for w in alternate(self.problem, start, _ALTERNATIONS, weights)]
+        return self._concentrate(np.stack([self.first, *answers]), _SHARES[:4])
 
     def _settled(self, best: Candidate) -> bool:
         return self.problem.settled(best, self.enough)

@@ -103,7 +103,7 @@ def bits_of(number: object) -> float:
     Examples
     --------
     >>> round(bits_of(-0.25)), round(bits_of(1 / 1200)), round(bits_of("2024-07-01")), bits_of(1.0)
-    (10, 9, 9, 0.0)
+    (9, 12, 9, 0.0)
     """
     if isinstance(number, str):
         return _SIGN + _DIGIT * (2 if number.endswith("-01") else 4)

@@ -116,7 +116,10 @@ def _common_factors(terms: Sequence[Product], coef: FloatArray) -> tuple[list[in
         bases = [frozenset(Counter(without(terms[j], factor)).items()) for j in own]
         if not own or not all(base in keys and keys.index(base) in left for base in bases):
             continue
-        ratios = [float(coef[j] / coef[keys.index(base)]) for j, base in zip(own, bases, strict=True)]
+        divisors = [float(coef[keys.index(base)]) for base in bases]
+        if not all(divisors):
+            continue
+        ratios = [float(coef[j]) / divisor for j, divisor in zip(own, divisors, strict=True)]
         is_percentage = min(abs(abs(ratios[0]) - size) for size in (1, 0.01)) < _ALIKE
         is_surcharge = len(own) > 1 and abs(abs(ratios[0]) - 1) > _ALIKE
         if np.ptp(ratios) <= _ALIKE and (is_surcharge if is_condition(factor) else is_percentage):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from massart.certificate import Verdict
-from massart.recover import Assumption, recover
+from massart.certificate import Assumption, Verdict
+from massart.recover import recover
 from massart.rows import ArrayRows, Link
 
 STANDS = (Verdict.MAJORITY, Verdict.CONFIRMED, Verdict.PROVEN)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from massart.certificate import PLAIN, Certificate, Verdict
+from massart.certificate import PLAIN, Assumption, Certificate, Verdict
 from massart.estimators.checks import (
     CHECKS_OF_X,
     CHECKS_OF_Y,
@@ -28,7 +28,7 @@ from massart.estimators.checks import (
 from massart.estimators.fitted import Fitted, masks_of
 from massart.estimators.frames import Origin, WrongRows, origin_of, target_names
 from massart.estimators.inference import Explain, Weigh
-from massart.recover import Assumption, Recovery, recover
+from massart.recover import Recovery, recover
 from massart.report import called_wrong
 from massart.rows import (
     AGREES,

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from massart.certificate import Assumption
 from massart.estimators.base import Recoverer
-from massart.recover import Assumption
 
 
 class MassartRegressor(Recoverer):

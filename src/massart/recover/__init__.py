@@ -1,6 +1,5 @@
 """From rows to a judged formula: the driver, and the steps it takes."""
 
-from massart.certificate import Assumption
 from massart.recover.arrays import ArrayRecovery, certify, judge_matrix, recover_matrix
 from massart.recover.driver import Recovery, recover
 from massart.recover.judge import judge
@@ -15,7 +14,6 @@ from massart.recover.score import beyond_chance
 
 __all__ = [
     "ArrayRecovery",
-    "Assumption",
     "Candidate",
     "Covariates",
     "ErrorType",

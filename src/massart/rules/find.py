@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import SegmentScan, Verdict
+from massart.certificate import Assumption, SegmentScan, Verdict
 from massart.options import Inliers, Model
-from massart.recover import Assumption, Covariates, Formula, Recovery, Start, recover
+from massart.recover import Covariates, Formula, Recovery, Start, recover
 from massart.recover.score import rule_beyond_chance
 from massart.recover.sharpness import stands_out
 from massart.rows import (

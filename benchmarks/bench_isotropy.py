@@ -13,7 +13,7 @@ import numpy as np
 from drug_discovery import drug_discovery
 from heavy_families import FAMILIES, Rows, check_answer
 from massart.isotropy import RadialIsotropy, decompose, generalized_forster, radial_isotropy
-from massart.paper.noise import paper_mixture
+from massart.paper import paper_mixture
 from row_families import cauchy, ill_conditioned
 
 ERROR = 1e-10
@@ -88,7 +88,7 @@ def plain_fixed_point(X: Rows, error: float) -> Rows:
 def _cauchy(n: int, d: int, wanted: Goal) -> Iterator[Row]:
     X = cauchy(n, d, np.random.default_rng(0))
     name = f"Cauchy {n} x {d}, error 1e-10"
-    yield count(f"{name}: passes", generalized_forster(X, ERROR).n_passes, wanted=at_most(15, ""))
+    yield count(f"{name}: steps", generalized_forster(X, ERROR).n_iter, wanted=at_most(15, ""))
     yield from (_peer_race(name, X, peer, wanted) for peer in (pyriemann_scatter, statsmodels_scatter))
 
 

@@ -35,7 +35,7 @@ from linear_cases import (
     verdicts,
 )
 from massart import MassartRegressor
-from massart.paper.noise import decoy, gaussian, linear_labels
+from massart.paper import decoy, gaussian, linear_labels
 from row_families import dummy_table, one_hot
 
 ETAS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)

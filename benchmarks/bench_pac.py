@@ -11,10 +11,9 @@ from harness import Case, Incorrect, Row, at_least, count, race  # isort: skip
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.paper.noise import Adversary, MassartNoise, decoy, far_constant, flip, linear_labels
-from massart.paper.pac import remove_outliers
-from massart.recover import ArrayRecovery, recover_matrix
-from massart.recover.pac import PACFormula, PACStatus, learn_pac
+from arrays import Recovered, recovered
+from massart.paper import Adversary, MassartNoise, decoy, far_constant, flip, linear_labels, remove_outliers
+from massart.recover import PACFormula, PACStatus, learn_pac
 from row_families import dummy_table, one_hot
 
 FloatArray = NDArray[np.float64]
@@ -137,14 +136,14 @@ def _time(n: int) -> Row:
     w = rng.standard_normal(8)
     y = MassartNoise(0.4, far_constant).corrupt(X, X @ w, rng).labels
 
-    def judge(found: PACFormula, other: ArrayRecovery) -> str:
+    def judge(found: PACFormula, other: Recovered) -> str:
         return f"reported {found.achieved:.3g}"
 
     return race(
         f"{n} x 8: time",
         lambda: learn_pac(X, y, EPSILON, eta=0.4, rng=np.random.default_rng(0)),
-        lambda: recover_matrix(X, y, rng=np.random.default_rng(0)),
-        peer_name="recover_matrix",
+        lambda: recovered(X, y, rng=np.random.default_rng(0)),
+        peer_name="recovered",
         wanted=at_least(0),
         judge=judge,
     )

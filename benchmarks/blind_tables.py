@@ -1373,10 +1373,14 @@ def _cell(value: Any) -> Any:
 
 def _day(value: Any) -> int:
     """Return days since 1970 of a date in a file."""
-    text = str(value)
-    if "/" in text:
-        text = "-".join(reversed(text.split("/")))
-    return int(np.datetime64(text, "D").astype(np.int64))
+    parts = re.split("[/.]", str(value))
+    return int(np.datetime64("-".join(reversed(parts)), "D").astype(np.int64))
+
+
+def _clock(value: str) -> int:
+    """Return minutes since midnight of a time in a file, 07:45."""
+    hours, minutes = value.split(":")
+    return 60 * int(hours) + int(minutes)
 
 
 def _nearest(value: Fraction, step: Fraction) -> Fraction:
@@ -1391,6 +1395,7 @@ FUNCTIONS: dict[str, Any] = {
     "Fraction": Fraction,
     "bracket": lambda value, *limits: sum(value >= limit for limit in limits),
     "ceil": math.ceil,
+    "clock": _clock,
     "day": _day,
     "floor": math.floor,
     "max": max,
@@ -1451,7 +1456,7 @@ def _parts(name: str, values: NDArray[Any]) -> list[tuple[str, BoolArray]]:
     """Return the levels, weekdays and months of a column, and its tenths."""
     found: list[tuple[str, BoolArray]] = []
     plain = values.astype(np.int64) if values.dtype.kind == "M" else values
-    is_date = values.dtype.kind == "M" or (values.dtype.kind == "U" and re.fullmatch(r"[\d/-]{10}", str(values[0])))
+    is_date = values.dtype.kind == "M" or (values.dtype.kind == "U" and re.fullmatch(r"[\d/.-]{10}", str(values[0])))
     if is_date:
         plain = np.array([_day(value) for value in values.tolist()])
         found += [(f"{name}: day {k}", _weekday(plain) == k) for k in range(1, 8)]

@@ -22,8 +22,18 @@ from typing import Any
 import numpy as np
 
 from massart import MassartRegressor
-from massart.rows import AGREES, IDENTITY, Agreement, ArrayRows, Block, Level, Mark, tally, to_numpy
-from massart.rows.agreement import compensated_products
+from massart.rows import (
+    AGREES,
+    IDENTITY,
+    Agreement,
+    ArrayRows,
+    Block,
+    Level,
+    Mark,
+    compensated_products,
+    tally,
+    to_numpy,
+)
 
 WRONG = 0.4
 BLOCK = 1_000_000

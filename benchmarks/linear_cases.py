@@ -27,12 +27,13 @@ from harness import Incorrect, MissingPeer, require  # isort: skip
 import numpy as np
 from numpy.typing import NDArray
 
+from arrays import recovered
 from massart.certificate import Verdict
 from massart.l1 import l1_regression
-from massart.paper import algorithm_2
-from massart.paper.noise import (
+from massart.paper import (
     Adversary,
     MassartNoise,
+    algorithm_2,
     decoy,
     far_constant,
     gaussian,
@@ -42,7 +43,6 @@ from massart.paper.noise import (
     paper_weights,
     scale,
 )
-from massart.recover import recover_matrix
 
 RECOVERED = 1e-5
 """Relative error below which a table counts as recovered."""
@@ -142,7 +142,7 @@ class Answer:
 
 def default(X: FloatArray, y: FloatArray, trial: int) -> tuple[FloatArray, Verdict]:
     """Recover as users do."""
-    found = recover_matrix(X, y, rng=np.random.default_rng(trial))
+    found = recovered(X, y, rng=np.random.default_rng(trial))
     return found.coef, found.certificate.verdict
 
 

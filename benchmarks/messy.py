@@ -638,15 +638,14 @@ def excel_computed_columns(folder, rng):
 @messy
 def excel_without_values(folder, rng):
     """The target is a formula that nobody computed: one line says what to do."""
-    import openpyxl
-
     data = ledger(rng)
-    workbook = openpyxl.Workbook()
-    workbook.active.append(EN)
-    for k, row in enumerate(cells_of(data)):
-        workbook.active.append([*row[:3], f"=54.5*A{k + 2}"])
-    workbook.save(folder / "a.xlsx")
-    return folder / "a.xlsx", case("no values", "Total", data)
+
+    def fill(book, sheet):
+        put(sheet, [EN, *(row[:3] for row in cells_of(data))])
+        for k in range(len(data.given)):
+            sheet.write_formula(k + 1, 3, f"=54.5*A{k + 2}", None, "")
+
+    return book(folder / "a.xlsx", fill), case("no values", "Total", data)
 
 
 @messy

@@ -61,13 +61,10 @@ TESTS = {
     ),
     "recover": (
         "recover",
-        "recover_steps",
         "shorten",
-        "censored",
         "judge",
         "rounded",
         "relu_noisy",
-        "recover_matrix",
         "wide",
     ),
     "isotropy": ("moments", "decomposition", "isotropy"),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.paper.noise import MassartNoise
+from massart.paper import MassartNoise
 from massart.rows import BoolArray, FloatArray
 
 TARGET, ID, GROUP = "total", "invoice", "clerk"

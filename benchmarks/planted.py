@@ -245,6 +245,11 @@ def pick(rng: Generator, table: Mapping[Any, Any], n: int) -> tuple[NDArray[Any]
     return np.array(names)[code], np.array(list(table.values()))[code]
 
 
+def dotted(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return days since 1970 as texts, 29.02.2024."""
+    return np.array([".".join(reversed(text.split("-"))) for text in iso(numbers).tolist()])
+
+
 def codes(prefix: str, n: int, start: int = 1) -> NDArray[Any]:
     """Return names of rows."""
     return np.array([f"{prefix}{k:05d}" for k in range(start, start + n)])
@@ -292,6 +297,11 @@ def _decimal_comma(table: Planted, path: Path) -> Path:
         table.frame, lambda v: _plain(v).replace(".", ","), {target: lambda v: _german(v, table.made.places)}
     )
     return _write(path.with_suffix(".csv"), [list(table.frame), *cells], ";", "cp1252")
+
+
+def _semicolons(table: Planted, path: Path) -> Path:
+    cells = _cells(table.frame, lambda v: _plain(v).replace(".", ","), {})
+    return _write(path.with_suffix(".csv"), [list(table.frame), *cells], ";", "utf-8-sig")
 
 
 def _titles(table: Planted, path: Path) -> Path:
@@ -369,6 +379,7 @@ LAYOUTS: Mapping[str, Callable[[Planted, Path], Path]] = {
     "csv": _csv,
     "tsv": _tsv,
     "decimal comma": _decimal_comma,
+    "semicolons": _semicolons,
     "titles": _titles,
     "dollars": _dollars,
     "total": _total,

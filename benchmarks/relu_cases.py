@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from arrays import recovered
 from massart.certificate import Verdict
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
-from massart.paper.noise import (
+from massart.paper import (
     Adversary,
     MassartNoise,
     decoy,
@@ -39,7 +40,6 @@ from massart.paper.noise import (
     where,
     zero,
 )
-from massart.recover import recover_matrix
 from massart.rows import RELU
 from row_families import (
     cauchy,
@@ -211,7 +211,7 @@ FAMILIES = {
 
 def default(table: Table, trial: int) -> tuple[FloatArray, Verdict]:
     """Recover as users do."""
-    found = recover_matrix(table.X, table.y, link=RELU, rng=np.random.default_rng(trial))
+    found = recovered(table.X, table.y, link=RELU, rng=np.random.default_rng(trial))
     return found.coef, found.certificate.verdict
 
 

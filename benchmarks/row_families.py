@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.paper.noise import Adversary, Concept, decoy
+from massart.paper import Adversary, Concept, decoy
 from massart.rows import BoolArray, FloatArray
 
 _OFF_SUBSPACE = 1e-6

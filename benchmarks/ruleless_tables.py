@@ -262,8 +262,12 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
 }
 """Data sets that come with scikit-learn and statsmodels, and columns of them that follow no known identity."""
 
-DERIVED = ("INCOMESQ", "logpopul", "s4", "realint", "COUTAX_FEMALEUNEMP")
-"""Columns that do; they are left out."""
+DERIVED = (
+    *("INCOMESQ", "logpopul", "s4", "realint", "COUTAX_FEMALEUNEMP", "PERMINTE_AVYRSEXP", "PERMINTE_AVSAL"),
+    *("AVYRSEXP_AVSAL", "PERSPEN_PTRATIO", "PERSPEN_PCTAF", "PTRATIO_PCTAF", "PERMINTE_AVYRSEXP_AVSAL"),
+    "PERSPEN_PTRATIO_PCTAF",
+)
+"""Columns that do, such as products of others; they are left out."""
 
 
 @cache

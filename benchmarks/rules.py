@@ -344,7 +344,7 @@ def big(n: int, seed: int, repeats: int = 3) -> str:
     import pyarrow as pa
     import pyarrow.csv
 
-    from massart.cli.app import run as command
+    from massart.cli import run as command
     from massart.tables import read_table
 
     ledger = rule_families.product(np.random.default_rng(seed), n, n_others=5)

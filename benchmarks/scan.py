@@ -13,7 +13,7 @@ import json
 import sys
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -30,15 +30,18 @@ class Expected:
     """An identity of the list as the scan sees those that it finds."""
 
     identity: scan_identities.Identity
+    known: list[np.ndarray] = field(default_factory=list)
 
     def gradients(self, numbers: Numbers) -> np.ndarray:
-        """Return the gradient of left - right at each row, in units of how much the columns vary."""
-        scale = np.nanstd(numbers.values, axis=0)
-        steps = 1e-6 * scale  # a column that is the same in every row is a constant
-        found = np.zeros(numbers.values.shape)
-        for j, step in enumerate(np.diag(steps)):
-            found[:, j] = self._value(numbers, numbers.values + step) - self._value(numbers, numbers.values - step)
-        return found
+        """Return the gradient of left - right at each row, in units of how much the columns vary; it is made once."""
+        if not self.known:
+            scale = np.nanstd(numbers.values, axis=0)
+            steps = 1e-6 * scale  # a column that is the same in every row is a constant
+            found = np.zeros(numbers.values.shape)
+            for j, step in enumerate(np.diag(steps)):
+                found[:, j] = self._value(numbers, numbers.values + step) - self._value(numbers, numbers.values - step)
+            self.known.append(found)
+        return self.known[0]
 
     def _value(self, numbers: Numbers, values: np.ndarray) -> np.ndarray:
         table = pd.DataFrame(values, columns=list(numbers.names))
@@ -51,7 +54,7 @@ def compare(table: pd.DataFrame, real: RealTable, audits: tuple[Audit, ...]) -> 
     """Return "shown", "implied" or "missing" for each identity of a table."""
     columns = table.apply(pd.to_numeric, errors="coerce").dropna(axis=1, how="all")
     numbers = Numbers(tuple(columns), columns.to_numpy(dtype=float))
-    found = [Identity.of(audit) for audit in audits]
+    found = [one for one in map(Identity.of, audits) if set(one.columns) <= set(columns)]  # flags may be texts
     every = Known(numbers)
     for one in found:
         every.add(one)
@@ -62,7 +65,7 @@ def compare(table: pd.DataFrame, real: RealTable, audits: tuple[Audit, ...]) -> 
         for one in found:
             alone = Known(numbers)
             alone.add(one)
-            shown |= alone.implies(wanted)
+            shown = shown or alone.implies(wanted)
         answers.append("shown" if shown else "implied" if every.implies(wanted) else "missing")
     return answers
 

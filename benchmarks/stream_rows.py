@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows import ArrayValues, Block, Kernel, Sample, Values
+from massart.rows import ArrayValues, Block, Draw, Kernel, Sample, Values
 from massart.rows.arrays import first_fault
-from massart.rows.sampling import Draw
 
 _DOUBLE = float(np.finfo(np.float64).eps)
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from massart import audit_table, l1_regression, radial_isotropy
 from massart.certificate import geometry_of, measure_support
-from massart.certificate.tails import closed_form_eta_max
+from massart.certificate.tails import ClosedForm
 from massart.cutting_plane.ellipsoid import Ellipsoid
 from massart.demo import make_ledger
 from massart.paper import (
@@ -163,7 +163,7 @@ def support() -> Figure:
     left.set_title(f"{np.count_nonzero(right)} of {n} rows agree, not in every direction alike")
     alphas = np.linspace(0.5, 0.95, 60)
     for size in (100, 1_000, 10_000):
-        rates = [closed_form_eta_max(alpha, 2 / size, 2, 1e-3) for alpha in alphas]
+        rates = [ClosedForm(2 / size, 2, 1e-3).eta_max(alpha) for alpha in alphas]
         middle.plot(alphas, rates, color=RIGHT, lw=1.2, alpha=0.3 + 0.17 * np.log10(size))
         middle.text(0.955, rates[-1] - (0.03 if size == 1_000 else 0), f"{size:,} rows", fontsize=7.5, va="center")
     middle.axhline(0.5, color=OTHER, lw=0.8, ls="--")

@@ -63,6 +63,10 @@ def test_star_import_gives_exactly_the_public_names() -> None:
         ("from massart import radial_isotropy, l1_regression", ["sklearn", "pandas", "matplotlib"]),
         ("import massart.recover", ["sklearn", "pandas", "matplotlib"]),
         ("import massart.cli", ["numpy", "scipy", "sklearn"]),
+        (
+            "from massart.audit import check_table, load_model",
+            ["massart.recover", "massart.search", "massart.paper", "massart.robust", "sklearn", "matplotlib"],
+        ),
     ],
 )
 def test_imports_are_lazy(statement: str, absent: list[str]) -> None:

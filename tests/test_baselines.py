@@ -15,7 +15,7 @@ from massart.experiments.baselines.baseline import missing_line
 from massart.experiments.baselines.libraries import choose_penalty
 from massart.experiments.baselines.relu import karmakar_sgd
 from massart.experiments.baselines.thresholding import torrent
-from massart.paper.noise import MassartNoise, far_constant, gaussian, linear_labels, relu_labels, scale
+from massart.paper import MassartNoise, far_constant, gaussian, linear_labels, relu_labels, scale
 
 FloatArray = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from massart.certificate import Assumption, Bound, Certificate, Verdict, certify_noisy, span_of
-from massart.recover import recover_matrix
-from massart.rows import Level
+from arrays import recovered
+from massart.certificate import Assumption, Bound, Certificate, Verdict, certify_counts, span_of
+from massart.rows import Agreement, Level
 
 
 def certificate_of(X, y, **options) -> Certificate:
-    return recover_matrix(X, y, **options).certificate
+    return recovered(X, y, **options).certificate
 
 
 # --- verdicts ---
@@ -118,7 +118,10 @@ def test_no_rows_span_nothing(rows):
 
 def test_noisy_certificates_prove_nothing():
     span = span_of(np.column_stack([np.arange(1.0, 6), 2 * np.arange(1.0, 6)]))
-    certificate = certify_noisy(1000, 640, 0.25, reach=0.8, span=span, assumption=Assumption(0.3, 0.99))
+    noise = Agreement(Level.NOISE, label=0.8)
+    certificate = certify_counts(
+        Verdict.NOISY, noise, Assumption(0.3, 0.99), n_rows=1000, n_agree=640, span=span, scale=0.25
+    )
     assert (certificate.verdict, certificate.bound) == (Verdict.NOISY, Bound.NONE)
     assert (certificate.scale, certificate.hyperplane_rows, certificate.eta_max) == (0.25, None, 0)
     assert (certificate.confidence, certificate.wrong_at_most, certificate.resolution) == (0.99, 0.3, 0)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ import pyarrow.parquet as pq
 
 from massart.audit import audit_table, check_table
 from massart.cli import run
-from massart.tables import Stream, Table, read_table
 
 
 def bills(seed: int, n: int = 400, wrong: float = 0.0, **extra: Any) -> dict[str, Any]:
@@ -125,9 +122,7 @@ def test_a_stream_is_checked_as_the_table_is(suffix: str, most: int, model: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [25_000, 80])
-def test_kinds_do_not_depend_on_how_a_stream_is_cut(
-    most: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kinds_do_not_depend_on_how_a_stream_is_cut(most: int, model: Path, tmp_path: Path) -> None:
     columns = bills(8, 600, wrong=0.1)
     total = columns["total"]
     rng = np.random.default_rng(1)
@@ -140,16 +135,8 @@ def test_kinds_do_not_depend_on_how_a_stream_is_cut(
     whole = check_table(model, path)
     few: dict[str, Any] = {"rows_held": 100, "rows_drawn": 200, "rows_kept": most}
     found = []
-    for n in (1, 7, 333, 600):
-
-        def blocks(stream: Stream, *_: object, n: int = n) -> Iterator[Table]:
-            table = read_table(path)
-            for start in range(0, 600, n):
-                numbers = np.arange(start, min(start + n, 600))
-                yield dataclasses.replace(table, arrow=table.arrow.slice(start, n), numbers=numbers)
-
-        monkeypatch.setattr(Stream, "blocks", blocks)
-        streamed = check_table(model, path, audit=tmp_path / f"{n}.csv", **few).audit
+    for n in (1, 7_000, 100_000, 1 << 20):  # blocks of a row, of a few and of all
+        streamed = check_table(model, path, audit=tmp_path / f"{n}.csv", max_memory=n, **few).audit
         assert streamed.whole is not None
         found.append((facts(streamed), (tmp_path / f"{n}.csv").read_text()))
     assert all(one == found[0] for one in found)
@@ -266,6 +253,17 @@ def test_targets_that_are_not_there_yet_keep_no_prediction_from_passing(
     assert run([*predict, "--max-wrong", "0"]) == 0
     assert "100 of 400 rows are not judged (25.0 %)" in capsys.readouterr().err
     assert run([*predict, "--max-unjudged", "0.05"]) == 1
+
+
+def test_blocks_in_which_no_row_has_a_value_are_predicted_like_others(model: Path, tmp_path: Path) -> None:
+    columns = bills(4, 300)
+    columns["hours"][100:200] = np.nan
+    parts: list[Any] = []
+    path = write(tmp_path / "t.parquet", columns)
+    check_table(model, path, rows_held=0, max_memory=10_000, max_unjudged=None, predictions=parts.append)
+    implied = np.ma.concatenate([part.implied for part in parts])
+    assert len(parts) > 10
+    assert np.flatnonzero(implied.mask).tolist() == list(range(100, 200))
 
 
 def test_a_quotient_by_zero_is_a_gap_in_tables_and_in_streams(tmp_path: Path) -> None:
@@ -535,22 +533,15 @@ def test_everything_that_is_printed_as_json_follows_the_schema(
 def test_a_sheet_of_a_workbook_is_checked_and_texts_that_mean_nothing_are_gaps(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: it writes the workbook")
+    xlsxwriter = pytest.importorskip("xlsxwriter", reason="xlsxwriter is not installed: it writes the workbook")
     pytest.importorskip("python_calamine", reason="python-calamine is not installed: it reads workbooks")
-    columns = bills(3, wrong=0.05)
-    rows = [
-        list(row)
-        for row in zip(
-            *(list(map(str, c)) if c.dtype.kind == "U" else c.tolist() for c in columns.values()), strict=True
-        )
-    ]
-    rows[7][2] = "unknown"
-    book = openpyxl.Workbook()
-    book.active.append(["nothing here"])
-    sheet = book.create_sheet("bills")
-    for row in ([*columns], *rows):
-        sheet.append(row)
-    book.save(tmp_path / "bills.xlsx")
+    columns = {name: values.tolist() for name, values in bills(3, wrong=0.05).items()}
+    columns["hours"][7] = "unknown"
+    with xlsxwriter.Workbook(str(tmp_path / "bills.xlsx")) as book:
+        book.add_worksheet("notes").write_row(0, 0, ["nothing here"])
+        sheet = book.add_worksheet("bills")
+        for j, (name, values) in enumerate(columns.items()):
+            sheet.write_column(0, j, [name, *values])
     (tmp_path / "massart.toml").write_text(
         f'sheet = "bills"\nna = ["unknown"]\n[[check]]\nmodel = "{model.as_posix()}"\nfiles = "bills.xlsx"\n'
     )

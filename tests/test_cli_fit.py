@@ -93,15 +93,6 @@ def test_outputs_agree_with_each_other(ledger: Path, tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "parquet", "arrow", "jsonl", "csv.zst"])
-def test_every_format_is_written_and_read_again(ledger: Path, tmp_path: Path, suffix: str) -> None:
-    fixed, audit = tmp_path / f"fixed.{suffix}", tmp_path / f"audit.{suffix}"
-    assert fit(ledger, "--fixed", str(fixed), "--audit", str(audit)) == 0
-    assert run(["fit", str(fixed), "--target", "total", "--exclude", "total_given,wrong,kind", "--max-wrong", "0"]) == 0
-    assert audit.stat().st_size > 0
-
-
-@pytest.mark.slow
 def test_max_wrong_makes_a_check(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(ledger, "--max-wrong", "0.2") == 0
     capsys.readouterr()
@@ -230,54 +221,6 @@ def test_stdin_is_a_file_called_dash(ledger: Path) -> None:
     command = [sys.executable, "-m", "massart", "fit", "-", "--target", "total", "--json"]
     done = subprocess.run(command, input=ledger.read_bytes(), capture_output=True, check=True)
     assert json.loads(done.stdout)["rows_wrong"] == len(WRONG)
-
-
-@pytest.mark.slow
-def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
-    program = f"{sys.executable} -m massart fit {ledger} --target total --json | head -c 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True)
-    assert "Traceback" not in done.stderr
-    assert "Broken pipe" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--tolerance", "cents"], "Invalid value for '--tolerance': it must be auto or a number, got 'cents'"),
-        (["--tolerance", "-1"], "tolerance"),
-        (["--audit", "audit.xlsb"], "audit.xlsb"),
-        (["--audit", "no-such-folder/audit.csv"], "no-such-folder"),
-        (["--report", "no-such-folder/report.html"], "no-such-folder"),
-        (["--save", "no-such-folder/model.json"], "no-such-folder"),
-        (["--fixed", "ledger.csv"], "--fixed ledger.csv would overwrite the file that is read"),
-        (["--fixed", "a.csv", "--audit", "a.csv"], "would overwrite the output of --audit"),
-        (["--id", "invoices"], "invoices"),
-        (["--group", "offices"], "offices"),
-        (["--error-unit", "offices"], "offices"),
-        (["--wrong-at-most", "1.5"], "--wrong-at-most must be between 0 and 1, got 1.5"),
-        (["--require", "luck"], "luck"),
-        (["--features", "hours,houses"], "houses"),
-        (["--features", "date"], "date"),
-        (["--delimiter", ";;"], "delimiter"),
-        (["--encoding", "klingon"], "klingon"),
-        (["--decimal", "x"], "decimal"),
-    ],
-)
-def test_bad_options_are_one_line_and_write_nothing(
-    options: list[str],
-    words: str,
-    ledger: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(ledger.parent)
-    before = {path: path.read_bytes() for path in ledger.parent.iterdir()}
-    assert run(["fit", "ledger.csv", "--target", "total", *options]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    assert words in err
-    assert {path: path.read_bytes() for path in ledger.parent.iterdir()} == before
 
 
 @pytest.fixture

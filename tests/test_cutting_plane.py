@@ -209,7 +209,7 @@ def test_before_the_first_cut_the_bound_is_the_ball_itself():
 
 def test_cuts_beyond_the_limit_are_dropped():
     d = 5
-    counts = [region.n_kept for region in random_cuts(Polytope.unit_ball(d), 200, 0)]
+    counts = [len(region.b) for region in random_cuts(Polytope.unit_ball(d), 200, 0)]
     assert max(counts) == CUTS_PER_DIMENSION * d
     assert counts[-1] == CUTS_PER_DIMENSION * d
 

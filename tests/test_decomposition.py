@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -68,6 +68,7 @@ def test_planted_families_decompose(name):
     hnp.arrays(np.int64, st.tuples(st.integers(1, 16), st.integers(1, 5)), elements=st.integers(-2, 2)),
     st.sampled_from([0.5, 0.05]),
 )
+@example(X=np.array([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1], [1, 1, 1, 0, 1], *5 * [[1, 1, 1, 1, 1]]]), gamma=0.5)  # STALLED
 def test_any_small_integer_table_decomposes(X, gamma):
     check_pieces(X, decompose(X, gamma), gamma)
 

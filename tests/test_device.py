@@ -29,11 +29,11 @@ from massart.rows import (
     Level,
     Link,
     Mark,
+    compensated_products,
     tally,
     to_numpy,
 )
 from massart.rows import memory as rows_in_memory
-from massart.rows.agreement import compensated_products
 
 
 def strict(values, dtype=None):
@@ -202,7 +202,7 @@ def test_marks_have_the_same_bits_everywhere(there, link, agreement, monkeypatch
     assert len(np.unique(known)) > 1
     assert_array_equal(tally(found, None), tally(ArrayValues(known), None))
     assert_array_equal(found.map(Has(1)).to_numpy(), known & 1 > 0)
-    monkeypatch.setattr(rows_in_memory, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(rows_in_memory, "BLOCK_BYTES", 1)
     monkeypatch.setattr(rows_in_memory, "_DEVICE_BLOCK_BYTES", 1)
     assert_array_equal(ArrayRows(there(X), there(y)).map(marks).to_numpy(), known)
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from massart import MassartRegressor
+from massart import Link, MassartPACRegressor, MassartRegressor, MassartReLURegressor
 from massart.certificate import Verdict
 
 Array = np.ndarray[Any, Any]
@@ -26,41 +27,30 @@ def fit(X: Any, y: Any, sample_weight: Any = None, **parameters: Any) -> Massart
 # Exact and near-exact fits that crash or give NaN elsewhere; each name ends with the public thread.
 
 
-def test_constant_labels_on_three_points_statsmodels_55() -> None:
-    reg = fit([0, 0.96, 2.18], [2.8, 2.8, 2.8])
-    assert (reg.coef_.tolist(), reg.intercept_, reg.scale_, reg.noise_rate_) == ([0.0], 2.8, 0.0, 0.0)
-    assert reg.inlier_mask_.all()
-
-
-def test_noiseless_line_statsmodels_3319() -> None:
-    reg = fit([80, 70, 60, 50, 40, 30, 20, 10, 0], [-4, -5, -6, -7, -8, -9, -10, -11, -12])
-    assert (reg.exact_coef_, reg.exact_intercept_) == ((Fraction(1, 10),), Fraction(-12))
-    assert reg.certificate_.verdict is Verdict.PROVEN
-
-
-def test_noiseless_line_with_one_outlier_statsmodels_3319() -> None:
-    reg = fit(range(1, 17), [*range(1, 16), 1000])
-    assert (reg.coef_.tolist(), reg.intercept_) == ([1.0], 0.0)
-    assert_array_equal(np.flatnonzero(~reg.inlier_mask_), [15])
-
-
-def test_ten_points_on_a_line_statsmodels_2425() -> None:
-    reg = fit(range(10), range(0, 100, 10))
-    assert (reg.coef_.tolist(), reg.intercept_, reg.standard_errors_.tolist()) == ([10.0], 0.0, [0.0])
-
-
-def test_some_residuals_exactly_zero_statsmodels_2377() -> None:
-    x = np.arange(30.0)
-    y = 3 * x + 1
-    y[::4] += np.linspace(-1, 2, 8)
-    reg = fit(x, y)
-    assert (reg.coef_.tolist(), reg.intercept_) == ([3.0], 1.0)
-
-
-def test_horizontal_line_scikit_learn_19497() -> None:
-    reg = fit(np.arange(100), np.zeros(100))
-    assert (reg.coef_.tolist(), reg.intercept_) == ([0.0], 0.0)
-    assert reg.inlier_mask_.all()
+@pytest.mark.parametrize(
+    ("x", "y", "coef", "intercept", "parameters"),
+    [
+        pytest.param([0, 0.96, 2.18], [2.8] * 3, 0, 2.8, {}, id="constant labels on three points, statsmodels 55"),
+        pytest.param(range(80, -1, -10), range(-4, -13, -1), 0.1, -12, {}, id="noiseless line, statsmodels 3319"),
+        pytest.param(range(1, 17), [*range(1, 16), 1000], 1, 0, {}, id="with one outlier, statsmodels 3319"),
+        pytest.param(range(10), range(0, 100, 10), 10, 0, {}, id="ten points on a line, statsmodels 2425"),
+        pytest.param(range(100), [0.0] * 100, 0, 0, {}, id="horizontal line, scikit-learn 19497"),
+        pytest.param(range(10), range(0, 100, 10), 10, 0, {"tolerance": 0}, id="zero tolerance, scikit-learn 4907"),
+        pytest.param(
+            range(30),
+            [3 * x + 1 + (x % 4 == 0) * (x / 9 - 1.1) for x in range(30)],
+            *(3, 1, {}),
+            id="some residuals exactly zero, statsmodels 2377",
+        ),
+    ],
+)
+def test_exact_lines_are_exact(x: Any, y: Any, coef: float, intercept: float, parameters: Any) -> None:
+    reg = fit([*x], [*y], **parameters)
+    assert (reg.coef_.tolist(), reg.intercept_) == ([coef], intercept)
+    assert reg.exact_coef_ == (Fraction(str(coef)),)
+    assert (reg.standard_errors_.tolist(), reg.scale_) == ([0.0], 0.0)
+    right = np.isclose(np.array(y, dtype=float), coef * np.array(x) + intercept, rtol=1e-14, atol=0)
+    assert_array_equal(reg.inlier_mask_, right)
 
 
 def test_most_labels_equal_scikit_learn_4938() -> None:
@@ -130,24 +120,60 @@ def test_dummy_and_collinear_columns_statsmodels_2597() -> None:
 # Labels and rows that leave something open: the verdict says so and claims no more.
 
 
-def test_all_labels_equal() -> None:
+@pytest.mark.parametrize(("label", "fit_intercept"), [(7.0, True), (0.0, True), (0.0, False)])
+def test_all_labels_equal(label: float, fit_intercept: bool) -> None:
     X = np.random.default_rng(0).standard_normal((60, 3))
-    reg = fit(X, np.full(60, 7))
-    assert (reg.coef_.tolist(), reg.intercept_, reg.certificate_.verdict) == ([0.0, 0.0, 0.0], 7.0, Verdict.PROVEN)
+    reg = fit(X, np.full(60, label), fit_intercept=fit_intercept)
+    assert (reg.coef_.tolist(), reg.intercept_, reg.certificate_.verdict) == ([0.0, 0.0, 0.0], label, Verdict.PROVEN)
+
+
+def relu(X: Any, y: Any, *, doubt: str, **parameters: Any) -> MassartReLURegressor:
+    """Fit a ReLU to labels that leave a doubt, which the warning names."""
+    with pytest.warns(ConvergenceWarning, match=doubt):
+        return MassartReLURegressor(random_state=0, **parameters).fit(X, y)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_all_labels_zero(fit_intercept: bool) -> None:
+def test_labels_of_a_relu_that_are_all_zero_or_negative_are_no_rule(fit_intercept: bool) -> None:
     X = np.random.default_rng(0).standard_normal((60, 3))
-    reg = fit(X, np.zeros(60), fit_intercept=fit_intercept)
-    assert (reg.coef_.tolist(), reg.intercept_, reg.certificate_.verdict) == ([0.0, 0.0, 0.0], 0.0, Verdict.PROVEN)
+    for y in (np.zeros(60), -1.0 - X[:, 0] ** 2):
+        reg = relu(X, y, doubt="NONE: No rule was found", fit_intercept=fit_intercept)
+        assert_array_equal(reg.coef_, 0)
+        assert_array_equal(reg.inlier_mask_, y == 0)
+        assert reg.certificate_.verdict is Verdict.NONE
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        pytest.param(np.zeros((20, 2)), np.zeros(20), id="zero rows"),
+        pytest.param(np.zeros((20, 2)), np.ones(20), id="zero rows of other labels"),
+        pytest.param(-np.ones((20, 1)), [0.0] * 19 + [4.0], id="no active row"),
+        pytest.param([[1.0]], [2.0], id="one row"),
+    ],
+)
+def test_tables_that_determine_little_are_not_claimed(X: Any, y: Any) -> None:
+    reg = relu(X, y, doubt="NONE|PLURALITY")
+    assert np.isfinite(reg.coef_).all()
+    assert not reg.certificate_.verdict.stands
+
+
+def test_columns_of_a_relu_that_are_constant_or_zero() -> None:
+    always = "every coefficient: .*x0 and x1 always move together.*The column is constant"
+    assert relu(np.ones((20, 2)), np.ones(20), doubt=always).coef_.sum() == pytest.approx(1)
+    x = np.arange(-20.0, 21)
+    y = np.maximum(0, 3 * x)
+    y[::5] = 50
+    reg = relu(np.column_stack([x, 0 * x]), y, doubt="Nothing determines the coefficient of x1")
+    assert (reg.coef_.tolist(), reg.certificate_.verdict) == ([3.0, 0.0], Verdict.PROVEN)
 
 
 @pytest.mark.parametrize("n", [1, 3, 7])
-def test_fewer_rows_than_coefficients(n: int) -> None:
-    X = np.random.default_rng(0).standard_normal((n, 7))
+@pytest.mark.parametrize("estimator", [MassartRegressor, MassartReLURegressor])
+def test_fewer_rows_than_coefficients(estimator: Any, n: int) -> None:
+    X = np.random.default_rng(0).standard_normal((n, 8))
     with pytest.warns(ConvergenceWarning, match="NONE: .*any table has a formula for so few"):
-        reg = fit(X, np.arange(n) + 1.0)
+        reg = estimator(random_state=0).fit(X, np.arange(n) + 1.0)
     assert_allclose(reg.predict(X), np.arange(n) + 1.0, rtol=1e-10)
     assert reg.certificate_.rank == n
 
@@ -233,6 +259,8 @@ def test_decimals_are_read_as_numbers() -> None:
 
 GOOD_X = np.random.default_rng(0).standard_normal((30, 3))
 GOOD_Y = GOOD_X @ [1.0, 2, 3]
+LARGE = np.arange(40).reshape(20, 2)
+LARGE[3, 1] = 2**53 + 1
 
 
 def with_entry(array: Array, place: Any, value: float) -> Array:
@@ -247,6 +275,7 @@ def with_entry(array: Array, place: Any, value: float) -> Array:
         (GOOD_X, with_entry(GOOD_Y, 17, np.nan), "y must be finite, got NaN at row 17"),
         (GOOD_X, with_entry(GOOD_Y, 3, -np.inf), "y must be finite, got -inf at row 3"),
         (with_entry(GOOD_X, (11, 2), np.nan), GOOD_Y, "X must be finite, got NaN at row 11, column 2"),
+        (with_entry(np.ones((100_000, 3)), (-1, 1), np.nan), np.ones(100_000), "got NaN at row 99999, column 1"),
         (with_entry(GOOD_X, (0, 1), np.inf), GOOD_Y, "X must be finite, got inf at row 0, column 1"),
         (GOOD_X, GOOD_Y[:-1], "y has 29 rows but X has 30"),
         (GOOD_X, [None] + list(GOOD_Y[1:]), "y must be finite, got NaN at row 0"),
@@ -269,37 +298,38 @@ def with_entry(array: Array, place: Any, value: float) -> Array:
         ),
         ([[1, 2], [3]], [1, 2], "inhomogeneous"),
         (GOOD_X + 1j, GOOD_Y, "Complex data not supported"),
+        (sparse.csr_array(LARGE), np.arange(20.0), "X .*9007199254740993"),
+        (LARGE, np.arange(20.0), "X .*9007199254740993"),
     ],
 )
 def test_bad_data_is_named(X: Any, y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MassartRegressor(random_state=0).fit(X, y)
-
-
-@pytest.mark.parametrize("rows", [10, 100_000])
-def test_one_nan_is_found_in_a_small_and_in_a_large_table(rows: int) -> None:
-    X = np.random.default_rng(0).standard_normal((rows, 3))
-    y = X @ [1.0, 2, 3]
-    with pytest.raises(ValueError, match=f"X must be finite, got NaN at row {rows - 1}, column 1"):
-        MassartRegressor(random_state=0).fit(with_entry(X, (-1, 1), np.nan), y)
+    for estimator in (MassartRegressor, MassartReLURegressor, MassartPACRegressor):
+        with pytest.raises(ValueError, match=message):
+            estimator(random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("estimator", "parameters", "message"),
     [
-        ({"tolerance": -1.0}, "tolerance .*-1"),
-        ({"tolerance": float("nan")}, "tolerance .*nan"),
-        ({"tolerance": float("inf")}, "tolerance .*inf"),
-        ({"tolerance": "tight"}, "tolerance .*tight"),
-        ({"tolerance": None}, "tolerance .*None"),
-        ({"inliers": "most"}, "inliers .*most"),
-        ({"inliers": None}, "inliers .*None"),
-        ({"random_state": "now"}, "now"),
+        (MassartRegressor, {"tolerance": -1.0}, "tolerance .*-1"),
+        (MassartRegressor, {"tolerance": float("nan")}, "tolerance .*nan"),
+        (MassartRegressor, {"tolerance": "tight"}, "tolerance .*tight"),
+        (MassartRegressor, {"tolerance": None}, "tolerance .*None"),
+        (MassartRegressor, {"inliers": "most"}, "inliers .*most"),
+        (MassartRegressor, {"random_state": "now"}, "now"),
+        (MassartReLURegressor, {"link": "relu"}, "link must be a massart.Link or None, got 'relu'"),
+        (MassartReLURegressor, {"link": Link}, "link must be a massart.Link or None"),
+        (MassartReLURegressor, {"inliers": None}, "inliers .*None"),
+        (MassartPACRegressor, {"epsilon": 0.0}, "epsilon must be between 0 and 1"),
+        (MassartPACRegressor, {"epsilon": 1.0}, "epsilon must be between 0 and 1"),
+        (MassartPACRegressor, {"eta": 0.5}, "eta must be at least 0 and below 1/2"),
+        (MassartPACRegressor, {"confidence": 1.0}, "confidence must be between 0 and 1"),
+        (MassartPACRegressor, {"tolerance": -1.0}, "tolerance must be finite and not negative"),
     ],
 )
-def test_bad_parameters_are_named(parameters: dict[str, Any], message: str) -> None:
+def test_bad_parameters_are_named(estimator: Any, parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        MassartRegressor(**parameters).fit(GOOD_X, GOOD_Y)
+        estimator(**parameters).fit(GOOD_X, GOOD_Y)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +372,10 @@ def test_predict_rejects_what_it_cannot_use() -> None:
         reg.predict(GOOD_X[:, :2])
 
 
-def test_columns_too_far_apart_to_be_balanced_are_named() -> None:
+def test_columns_too_large_or_too_far_apart_are_named() -> None:
+    for estimator in (MassartRegressor, MassartReLURegressor):
+        with pytest.raises(ValueError, match="X must have its largest number between .*choose another unit"):
+            estimator(random_state=0).fit(1e160 * GOOD_X, GOOD_Y)
     X = [[-7.7e-92, 1.0e72, 9.0e66], [1.2e-91, -7.6e70, 1.4e67], [4.6e-92, -2.6e71, 1.1e67]]
     with pytest.raises(ValueError, match="other units"):
         MassartRegressor(inliers="exact", random_state=0).fit(X, np.zeros(3))

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from massart import MassartRegressor, TermFeatures
-from massart.rules.terms import TermError
+from massart.rules import TermError
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 

@@ -22,7 +22,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures a
 
 import massart
 from massart.experiments import drawing, drug_discovery, page, provenance
-from massart.experiments.experiment import Entrant, Experiment, Outcome, Row, Task, stream
+from massart.experiments.experiment import Entrant, Experiment, Row, Task, TaskOutcome, stream
 from massart.experiments.figure_1 import Figure1a, Figure1b
 from massart.experiments.figure_2a import Figure2a
 from massart.experiments.figure_2b import Figure2b
@@ -131,7 +131,7 @@ def test_the_documentation_says_where_a_figure_differs_from_the_publication(expe
 def test_a_torn_line_costs_one_trial(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     tasks = [Task("fig1a", (0.1,), "massart", trial) for trial in range(3)]
-    outcome = Outcome(({"relative_error": float("nan"), "recovered": 0},), 0.1)
+    outcome = TaskOutcome(({"relative_error": float("nan"), "recovered": 0},), 0.1)
     with Journal(path, "a") as journal:
         journal.append([(task, outcome) for task in tasks])
     path.write_bytes(path.read_bytes()[:-9])
@@ -148,7 +148,7 @@ def test_journals_cut_anywhere_keep_whole_lines_only(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     tasks = [Task("fig1a", (0.1,), "massart", trial) for trial in range(2)]
     with Journal(path, "a") as journal:
-        journal.append([(task, Outcome(({"recovered": 1},), 0.5)) for task in tasks])
+        journal.append([(task, TaskOutcome(({"recovered": 1},), 0.5)) for task in tasks])
     content = path.read_bytes()
     for end in range(len(content)):
         path.write_bytes(content[:end])
@@ -159,9 +159,9 @@ def test_methods_see_the_same_table_and_draw_their_own_numbers() -> None:
     seen = {}
 
     class Looking(Figure1a):
-        def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+        def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
             seen[task.method, task.trial] = float(data.random()), float(rng.random())
-            return Outcome((), 0.0)
+            return TaskOutcome((), 0.0)
 
     experiment = Looking(entrants=PAPER_AND_OURS)
     for task in experiment.tasks(2)[: 4 * 2]:
@@ -193,11 +193,11 @@ def test_every_figure_runs_and_is_drawn_from_its_rows(experiment: Experiment) ->
 def test_figures_are_drawn_from_rows_without_running_anything(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> Outcome:
+    def refuse(*_: object) -> TaskOutcome:
         raise AssertionError("a plot function runs nothing")
 
     values = {"relative_error": 0.5, "recovered": 1, "distance": 0.25, "share_within_margin": 0.5, "iteration": 10}
-    outcome = Outcome(({name: values[name] for name in experiment.value_columns},), 1.0)
+    outcome = TaskOutcome(({name: values[name] for name in experiment.value_columns},), 1.0)
     monkeypatch.setattr(type(experiment), "run", refuse)
     rows = [
         row
@@ -320,7 +320,7 @@ def test_a_worker_that_dies_is_told_in_one_line(tmp_path: Path) -> None:
 
 
 class Dying(Figure1a):
-    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         os._exit(9)
 
 

@@ -22,14 +22,11 @@ from hypothesis import strategies as st
 from export import ORDERED, TOOLS, lacks
 from export_cases import CASES, ROW, Case, case
 from massart.audit import SavedModel, apply_model, check_table
-from massart.cli.app import run
+from massart.cli import run
 from massart.export import TARGETS, ExportError, dbt_properties, export
-from massart.export.excel import letters
 from massart.rows import IDENTITY, Agreement, Level, Link
+from massart.rules import Columns, Formula, Levels, Summand, parse_terms
 from massart.rules import terms as t
-from massart.rules.columns import Columns, Levels
-from massart.rules.formula import Formula, Summand
-from massart.rules.language import parse_terms
 from massart.tables import Category, Date, Encoding, Number, folded, table_of
 
 FEW = ("rates-and-fees", "tiers", "percentage", "clipped", "thousands", "calendar", "due-date", "flags", "hostile")
@@ -537,4 +534,7 @@ def test_the_command_names_the_table_and_the_cells(tmp_path, capsys):
 
 
 def test_columns_have_the_letters_of_a_sheet():
-    assert [letters(k) for k in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+    places = {0: "A", 25: "Z", 26: "AA", 51: "AZ", 52: "BA", 701: "ZZ", 702: "AAA"}
+    model = model_of([t.column(f"c{k}") for k in places], [1.0] * len(places), [f"c{k}" for k in places])
+    said = export(model, "excel", header=[*(f"c{k}" for k in range(703)), "y"])
+    assert [f"Column {letter}: c{k}\n" in said for k, letter in places.items()] == [True] * len(places)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from massart.audit import audit_table
-from massart.rules.columns import Columns, Levels
+from massart.rules import Columns, Levels, TermMatrix, column
 from massart.rules.grow import Grown, Settings, glance, grow, short_coefficients
 from massart.rules.grow.fit import Labels
 from massart.rules.grow.growing import search_rows
-from massart.rules.grow.sample import Sample
+from massart.rules.grow.sample import Sample, written
 from massart.rules.grow.simplify import pruned
+from massart.rules.grow.tidy import tidied
 from massart.rules.grow.units import near_numbers
 from massart.rules.grow.windows import maximum_sum
-from massart.rules.matrix import TermMatrix
-from massart.rules.terms import column
+from massart.rules.terms import power, within
 
 SECONDS = 600.0
 
@@ -201,3 +203,65 @@ def test_a_bonus_that_is_left_empty_is_0(share: float) -> None:
     np.testing.assert_array_equal(audit.wrong, wrong)
     assert any(notice.startswith('Took a blank in "bonus" for 0') for notice in audit.notices)
     assert len(audit.design.kept) == 400
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_few_rows_with_nothing_at_an_end_of_a_column_are_right(seed: int) -> None:
+    """No pay before the eighth month: too few rows for a window, and a third of all labels is wrong."""
+    rng = np.random.default_rng(seed)
+    months, pay = rng.permutation(np.arange(400) // 2 + 2), np.round(rng.gamma(9, 260, 400) + 1500, 2)
+    exact = np.round(np.where(months < 8, 0, pay * months / 48), 2)
+    wrong = (rng.random(400) < 0.35) & (months > 5)
+    due = np.where(wrong, np.round(exact * rng.uniform(0.3, 2, 400) + 1, 2), exact)
+    audit = audit_table(pa.table({"months": months, "pay": pay, "due": due}), "due")
+    assert not (audit.wrong & ~wrong).any()
+    np.testing.assert_array_equal(audit.wrong, wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "steps"), [(2, "ceil"), (3, "ceil"), (7, "floor")])
+def test_rows_whose_steps_are_whole_are_right(seed: int, steps: str) -> None:
+    """Started steps are one more full one, but where a quotient is whole: in few of these rows."""
+    rng = np.random.default_rng(seed)
+    width, height = np.round(rng.uniform(0.8, 5.2, 500), 2), np.round(rng.uniform(1.1, 2.9, 500), 2)
+    fabric, price = rng.choice([1.4, 1.5, 2.8, 2.0], 500), rng.choice([12.9, 16.5, 19.9, 24.5, 32.0], 500)
+    depth = rng.choice([1.5, 2.0, 2.5], 500)
+    drops = np.ceil(width / fabric - 1e-9) if steps == "ceil" else np.floor(width / fabric + 1e-9)
+    exact, wrong = drops * (height + 0.25) * price, rng.random(500) < 0.12
+    cost = np.round(np.where(wrong, exact * rng.uniform(0.3, 2, 500), exact), 2)
+    frame = pa.table({"width": width, "height": height, "fabric": fabric, "price": price, "depth": depth, "cost": cost})
+    audit = audit_table(frame, "cost")
+    assert f"{steps}(width / fabric)" in str(audit.formula)
+    assert not (audit.wrong & (np.abs(cost - exact) < 0.006)).any()
+
+
+def test_intervals_of_a_column_with_a_curve_are_a_line_and_a_cap() -> None:
+    """Tax by person and night, for seven nights at most: labels in halves follow numbers by interval, too."""
+    rng = np.random.default_rng(1)
+    adults, nights = rng.integers(1, 5, 600).astype(float), rng.integers(1, 12, 600).astype(float)
+    tax = 2.5 * adults * np.minimum(nights, 7)
+    labels = Labels.of(Sample(Columns({"adults": adults, "nights": nights}), tax, 0.25, 40), "identity", Settings())
+    ends = [None, 2.5, 4.0, 5.0, 6.0, 7.0, None]
+    terms = [(column("adults"), within("nights", *both, "left")) for both in pairwise(ends)]
+    long = labels.fit([*terms, (column("adults"), power(column("nights"), -2))])
+    assert long is not None
+    short = tidied(long)
+    assert short.n_agree == len(tax)
+    assert [(str(written(term)), w) for term, w in zip(short.terms, short.coef, strict=True)] == [
+        ("adults * min(nights, 7)", 2.5)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rule_that_is_rounded_to_halves_keeps_the_rows_of_a_small_case(seed: int) -> None:
+    """Rates in fewer digits would give all lessons of an hour for a second child half a euro less."""
+    rng = np.random.default_rng(seed)
+    rates = {"cello": 63.5, "guitar": 55.0, "piano": 69.0, "recorder": 39.0}
+    kind, child = rng.choice(list(rates), 1150), rng.choice(["first", "later"], 1150, p=[0.6, 0.4])
+    minutes = rng.choice([30, 45, 60], 1150, p=[0.5, 0.38, 0.12])
+    full = np.array([rates[one] for one in kind]) * minutes / 30 * np.where(child == "later", 0.85, 1)
+    exact, wrong = np.floor(2 * full + 0.5 + 1e-9) / 2, rng.random(1150) < 0.25
+    other = np.where(rng.random(1150) < 0.5, np.round(full, 2), np.round(exact * rng.uniform(0.4, 1.9, 1150), 1))
+    fee = np.where(wrong, other, exact)
+    audit = audit_table(pa.table({"kind": kind, "child": child, "minutes": minutes, "fee": fee}), "fee")
+    np.testing.assert_array_equal(audit.wrong & (fee == exact), False)

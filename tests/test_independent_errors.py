@@ -9,11 +9,12 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from massart import MassartRegressor
 from massart.audit import audit_table
 from massart.certificate import Reason, Verdict, certify_independent
-from massart.certificate.independent_errors import farthest_window, largest_share, partners
+from massart.certificate.independent_errors import farthest_window, fewest_right, largest_share, partners
 from massart.certificate.random_tuples import farthest_rival, log_chance_inside, no_heavy_slab, number_of_tuples
 from massart.cli import run
 
@@ -80,6 +81,12 @@ def test_a_slab_has_the_pairs_that_jensen_says():
         assert np.array_equal(cells[paired], cells[partner[paired]])
         assert (partner[paired] != np.flatnonzero(paired)).all()
         assert (inside[paired] & inside[partner[paired]]).sum() >= share * paired.sum()
+
+
+@pytest.mark.parametrize(("n", "share"), [(50, 0.3), (1000, 0.45), (20, 0.01)])
+def test_fewer_right_labels_than_are_taken_for_sure_are_rare(n, share):
+    m = fewest_right(n, share, FAILURE)
+    assert binom.cdf(m - 1, n, share) <= FAILURE < binom.cdf(m, n, share)
 
 
 def test_the_farthest_window_is_that_of_all_windows():
@@ -206,7 +213,7 @@ def test_labels_in_cents_beside_a_dummy_are_known_to_a_few_units():
     known = certified(Z, y - np.column_stack([Z, np.ones(len(Z))]) @ w, half=0.005000005, rounded=True)
     assert known.slopes == (0, 1, 2)
     assert known.confirmed
-    assert known.within < known.deviation
+    assert known.within < 10
 
 
 def test_a_term_that_is_not_confirmed_is_named_and_the_rule_stays_a_plurality():

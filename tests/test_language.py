@@ -12,11 +12,18 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from massart.rules import terms as t
-from massart.rules.columns import Columns, Levels
-from massart.rules.language import MOST_TERMS, parse_terms
-from massart.rules.terms import Term, TermError
-from massart.rules.wilkinson import parse_formula, target_of
+from massart.rules import (
+    Columns,
+    Levels,
+    Term,
+    TermError,
+    column,
+    parse_formula,
+    parse_terms,
+    plain_number,
+    quoted,
+    target_of,
+)
 
 NAMES = [
     "qty",
@@ -49,7 +56,7 @@ COLUMNS = Columns(
 numbers = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False) | st.integers(-999, 999).map(float)
 LEAVES = [
     *("`" + name.replace("`", "``") + "`" for name in [*NAMES, *DATES]),
-    *(f"({name} = {t.quoted(level)})" for name, levels in TEXTS.items() for level in levels),
+    *(f"({name} = {quoted(level)})" for name, levels in TEXTS.items() for level in levels),
     *("?", "(region in (north, `c d`, 3))", "(qty in (1, 2.5))", "(qty = 7)", "(in = -1.5)", "(day = 2024-05-01)"),
     *(
         "(200 < qty <= 500)",
@@ -76,7 +83,7 @@ WHOLES = [
     *("round({})", "round({}, to=0.05)", "(({}) >= ({}))", "(({}) < ({}))", "(1 < ({}) <= ({}))", "(({}) in (1, 2.5))"),
 ]
 TEXT = st.recursive(
-    st.sampled_from(LEAVES) | numbers.map(t.plain_number),
+    st.sampled_from(LEAVES) | numbers.map(plain_number),
     lambda inner: st.builds(lambda whole, a, b: whole.format(a, b), st.sampled_from(WHOLES), inner, inner),
     max_leaves=8,
 )
@@ -98,7 +105,7 @@ def test_what_is_written_is_read(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(numbers)
 def test_numbers_are_written_with_all_their_digits(value: float) -> None:
-    assert float(t.plain_number(value)) == value
+    assert float(plain_number(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -170,7 +177,7 @@ def test_a_category_stands_for_its_levels() -> None:
     assert [str(term) for term in parse_terms("C(qty)", COLUMNS)] == ["(qty = 1)", "(qty = 2)", "(qty = 3)"]
     assert str(parse_terms("C(month(day))", COLUMNS)[0]) == "(month(day) = Jan)"
     assert str(parse_terms("C(day)", COLUMNS)[0]) == "(day = 1970-01-01)"
-    assert parse_terms("qty, qty, `qty`", COLUMNS) == (t.column("qty"),)
+    assert parse_terms("qty, qty, `qty`", COLUMNS) == (column("qty"),)
 
 
 # --- what is no term is one line, soon --------------------------------------------------------------------------------
@@ -180,20 +187,20 @@ HOSTILE = {
     "exec('1')": "no function 'exec'",
     "[x for x in qty]": "no meaning",
     "lambda: qty": None,
-    "(qty := 3)": "no list of terms",
-    "qty if in else by": "no list of terms",
+    "(qty := 3)": "not a list of terms",
+    "qty if in else by": "not a list of terms",
     "f'{qty}'": "no column 'f'",
     "qty.real": "no meaning",
-    "": "no list of terms",
-    "   ": "no list of terms",
-    ",": "no list of terms",
+    "": "not a list of terms",
+    "   ": "not a list of terms",
+    ",": "not a list of terms",
     "\0": "no meaning",
     "`a\0\nb`": "no column",
     "`qty": "no meaning",
-    "qty in": "no list of terms",
-    "qty`in`": "no list of terms",
-    "2qty": "no list of terms",
-    "2024-05-013": "no list of terms",
+    "qty in": "not a list of terms",
+    "qty`in`": "not a list of terms",
+    "2qty": "not a list of terms",
+    "2024-05-013": "not a list of terms",
     "(" * 5_000: "too deeply",
     "(" * 30 + "qty" + ")" * 30: None,
     "-" * 3_000 + "qty": "too deeply",
@@ -209,7 +216,7 @@ HOSTILE = {
     "qty^(1/0*?)": None,
     "region in (nort, south)": "no level 'nort'; did you mean north",
     "region in ()": "several .region in",
-    "region in north": "no list of terms",
+    "region in north": "not a list of terms",
     "region in (north, ?)": "a level is written",
     "qty in (abc, 2)": "holds numbers, not 'abc'",
     "nowhere in (1, 2)": "no column 'nowhere'",
@@ -230,7 +237,7 @@ HOSTILE = {
     "ceiling(qty)": "did you mean ceil",
     "ceil(qty, 2)": "ceil takes 1 argument",
     "exp(region)": "levels of a category can only be multiplied",
-    "? ?": "no list of terms",
+    "? ?": "not a list of terms",
     "qty = ?": "a level is written",
     "lag(?)": "a column is expected",
     "(?<qty)": None,
@@ -252,7 +259,7 @@ HOSTILE = {
     "(qty = Yes)": "holds numbers, not 'Yes': write 1 for yes or true, 0 for no or false",
     "(region > 3)": "holds text",
     "(qty > 2024-05-01)": "holds no dates",
-    "(day > 2024-02-30)": "no date such as",
+    "(day > 2024-02-30)": "not a date such as",
     "(qty > 1 > 0)": "a comparison has a column",
     "(1 < 2)": "a comparison has a column",
     "qty = in = by": "holds numbers, not 'in'",
@@ -260,20 +267,20 @@ HOSTILE = {
     "region^2": "levels of a category can only be multiplied",
     "max(region, 2)": "levels of a category can only be multiplied",
     "lag(region)": "holds text",
-    "lag(qty*in)": "no list of terms",
+    "lag(qty*in)": "not a list of terms",
     "lag('qty')": "a column is expected",
     "lag(qty, 2)": "takes one column",
     "lag(qty, by=3)": "a column is expected",
     "lag(qty, n=3)": "there is no n=, only by= and order=",
     "lag(qty, by=region, by=class)": "takes one column, by=column and order=column",
-    "max(*qty, 2)": "no list of terms",
+    "max(*qty, 2)": "not a list of terms",
     "min(qty)": "min takes 2 arguments or more",
     "log(qty, in)": "log takes 1 argument",
     "C(qty, in)": "C takes 1 argument",
     "month(qty)": "takes a column of dates",
     "C(log(0 * qty))": "no value in some rows",
     "'qty'": "only columns",
-    "((qty, in), by)": "no list of terms",
+    "((qty, in), by)": "not a list of terms",
     ":".join(["region"] * 12): "more than 2,000 terms",
     ",".join(["region:class"] * 500): "more than 2,000 terms",
 }
@@ -324,9 +331,9 @@ def _terms_or_line(text: str) -> bool:
 
 
 def test_as_many_terms_as_can_be_fitted_are_read() -> None:
-    columns = Columns({f"c{j}": np.ones(2) for j in range(MOST_TERMS + 1)})
+    columns = Columns({f"c{j}": np.ones(2) for j in range(2_001)})
     names = list(columns.numbers)
-    assert len(parse_terms(",".join(names[:-1]), columns)) == MOST_TERMS
+    assert len(parse_terms(",".join(names[:-1]), columns)) == 2_000
     with pytest.raises(TermError, match="more than 2,000 terms"):
         parse_terms(",".join(names), columns)
 
@@ -361,7 +368,7 @@ HOSTILE_FORMULAS = {
     "qty*in": "has no ~",
     "": "has no ~",
     "~ qty": "needs one column on the left",
-    "y ~": "no formula such as",
+    "y ~": "not a formula such as",
     "y ~ 1": "no terms",
     "y + x ~ qty": "needs one column on the left",
     "y ~ qty ~ in": "has no meaning",
@@ -374,12 +381,12 @@ HOSTILE_FORMULAS = {
     "y ~ \0": "has no meaning",
     "y ~ quantity": "no column 'quantity'",
     "y ~ C(region, Treatment)": "no column 'Treatment'",
-    "y ~ 2*qty": "no formula such as",
+    "y ~ 2*qty": "not a formula such as",
     "y ~ qty + (kwh": "no column 'kwh'",
-    "y ~ (qty + in": "no formula such as",
-    "y ~ qty^2^2": "no formula such as",
-    "y ~ qty > 3": "no formula such as",
-    "y ~ (qty + in + by)^99999999999": "no formula such as",
+    "y ~ (qty + in": "not a formula such as",
+    "y ~ qty^2^2": "not a formula such as",
+    "y ~ qty > 3": "not a formula such as",
+    "y ~ (qty + in + by)^99999999999": "not a formula such as",
     "y ~ (" + "+".join(EVERY) + ")^9": "more than 2,000 terms",
     "y ~ " + "*".join(EVERY): "more than 2,000 terms",
     "y ~ " + ":".join(["(qty + in + by + order)"] * 600): None,

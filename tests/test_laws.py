@@ -219,8 +219,7 @@ test_labels_of_the_other_sign_have_coefficients_of_the_other_sign = of_linear_ru
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are read with it")
 
 from massart import audit_table
-from massart.audit import check_table, load_model, summary
-from massart.audit.contract import Contract
+from massart.audit import Contract, check_table, load_model, summary
 from massart.tables import read_table, write_columns
 
 COLUMNS = ("hours", "items", "region", "total")

@@ -19,8 +19,6 @@ REFUSED = {"odd_target_cells", "mixed_currencies", "excel_without_values", "sens
 @pytest.mark.slow
 @pytest.mark.parametrize("name", messy.MAKERS)
 def test_a_messy_file_is_read_as_it_was_meant(tmp_path, name):
-    if name == "excel_without_values":
-        pytest.importorskip("openpyxl")
     found = messy.outcome(name, tmp_path, seed=15, budget=2.0)
     assert found.how == ("refused" if name in REFUSED else "right"), found.words
 
@@ -145,3 +143,10 @@ def test_rows_that_are_one_cell_each_are_not_taken_for_notes(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n" + "".join(f'"{k},""x {k}"""\n' for k in range(24)))
     with pytest.raises(TableError, match=r"no rows .* line 2: are whole rows in quotation marks"):
         read_table(tmp_path / "a.csv")
+
+
+def test_a_last_row_whose_remark_begins_with_total_is_a_row(tmp_path):
+    rows = [f"{k},{3 * k + 2},{'ok' if k % 20 else 'Total of May'}" for k in range(1, 61)]
+    for more in ([], ["Total,7,ok"]):
+        (tmp_path / "a.csv").write_text("\n".join(["items,amount,remark", *rows, *more]) + "\n")
+        assert read_table(tmp_path / "a.csv").n_rows == 60

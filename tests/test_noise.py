@@ -14,8 +14,7 @@ from scipy import stats
 
 import massart
 from massart.l1 import l1_regression
-from massart.paper import noise
-from massart.paper.noise import (
+from massart.paper import (
     Adversary,
     Concept,
     MassartNoise,
@@ -29,6 +28,7 @@ from massart.paper.noise import (
     idle,
     linear_labels,
     negate,
+    noise,
     paper_adversary,
     paper_mixture,
     paper_weights,

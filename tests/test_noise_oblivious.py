@@ -12,14 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from massart.paper.noise import (
-    ErrorVector,
-    MassartNoise,
-    ObliviousNoise,
-    Simulation,
-    massart_rate,
-    simulate_oblivious,
-)
+from massart.paper import ErrorVector, MassartNoise, ObliviousNoise, Simulation, massart_rate, simulate_oblivious
 
 CHANCE = 1e-5
 """Level of the statistical tests. Seeds are fixed, and with about fifty tests none fails by bad luck at this level."""

@@ -8,8 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from massart.isotropy import decompose, radial_isotropy
-from massart.paper.descent import ORIGINAL_STEP_SIZE, DescentStatus, Scale, Transformation, descend
-from massart.paper.noise import MassartNoise, gaussian, paper_adversary, paper_mixture, paper_weights, relu_labels
+from massart.paper import (
+    DescentStatus,
+    MassartNoise,
+    Scale,
+    Transformation,
+    descend,
+    gaussian,
+    paper_adversary,
+    paper_mixture,
+    paper_weights,
+    relu_labels,
+)
+from massart.paper.descent import ORIGINAL_STEP_SIZE
 from massart.rows import Progress
 from row_families import integers_on_subspace
 

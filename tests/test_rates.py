@@ -14,9 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are opti
 from massart.audit import audit_table, summary
 from massart.cli.layout import lines
 from massart.rows import IDENTITY
-from massart.rules.formula import Formula, Summand
-from massart.rules.rates import rates_by_level, text_by_level
-from massart.rules.terms import column, level, product
+from massart.rules import Formula, Summand, column, level, product, rates_by_level, text_by_level
 
 RATES = {"AT": Fraction(6, 5), "DE": Fraction(119, 100), "NL": Fraction(121, 100)}
 
@@ -107,3 +105,12 @@ def test_the_base_level_that_is_said_is_the_one_without_a_term(amounts: tuple[fl
     assert intercept is not None
     assert intercept.coef == pytest.approx(values[base])
     assert f"Levels without a term: zone = {base}." in "\n".join(lines(found))
+
+
+def test_a_column_may_be_a_number_in_one_term_and_a_level_in_another() -> None:
+    rng = np.random.default_rng(0)
+    q, p = rng.choice([1, 2, 3, 5], 300), np.round(rng.uniform(1, 50, 300), 2)
+    columns = {"q": q, "p": p, "y": np.round(q * p + 4 * (q == 3), 2)}
+    audit = audit_table(columns, "y", terms="q * p, (q = 3)")
+    assert str(audit.formula) == "y = q * p + 4 * (q = 3)"
+    assert audit.bases == {}

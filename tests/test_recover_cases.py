@@ -6,6 +6,7 @@ its author; wrong claims are verdicts above the ones allowed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import massart
 from massart.certificate import Assumption, Verdict
 from massart.recover import recover
 from massart.rows import ArrayRows, Link
@@ -401,3 +403,14 @@ def test_a_declaration_is_needed_where_most_rows_are_wrong() -> None:
 def test_a_number_that_is_too_large_is_named_with_its_place(X: Any, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fit(X, np.array(y))
+
+
+@pytest.mark.parametrize("terms", ["exp(-400*t)", "exp(-400*t), x", "exp(-100*t), exp(-400*t), x"])
+def test_numbers_whose_squares_vanish_say_nothing(terms: str) -> None:
+    rng = np.random.default_rng(0)
+    t, x = np.round(rng.uniform(0, 10, 300), 2), np.round(rng.uniform(0, 50, 300), 1)
+    y = np.round(3 * x + 2, 2) + 5 * (rng.random(300) < 0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit = massart.audit_table({"t": t, "x": x, "y": y}, "y", terms=terms)
+    assert (str(audit.formula) == "y = 3 * x + 2") == ("x" in terms.split(", "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import json
 import os
 import shutil
 from pathlib import Path
@@ -15,15 +16,12 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api", reason="no browser tests: playwright is not installed")
 pytest.importorskip("jinja2", reason="no browser tests: jinja2 is not installed")
 
-from test_report import WORDS, certificate, ledger, scattered, values_of, with_kinds
+from test_report import WORDS, certificate, ledger, scattered, unpack, values_of, with_kinds, worst_first
 
 from massart.certificate import Verdict
-from massart.report import Findings, JudgedRows, Report
-from massart.report.carried import wrong_residuals
-from massart.rows import RELU, Agreement, Level, Link
-from massart.rows.agreement import EPS
-from massart.rules.formula import Formula, Summand
-from massart.rules.terms import column
+from massart.report import Findings, Report, ReportRows
+from massart.rows import EPS, RELU, Agreement, Level, Link
+from massart.rules import Formula, Summand, column
 
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-background-networking "
@@ -175,7 +173,7 @@ def test_the_script_writes_the_rows_as_the_page_had_them(opened, view):
         return {"id": list(index), "a": values[index], "b": [None if i % 3 else f"  {i}" for i in index]}
 
     wrong = np.ones(40, dtype=bool)
-    rows = JudgedRows(values, values[::-1].copy(), ~wrong, wrong, cells)
+    rows = ReportRows(values, values[::-1].copy(), ~wrong, wrong, cells)
     awkward = dataclasses.replace(ledger(300), rows=rows, n_rows=40, n_wrong=40)
     texts = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
     for findings, script in ((ledger(), view), (awkward, opened(awkward))):
@@ -417,15 +415,8 @@ def counted(findings, coef, places):
 
 def carried_rows(view, findings):
     """Return the numbers of the rows in the picture: those that agree, and the wrong ones."""
-    names = view.page.evaluate(
-        """async () => {
-          const packed = JSON.parse(document.getElementById('rows-data').textContent);
-          const bytes = Uint8Array.from(atob(packed.columns[0].data), c => c.charCodeAt(0));
-          const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-          const text = new TextDecoder().decode((await new Response(stream).bytes()).subarray(4 * packed.n));
-          return JSON.parse(text);
-        }"""
-    )
+    packed = json.loads(view.page.text_content("#rows-data"))
+    names = unpack(packed["columns"][0])
     every = findings.rows.cells(np.arange(findings.n_rows))["invoice"]
     index = np.array([every.index(name) for name in names])
     return index[findings.rows.agree[index]], index[findings.rows.wrong[index]]
@@ -490,7 +481,7 @@ def test_what_if_counts_every_agreement_as_massart_does(opened, level, link):
     agree = agreement.agree(X, y, w, link)
     assert 0 < agree.sum() < n
     terms = tuple(Summand(column(f"x{j}"), float(w[j]), None, 0.0, True) for j in range(d))
-    rows = JudgedRows(y, implied, agree, ~agree, lambda index: {"id": index.tolist()}, terms=X)
+    rows = ReportRows(y, implied, agree, ~agree, lambda index: {"id": index.tolist()}, terms=X)
     findings = Findings(
         "edges",
         Formula("y", terms, None, link, noisy=False),
@@ -764,7 +755,7 @@ def test_few_wrong_rows(opened, n_wrong):
     findings = ledger(400)
     rows = findings.rows
     wrong = np.zeros(400, dtype=bool)
-    wrong[wrong_residuals(rows).index[:n_wrong]] = True
+    wrong[worst_first(rows)[:n_wrong]] = True
     rows = dataclasses.replace(rows, wrong=wrong, groups=(), group_column=None)
     findings = dataclasses.replace(findings, rows=rows, n_wrong=n_wrong, certificate=certificate(400, 400 - n_wrong))
     view = opened(findings)

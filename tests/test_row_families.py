@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from massart.paper.noise import gaussian, linear_labels, paper_mixture
+from massart.paper import gaussian, linear_labels, paper_mixture
 from row_families import (
     cauchy,
     column_scales,

@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 import massart.rows.memory
+from arrays import recovered
 from massart import MassartPACRegressor, MassartRegressor, MassartReLURegressor
-from massart.recover import recover, recover_matrix
-from massart.recover.pac import learn_pac
+from massart.recover import learn_pac, recover
 from massart.rows import AGREES, IDENTITY, RELU, Agreement, ArrayRows, Level, Mark, levels
 
 
@@ -74,7 +74,7 @@ def test_marks_do_not_depend_on_blocks_order_or_storage(name, link, monkeypatch,
     level = LEVELS[name]
     whole = marks_of(ArrayRows(X, y), w, level, link)
     assert 200 < (whole & AGREES > 0).sum() < 2990
-    monkeypatch.setattr(massart.rows.memory, "_BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(massart.rows.memory, "BLOCK_BYTES", 1 << 12)
     np.testing.assert_array_equal(marks_of(ArrayRows(X, y), w, level, link), whole)
     np.testing.assert_array_equal(level.agree(X, y, w, link), whole & AGREES > 0, err_msg="one definition")
     order = np.random.default_rng(1).permutation(len(y))
@@ -204,8 +204,8 @@ def estimator_door(kind):
 DOORS = {
     "rows": lambda X, y: ArrayRows(X, y),
     "sparse rows": lambda X, y: ArrayRows(sp.csr_array(X), y),
-    "recover_matrix": recover_matrix,
-    "recover_matrix, ReLU": partial(recover_matrix, link=RELU),
+    "recovered": recovered,
+    "recovered, ReLU": partial(recovered, link=RELU),
     "learn_pac": lambda X, y: learn_pac(X, y, 0.1, rng=np.random.default_rng(0)),
     "MassartRegressor": estimator_door(MassartRegressor),
     "MassartReLURegressor": estimator_door(MassartReLURegressor),
@@ -225,7 +225,7 @@ def test_integers_that_float64_cannot_hold_are_refused_at_every_door(door, dtype
         DOORS[door](X, y)
 
 
-@pytest.mark.parametrize("door", ["recover_matrix", "recover_matrix, ReLU", "MassartRegressor", "MassartReLURegressor"])
+@pytest.mark.parametrize("door", ["recovered", "recovered, ReLU", "MassartRegressor", "MassartReLURegressor"])
 def test_labels_that_float64_cannot_hold_are_refused(door):
     X = np.arange(40.0).reshape(20, 2)
     y = X.sum(axis=1).astype(np.int64)

@@ -22,8 +22,10 @@ from massart.rows import (
     Agreement,
     ArrayRows,
     Block,
+    Draw,
     Level,
     Mark,
+    Reservoir,
     Uses,
     rows_of,
     tally,
@@ -31,7 +33,6 @@ from massart.rows import (
     to_numpy,
     total_of,
 )
-from massart.rows.sampling import Draw, Reservoir
 from stream_rows import StreamRows
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from massart import RuleList, recover_list
 from massart.certificate import Width, explained_by_chance, rows_needed
-from massart.recover.rule_errors import ErrorType, RuleError
+from massart.recover import ErrorType, RuleError
 
 FIRST, SECOND = np.array([2.0, 0.5, 12.0]), np.array([1.5, 4.0, 0.0])
 
@@ -71,21 +71,6 @@ def test_rows_that_fit_two_rules_are_given_to_neither():
     assert all(rule.test.rows <= 550 for rule in found.rules)
 
 
-def test_rows_add_up_and_belong_to_one_rule():
-    X, y, _ = mixture(5)
-    found = recover_list(X, y)
-    times = np.stack([rule.fits for rule in found.rules]).sum(axis=0)
-    assert np.array_equal(found.none, times == 0)
-    assert np.array_equal(found.shared, times > 1)
-    assert sum(rule.n_own for rule in found.rules) + found.none.sum() + found.shared.sum() == len(y)
-
-
-def test_a_number_ends_the_list():
-    X, y, _ = mixture(1)
-    assert written(recover_list(X, y, n_rules=1)) == [FIRST.tolist()]
-    assert written(recover_list(X, y, n_rules=5)) == [FIRST.tolist(), SECOND.tolist()]
-
-
 def test_order_of_rows_and_columns_and_units_change_nothing():
     X, y, _ = mixture(2, cents=True)
     order = np.random.default_rng(7).permutation(len(y))
@@ -137,19 +122,6 @@ def test_amounts_that_rows_are_off_by_are_set_aside(amounts, cents):
         assert written(found) == [FIRST.tolist()]
         assert {one.error for one in found.errors} == {RuleError(0, ErrorType.AMOUNT, amount) for amount in amounts}
         assert all(np.array_equal(one.rows, np.flatnonzero(off == one.error.value)) for one in found.errors)
-
-
-def test_behind_an_amount_another_rule_is_found():
-    rng = np.random.default_rng(3)
-    X = columns(rng, 1500)
-    which = rng.choice(4, 1500, p=[0.45, 0.15, 0.25, 0.15])
-    first = given(X, FIRST)
-    y = np.choose(which, [first, first + 25, given(X, SECOND), rng.uniform(0, 600, 1500)]).round(2)
-    found = recover_list(X, y)
-    assert written(found) == [FIRST.tolist(), SECOND.tolist()]
-    (off,) = found.errors
-    assert off.error == RuleError(0, ErrorType.AMOUNT, 25.0)
-    assert np.array_equal(off.rows, np.flatnonzero(which == 1))
 
 
 @pytest.mark.parametrize(
@@ -240,21 +212,6 @@ def test_what_is_explained_covers_a_formula_between_two_rules():
     assert reached
 
 
-def test_the_best_of_all_lines_stays_below_what_is_needed():
-    """Every line through two of the rows is counted: none fits as many rows as the theorem asks for."""
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        x, y = rng.uniform(0, 1, 80), rng.choice(30, 80).astype(float)
-        found = explained_by_chance(y, [], Width.of(1e-9, 1.0), 1e-3)
-        i, j = np.triu_indices(80, 1)
-        slope = (y[j] - y[i]) / (x[j] - x[i])
-        best = max(
-            np.sum((np.abs(y - y[a] - s * (x - x[a])) < 1e-9) & found.left) for a, s in zip(i, slope, strict=True)
-        )
-        needed = rows_needed(80, 2, found.share, found.hypotheses, 5e-4)
-        assert 2 <= best < needed
-
-
 @pytest.mark.parametrize("amounts", [(), (25.0,), (25.0, -40.0, 7.5)])
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_beside_a_rule_and_its_amounts_no_line_reaches_what_is_needed(amounts, noise):
@@ -278,13 +235,6 @@ def test_beside_a_rule_and_its_amounts_no_line_reaches_what_is_needed(amounts, n
         assert 2 <= best < needed
         claimed += needed <= n
     assert claimed == 4
-
-
-def test_more_rows_are_needed_where_more_is_explained():
-    needed = [rows_needed(1000, 4, share, 24.0, 1e-4) for share in (0.001, 0.01, 0.1, 0.5)]
-    assert needed == sorted(needed)
-    assert needed[-1] > 500
-    assert rows_needed(1000, 4, 1.0, 24.0, 1e-4) == 1001
 
 
 # --- bad input ---

@@ -11,7 +11,7 @@ import rule_families
 from massart import audit_table
 from massart.certificate import Verdict
 from massart.rows import Progress
-from massart.rules.columns import Columns
+from massart.rules import Columns
 from massart.rules.find import TASK
 from massart.rules.grow import Settings, grow
 from massart.rules.grow.growing import search_rows

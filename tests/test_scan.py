@@ -14,11 +14,11 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: tables are optional")
 
 from massart import scan_table
-from massart.audit import Scan
-from massart.audit.scan import columns_of
+from massart.audit import Scan, columns_of
 from massart.audit.scan.identities import Identity
 from massart.certificate import Verdict
-from massart.rules.terms import Term, column, number, power
+from massart.rules import Term, column, number
+from massart.rules.terms import power
 from massart.tables import TableError
 
 N = 300

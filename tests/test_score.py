@@ -6,8 +6,8 @@ from math import comb, factorial
 import numpy as np
 import pytest
 
-from massart.recover import beyond_chance
-from massart.recover.score import choice_bits, integer_bits, intervals, rule_beyond_chance, short_number, signed_bits
+from massart.recover import beyond_chance, choice_bits, integer_bits, rule_beyond_chance, short_number
+from massart.recover.score import intervals, signed_bits
 from massart.rows import IDENTITY, Agreement, Level, Link, levels
 
 EXACT = Agreement(Level.EXACT, relative=1e-14)

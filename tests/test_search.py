@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from linear_cases import Cell, relative_error
 from massart.isotropy import radial_isotropy
 from massart.l1 import l1_regression
-from massart.paper.noise import (
+from massart.paper import (
     MassartNoise,
     decoy,
     far_constant,
@@ -25,14 +25,17 @@ from massart.paper.noise import (
     relu_labels,
     scale,
 )
+from massart.recover import improve_coordinates
 from massart.rows import Progress
 from massart.search import (
     Consensus,
+    LeastSquares,
     Limits,
     alternate,
-    concentrate,
-    improve_coordinates,
+    quantile,
+    random_subsets,
     search,
+    smallest,
 )
 
 
@@ -54,38 +57,6 @@ def most_fitted(X, y):
         if abs(np.linalg.det(rows)) > 1e-9:
             best = max(best, int((np.abs(y - X @ np.linalg.solve(rows, y[list(chosen)])) < 1e-9).sum()))
     return best
-
-
-def test_counts_are_by_definition():
-    rng = np.random.default_rng(0)
-    problem = consensus(rng.standard_normal((20, 3)), rng.standard_normal(20), rng.random(20) + 0.5)
-    W = rng.standard_normal((7, 3))
-    W[3] = np.linalg.solve(problem.Z[:3], problem.y[:3])
-    best = problem.best(W)
-    expected = []
-    for w in W:
-        allowed = problem.slack + problem.near * (np.abs(problem.y) + np.linalg.norm(w))
-        expected.append(problem.weights[np.abs(problem.y - problem.Z @ w) <= allowed].sum())
-    assert best.agreement == pytest.approx(max(expected))
-    np.testing.assert_array_equal(best.w, W[3])
-
-
-def test_slack_counts_rounded_labels():
-    X = np.random.default_rng(0).standard_normal((50, 2))
-    problem = consensus(X, np.round(X @ [1.0, 2.0], 2))
-    assert problem.best(np.array([[1.0, 2.0]])).agreement < 10
-    generous = replace(problem, slack=0.005 / problem.lengths)
-    assert generous.best(np.array([[1.0, 2.0]])).agreement == 50
-
-
-def test_concentration_from_zero_finds_the_truth_among_gross_errors():
-    rng = np.random.default_rng(1)
-    X = gaussian(100, 10, rng)
-    w = rng.standard_normal(10)
-    y = MassartNoise(0.4, far_constant).corrupt(X, X @ w, rng).labels
-    problem = consensus(X, y)
-    found = concentrate(problem, np.zeros((1, 10)), 0.5, 15, enough=54.5)
-    np.testing.assert_allclose(found.w, w, rtol=1e-8)
 
 
 @pytest.mark.slow
@@ -170,15 +141,6 @@ def test_changing_single_coefficients_never_loses_rows(seed):
     assert (np.abs(y - X @ found) <= threshold).sum() >= (np.abs(y - X @ start) <= threshold).sum()
 
 
-@pytest.mark.slow
-def test_same_seed_same_answer():
-    rng = np.random.default_rng(0)
-    X = gaussian(60, 8, rng)
-    problem = consensus(X, MassartNoise(0.45, scale(-1.0)).corrupt(X, X @ np.ones(8), rng).labels)
-    one, other = (search(problem, first_answer(problem), np.random.default_rng(5), enough=60.0) for _ in range(2))
-    assert one.w.tobytes() == other.w.tobytes()
-
-
 def test_noise_ends_the_search_early_and_honestly():
     rng = np.random.default_rng(0)
     problem = consensus(rng.standard_normal((40, 3)), rng.standard_normal(40))
@@ -195,8 +157,9 @@ def flags_and_counts(rng, n, d):
 
 def test_labels_that_are_never_repeated_agree_by_chance_with_no_more_than_k_rows_and_one():
     rng = np.random.default_rng(0)
-    problem = consensus(rng.standard_normal((40, 3)), rng.standard_normal(40), rng.integers(1, 4, 40).astype(float))
-    assert problem.accidents == problem.chance
+    weights = rng.integers(1, 4, 40).astype(float)
+    problem = consensus(rng.standard_normal((40, 3)), rng.standard_normal(40), weights)
+    assert problem.accidents == problem.chance == np.sort(weights)[-4:].sum()
 
 
 @pytest.mark.full(first=2)
@@ -240,14 +203,6 @@ def limited(X, y, lower=0.0, upper=np.inf, weights=None):
     return replace(problem, limits=limits)
 
 
-def relu_problem(seed, n=200, d=4, eta=0.3, weights=None):
-    rng = np.random.default_rng(seed)
-    X = gaussian(n, d, rng)
-    w = rng.standard_normal(d)
-    y = MassartNoise(eta, decoy(rng.standard_normal(d), relu_labels)).corrupt(X, relu_labels(X, w), rng).labels
-    return limited(X, y, weights=weights), w
-
-
 def test_limits_clip_the_products_and_count_by_definition():
     rng = np.random.default_rng(0)
     X = gaussian(60, 3, rng)
@@ -264,24 +219,6 @@ def test_limits_clip_the_products_and_count_by_definition():
     np.testing.assert_array_equal(best.w, w)
     assert best.agreement == problem.weights[residuals[-1] < 1e-9].sum()
     np.testing.assert_array_equal(problem.decisive, np.flatnonzero((y > -1) & (y < 1.5)))
-
-
-def test_zero_fits_most_zeros_and_counts_for_nothing():
-    problem, w = relu_problem(0)
-    labels_at_the_limit = (~problem.limits.decisive).sum()
-    assert labels_at_the_limit > 60
-    nothing = problem.best(np.zeros((1, 4)))
-    assert nothing.agreement <= problem.chance
-    assert not problem.settled(nothing, 0.0)
-    assert not problem.has_majority(nothing)
-    np.testing.assert_array_equal(problem.best(np.stack([np.zeros(4), w])).w, w)
-
-
-def test_a_candidate_of_d_rows_is_below_any_that_more_rows_confirm():
-    problem, w = relu_problem(1)
-    chosen = problem.decisive[:4]
-    interpolation = np.linalg.solve(problem.Z[chosen], problem.y[chosen])
-    assert problem.best(interpolation[None]).agreement <= problem.chance < problem.best(w[None]).agreement
 
 
 def test_the_truth_settles_a_problem_with_limits_and_its_rival_does_not():
@@ -310,15 +247,6 @@ def test_on_the_active_rows_of_the_truth_l1_finds_the_truth(lower, upper):
         assert len(answers) == 1, "the same rows come again"
 
 
-def test_concentration_with_limits_finds_the_truth_among_gross_errors():
-    rng = np.random.default_rng(1)
-    X = gaussian(300, 6, rng)
-    w = rng.standard_normal(6)
-    y = MassartNoise(0.3, far_constant).corrupt(X, relu_labels(X, w), rng).labels
-    found = concentrate(limited(X, y), w[None] + 0.3 * rng.standard_normal((20, 6)), 0.5, 15, enough=np.inf)
-    np.testing.assert_allclose(found.w, w, rtol=1e-8)
-
-
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
@@ -339,3 +267,73 @@ def test_search_with_limits_finds_the_most_fitted_that_rows_confirm(seed):
             rival = problem.best(np.linalg.solve(rows, y[list(chosen)])[None])
             if rival.agreement > problem.chance:
                 assert found.agreement >= rival.agreement
+
+
+# --- FAST-LTS ---
+
+
+def rows(seed, n=30, k=4):
+    rng = np.random.default_rng(seed)
+    return rng, rng.standard_normal((n, k)), rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("n_fits", [2, 9])  # few are made one by one, many from stored products
+def test_fits_are_weighted_least_squares(n_fits):
+    rng, Z, y = rows(0)
+    weights = rng.random((n_fits, 30)) * (rng.random((n_fits, 30)) < 0.7)
+    expected = [np.linalg.lstsq(Z * np.sqrt(q)[:, None], y * np.sqrt(q), rcond=None)[0] for q in weights]
+    np.testing.assert_allclose(LeastSquares(Z, y).fit(weights), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [4, 5, 20, 30])
+def test_fits_of_subsets_are_least_squares_of_these_rows(size):
+    rng, Z, y = rows(1)
+    subsets = random_subsets(7, size, np.ones(30), rng)
+    expected = [np.linalg.lstsq(Z[chosen], y[chosen], rcond=None)[0] for chosen in subsets]
+    np.testing.assert_allclose(LeastSquares(Z, y).fit_subsets(subsets), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_singular_fits_do_not_stop_the_others():
+    _, Z, _ = rows(3)
+    truth = np.array([1.0, 2.0, 3.0, 4.0])
+    weights = np.zeros((6, 30))
+    weights[0, 0] = 1.0
+    weights[2:] = 1.0
+    found = LeastSquares(Z, Z @ truth).fit(weights)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[2:], np.tile(truth, (4, 1)), atol=1e-8)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_a_concentration_step_never_raises_the_trimmed_squares(seed):
+    rng, Z, y = rows(seed)
+    C, previous = rng.standard_normal((6, 4)), np.full(6, np.inf)
+    for _ in range(5):
+        sizes = np.abs(y - C @ Z.T)
+        kept = smallest(sizes, 18)
+        squares = (kept * sizes**2).sum(axis=1)
+        assert (squares <= previous * (1 + 1e-9)).all()
+        C, previous = LeastSquares(Z, y).fit(kept), squares
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 5, 8)
+    values = rng.standard_normal((3, 8))
+    repeated = np.repeat(values, counts, axis=1)
+    for share in (0.1, 0.5, 0.8, 1.0):
+        expected = quantile(repeated, np.full(counts.sum(), 1 / counts.sum()), share)
+        np.testing.assert_array_equal(quantile(values, counts / counts.sum(), share), expected)
+
+
+def test_random_subsets_have_different_rows_and_follow_their_rates():
+    rng = np.random.default_rng(0)
+    subsets = random_subsets(20_000, 2, np.array([4.0, 2.0, 1.0, 1.0, 0.0]), rng)
+    assert all(len(set(chosen)) == 2 for chosen in subsets[:100].tolist())
+    assert not (subsets == 4).any()
+    first = 4 / 8 + (2 / 8) * (4 / 6) + 2 * (1 / 8) * (4 / 7)  # drawn first, or second after another
+    assert (subsets == 0).any(axis=1).mean() == pytest.approx(first, abs=0.015)
+    assert random_subsets(2, 5, np.ones(5), rng).shape == (2, 5)

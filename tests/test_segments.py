@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import combinations
 
@@ -14,8 +15,9 @@ from scipy.stats import beta, binom
 from sklearn.exceptions import ConvergenceWarning
 
 from massart import MassartRegressor, audit_table, check_table
-from massart.audit import Contract, summary
+from massart.audit import Contract, ModelError, load_model, summary
 from massart.certificate import Breach, Reason, SegmentScan, Verdict
+from massart.export import export
 from massart.rules.find import EVEN
 
 ALTERNATIVES = (0.35, 0.6, 0.8, 0.95, 0.995)
@@ -284,7 +286,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("where", PARTS)
-def test_the_segment_in_which_a_rule_breaks_is_named_and_its_rows_are_not_called_wrong(where):
+def test_the_segment_in_which_a_rule_breaks_is_named_and_its_rows_are_not_called_wrong(where, tmp_path):
     frame, wrong = parcels()
     there = PARTS[where](frame).to_numpy()
     frame.loc[there, "price"] = np.round(9.9 + 0.5 * frame.kg[there] + 0.3 * frame.km[there], 2)
@@ -304,6 +306,28 @@ def test_the_segment_in_which_a_rule_breaks_is_named_and_its_rows_are_not_called
     found = summary(audit)["segment"]
     assert found["where"] in audit.explanation
     assert found["rows_off"] == audit.n_apart == summary(audit)["rows_apart"]
+    audit.model().save(tmp_path / "model.json")  # which sets the same rows apart, where it sees them
+    checked = check_table(tmp_path / "model.json", frame).audit
+    assert (checked.wrong.tolist(), checked.apart.tolist()) == (audit.wrong.tolist(), audit.apart.tolist())
+    assert checked.segment.where == audit.segment.where
+    assert f"not for {audit.segment.where}" in export(audit.model(), "sql").replace("\n-- ", " ")
+    few = check_table(tmp_path / "model.json", frame[["kg", "km", "price"]]).audit
+    is_seen = audit.segment.columns == ["kg"]
+    assert few.n_apart == (audit.n_apart if is_seen else 0)
+    assert is_seen == (not any("does not show which rows" in notice for notice in few.notices))
+
+
+def test_rows_without_a_value_of_a_category_are_set_apart():
+    frame, _ = parcels()
+    gap = np.random.default_rng(1).random(len(frame)) < 0.06
+    frame["zone"] = frame.zone.where(~gap, None)
+    frame.loc[gap, "price"] = np.round(9.9 + 0.5 * frame.kg[gap] + 0.3 * frame.km[gap], 2)
+    audit = audit_table(frame, "price", terms="kg, km")
+    assert audit.segment.where == "zone without a value"
+    assert audit.n_apart == audit.apart[gap].sum() > 0.97 * gap.sum()
+    assert not audit.wrong[gap].any()
+    n = int(gap.sum())
+    assert f"zone without a value: {audit.n_apart} of {n} rows break it" in audit.explanation
 
 
 def test_order_of_rows_and_columns_and_units_change_no_verdict():
@@ -448,3 +472,32 @@ def test_terms_are_looked_for_only_where_rows_that_break_the_rule_lie_together(t
     assert (EVEN in audit.notices) is not tier
     assert ("c2 - 150" in str(audit.formula)) is tier
     assert abs(audit.n_wrong - wrong.sum()) <= 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"breach": "bad luck"},
+        {"inputs": [{"kind": "number"}]},
+        {"inputs": []},
+        {"conditions": 1},
+        {"conditions": [{"column": "kg", "part": "", "since": None, "low": "x", "high": None}]},
+        {"conditions": [{"column": "kg", "part": "era", "since": None, "low": 1.0, "high": None}]},
+        {"conditions": [{"column": "kg", "part": "", "since": "kg", "low": 1.0, "high": None}]},
+        {"conditions": [{"column": "km", "part": "", "since": None, "low": 1.0, "high": None}]},
+        {"conditions": [{"column": "kg", "part": "", "since": None, "low": 1.0}]},
+        {"conditions": [{"term": ["column", "km"], "low": 1.0, "high": None}]},
+        {"conditions": [{"term": "kg", "low": 1.0, "high": None}]},
+    ],
+)
+def test_a_damaged_segment_of_a_model_is_one_line(change, tmp_path):
+    frame, _ = parcels(800)
+    frame.loc[frame.kg > 20, "price"] *= 2
+    path = tmp_path / "model.json"
+    audit_table(frame, "price", terms="kg, km").model().save(path)
+    content = json.loads(path.read_text())
+    assert content["segment"]["conditions"][0]["column"] == "kg"
+    path.write_text(json.dumps({**content, "segment": {**content["segment"], **change}}))
+    with pytest.raises(ModelError, match=r"^model\.json is damaged: ") as caught:
+        load_model(path)
+    assert len(str(caught.value).splitlines()) == 1

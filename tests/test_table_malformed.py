@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="tables are read by pyarrow (massart[io])")
 
-from massart.tables import TableError, check_output, encode, make_plan, read_table, table_of, write_columns
+from massart.tables import (
+    Table,
+    TableError,
+    check_output,
+    encode,
+    make_plan,
+    read_table,
+    table_of,
+    write_columns,
+    write_table,
+)
 
 GOOD = "hours,items,total\n" + "".join(f"{h},{i},{3 * h + 5 * i}\n" for h in range(1, 9) for i in range(4))
 
@@ -96,10 +106,28 @@ def broken_link(folder):
     return path
 
 
+def link_to_itself(folder):
+    path = folder / "file.csv"
+    path.symlink_to("file.csv")
+    return path
+
+
 def nested(folder):
     path = folder / "file.jsonl"
     path.write_text("".join(json.dumps({"total": {"net": n}, "hours": n}) + "\n" for n in range(20)))
     return path
+
+
+def arrow(name, columns):
+    def make(folder):
+        write_table(folder / name, Table(pa.table(columns), name))
+        return folder / name
+
+    return make
+
+
+def total_of(cell):
+    return text("hours,total\n" + "".join(f"{k},{cell.format(k % 28 + 1)}\n" for k in range(30)))
 
 
 def numbers_then(cell, n=20):
@@ -141,8 +169,13 @@ MALFORMED = {
     "utf-16 cut short": (text(GOOD.encode("utf-16")[:-1]), ["utf-16"]),
     "no such column": (text(GOOD.replace("total", "totals")), ['no column "total"', 'did you mean "totals"']),
     "text in the target": (text(GOOD.replace(",8\n", ",eight\n")), ["text among", '"total"', "row 2", '"eight"']),
+    "target of moments": (total_of("2026-01-{:02d} 10:30"), ['"total"', "dates or times"]),
+    "target missing": (total_of("NA"), ['"total"', "empty"]),
+    "target blank": (total_of(""), ['"total"', "empty"]),
     "text target": (text("hours,total\n" + "1,low\n2,high\n" * 9), ["target", '"total"', "text"]),
     "infinity": (text(numbers_then("inf")), ['"hours"', "row 20", '"inf"', "too large"]),
+    "minus infinity in the target": (text(with_line(6, "1,2,-inf")), ['"total"', "row 5", "-inf"]),
+    "all columns constant": (text("hours,items,total\n" + "1,2,3\n" * 9), ['"total"', '"hours"']),
     "1e400": (text(numbers_then("1e400")), ['"hours"', "row 20", '"1e400"', "too large"]),
     "integer beyond 2**53": (
         text(numbers_then("9007199254740993")),
@@ -168,6 +201,8 @@ MALFORMED = {
     "no such file": (misspelt, ["no such file", 'did you mean "ledger.csv"']),
     "link to nowhere": (broken_link, ["link", '"nowhere.csv"']),
     "no such folder": (lambda folder: folder / "away" / "file.csv", ["no such file", "no folder"]),
+    "link to itself": (link_to_itself, ["file.csv"]),
+    "name too long": (lambda folder: folder / ("t" * 300 + ".csv"), ["ttt", "too long"]),
     "odd path": (lambda folder: folder / "a\0b.csv", ["such a name"]),
     "Excel workbook": (archive("file.xlsx", "xl/workbook.xml"), ["workbook", "damaged"]),
     "Excel workbook named csv": (archive("file.csv", "xl/workbook.xml"), ["workbook", "damaged"]),
@@ -184,9 +219,14 @@ MALFORMED = {
     "Parquet cut short": (packed("file.parquet", cut), ["Parquet", "cut short"]),
     "Parquet damaged": (packed("file.parquet", lambda b: b[:-60] + b"\x55" * 40 + b[-20:]), ["Parquet", "damaged"]),
     "Parquet of four bytes": (text(b"PAR1", "file.parquet"), ["Parquet"]),
+    "Parquet of no rows": (arrow("file.parquet", {"total": pa.array([], pa.int64())}), ["no rows"]),
+    "Parquet of no columns": (arrow("file.parquet", {}), ["no columns"]),
+    "Arrow of no rows": (arrow("file.arrow", {"total": pa.array([], pa.int64())}), ["no rows"]),
     "Arrow cut short": (packed("file.arrow", cut), ["Arrow", "cut short"]),
     "Arrow without content": (text(b"ARROW1\0\0" + b"x" * 100, "file.feather"), ["Arrow", "damaged"]),
     "gzip cut short": (packed("file.csv.gz", cut), ["gzip", "cut short"]),
+    "gzip without its sum": (packed("file.csv.gz", lambda b: b[:-5]), ["gzip", "cut short"]),
+    "gzip of another sum": (packed("file.csv.gz", lambda b: b[:-8] + bytes(4) + b[-4:]), ["gzip", "damaged"]),
     "gzip damaged": (packed("file.csv.gz", spoiled), ["gzip", "damaged"]),
     "gzip with a tail": (packed("file.csv.gz", lambda b: b + b"tail"), ["gzip", "damaged"]),
     "gzip of nothing": (text(gzip.compress(b""), "file.csv.gz"), ["empty"]),
@@ -195,6 +235,12 @@ MALFORMED = {
     "zstd damaged": (packed("file.csv.zst", spoiled), ["zstd", "damaged"]),
     "JSON cut short": (packed("file.jsonl", lambda b: b[:-5]), ["line 5,000", "JSON"]),
     "JSON line broken": (text('{"total": 1, "hours": 2}\n{"total": 1, hours: 2}\n', "file.jsonl"), ["line 2", "JSON"]),
+    "JSON of columns": (text(json.dumps({"hours": [1, 2], "total": [2, 4]}), "f.json"), ["lists"]),
+    "JSON without a column in common": (text('{"a": 1}\n{"b": 2}\n{"total": 3}\n', "f.jsonl"), ['"total"']),
+    "text among JSON numbers": (
+        text("".join(f'{{"hours": 1, "total": {k}}}\n' for k in range(20)) + '{"total": "oops"}\n', "f.jsonl"),
+        ["row 21", "oops"],
+    ),
     "JSON number": (text('{"total": 1, "hours": 2}\n7\n', "file.jsonl"), ["line 2", "object"]),
     "JSON array of numbers": (text("[1, 2, 3]", "file.json"), ["item 1", "object"]),
     "JSON array cut short": (text('[{"total": 1},', "file.json"), ["array", "JSON"]),
@@ -332,6 +378,12 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path, n
     with pytest.raises(TableError, match=words):
         write_columns(tmp_path / name, {"a": [1]})
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
+
+
+def test_json_has_no_infinite_numbers(tmp_path):
+    with pytest.raises(TableError, match=r"a column holds values that a .jsonl file cannot"):
+        write_columns(tmp_path / "a.jsonl", {"a": [1.0, np.inf]})
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_output_folder_without_permission_is_refused(tmp_path, monkeypatch):

@@ -168,6 +168,9 @@ def test_what_was_assumed_and_dropped_is_said(tmp_path):
     path.write_text("price;weight;total\n" + "".join(f"{n},5;{n}.250;{n}\n" for n in range(1, 9)))
     table = table_of(path)  # its prices decide for its weights, too
     assert encode(table, make_plan(table, "total").encoding).X[0].tolist() == [1.5, 1250]
+    path.write_text("price;weight;pieces;total\n" + "".join(f"{n},5;{n}.5;{n},250;{n}\n" for n in range(1, 9)))
+    table = table_of(path)  # as many commas as points decide nothing for others
+    assert encode(table, make_plan(table, "total").encoding).X[0].tolist() == [1.5, 1.5, 1250]
 
 
 @pytest.mark.parametrize(

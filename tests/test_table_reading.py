@@ -148,21 +148,6 @@ def test_a_long_file_in_another_encoding(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_types_that_change_far_below_are_widened(tmp_path):
-    names = [f"c{j}" for j in range(12)]
-    body = (",".join(["1"] * 12) + "\n") * 200_000
-    path = written(tmp_path / "a.csv", ",".join(names) + "\n" + body + ",".join(["x"] * 11) + ",1\n")
-    assert read_table(path).cells(names[:11], np.array([200_000])) == {name: ["x"] for name in names[:11]}
-
-
-def test_lines_inside_quotes_may_come_late(tmp_path):
-    body = "1,plain\n" * 600_000 + '2,"two\nlines"\n' * 200_000
-    table = read_table(written(tmp_path / "a.csv", "a,b\n" + body))
-    assert table.n_rows == 800_000
-    assert table.cells(["b"], np.array([799_999])) == {"b": ["two\nlines"]}
-
-
-@pytest.mark.slow
 def test_a_row_longer_than_a_block_is_read(tmp_path):
     table = read_table(written(tmp_path / "a.csv", "a,b\n1," + "x" * (6 << 20) + "\n2,y\n"))
     assert len(table.cells(["b"], np.array([0]))["b"][0]) == 6 << 20

@@ -14,11 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from massart.rules import Columns, Levels, Term, TermError, TermMatrix, parse_terms
 from massart.rules import terms as t
-from massart.rules.columns import Columns, Levels
-from massart.rules.language import parse_terms
-from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term, TermError
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -401,7 +398,7 @@ def test_a_lag_of_the_target_needs_the_target_before() -> None:
     found = apply_model(model, table_of(frame.assign(y=gap)))
     assert_array_equal(np.flatnonzero(found.columns["implied"].mask), [0, 8])
     assert found.columns["implied"][299] == y[299]
-    assert found.notices == ("2 rows have no implied value: a term has none there.",)
+    assert found.notices == ("2 rows have no implied value: a term cannot be computed there.",)
     with pytest.raises(TableError, match='"y"'):
         apply_model(model, table_of(frame))
 
@@ -444,4 +441,4 @@ def test_a_row_in_which_a_term_has_no_value_is_not_predicted() -> None:
     frame.loc[3, "qty"] = 0
     found = apply_model(model, table_of(frame))
     assert_array_equal(np.flatnonzero(found.columns["implied"].mask), [3])
-    assert found.notices == ("1 row has no implied value: a term has none there.",)
+    assert found.notices == ("1 row has no implied value: a term cannot be computed there.",)

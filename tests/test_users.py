@@ -31,7 +31,23 @@ No module named 'pyarrow', without the extra          test_table::a_missing_libr
 both scorers return NaN for a pandas y                test_inference::scores_of_frames_are_those_of_their_arrays
 15 of 20 surcharges wrong: PROVEN, and another rule   test_words::a_proof_says_first_that_it_counts_rows...
 a warning that begins with "CONFIRMED:"               test_words::no_warning_begins_with_a_good_verdict
+an empty third panel in the plot of exact labels      test_inference::categories_have_distances_and_few_rows...
+formulas of several outputs are all "y = ..."         test_estimators::sparse_rows_several_outputs_and_pickles...
+"what a row that agrees may be off", frightening      test_words::formulas_that_count_as_the_same...
+35 options in one list, no example, no completion     test_cli::help_has_groups_and_two_examples, a_shell_completes
+--max-wrong 5% and tolerance="x": whose words?        test_cli_check, test_audit: the option is named
 ====================================================  ==========================================================
+
+And what stays as it was, with the reason:
+
+- A file without rows is an error of ``massart check``, also among others: an empty export should not pass.
+  Leave such files out of the pattern.
+- ``MassartReLURegressor(fit_intercept=False)``: the paper's assumption, that every half-space holds a share of the
+  rows, fails for a constant column (:doc:`/relu`); its docstring says so.
+- SQL is the part that DuckDB, SQLite and PostgreSQL share; the tests run no other dialects.
+- Cell formulas are for row 2, below a header in row 1, with English names of functions: a saved rule does not know the
+  sheet. ``massart export --to excel --table FILE`` takes the columns from a file.
+- The extras are 695 MB: formulaic brings pandas for ``--formula``, and pyarrow reads every file.
 """
 
 from __future__ import annotations
@@ -43,9 +59,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import massart
 from massart import MassartRegressor, audit_table
-from massart.certificate.verdict import Bound, Reason
-from massart.cli.app import run
+from massart.certificate import Bound, Reason
+from massart.cli import run
 
 pd = pytest.importorskip("pandas")
 
@@ -278,3 +295,11 @@ def test_names_of_kinds_are_whole(write: Write, capsys: pytest.CaptureFixture[st
     assert "…" not in table
     assert "contract of 2024" in " ".join(table.split())
     assert max(map(len, table.splitlines())) <= 100
+
+
+def test_a_scan_is_short_to_look_at() -> None:
+    net = np.arange(40) * 3 % 17
+    scan = massart.scan_table({"net": net, "tax": net % 5, "gross": net + net % 5}, budget=5)
+    shown = repr(scan).splitlines()
+    assert shown[0].startswith("<Scan of the table: ")
+    assert len(shown) == 1 + len(scan.identities) + len(scan.copies) >= 2

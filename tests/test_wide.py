@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
 from massart import MassartRegressor
-from massart.certificate import geometry_of, wide
-from massart.certificate.support import is_weak_by_chance, measure_support
-from massart.exact import normal_equations
-from massart.recover import Options, propose
-from massart.recover.polish import least_squares
-from massart.rows import IDENTITY, Level, Sample, levels
+from massart.certificate import geometry_of, is_weak_by_chance, measure_support, wide
 from massart.search import reweighted
 
 N, D = 4_000, 150
@@ -125,39 +118,6 @@ def test_many_columns_are_recovered_exactly(adversary, rng):
         reg = MassartRegressor(random_state=0).fit(X, y)
     np.testing.assert_allclose(reg.coef_, w, atol=1e-11)
     np.testing.assert_array_equal(reg.inlier_mask_, right)
-
-
-def test_least_squares_of_many_columns_is_exact_to_rounding(rng):
-    X, w = rng.standard_normal((3 * D, D)), rng.standard_normal(D)
-    columns = np.exp2(rng.integers(-30, 30, D))
-    np.testing.assert_allclose(least_squares(X * columns, X @ w) * columns, w, atol=1e-14)
-
-
-def test_given_values_by_updates_are_those_of_least_squares(rng, monkeypatch):
-    X, w = rng.standard_normal((3 * D, D)), rng.standard_normal(D)
-    y = X @ w
-    equations = normal_equations.reduce_rows(X, y, w, levels(0, X, y)[0])
-    assert equations.inverse is not None
-    for fixed in ({}, {3: w[3] + 1e-9}, {j: float(w[j]) for j in range(20)}):
-        quick = equations.formula(fixed), equations.uncertainty(fixed, 3.0)
-        with monkeypatch.context() as patch:
-            patch.setattr(normal_equations, "_MANY", 10**9)
-            plain = equations.formula(fixed), equations.uncertainty(fixed, 3.0)
-        np.testing.assert_allclose(quick[0], plain[0], rtol=1e-13, atol=1e-15)
-        np.testing.assert_allclose(quick[1], plain[1], rtol=1e-9)
-
-
-def test_no_search_where_a_majority_follows_l1_regression_within_rounding(rng, monkeypatch):
-    X = np.round(rng.lognormal(2, 1, (600, 6)), 2)
-    y = np.round(X @ rng.standard_normal(6), 2)
-    y[:150] = rng.permutation(y[:150])
-    sample = Sample(X, y, None, np.arange(len(y)))
-    monkeypatch.setattr(
-        sys.modules["massart.recover.propose"], "search_rows", lambda *_: pytest.fail("there is nothing to search for")
-    )
-    found = propose(sample, levels("auto", X, y), IDENTITY, Options(rng))
-    assert found.agreement.level is Level.LABEL
-    assert found.rows.agree[150:].all()
 
 
 def test_rounding_leaves_open_what_it_does_in_the_general_way(rng, monkeypatch):

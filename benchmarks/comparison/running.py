@@ -27,7 +27,7 @@ from comparison import methods, page, tables
 from comparison.methods import METHODS, Answer, Method, called_wrong
 from comparison.tables import CELLS, Cell, Group, Table
 from massart.experiments import provenance
-from massart.experiments.experiment import Outcome, Row, Task, stream
+from massart.experiments.experiment import Row, Task, TaskOutcome, stream
 from massart.experiments.journal import Finished, with_journal
 from massart.experiments.recovery import RECOVERED
 from massart.experiments.workers import prepare
@@ -111,7 +111,7 @@ def bench(
     files.write(out / f"{_NAME}.html", page.html(summary, facts).encode())
 
 
-def _row(task: Task, outcome: Outcome) -> Row:
+def _row(task: Task, outcome: TaskOutcome) -> Row:
     return {
         "group": task.figure,
         "cell": task.cell[0],
@@ -166,7 +166,7 @@ def _small_table(group: Group) -> Table:
     return replace(table, seconds=0.1)
 
 
-def measured(task: Task, cell: Cell, method: Method, seed: int) -> Outcome:
+def measured(task: Task, cell: Cell, method: Method, seed: int) -> TaskOutcome:
     """Return what a fork of this process measures, or why it did not."""
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -186,10 +186,10 @@ def measured(task: Task, cell: Cell, method: Method, seed: int) -> Outcome:
     status = os.waitpid(child, 0)[1]
     if text:
         values, seconds = json.loads(text)
-        return Outcome((values,), seconds)
+        return TaskOutcome((values,), seconds)
     wrong = int(cell.make(stream(seed, _NAME, cell.name, task.trial)).wrong.sum())
     reason = "over the limit" if os.WIFSIGNALED(status) else "failed"
-    return Outcome(({**_blank(reason), "wrong": wrong},), float(LIMIT))
+    return TaskOutcome(({**_blank(reason), "wrong": wrong},), float(LIMIT))
 
 
 def _blank(status: str) -> Row:

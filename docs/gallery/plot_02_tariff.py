@@ -4,7 +4,7 @@ A tariff with tiers
 
 The income tax of the United States for 2023, single filers, below 95,375 dollars: 10 % up to 11,000, 12 % up to
 44,725, 22 % beyond. The schedule is real; the 3,000 incomes are drawn, and three taxes of ten are wrong: ten times too
-large, or a flat 15 %. massart is told neither the rates nor where the brackets begin.
+large, or a flat 15 %. massart knows neither the rates nor where the brackets begin.
 """
 
 import matplotlib.pyplot as plt

@@ -51,31 +51,16 @@ __all__ = [
     "robust_r2_scorer",
 ]
 
-_HOME = {
-    "Audit": "massart.audit",
-    "Check": "massart.audit",
-    "L1Solution": "massart.l1",
-    "Link": "massart.rows",
-    "ListedRule": "massart.recover",
-    "MassartPACRegressor": "massart.estimators",
-    "MassartReLURegressor": "massart.estimators",
-    "MassartRegressor": "massart.estimators",
-    "RadialIsotropy": "massart.isotropy",
-    "RuleList": "massart.recover",
-    "Scan": "massart.audit",
-    "TermFeatures": "massart.estimators",
-    "agreement_scorer": "massart.estimators",
-    "audit_table": "massart.audit",
-    "certify": "massart.recover",
-    "check_table": "massart.audit",
-    "decompose": "massart.isotropy",
-    "l1_regression": "massart.l1",
-    "radial_isotropy": "massart.isotropy",
-    "recover_list": "massart.recover",
-    "robust_r2_score": "massart.estimators",
-    "robust_r2_scorer": "massart.estimators",
-    "scan_table": "massart.audit",
+_DOORS = {
+    "audit": "Audit Check Scan audit_table check_table scan_table",
+    "estimators": "MassartPACRegressor MassartReLURegressor MassartRegressor TermFeatures agreement_scorer "
+    "robust_r2_score robust_r2_scorer",
+    "isotropy": "RadialIsotropy decompose radial_isotropy",
+    "l1": "L1Solution l1_regression",
+    "recover": "ListedRule RuleList certify recover_list",
+    "rows": "Link",
 }
+_HOME = {name: f"massart.{door}" for door, names in _DOORS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

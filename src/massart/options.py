@@ -45,6 +45,10 @@ class Option:
     shown: bool = True  # whether the command line has it
 
 
+_ANY = Option("")
+_LISTS = (Sequence[str], tuple[str, ...])
+
+
 class OptionError(ValueError):
     """A value that an option does not have; programs may show the option by another name."""
 
@@ -54,7 +58,7 @@ class OptionError(ValueError):
 
 
 @dataclass(frozen=True)
-class Options:
+class OptionGroup:
     """Options whose values are checked; errors name the option."""
 
     def __post_init__(self) -> None:
@@ -63,7 +67,7 @@ class Options:
             if isinstance(value, Iterable) and not isinstance(value, str) and Sequence[str] in alternatives(hint):
                 value = tuple(value)
                 object.__setattr__(self, name, value)
-            if not _fits(value, hint) or not _is_within(value, option):
+            if not fits(value, hint) or not _is_within(value, option):
                 raise OptionError(name, f"must be {in_words(hint, option)}, got {value!r}")
 
     @property
@@ -80,7 +84,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Reading(Options):
+class Reading(OptionGroup):
     """How a file is read: what it does not say itself."""
 
     _: KW_ONLY
@@ -130,7 +134,7 @@ class BlockReading(Reading):
 
 
 @dataclass(frozen=True)
-class Names(Options):
+class Names(OptionGroup):
     """How rows are named."""
 
     _: KW_ONLY
@@ -161,18 +165,22 @@ class FitOptions(RowOptions):
         Option(
             'What the rule is made of: "auto" looks beyond the columns for products, rates, tiers and the like, '
             '"columns" does not; or terms such as "qty*price, hours:service, max(0, kwh - 200)"; '
-            'a number that is to be found is ?, as in "max(0, kwh - ?)".',
+            '? is a number to find, as in "max(0, kwh - ?)".',
             "Rule",
         ),
     ] = "auto"
     formula: Annotated[
-        str | None, Option('The same as R writes it: "total ~ qty:price + hours:C(service)".', "Rule")
+        str | None, Option('The rule as an R formula: "total ~ qty:price + hours:C(service)".', "Rule")
     ] = None
     budget: Annotated[
         float, Option("Seconds of processor time for the search beyond the columns.", "Rule", least=0)
     ] = 20.0
     model: Annotated[
-        Model, Option("A sum of terms, or one that is 0 where it is negative; auto takes what is surer.", "Rule")
+        Model,
+        Option(
+            "A sum of terms (linear), or that sum where it is positive and 0 elsewhere (relu); auto takes the surer.",
+            "Rule",
+        ),
     ] = "auto"
     rules: Annotated[
         int | Literal["auto"] | None,
@@ -187,7 +195,7 @@ class FitOptions(RowOptions):
         Sequence[str] | None,
         Option("Columns that the rule may use, a,b,c or one by one; all by default.", "Rule", metavar="COLUMN"),
     ] = None
-    exclude: Annotated[Sequence[str], Option("Columns that it may not use.", "Rule", metavar="COLUMN")] = ()
+    exclude: Annotated[Sequence[str], Option("Columns that the rule may not use.", "Rule", metavar="COLUMN")] = ()
     intercept: Annotated[bool, Option("Whether the rule has a constant.", "Rule")] = True
     category: Annotated[Sequence[str], Option("Columns whose numbers are codes.", metavar="COLUMN")] = ()
     number: Annotated[
@@ -196,14 +204,14 @@ class FitOptions(RowOptions):
     tolerance: Annotated[
         float | Literal["auto"],
         Option(
-            "Largest residual of a right row, such as 0.005; auto is rounding error.",
+            "Largest residual of a right row, such as 0.005; auto allows rounding error.",
             "Errors",
             least=0,
             metavar="auto|X",
         ),
     ] = "auto"
     inliers: Annotated[
-        Inliers, Option("Right rows follow the rule exactly, or up to noise; auto asks the rows.", "Errors")
+        Inliers, Option("Right rows follow the rule exactly, or up to noise; auto lets the rows decide.", "Errors")
     ] = "auto"
     error_unit: Annotated[
         str | None, Option("Rows with the same value in this column may be wrong together.", "Errors", metavar="COLUMN")
@@ -211,8 +219,8 @@ class FitOptions(RowOptions):
     wrong_at_most: Annotated[
         float,
         Option(
-            "No label is wrong with a larger probability, as far as you know: CONFIRMED assumes it. With an error "
-            "unit, the probability that a unit has a wrong row.",
+            "Largest probability that a label is wrong, as far as you know: CONFIRMED assumes it. With an error unit, "
+            "that a unit has a wrong row.",
             "Errors",
         ),
     ] = 0.5
@@ -242,7 +250,7 @@ class FitOptions(RowOptions):
 
 
 @dataclass(frozen=True)
-class Outputs(Options):
+class Outputs(OptionGroup):
     """The tables that a fit writes."""
 
     _: KW_ONLY
@@ -267,7 +275,7 @@ class Outputs(Options):
 
 
 @dataclass(frozen=True)
-class Shares(Options):
+class Shares(OptionGroup):
     """How many rows may be wrong and how many may be left out, else the exit status is not 0."""
 
     _: KW_ONLY
@@ -278,7 +286,7 @@ class Shares(Options):
     max_unjudged: Annotated[
         float | None,
         Option(
-            "Exit with 1 if the share of rows that are not judged is larger; check: 5%.",
+            "Exit with 1 if the share of rows that are not judged is larger; 5% in massart check.",
             "Verdict",
             0,
             1,
@@ -289,14 +297,14 @@ class Shares(Options):
 
 
 @dataclass(frozen=True)
-class Limits(Shares):
+class CheckLimits(Shares):
     """The same, and what has to be known of the rule."""
 
     _: KW_ONLY
     require: Annotated[Requirement, Option("Exit with 1 if the verdict is less.", "Verdict")] = "majority"
 
 
-def described(kind: type[Options]) -> dict[str, tuple[Any, Option]]:
+def described(kind: type[OptionGroup]) -> dict[str, tuple[Any, Option]]:
     """Return the type of each option of a class, and what is said of it; what has no description is none."""
     found: Any = kind  # a class is hashable, whatever its objects are
     return _described(found)
@@ -322,7 +330,8 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-def _fits(value: object, hint: Any) -> bool:
+def fits(value: object, hint: Any) -> bool:
+    """Return whether a value has a type: one of a union, a word of a literal, a tuple of texts."""
     return any(_is(value, kind) for kind in alternatives(hint))
 
 
@@ -334,7 +343,7 @@ def _is(value: object, kind: Any) -> bool:
     if kind in (int, float):
         is_number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
         return is_number and math.isfinite(value)  # type: ignore[arg-type]
-    if kind == Sequence[str]:
+    if kind in _LISTS:
         return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
     return isinstance(value, kind)
 
@@ -343,7 +352,7 @@ def _is_within(value: object, option: Option) -> bool:
     return not isinstance(value, Real) or option.least <= float(value) <= option.most
 
 
-def in_words(hint: Any, option: Option) -> str:
+def in_words(hint: Any, option: Option = _ANY) -> str:
     """Return what an option may be: "auto" or a number of at least 0."""
     limits = f" from {option.least:g} to {option.most:g}" if option.most < math.inf else ""
     if not limits and option.least > -math.inf:
@@ -352,7 +361,7 @@ def in_words(hint: Any, option: Option) -> str:
     for kind in alternatives(hint):
         if get_origin(kind) is Literal:
             words = [*(f'"{word}"' for word in get_args(kind)), *words]
-        elif kind == Sequence[str]:
+        elif kind in _LISTS:
             words.append("a list of texts")
         elif get_origin(kind) is Callable:
             words.append("a function")

@@ -31,10 +31,7 @@ from massart.cli import run
 from massart.cli.config import read_config
 from massart.export import TARGETS as EXPORTS
 from massart.export import ExportError, export
-from massart.rules.columns import Columns, Levels
-from massart.rules.language import parse_terms
-from massart.rules.terms import TermError
-from massart.rules.wilkinson import parse_formula
+from massart.rules import Columns, Levels, TermError, parse_formula, parse_terms
 from massart.tables import TableError, read_table, stream_table
 
 SMALL = 1 << 12

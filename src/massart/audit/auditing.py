@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import fields, replace
 from inspect import Parameter, Signature
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
-from massart.audit.finding import Request, find, target_in
+from massart.audit.finding import find
 from massart.audit.fixing import notes_on_rows, write_fixed
-from massart.audit.listing import check_list_request, list_rules
-from massart.audit.streaming import OnCluster, audit_stream
+from massart.audit.list_audit import check_list_request, list_rules
+from massart.audit.question import Call, target_in
+from massart.audit.streaming import audit_stream
 from massart.audit.table_audit import Audit
-from massart.options import BlockReading, FitOptions, Option, Outputs, described, in_words
+from massart.options import FitOptions, described, in_words
 from massart.tables import Stream, Table, default_memory, frame_in, stream_table, table_of, write_columns
 
 _P = ParamSpec("_P")
 _LOG = logging.getLogger("massart")
-
-
-@dataclass(frozen=True)
-class Call(Request, BlockReading, Outputs):
-    """All that :func:`audit_table` may be given."""
-
-    _: KW_ONLY
-    client: Annotated[
-        Any,
-        Option("A Dask cluster (`distributed.Client`) whose workers read the source, which has to be Parquet files."),
-    ] = None
-    read_from: Annotated[
-        str | None,
-        Option("The file that a Table was read from: the cells of a text stay as they are where nothing is fixed."),
-    ] = None
 
 
 def _with_parameters(
@@ -93,19 +79,40 @@ def audit_table(source: object, call: Call) -> Audit:
     TermError
         Naming the term at fault.
     """
-    request = replace(call, target=target_in(call.target, call.formula))
-    if call.rules is not None:
-        _check_list(call)
+    asked = FitOptions().having(vars(call))
+    call = replace(call, target=target_in(call.target, call.formula))
+    _check(call)
     if isinstance(source, Stream):
-        return _audit_of_stream(source, request)
-    path, most = source, default_memory() if call.most_bytes is None else call.most_bytes
-    if isinstance(source, str | Path):
+        found = audit_stream(source, call)
+    elif isinstance(source, str | Path):
+        most = default_memory() if call.most_bytes is None else call.most_bytes
         with stream_table(source, **call.of_file, max_memory=most, callback=call.callback) as stream:
             if call.client is not None or stream.is_larger_than(most):
-                return _audit_of_stream(stream, request)
-            source = stream.whole(call.callback)
-    table = source if isinstance(source, Table) else table_of(source, sheet=call.sheet, skip=call.skip, na=call.na)
-    found = find(table, request).audit if call.rules is None else list_rules(table, request, call.rules)
+                found = audit_stream(stream, call)
+            else:
+                found = _audit_of(stream.whole(call.callback), call, source)
+    elif isinstance(source, Table):
+        found = _audit_of(source, call, call.read_from)
+    else:
+        found = _audit_of(table_of(source, sheet=call.sheet, skip=call.skip, na=call.na), call, call.read_from)
+    return found.having(frame=frame_in(source), options=asked)
+
+
+def _check(call: Call) -> None:
+    """Raise ValueError for outputs that a list of rules does not have."""
+    if call.rules is None:
+        return
+    check_list_request(call)
+    if call.fixed is not None or call.fill:
+        raise ValueError(
+            "a list of rules does not say which of them a wrong row should follow, so that no fixed table is "
+            "written: fit one rule, or choose its rows first"
+        )
+
+
+def _audit_of(table: Table, call: Call, path: str | Path | None) -> Audit:
+    """Audit a table in memory, which was read from a file, perhaps, and write what is asked for."""
+    found = find(table, call).audit if call.rules is None else list_rules(table, call, call.rules)
     if call.audit is not None:
         rows = found.rows()
         write_columns(call.audit, rows, notes_on_rows(found, rows))
@@ -115,33 +122,4 @@ def audit_table(source: object, call: Call) -> Audit:
     for notice in found.notices:
         _LOG.info("%s: %s", found.table.name, notice)
     _LOG.info("%r", found)
-    return found.having(frame=frame_in(source), options=_options_of(call))
-
-
-def _audit_of_stream(stream: Stream, call: Call) -> Audit:
-    """Audit a file that is not held as a whole."""
-    if call.rules is not None:
-        raise ValueError(
-            "a list of rules is looked for where the whole table is in memory: raise --max-memory, leave out --dask, "
-            "or take a part of the rows"
-        )
-    if call.fixed is not None and call.fill:
-        raise ValueError("missing targets are filled in where the whole table is in memory: raise --max-memory")
-    engine = None if call.client is None else OnCluster(call.client)
-    found = audit_stream(stream, call, audit=call.audit, fixed=call.fixed, force=call.force, engine=engine)
-    return found.having(options=_options_of(call))
-
-
-def _options_of(call: Call) -> FitOptions:
-    """Return what was asked for, without how files are read and written."""
-    return FitOptions().having(vars(call))
-
-
-def _check_list(call: Call) -> None:
-    """Raise ValueError for what a list of rules cannot do."""
-    check_list_request(call)
-    if call.fixed is not None or call.fill:
-        raise ValueError(
-            "a list of rules does not say which of them a wrong row should follow, so that no fixed table is written: "
-            "fit one rule, or choose its rows first"
-        )
+    return found

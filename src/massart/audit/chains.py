@@ -33,21 +33,14 @@ from scipy.special import bdtrc
 from massart.audit.implied import implied_values, marks_of
 from massart.certificate import largest_share_outside
 from massart.report import Notice
-from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, BoolArray, FloatArray, Link, Mark
-from massart.rows.agreement import EDGE, EPS
-from massart.rules.columns import Columns
-from massart.rules.formula import Formula
-from massart.rules.matrix import Matrix, TermMatrix
-from massart.rules.terms import Part, Term
-
-BEFORE_IS_WRONG = "the row before is wrong"
-"""What is said of a row that agrees once the row before it is put right."""
+from massart.rows import AGREES, EDGE, EPS, IDENTITY, LAST_PLACE, Agreement, BoolArray, FloatArray, Link, Mark
+from massart.rules import Columns, Formula, Matrix, Part, Term, TermMatrix
 
 _DELTA = 1e-3  # as for verdicts: half of it for the share of wrong rows, half for all chains
 _MOST_STARTS = 12  # of which more than half are right
 _MOST_OUTSIDE = 30  # rows in a row that are not members: then the chain has come to its end
-_AFFINE = 1e-9
-_HALF = 0.5
+_AFFINE = 1e-9  # of a value: what a sum that is a line may be off
+_HALF = 0.5  # of the labels: where as many are wrong, no chain is trusted
 _ROW = "\0row"  # no column has this name
 
 
@@ -88,51 +81,74 @@ def chains_of(
     wrong_at_most : float
         The largest probability with which a label is wrong.
     """
-    formula, agreement, places = rule
+    formula = rule[0]
     read = [found for term in formula.terms if term.coef and term.term for found in _ordered(term.term)]
     if not read:
         return None
-    terms = [term.term for term in formula.terms if term.term is not None]
-    y = columns.numbers[formula.target]
-
-    def judge(before: FloatArray) -> tuple[TermMatrix, NDArray[np.uint8]]:
-        numbers = {**columns.numbers, formula.target: before}
-        X = TermMatrix(replace(columns, numbers=numbers), terms).take(judged)
-        return X, marks_of(name, X, y[judged], formula, agreement)
-
-    X, marks = judge(y)
+    table, y = _TableRows(name, columns, judged, *rule), columns.numbers[formula.target]
+    X, agrees, implied = table.judged_after(y)
     if formula.noisy:  # then no row tells whether another one is right
-        return Chains(X, implied_values(X, formula, places), np.zeros(len(judged), dtype=bool), ~_agrees(marks))
-    wrong = np.zeros(len(y), dtype=bool)
-    wrong[judged] = ~_agrees(marks)
-    residual = np.zeros(len(y))
-    residual[judged] = y[judged] - implied_values(X, formula, places)
-    follows, kept = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=bool)
-    implied = y - residual
+        return Chains(X, implied[judged], np.zeros(len(judged), dtype=bool), ~agrees[judged])
+    wrong, residual = ~agrees, y - implied
+    follows, kept = np.zeros((2, len(y)), dtype=bool)
     specs = {term.parts for term in read if term.op == "lag" and term.parts[0] == formula.target}
     if specs:
-        share = largest_share_outside(int(wrong.sum()), len(judged), _DELTA / 2) if len(judged) else 1.0
-        line = _line(columns, terms, formula) if len(specs) == 1 else None
         kept = wrong
-        if line is not None and min(share, wrong_at_most) < _HALF:
-            sizes = np.abs(y)
-            for j in np.flatnonzero(formula.coef[: len(terms)]):
-                sizes[judged] += np.abs(formula.coef[j] * X[:, j])
-            widths = agreement.half_widths(sizes, formula.coef)
-            unit = Mark(formula.coef, agreement, formula.link).unit or 0.0
-            rows = _Rows(y, wrong, *line, widths, formula.link, places, unit)
-            walk = rows.walk(_groups(columns, next(iter(specs))), min(share, wrong_at_most))
-            X, marks = judge(walk.values)
-            implied[judged] = implied_values(X, formula, places)
-            agrees = np.zeros(len(y), dtype=bool)
-            agrees[judged] = _agrees(marks)  # as tables are judged; the walk compares numbers of this machine
+        walk = table.walked(specs, X, wrong, wrong_at_most)
+        if walk is not None:
+            X, agrees, implied = table.judged_after(walk.values)  # as tables are judged
             follows = wrong & walk.member & (agrees | walk.first)
             implied[follows & walk.first] = y[follows & walk.first]  # which rests on nothing before it
             kept = wrong & ~follows & ~walk.mended
     for term in read:
         if term.parts[0] != formula.target:
-            kept = kept | (wrong & ~_stands_alone(_groups(columns, term.parts), wrong, residual, agreement, term.op))
+            groups = _groups(columns, term.parts)
+            kept = kept | (wrong & ~_stands_alone(groups, wrong, residual, rule[1], term.op))
     return Chains(X, implied[judged], follows[judged], (kept & ~follows)[judged])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TableRows:
+    """All rows of a table next to a rule; those that are not judged agree, and what is implied for them is given."""
+
+    name: str
+    columns: Columns
+    judged: NDArray[np.intp]
+    formula: Formula
+    agreement: Agreement
+    places: int | None
+
+    def judged_after(self, before: FloatArray) -> tuple[TermMatrix, BoolArray, FloatArray]:
+        """Return the terms, which rows agree, and what is implied, where the rows before have these values."""
+        y = self.columns.numbers[self.formula.target]
+        numbers = {**self.columns.numbers, self.formula.target: before}
+        X = TermMatrix(replace(self.columns, numbers=numbers), self._terms).take(self.judged)
+        agrees, implied = np.ones(len(y), dtype=bool), y.copy()
+        marks = marks_of(self.name, X, y[self.judged], self.formula, self.agreement)
+        agrees[self.judged] = marks & (AGREES | LAST_PLACE) > 0
+        implied[self.judged] = implied_values(X, self.formula, self.places)
+        return X, agrees, implied
+
+    def walked(
+        self, specs: set[tuple[Part, ...]], X: TermMatrix, wrong: BoolArray, wrong_at_most: float
+    ) -> _Walked | None:
+        """Walk from row to row; None where what a row implies for the next is no line, or no chain can be trusted."""
+        n, y = len(self.judged), self.columns.numbers[self.formula.target]
+        share = largest_share_outside(int(wrong.sum()), n, _DELTA / 2) if n else 1.0
+        line = _line(self.columns, self._terms, self.formula) if len(specs) == 1 else None
+        if line is None or min(share, wrong_at_most) >= _HALF:
+            return None
+        sizes = np.abs(y)
+        for j in np.flatnonzero(self.formula.coef[: len(self._terms)]):
+            sizes[self.judged] += np.abs(self.formula.coef[j] * X[:, j])
+        widths = self.agreement.half_widths(sizes, self.formula.coef)
+        unit = Mark(self.formula.coef, self.agreement, self.formula.link).unit or 0.0
+        rows = _Rows(y, wrong, *line, widths, self.formula.link, self.places, unit)
+        return rows.walk(_groups(self.columns, next(iter(specs))), min(share, wrong_at_most))
+
+    @property
+    def _terms(self) -> list[Term]:
+        return [term.term for term in self.formula.terms if term.term is not None]
 
 
 def _ordered(term: Term) -> Iterator[Term]:
@@ -143,10 +159,6 @@ def _ordered(term: Term) -> Iterator[Term]:
         for part in term.parts:
             if isinstance(part, Term):
                 yield from _ordered(part)
-
-
-def _agrees(marks: NDArray[np.uint8]) -> BoolArray:
-    return marks & (AGREES | LAST_PLACE) > 0
 
 
 def _groups(columns: Columns, parts: tuple[Part, ...]) -> list[NDArray[np.intp]]:

@@ -1,8 +1,9 @@
-"""A saved rule on other rows: nothing is searched, so one read tells how many are wrong, and what happened in them.
+"""A saved rule on other rows: what it gives for each of them, how many are wrong, and what happened in these.
 
-The read keeps the wrong rows with the largest residuals, what is next to them, and some others drawn at random; kinds
-of errors are found in these as in any table. Only where more rows are wrong than are kept, a second read counts the
-kinds and writes the audit. Small tables, and those whose rule looks at other rows, are held as a whole.
+Nothing is searched, so one read is enough. It keeps the wrong rows with the largest residuals, what is next to them,
+and some others drawn at random; error types are found in these as in any table. Only where more rows are wrong than are
+kept, a second read counts the error types and writes the audit. Small tables, and those whose rule looks at other rows,
+are held as a whole.
 """
 
 from __future__ import annotations
@@ -15,23 +16,21 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from massart.audit.contract import MAX_UNJUDGED, Contract, Outcome
 from massart.audit.error_types import LAST_PLACE as OFF_BY_A_PLACE
-from massart.audit.error_types import Catalogue, RowErrorType, RowErrorTypes, kinds_of
+from massart.audit.error_types import Catalogue, RowErrorTypes, kinds_of
 from massart.audit.implied import places_of
-from massart.audit.judging import ROWS_KEPT, RowRule, judge_blocks
+from massart.audit.judged import Judged
+from massart.audit.judging import ROWS_KEPT, RowRule, judge_blocks, paired
 from massart.audit.model_file import SavedModel, load_model
-from massart.audit.prediction import Prediction, held, predicted
+from massart.audit.prediction import Prediction, certificate_of, compared_with, predicted
 from massart.audit.segments import TableCovariates
-from massart.audit.streaming import paired
+from massart.audit.summary import MAX_UNJUDGED, Contract, Outcome
 from massart.audit.table_audit import ROW, Audit, Whole
-from massart.certificate import Certificate, Verdict, certify_counts
+from massart.certificate import Verdict
 from massart.report import Notice
-from massart.rows import AGREES, LAST_PLACE, Callback, silent
+from massart.rows import Callback, silent
 from massart.tables import (
-    Plan,
     Stream,
     Table,
     TableError,
@@ -49,8 +48,6 @@ MOST_SCANNED = 40_000
 """Rows of a table up to which segments are looked for in which a saved rule breaks."""
 
 _LOG = logging.getLogger("massart")
-_FEW = 200
-_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +144,23 @@ def check_table(
         Naming the file, column or row at fault.
     """
     model = (model if isinstance(model, SavedModel) else load_model(model)).weighed
-    rule = RowRule.of_model(model, id_column=id, group_column=group, strict=strict, rows_kept=rows_kept)
-    checking = _Checking(model, rule, in_full or audit is not None, callback, rows_drawn)
     most = default_memory() if max_memory is None else max_memory
     with _opened(source, most, callback) as rows:
-        for name in (model.encoding.target.column, id, group):
-            if name is not None:
-                require_column(rows, name)
+        for name in filter(None, (model.encoding.target.column, id, group)):
+            require_column(rows, name)
+        segment, model = model.segment, model.beside(rows.column_names)
+        rule = RowRule.of_model(model, id_column=id, group_column=group, strict=strict, rows_kept=rows_kept)
         rows = held(model, rows, most, callback, rows_held)
         listed: list[pa.Table] | None = None if predictions is None else []
-        found = checking.table(rows) if isinstance(rows, Table) else checking.read(rows, audit, listed)
-        if not found.n_judged:
-            raise TableError(f"{found.table.name}: no row can be compared with the rule. {' '.join(found.notices)}")
-        if audit is not None and isinstance(rows, Table):
-            write_columns(audit, found.rows())
+        if isinstance(rows, Table):
+            found = _held_against(model, rule, rows, audit)
+        else:
+            reading = _Reading(model, rule, rows, in_full or audit is not None, callback)
+            found = reading.audit(rows_drawn, audit, listed)
+        if segment is not None and model.segment is None:
+            found = found.having(notices=(*found.notices, Notice("not apart", where=segment.where)))
         if predictions is not None:
-            for part in predicted(model, rows, id, _known(found, listed), callback):
+            for part in predicted(model, rows, id, found, listed, callback):
                 predictions(part)
     check = Check(found.having(frame=frame_in(source)), Contract(max_wrong, require, max_unjudged))
     for notice in found.notices:
@@ -181,111 +179,127 @@ def _opened(source: object, most: int, callback: Callback) -> Iterator[Table | S
         yield source if isinstance(source, Stream) else table_of(source)
 
 
-def _known(found: Audit, listed: list[pa.Table] | None) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
-    """Return the wrong rows and what happened in them: those that were kept, if not all of them were listed."""
-    if listed:
-        rows = pa.concat_tables(listed)
-        numbers, kinds = (rows[Audit.column_of(rows.column_names, name)].to_numpy() for name in (ROW, "kind"))
-        return numbers - 1, kinds.astype(str)
-    wrong = np.flatnonzero(found.wrong)
-    return found.numbers_of(found.design.kept[wrong]), found.kinds.of(wrong)
+def held(
+    model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent, rows_held: int = 50_000
+) -> Table | Stream:
+    """Return a stream as a table, if it is small, or if the rule looks at other rows and there is memory."""
+    if isinstance(rows, Table):
+        return rows
+    ordered = next((term.term for term in model.formula.terms if term.term and term.term.needs_order), None)
+    if not rows.is_larger_than(most) and (ordered or rows.n_rows <= rows_held):
+        return rows.whole(callback)
+    if ordered:
+        raise TableError(f"the term {ordered} needs the whole table in memory: raise --max-memory")
+    return rows
+
+
+def _held_against(model: SavedModel, rule: RowRule, table: Table, path: str | Path | None) -> Audit:
+    """Compare the rows of a table in memory with a rule, and write them if there is a path."""
+    found = _some_judged(compared_with(model, rule, table).chained)
+    found = found.having(notices=(*found.notices, *_broken_in(found)))
+    if path is not None:
+        write_columns(path, found.rows())
+    return found
+
+
+def _some_judged(audit: Audit) -> Audit:
+    """Raise TableError if no row was judged."""
+    if not audit.n_judged:
+        raise TableError(f"{audit.table.name}: no row can be compared with the rule. {' '.join(audit.notices)}")
+    return audit
 
 
 @dataclass(frozen=True, slots=True)
-class _Checking:
-    """What is asked of a model, whatever the rows."""
+class _Reading:
+    """A stream next to a rule."""
 
     model: SavedModel
     rule: RowRule
-    in_full: bool
+    stream: Stream
+    in_full: bool  # whether the rows that are kept have all columns, and the rows that use each coefficient are counted
     callback: Callback
-    rows_drawn: int
 
-    def table(self, table: Table, *, is_part: bool = False) -> Audit:
-        """Compare the rows of a table in memory, which may be some rows of another."""
-        model = self.model
-        design, X, marks = self.rule.marked(table, is_part=is_part)
-        agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
-        certificate = _certificate(model, len(marks), int(agree.sum()), int(last_place.sum()))
-        plan = Plan(model.encoding, self.rule.id_column, self.rule.group_column, ())
-        notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
-        found = Audit(table, plan, design, X, model.formula, certificate, agree, last_place, notices, saved=model)
-        if is_part:
-            return found
-        found = found.chained
-        return found.having(notices=(*found.notices, *_broken_in(found)))
+    def blocks(self) -> Iterable[Table]:
+        """Read the columns that are needed."""
+        return self.stream.blocks(None if self.in_full else self.rule.columns, self.callback)
 
-    def read(self, stream: Stream, audit: str | Path | None, listed: list[pa.Table] | None) -> Audit:
-        """Compare the rows of a stream, block by block; where not all wrong rows were kept, say what they are."""
+    def audit(self, rows_drawn: int, path: str | Path | None, listed: list[pa.Table] | None) -> Audit:
+        """Compare all rows; where not all wrong rows were kept, list what happened in each of them."""
+        drawn = _RowsDrawn(self.stream.n_rows, rows_drawn)
         rule = replace(self.rule, pairs=True, counts_usage=self.in_full)
-        names = None if self.in_full else rule.columns
-        drawn = _Drawn(stream.n_rows, self.rows_drawn)
-        judged = judge_blocks(drawn.passing(stream.blocks(names, self.callback)), rule)
+        judged = judge_blocks(drawn.passing(self.blocks()), rule)
         worst = judged.worst.pruned()
         table, is_drawn = worst.joined(drawn.table, np.ones(len(drawn.numbers), dtype=bool))
-        found = self.table(table, is_part=True)
-        off = np.flatnonzero(~found.agree) if not found.agree.all() else np.arange(min(_FEW, len(found.agree)))
+        found = compared_with(self.model, self.rule, table, is_part=True)
         whole = Whole(
             judged,
             is_drawn,
             tuple((n, agree) for n, agree in judged.usage.tolist()) if self.in_full else (),
             RowErrorTypes(np.zeros(len(found.agree), dtype=np.intp), ()),
-            places_of(found.X[off], found.formula, found.agreement) if len(off) else None,
+            places_of(found.X, found.formula, found.agreement),
         )
         found = replace(found, whole=whole)
-        labels = replace(found.labels, around=worst.neighbours.ravel())
-        kinds = kinds_of(found.X, found.rule, labels, found.columns)
+        labels = replace(found.labels, around=worst.rows["around"].ravel())
+        rows = replace(found.rule_rows, labels=labels)
+        kinds = kinds_of(rows)
         n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
-        n_wrong, n_listed = n_judged - n_agree - n_last_place, int(np.count_nonzero(found.wrong))
+        n_wrong, n_listed = found.n_wrong, int(np.count_nonzero(found.wrong))
         notices = left_out(judged.gaps, judged.n_rows, refit=False)
-        if n_wrong > n_listed:
-            catalogue = Catalogue.of(kinds, found.X, found.rule, labels, found.columns)
-            numbers = found.numbers_of(found.design.kept)
-            rule = replace(rule, catalogue=catalogue, looked_at=numbers, pairs=False)
+        if is_read_again := n_wrong > n_listed or (path is not None and found.n_apart > 0):
+            catalogue = Catalogue.of(kinds, rows)
+            rule = replace(rule, catalogue=catalogue, looked_at=found.numbers_of(found.design.kept), pairs=False)
             rule = paired(rule, judged) if catalogue.has_pairs else rule
-            with nullcontext() if audit is None else table_writer(audit, harmless=True) as write:
-
-                def wrong(rows: pa.Table) -> None:
-                    if write is not None:
-                        write(rows)
-                    if listed is not None:
-                        listed.append(rows.select([Audit.column_of(rows.column_names, name) for name in (ROW, "kind")]))
-
-                judged = judge_blocks(stream.blocks(names, self.callback), rule, write_audit=wrong)
-            codes = np.array([judged.looked_at.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
-            kinds = rule.catalogue.counted(codes, judged.kinds.tolist())
+            judged = self._listed(rule, path, listed)
+            codes = np.array([judged.looked_at.get(number, 0) for number in rule.looked_at.tolist()], dtype=np.intp)
+            kinds = RowErrorTypes.of_codes(codes, rule.catalogue.kinds, judged.kinds.tolist())
+        if n_wrong > n_listed:
             notices = (*notices, Notice("listed", n=n_listed))
-        kinds = replace(kinds, kinds=tuple(_counting(kind, n_last_place) for kind in kinds.kinds))
-        certificate = _certificate(self.model, n_judged, n_agree, n_last_place)
+        # Of those off by a last place only some were kept.
+        every = (replace(one, rows=n_last_place) if one.family == OFF_BY_A_PLACE else one for one in kinds.kinds)
+        kinds = replace(kinds, kinds=tuple(every))
+        certificate = certificate_of(self.model, n_judged, n_agree, n_last_place)
         found = replace(found, certificate=certificate, notices=notices, whole=replace(whole, kinds=kinds))
-        if audit is not None and n_wrong == n_listed:
-            write_columns(audit, found.wrong_rows())
-        return found
+        if path is not None and not is_read_again:
+            write_columns(path, _some_judged(found).wrong_rows())
+        return _some_judged(found)
+
+    def _listed(self, rule: RowRule, path: str | Path | None, listed: list[pa.Table] | None) -> Judged:
+        """Read it once more: write the wrong rows, and list their numbers and error types."""
+        with nullcontext() if path is None else table_writer(path, harmless=True) as write:
+
+            def wrong(rows: pa.Table) -> None:
+                if write is not None:
+                    write(rows)
+                if listed is not None:
+                    listed.append(rows.select([Audit.column_of(rows.column_names, name) for name in (ROW, "kind")]))
+
+            return judge_blocks(self.blocks(), rule, write_audit=wrong)
 
 
 def _broken_in(audit: Audit) -> Iterator[Notice]:
     """Name the segment in which a saved rule breaks, if there is one: a new tariff since June, say."""
     n = len(audit.agree)
-    if not n or n > MOST_SCANNED or audit.design.columns.n_rows != n or not audit.wrong.any():
+    if (
+        audit.segment is not None
+        or not n
+        or n > MOST_SCANNED
+        or audit.design.columns.n_rows != n
+        or not audit.wrong.any()
+    ):
         return
     # A number that the rule was not made of may have been made of the target.
     covariates = TableCovariates.of(audit.table, audit.plan, audit.design, excluded=(), asked=True, drawn=None)
-    found = covariates.covariates.scan.worst(audit.wrong, labels=audit.given)
+    found = covariates.scan.worst(audit.wrong, labels=audit.given)
     if found is not None and found.is_accused:
         facts = replace(audit, segment=covariates.named(found)).segment_facts
         yield from [] if facts is None else [Notice("broken", facts=facts)]
 
 
-def _counting(kind: RowErrorType, n_last_place: int) -> RowErrorType:
-    """Return a kind with the number of its rows: of those off by a last place only some were kept."""
-    return replace(kind, rows=n_last_place) if kind.family == OFF_BY_A_PLACE else kind
-
-
-class _Drawn:
+class _RowsDrawn:
     """Rows of a stream drawn at random, kept while its blocks pass by."""
 
     def __init__(self, n_rows: int, most: int) -> None:
-        rng = np.random.default_rng(_SEED)
+        rng = np.random.default_rng(0)
         self.numbers = np.sort(rng.choice(n_rows, min(n_rows, most), replace=False))
         self._tables: list[pa.Table] = []
         self._block: Table | None = None
@@ -304,17 +318,3 @@ class _Drawn:
             self._tables.append(block.arrow.take(pa.array(self.numbers[start:stop] - block.numbers[0])))
             self._block = block
             yield block
-
-
-def _certificate(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:
-    """Return what was known of the rule, with the counts of other rows."""
-    verdict = Verdict.__members__.get(model.verdict, Verdict.PLURALITY)
-    return certify_counts(
-        verdict,
-        model.agreement,
-        model.assumption,
-        n_rows=n_rows,
-        n_agree=n_agree,
-        n_last_place=n_last_place,
-        n_columns=len(model.formula.all_terms),
-    )

@@ -1,46 +1,49 @@
 """What went wrong in each wrong row: a factor, a sign, digits, a term forgotten, another row's value, a placeholder.
 
-Each kind is a way to get the given value out of a row that follows the formula, and is verified to the unit of the last
-place (:mod:`massart.audit.explanations`). A row has one kind at most, and a kind that chance explains is not used
-(:mod:`massart.audit.coincidence`).
+Each error type is a way to get the given value out of a row that follows the formula, and is verified to the unit of
+the last place (:mod:`massart.audit.explanations`). A row has one error type at most, and one that chance explains is
+not used (:mod:`massart.audit.coincidence`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.changes import COLUMN, LEVEL, Parts, Usual, parts_of, usual_values
+from massart.audit.changes import COLUMN, LEVEL, Parts, Usual, usual_values
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
 from massart.audit.explanations import (
     AFTER,
     BEFORE,
     FEWEST_ROWS,
     SWAPPED,
-    Labels,
-    WrongRows,
+    RowLabels,
+    WrongLabels,
     explanations,
     recalled,
 )
 from massart.rows import Agreement, Level
-from massart.rules.columns import Columns
-from massart.rules.formula import Formula
-from massart.rules.matrix import Matrix
+from massart.rules import Columns, Formula, Matrix
 
 UNEXPLAINED, LAST_PLACE = "unexplained", "last place"
 
 UNDER_ANOTHER_RULE = "under another rule?"
 """What is said of rows that break the rule where most rows do: they are set apart, and not called wrong."""
 
+BEFORE_IS_WRONG = "the row before is wrong"
+"""What is said of a row that agrees once the row before it is put right."""
+
 BY_CHANCE = 0.05
 """The probability, at most, with which a label that has nothing to do with a column fits one of its other values."""
 
 MOST_EXAMPLES = 5
-_ROUNDS = 3
-_CHUNK = 50_000
+"""Rows of each error type that are named."""
+
+_ROUNDS = 3  # one round names 669 of 47,581 rows less (benchmarks/kinds.py), six 21 more
+_CHUNK = 50_000  # rows at a time, for memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +60,42 @@ class RowErrorType:
     @property
     def explains(self) -> bool:
         """Whether it says what happened: not that nothing does, that it is a last place only, or no error at all."""
-        return self.family not in (UNEXPLAINED, LAST_PLACE, UNDER_ANOTHER_RULE)
+        return self.family not in (UNEXPLAINED, LAST_PLACE, UNDER_ANOTHER_RULE, BEFORE_IS_WRONG)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowErrorTypes:
     """What happened in each row."""
 
-    codes: NDArray[np.intp]  # (n,), 0 for rows that agree, k for the k-th kind
-    kinds: tuple[RowErrorType, ...]  # the most frequent first; what is unexplained or off by a last place comes last
+    codes: NDArray[np.intp]  # (n,), 0 for rows that agree, k for the k-th error type
+    kinds: tuple[RowErrorType, ...]  # the most frequent first; what explains nothing comes last
+
+    @classmethod
+    def of_codes(
+        cls, codes: NDArray[np.intp], kinds: Iterable[RowErrorType], rows: Sequence[int] | None = None
+    ) -> RowErrorTypes:
+        """Put the error types that happened in order; where these are some rows only, `rows` counts each code."""
+        kinds = [*kinds]
+        counts = np.bincount(codes, minlength=len(kinds) + 1).tolist() if rows is None else rows
+        used = [code for code in range(1, len(kinds) + 1) if counts[code]]
+        used.sort(key=lambda code: (not kinds[code - 1].explains, -counts[code] * kinds[code - 1].explains))
+        renamed = np.zeros(len(kinds) + 1, dtype=np.intp)
+        renamed[used] = np.arange(1, len(used) + 1)
+        first = (tuple(np.flatnonzero(codes == code)[:MOST_EXAMPLES].tolist()) for code in used)
+        listed = (
+            replace(kinds[code - 1], rows=int(counts[code]), examples=few)
+            for code, few in zip(used, first, strict=True)
+        )
+        return cls(renamed[codes], tuple(listed))
+
+    def with_kind(self, kind: RowErrorType, rows: NDArray[np.intp], n_rows: int | None = None) -> RowErrorTypes:
+        """Return the same where some rows have another error type: of a file `n_rows` in all, which had none."""
+        if not len(rows) and not n_rows:
+            return self
+        codes = self.codes.copy()
+        codes[rows] = len(self.kinds) + 1
+        counts = None if n_rows is None else [0, *(each.rows for each in self.kinds), n_rows]
+        return self.of_codes(codes, (*self.kinds, kind), counts)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -75,48 +105,55 @@ class RowErrorTypes:
     @property
     def unexplained(self) -> NDArray[np.intp]:
         """The rows that nothing explains."""
-        codes = [code for code, kind in enumerate(self.kinds, 1) if kind.family == UNEXPLAINED]
-        return np.flatnonzero(np.isin(self.codes, codes))
+        return self.where(UNEXPLAINED)
+
+    def where(self, *families: str) -> NDArray[np.intp]:
+        """Return the rows that have an error type of some families."""
+        return np.flatnonzero(np.isin(self.codes, [k for k, one in enumerate(self.kinds, 1) if one.family in families]))
 
     def of(self, rows: NDArray[np.intp]) -> NDArray[np.str_]:
         """Return the words for some rows."""
         return np.array(self.words)[self.codes[rows]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A formula, and when a row agrees with it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleRows:
+    """A rule on some rows: their terms, as columns where these are here, and what was given."""
 
+    X: Matrix
     formula: Formula
     agreement: Agreement
+    labels: RowLabels
+    columns: Columns | None = None
 
     @property
     def is_noisy(self) -> bool:
-        """Whether rows follow it up to noise."""
+        """Whether rows follow the rule up to noise: then their values do not distinguish one error from another."""
         return self.formula.noisy or self.agreement.level is Level.NOISE
 
+    def parts(self, usual: Mapping[str, Usual] | None = None) -> tuple[Parts, RowLabels]:
+        """Return what the rule adds up, and the labels with half-widths, which wrong rows need, and the unit."""
+        usual = usual_values(self.columns) if usual is None else usual
+        parts, labels = Parts(self.X, self.formula, self.columns, usual), self.labels
+        size = np.abs(labels.given)
+        wrong = np.flatnonzero(labels.wrong)
+        for some in np.array_split(wrong, len(wrong) // _CHUNK + 1):
+            size[some] += np.abs(parts.contributions(some)).sum(axis=1)
+        widths = self.agreement.half_widths(size, self.formula.coef)
+        return parts, replace(labels, half_widths=widths, unit=self.agreement.unit)
 
-def kinds_of(
-    X: Matrix,
-    rule: Rule,
-    labels: Labels,
-    columns: Columns | None = None,
-    groups: NDArray[np.intp] | None = None,
-) -> RowErrorTypes:
-    """Say of each wrong row what happened, given the terms of the formula; `labels` need no half-widths.
 
-    `columns` are those of the table in the same rows. Of rows that follow a formula up to noise nothing is said: their
-    values do not distinguish one way from another.
-    """
-    if rule.is_noisy:
-        return _counted(labels, [], np.flatnonzero(labels.wrong))
-    parts = parts_of(X, rule.formula, columns)
-    return find_kinds(with_widths(parts, rule, labels), parts, groups=groups)
+def kinds_of(rows: RuleRows, groups: NDArray[np.intp] | None = None) -> RowErrorTypes:
+    """Say of each wrong row what happened; rows with the same number in `groups` belong together."""
+    if rows.is_noisy:
+        return _counted(rows.labels, [], np.flatnonzero(rows.labels.wrong))
+    parts, labels = rows.parts()
+    return find_kinds(labels, parts, groups=groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The kinds that were found in some rows, to find out which of them happened in others.
+    """The error types that were found in some rows, to find out which of them happened in others.
 
     The more specific and frequent ones come first, then what is unexplained and a last place.
     """
@@ -125,92 +162,100 @@ class Catalogue:
     usual: Mapping[str, Usual] = field(default_factory=dict)  # values of columns of the rows in which they were found
 
     @classmethod
-    def of(
-        cls, found: RowErrorTypes, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None
-    ) -> Catalogue:
-        """Take the kinds that hardly a row has by chance: of the rows each allows, nearly all were given it."""
-        named, usual = [kind for kind in found.kinds if kind.explains], usual_values(columns)
-        ways = cls(tuple(named), usual)._ways(X, rule, labels, columns)
-        wrong = np.flatnonzero(labels.wrong)
-        nothing = np.isin(found.codes[wrong], [k for k, kind in enumerate(found.kinds, 1) if not kind.explains])
+    def of(cls, found: RowErrorTypes, rows: RuleRows) -> Catalogue:
+        """Take those that hardly a row has by chance: of the rows each allows, nearly all were given it."""
+        named, usual = [kind for kind in found.kinds if kind.explains], usual_values(rows.columns)
+        ways = cls(tuple(named), usual)._ways(rows)
+        nothing = np.isin(found.codes, [k for k, kind in enumerate(found.kinds, 1) if not kind.explains])
+        nothing = nothing[rows.labels.wrong]
         kept = []
         for kind in named:
-            if kind.label not in ways or not kind.rows:
-                continue
-            by_chance = int(np.count_nonzero(nothing[ways[kind.label].rows]))
-            if kind.rows >= SURE * (kind.rows + by_chance):
-                kept.append((kind.rows / float(np.median(ways[kind.label].choices)), kind))
+            if kind.label in ways and kind.rows:
+                by_chance = int(np.count_nonzero(nothing[ways[kind.label].rows]))
+                if kind.rows >= SURE * (kind.rows + by_chance):
+                    kept.append((kind.rows / float(np.median(ways[kind.label].choices)), kind))
         kept.sort(key=lambda pair: -pair[0])
         return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *NOTHING.kinds), usual)
 
-    @property
-    def explains(self) -> bool:
-        """Whether there is any kind that says what happened."""
-        return len(self.kinds) > 2
+    def has(self, *labels: str) -> bool:
+        """Return whether there is an error type with one of these labels."""
+        return any(kind.label in labels for kind in self.kinds)
 
     @property
     def looks_around(self) -> bool:
         """Whether what happened in a row may depend on those next to it."""
-        return any(kind.label in (BEFORE, AFTER) for kind in self.kinds)
+        return self.has(BEFORE, AFTER)
 
     @property
     def has_pairs(self) -> bool:
         """Whether what happened in a row may depend on any other."""
-        return any(kind.label == SWAPPED for kind in self.kinds)
-
-    def without_pairs(self) -> Catalogue:
-        """Return what does not."""
-        return Catalogue(tuple(kind for kind in self.kinds if kind.label != SWAPPED), self.usual)
+        return self.has(SWAPPED)
 
     @property
     def reads(self) -> frozenset[str]:
         """Columns that show what happened, if the rule may not read them."""
         return frozenset(name for kind in self.kinds for name in kind.reads)
 
-    def codes(self, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None = None) -> NDArray[np.intp]:
-        """Return the kind of each row: 0 if it agrees, k for the k-th of `kinds`."""
-        codes = np.zeros(len(labels.wrong), dtype=np.intp)
-        wrong = np.flatnonzero(labels.wrong)
-        codes[labels.last_place] = len(self.kinds)
+    def codes(self, rows: RuleRows) -> NDArray[np.intp]:
+        """Return the error type of each row: 0 if it agrees, k for the k-th of `kinds`."""
+        codes = np.zeros(len(rows.labels.wrong), dtype=np.intp)
+        wrong = np.flatnonzero(rows.labels.wrong)
+        codes[rows.labels.last_place] = len(self.kinds)
         codes[wrong] = len(self.kinds) - 1
-        if len(wrong) and self.explains:
-            ways = self._ways(X, rule, labels, columns)
-            for code, kind in reversed([*enumerate(self.kinds[:-2], 1)]):
+        if len(wrong) and len(self.kinds) > len(NOTHING.kinds):
+            ways = self._ways(rows)
+            for code, kind in reversed([*enumerate(self.kinds, 1)]):
                 if kind.label in ways:
                     codes[wrong[ways[kind.label].rows]] = code
         return codes
 
-    def counted(self, codes: NDArray[np.intp], rows: Sequence[int]) -> RowErrorTypes:
-        """Return the kinds that happened, given the codes of some rows and the number of all rows with each code."""
-        used = [code for code in range(1, len(self.kinds) + 1) if rows[code]]
-        used.sort(
-            key=lambda code: (not self.kinds[code - 1].explains, -rows[code] if self.kinds[code - 1].explains else code)
-        )
-        renamed = np.zeros(len(self.kinds) + 1, dtype=np.intp)
-        renamed[used] = np.arange(1, len(used) + 1)
-        first = [tuple(np.flatnonzero(codes == code)[:MOST_EXAMPLES].tolist()) for code in used]
-        kinds = (
-            replace(self.kinds[code - 1], rows=int(rows[code]), examples=few)
-            for code, few in zip(used, first, strict=True)
-        )
-        return RowErrorTypes(renamed[codes], tuple(kinds))
+    def _ways(self, rows: RuleRows) -> dict[str, Explanation]:
+        parts, labels = rows.parts(self.usual)
+        wrong = WrongLabels.of(labels, parts, np.flatnonzero(labels.wrong))
+        return recalled(wrong, labels, parts, {kind.label: (kind.family, kind.parameter) for kind in self.kinds})
 
-    def _ways(self, X: Matrix, rule: Rule, labels: Labels, columns: Columns | None) -> dict[str, Explanation]:
-        parts = parts_of(X, rule.formula, columns, self.usual)
-        labels = with_widths(parts, rule, labels)
-        rows = WrongRows.of(labels, parts, np.flatnonzero(labels.wrong))
-        known = {kind.label: (kind.family, kind.parameter) for kind in self.kinds if kind.explains}
-        return recalled(rows, labels, parts, known)
+
+@dataclass(frozen=True, slots=True)
+class KnownErrors(Catalogue):
+    """What happened in each row of a file, where all of them were looked at closely."""
+
+    numbers: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # of the rows, in order
+    row_codes: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    @classmethod
+    def of_all(cls, found: RowErrorTypes, rows: RuleRows, first: RowErrorType | None) -> KnownErrors:
+        """Take all that was found; one of the error types comes first, if it is known otherwise, too."""
+        named = [kind for kind in found.kinds if kind.explains and (first is None or kind.label != first.label)]
+        kinds = (*([] if first is None else [first]), *(replace(kind, rows=0, examples=()) for kind in named))
+        kinds = (*kinds, *NOTHING.kinds)
+        places = {kind.label: code for code, kind in enumerate(kinds, 1)}
+        renamed = np.array([0, *(places.get(kind.label, 0) for kind in found.kinds)])
+        numbers = rows.labels.number(np.arange(len(found.codes)))
+        return cls(kinds, usual_values(rows.columns), numbers, renamed[found.codes])
+
+    @property
+    def looks_around(self) -> bool:
+        """No other row is asked."""
+        return False
+
+    @property
+    def has_pairs(self) -> bool:
+        """No other row is asked."""
+        return False
+
+    def codes(self, rows: RuleRows) -> NDArray[np.intp]:
+        """Return the error type of each row by its number."""
+        wanted = rows.labels.number(np.arange(len(rows.labels.wrong)))
+        return self.row_codes[np.searchsorted(self.numbers, wanted)]
+
+
+NOTHING = Catalogue(tuple(RowErrorType(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
+"""No error types that say what happened."""
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def columns_at_fault(
-    X: Matrix,
-    rule: Rule,
-    labels: Labels,
-    kinds: RowErrorTypes,
-    columns: Columns | None,
-    usual: Mapping[str, Usual] | None = None,
+    rows: RuleRows, kinds: RowErrorTypes, usual: Mapping[str, Usual] | None = None
 ) -> dict[str, NDArray[np.intp]]:
     """Return, by what is said of them, wrong rows in which a column may be wrong and the label right.
 
@@ -223,39 +268,27 @@ def columns_at_fault(
         for code, kind in enumerate(kinds.kinds, 1)
         if kind.family in (COLUMN, LEVEL)
     }
-    left = kinds.unexplained[labels.wrong[kinds.unexplained]]
-    if columns is None or not len(left) or rule.is_noisy:
+    left = kinds.unexplained[rows.labels.wrong[kinds.unexplained]]
+    if rows.columns is None or not len(left) or rows.is_noisy:
         return found
-    parts = parts_of(X, rule.formula, columns, usual)
-    rows = WrongRows.of(with_widths(parts, rule, labels), parts, left)
+    parts, labels = rows.parts(usual)
+    wrong = WrongLabels.of(labels, parts, left)
     each, open_ = parts.contributions(left), np.ones(len(left), dtype=bool)
     for change in parts.changes:
         if change.family == COLUMN:
-            fits = rows.are(change.values(left, each, rows.given)) & open_
+            fits = wrong.are(change.values(left, each, wrong.given)) & open_
             if change.apart is not None:
-                fits[fits] = (change.apart(left, each, rows.given) * BY_CHANCE > 2 * rows.close)[fits]
+                fits[fits] = (change.apart(left, each, wrong.given) * BY_CHANCE > 2 * wrong.close)[fits]
             if fits.any():
                 found[change.label] = np.union1d(found.get(change.label, left[:0]), left[fits])
                 open_ &= ~fits
     return found
 
 
-NOTHING = Catalogue(tuple(RowErrorType(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
-"""No kinds that say what happened."""
-
-
-def with_widths(parts: Parts, rule: Rule, labels: Labels) -> Labels:
-    """Return labels with half-widths, which wrong rows need, and the unit."""
-    size = np.abs(labels.given)
-    wrong = np.flatnonzero(labels.wrong)
-    for some in np.array_split(wrong, len(wrong) // _CHUNK + 1):
-        size[some] += np.abs(parts.contributions(some)).sum(axis=1)
-    widths = rule.agreement.half_widths(size, rule.formula.coef)
-    return replace(labels, half_widths=widths, unit=rule.agreement.unit)
-
-
 @np.errstate(over="ignore", invalid="ignore")  # numbers near the end of floats: nothing is explained by them
-def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None) -> RowErrorTypes:
+def find_kinds(
+    labels: RowLabels, parts: Parts | None = None, *, groups: NDArray[np.intp] | None = None
+) -> RowErrorTypes:
     """Say of each wrong row what happened, given all rows that were judged, and what the formula adds up.
 
     Rows with the same number in `groups` belong together: a value may be that of the row before in its group.
@@ -265,22 +298,20 @@ def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np
     >>> implied = np.array([1234.56, 318.4, 77.25, 951.07])
     >>> given = np.array([12345.6, 318.4, 77.25, 951.07])
     >>> wrong = given != implied
-    >>> find_kinds(Labels(given, implied, wrong, np.zeros(4, bool), unit=0.01)).of(np.arange(2)).tolist()
+    >>> find_kinds(RowLabels(given, implied, wrong, np.zeros(4, bool), unit=0.01)).of(np.arange(2)).tolist()
     ['factor 10', '']
     """
     left = np.flatnonzero(labels.wrong)
     found: list[tuple[RowErrorType, NDArray[np.intp]]] = []
     if len(left):
-        rows = WrongRows.of(labels, parts, left)
+        rows = WrongLabels.of(labels, parts, left)
         tried = explanations(rows, labels, parts, groups)
         values = WrongValues(rows.given, rows.given - rows.implied, 2 * rows.close, labels.right, rows.grid)
         while True:
             by_chance = np.ones(len(left))
             for _ in range(_ROUNDS):  # what is explained in a round says nothing of rows that nothing explains
                 chosen, which, by_chance = select(tried, values.background(by_chance > 0.5))
-            few = {
-                kind.label for k, kind in enumerate(chosen) if kind.found and np.count_nonzero(which == k) < FEWEST_ROWS
-            }
+            few = {one.label for k, one in enumerate(chosen) if one.found and np.sum(which == k) < FEWEST_ROWS}
             if not few:
                 break
             tried = [kind for kind in tried if kind.label not in few]
@@ -293,15 +324,11 @@ def find_kinds(labels: Labels, parts: Parts | None = None, *, groups: NDArray[np
 
 
 def _counted(
-    labels: Labels, found: Sequence[tuple[RowErrorType, NDArray[np.intp]]], left: NDArray[np.intp]
+    labels: RowLabels, found: Sequence[tuple[RowErrorType, NDArray[np.intp]]], left: NDArray[np.intp]
 ) -> RowErrorTypes:
-    """Return the kinds that were found with their rows, those `left` that nothing explains, and last places."""
-    nothing, last_place = NOTHING.kinds
+    """Return the error types that were found with their rows, those `left` that nothing explains, and last places."""
     codes = np.zeros(len(labels.wrong), dtype=np.intp)
-    listed: list[RowErrorType] = []
-    named = sorted(found, key=lambda pair: -len(pair[1]))
-    for kind, members in (*named, (nothing, left), (last_place, np.flatnonzero(labels.last_place))):
-        if len(members):
-            listed.append(replace(kind, rows=len(members), examples=tuple(members[:MOST_EXAMPLES].tolist())))
-            codes[members] = len(listed)
-    return RowErrorTypes(codes, tuple(listed))
+    members = [*(rows for _, rows in found), left, np.flatnonzero(labels.last_place)]
+    for code, rows in enumerate(members, 1):
+        codes[rows] = code
+    return RowErrorTypes.of_codes(codes, (*(kind for kind, _ in found), *NOTHING.kinds))

@@ -17,13 +17,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.changes import COLUMN, FACTORS, Parts, Rate
+from massart.audit.changes import COLUMN, FACTORS, Parts
 from massart.audit.coincidence import Explanation, crowd
-from massart.rows import BoolArray, FloatArray
-from massart.rows.agreement import EDGE, EPS
-from massart.rows.decimals import count_decimals
+from massart.rows import EDGE, EPS, BoolArray, FloatArray, count_decimals
 
 PLACEHOLDERS = (0.0, -1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)
+"""What is written where there is no value."""
 
 BEFORE, AFTER = "value of the row before", "value of the row after"
 SWAPPED, ANOTHER = "swapped with another row", "value of another row"
@@ -34,18 +33,20 @@ FEWEST_ROWS = 3
 YEARS = tuple(f"{first}/{second}" for first in (360, 365, 366) for second in (360, 365, 366) if first != second)
 """Factors between years of banks, common years and leap years."""
 
-_MOST_FOUND = 8
-_CHUNK = 50_000
-_SAMPLE = 10_000
-_FEW_ROWS = 2_000
+_MOST_FOUND = 8  # numbers of one family; 4 name 41 of 47,581 rows less (benchmarks/kinds.py), 16 none more
+_CHUNK = 50_000  # rows at a time, for memory
+_SAMPLE = 10_000  # rows in which numbers are looked for
+_FEW_ROWS = 2_000  # rows in which changes are tried before all are; 100 name 40 of 47,581 rows less
 _NARROW = 1e-3  # of a number: how exactly a typed one is known
 _NARROW_RATIO = 5e-3  # a body mass of 25.1 times 2.2
+AS_MANY = 0.95
+"""Share of the rows of a number that a shorter one keeps: taxes on whole amounts lose some (tests/test_kinds.py)."""
+
 _INSIDE = 0.9  # neighbours on a grid touch
-_AS_MANY, _MANY_ROWS = 0.99, 20  # and of this many rows one may be lost
 _MOST_UNITS = 10.0  # one digit less
 _FEWEST_PLACES = 2  # 1200 may be 1200.00
-_MOST_DIGITS = 15
-_FLOAT_DIGITS = 12
+_MOST_DIGITS = 15  # of a float
+_FLOAT_DIGITS = 12  # that two values have in common which are the same
 _SHORT = 5  # digits of a rate that somebody set
 _TINY = float(np.finfo(float).tiny)
 NO_ROWS = np.empty(0, [("number", np.intp), ("given", np.float64), ("implied", np.float64), ("wrong", np.bool_)])
@@ -53,7 +54,7 @@ NO_ROWS = np.empty(0, [("number", np.intp), ("given", np.float64), ("implied", n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labels:
+class RowLabels:
     """Rows next to the formula, in the order of the table."""
 
     given: FloatArray  # (n,), the label
@@ -69,7 +70,7 @@ class Labels:
 
     @property
     def right(self) -> FloatArray:
-        """Labels of rows that are not wrong."""
+        """RowLabels of rows that are not wrong."""
         return self.given[~self.wrong]
 
     def at(self, index: NDArray[np.intp]) -> NDArray[np.void]:
@@ -96,7 +97,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WrongRows:
+class WrongLabels:
     """The wrong rows."""
 
     index: NDArray[np.intp]  # (m,), which ones they are
@@ -108,7 +109,7 @@ class WrongRows:
     unit: float | None
 
     @classmethod
-    def of(cls, labels: Labels, parts: Parts | None, index: NDArray[np.intp]) -> WrongRows:
+    def of(cls, labels: RowLabels, parts: Parts | None, index: NDArray[np.intp]) -> WrongLabels:
         """Take them out of all rows."""
         given, implied = labels.given[index], labels.implied[index]
         exact = implied.copy()
@@ -138,17 +139,16 @@ class WrongRows:
         close, implied = self.close[chunk], self.implied[chunk]
         return np.asarray((np.abs(self.given[chunk] - value) <= looser * close) & (np.abs(value - implied) > close))
 
-    @property
-    def some(self) -> WrongRows:
-        """A part of them from which parameters are found."""
-        return self.part(np.arange(0, len(self.index), max(1, -(-len(self.index) // _SAMPLE))))
-
-    def part(self, chosen: NDArray[np.intp]) -> WrongRows:
+    def part(self, chosen: NDArray[np.intp] | slice) -> WrongLabels:
         """Return some of them."""
         given, implied, exact, close, typed = (
             each[chosen] for each in (self.given, self.implied, self.exact, self.close, self.typed)
         )
-        return WrongRows(self.index[chosen], given, implied, exact, close, typed, self.unit)
+        return WrongLabels(self.index[chosen], given, implied, exact, close, typed, self.unit)
+
+    def every(self, most: int) -> WrongLabels:
+        """Return at most so many of them, at equal distances: parameters are found in these."""
+        return self.part(slice(None, None, max(1, -(-len(self.index) // most))))
 
     def plus(self, constant: float) -> NDArray[np.intp]:
         """Return the rows that were given this much more than what is implied, as written or before it is rounded."""
@@ -156,27 +156,22 @@ class WrongRows:
 
     def times(self, factor: float) -> NDArray[np.intp]:
         """Return the rows that were given a multiple of what is implied, as written or before it is rounded."""
-        return np.flatnonzero(self._times(factor, self.looser(factor)))
+        return np.flatnonzero(self._times(factor, self._looser(factor)))
 
     def choices(self, factor: float) -> FloatArray:
         """Return how many values a multiple may be: more where a label was rounded to fewer digits than others have."""
-        looser = self.looser(factor)
+        looser = self._looser(factor)
         tight = looser - (self.typed - self.close) / self.close
         return np.where(self._times(factor, tight), tight, looser)
 
     def _times(self, factor: float, looser: FloatArray) -> BoolArray:
-        found = np.zeros(len(self.given), dtype=bool)
-        for value in (self.implied, self.exact, self.otherwise):
-            found |= self.are(factor * value, looser=looser)
+        # The last one is implied where half a unit is rounded the other way.
+        tie = np.abs(self.exact - self.implied) >= (self.unit or np.inf) / 2 * (1 - EDGE)
+        values = self.implied, self.exact, np.where(tie, 2 * self.exact - self.implied, self.implied)
+        found = np.any([self.are(factor * value, looser=looser) for value in values], axis=0)
         return np.asarray(found & (self.given != 0))
 
-    @property
-    def otherwise(self) -> FloatArray:
-        """What is implied where half a unit is rounded the other way."""
-        tie = np.abs(self.exact - self.implied) >= (self.unit or np.inf) / 2 * (1 - EDGE)
-        return np.where(tie, 2 * self.exact - self.implied, self.implied)
-
-    def looser(self, factor: float) -> FloatArray:
+    def _looser(self, factor: float) -> FloatArray:
         """Return how much more multiples may be off: a factor multiplies noise, but not a last rounding."""
         rounding = np.minimum(self.close, (self.unit or 0.0) / 2 * (1 + EDGE))
         noise = max(1.0, abs(factor)) * (self.close - rounding)
@@ -184,31 +179,19 @@ class WrongRows:
 
 
 def explanations(
-    rows: WrongRows, labels: Labels, parts: Parts | None, groups: NDArray[np.intp] | None
+    rows: WrongLabels, labels: RowLabels, parts: Parts | None, groups: NDArray[np.intp] | None
 ) -> list[Explanation]:
     """Return all ways that explain a row, the simplest first, and of those that explain the same rows that one."""
-    usual = [
-        *_placeholders(rows),
-        *(_factor(rows, factor, f"{factor:g}") for factor in FACTORS),
-        Explanation("sign", "sign", rows.times(-1.0)),
-        *_neighbours(rows, labels, groups),
-        _swapped_with(rows, swapped_rows(rows.given, rows.implied, rows.unit)),
-        *_digits(rows, rows.grid),
-    ]
-    others = [
-        *([] if parts is None else _changed(rows, parts)),
-        *_of_another_row(rows, labels),
-        *_constants(rows),
-        *([] if parts is None else _rates(rows, parts)),
-        *_factors(rows, parts),
-        *_values(rows),
-    ]
+    usual = [*_usual(rows, labels, groups)]
+    # What rows have in common, and is not known beforehand, explains several of them.
+    others = [way for way in _others(rows, labels, parts) if len(way.rows) >= FEWEST_ROWS or not way.found]
     tried = Counter(way.family for way in others)
     if parts is not None:
         tried |= Counter(change.family for change in parts.changes)
     tried[COLUMN] += tried.total()  # labels are wrong more often than columns
     # Families have the same share of what chance may bring in; what is usual, and fits a row, has that of all of them.
-    ways = [replace(way, tried=sum(len(each.rows) > 0 for each in usual)) for way in usual]
+    n_usual = sum(len(way.rows) > 0 for way in usual)
+    ways = [replace(way, tried=n_usual) for way in usual]
     ways += [replace(way, tried=len(tried) * tried[way.family]) for way in others]
     simplest: dict[bytes, Explanation] = {}
     for way in ways:
@@ -217,24 +200,42 @@ def explanations(
     return [*simplest.values()]
 
 
+def _usual(rows: WrongLabels, labels: RowLabels, groups: NDArray[np.intp] | None) -> Iterator[Explanation]:
+    """Try what is known beforehand, whatever the rule."""
+    for value in PLACEHOLDERS:
+        yield _value(rows, value, "zero" if value == 0 else f"placeholder {value:g}")
+    for factor in FACTORS:
+        yield _factor(rows, factor)
+    yield Explanation("sign", "sign", rows.times(-1.0))
+    yield from _neighbours(rows, labels, groups)
+    yield _swapped_with(rows, swapped_rows(rows.given, rows.implied, rows.unit))
+    yield from _digits(rows, rows.grid)
+
+
+def _others(rows: WrongLabels, labels: RowLabels, parts: Parts | None) -> Iterator[Explanation]:
+    """Try changes of the rule and of the row, and look for numbers that wrong rows have in common."""
+    if parts is not None:
+        yield from _changed(rows, parts)
+    yield from _of_another_row(rows, labels)
+    yield from _constants(rows)
+    if parts is not None:
+        yield from _rates(rows, parts)
+    yield from _factors(rows, parts)
+    yield from _values(rows)
+
+
 def recalled(
-    rows: WrongRows, labels: Labels, parts: Parts | None, known: Mapping[str, tuple[str, float | None]]
+    rows: WrongLabels, labels: RowLabels, parts: Parts | None, known: Mapping[str, tuple[str, float | None]]
 ) -> dict[str, Explanation]:
     """Return the rows that each of some ways explains, by its label, given its family and its parameter."""
     ways: list[Explanation] = []
-    families = {family for family, _ in known.values()}
     for label, (family, parameter) in known.items():
-        if family == "placeholder" and parameter is not None:
-            ways.append(_value(rows, parameter, label))
-        elif family == "factor" and parameter is not None:
-            ways.append(replace(_factor(rows, parameter, ""), label=label))
-        elif family == "constant" and parameter is not None:
-            ways.append(Explanation(family, label, rows.plus(parameter), parameter=parameter))
-        elif family == "rate" and parameter is not None and parts is not None:
-            rates = [rate for rate in parts.rates if label.startswith(f"{rate.name} at ")]
-            ways += [_at(rows, parts, rate, parameter, label) for rate in rates[:1]]
-        elif family == "sign":
+        if family == "sign":
             ways.append(Explanation(family, label, rows.times(-1.0)))
+        elif parameter is not None and family in _OF_ONE_NUMBER:
+            ways.append(_OF_ONE_NUMBER[family](rows, parameter, label))
+        elif parameter is not None and family == "rate" and parts is not None:
+            ways += _recalled_rate(rows, parts, parameter, label)
     if parts is not None:
         ways += _changed(rows, parts, known)
     if known.keys() & {BEFORE, AFTER}:
@@ -243,36 +244,180 @@ def recalled(
         swapped = labels.swapped
         found = swapped_rows(rows.given, rows.implied, rows.unit) if swapped is None else swapped[rows.index]
         ways.append(_swapped_with(rows, found))
-    if families & {"digits swapped", "one digit wrong"}:
+    if known.keys() & {"digits swapped", "one digit wrong"}:
         ways += _digits(rows, rows.unit)
     return {way.label: way for way in ways if way.label in known}
 
 
-def _placeholders(rows: WrongRows) -> Iterator[Explanation]:
-    for value in PLACEHOLDERS:
-        yield _value(rows, value, "zero" if value == 0 else f"placeholder {value:g}")
+# --- one parameter ----------------------------------------------------------------------------------------------------
 
 
-def _values(rows: WrongRows) -> Iterator[Explanation]:
+def _value(rows: WrongLabels, value: float, label: str) -> Explanation:
+    members = np.flatnonzero(rows.are(np.full(len(rows.given), value)))
+    return Explanation("placeholder", label, members, parameter=value)
+
+
+def _factor(rows: WrongLabels, factor: float, label: str = "") -> Explanation:
+    members, label = rows.times(factor), label or f"factor {factor:g}"
+    return Explanation("factor", label, members, rows.choices(factor)[members], parameter=factor)
+
+
+def _constant(rows: WrongLabels, value: float, label: str = "") -> Explanation:
+    return Explanation("constant", label or f"off by {value:+.10g}", rows.plus(value), parameter=value)
+
+
+_OF_ONE_NUMBER: dict[str, Callable[[WrongLabels, float, str], Explanation]] = {
+    "placeholder": _value,
+    "factor": _factor,
+    "constant": _constant,
+}
+
+
+def _at(rows: WrongLabels, parts: Parts, place: int, value: float) -> Explanation:
+    """Return the rows in which the rate of a part has another value."""
+    each = parts.contributions(rows.index)
+    made = parts.link(each.sum(axis=1) - each[:, place] + value * parts.base(place, rows.index))
+    return Explanation("rate", _rate_label(parts, place, value), np.flatnonzero(rows.are(made)), parameter=value)
+
+
+def _recalled_rate(rows: WrongLabels, parts: Parts, value: float, label: str) -> list[Explanation]:
+    """Return the rows in which the rate that a label names has another value."""
+    rates = [place for place in parts.rates if label.startswith(f"{parts.names[place]} at ")]
+    return [replace(_at(rows, parts, place, value), label=label) for place in rates[:1]]
+
+
+def _rate_label(parts: Parts, place: int, value: float) -> str:
+    old = parts.number(place)
+    return f"{parts.names[place]} at {value:.10g}" + (f" instead of {old}" if old else "")
+
+
+def _values(rows: WrongLabels) -> Iterator[Explanation]:
     """Find values that many wrong rows have."""
     values, counts = np.unique(rows.given, return_counts=True)
     for value in values[np.argsort(-counts, kind="stable")][:_MOST_FOUND].tolist():
         if value not in PLACEHOLDERS:
-            yield from _often(_value(rows, value, f"the value {value:.10g}", found=True))
+            yield replace(_value(rows, value, f"the value {value:.10g}"), found=True)
 
 
-def _value(rows: WrongRows, value: float, label: str, *, found: bool = False) -> Explanation:
-    members = np.flatnonzero(rows.are(np.full(len(rows.given), value)))
-    return Explanation("placeholder", label, members, parameter=value, found=found)
+def _constants(rows: WrongLabels) -> Iterator[Explanation]:
+    """Find differences that many rows have."""
+    some = rows.every(_SAMPLE)
+    residuals, close = some.given - some.exact, _INSIDE * some.close
+    for middle in _common(residuals - close, residuals + close):
+        yield replace(_constant(rows, _shortest(middle, some.plus)), found=True)
 
 
-def _changed(rows: WrongRows, parts: Parts, known: Container[str] | None = None) -> Iterator[Explanation]:
+def _factors(rows: WrongLabels, parts: Parts | None) -> Iterator[Explanation]:
+    """Find ratios that many rows have: a tax, a conversion of units, another rate."""
+    some = rows.every(_SAMPLE)
+    n_some = len(some.given)
+    some = some.part(np.flatnonzero(some.typed < _NARROW_RATIO * np.minimum(np.abs(some.implied), np.abs(some.given))))
+    ratio, width = some.given / some.implied, some.typed / np.abs(some.implied)
+    known = [*FACTORS, -1.0]
+    for middle in _common(ratio - width, ratio + width):
+        value, label = _named_factor(some, middle, parts)
+        # Two roundings move a ratio farther than one: it is the same factor.
+        at = np.abs(ratio - middle) <= width
+        same = (abs(other - middle) <= 2 * float(np.median(width[at], axis=0)) for other in known if at.any())
+        if value in (*FACTORS, -1.0) or any(same):
+            continue
+        known.append(value)
+        near, others = 2 * float(np.median(width)), np.ones(len(ratio), dtype=bool)
+        others[some.times(value)] = False  # small values have ratios far from it, which do not make it less clear
+        around = crowd(ratio, near, others)[np.abs(ratio - value) <= near].max(initial=0.0)
+        yield replace(_factor(rows, value, label), floor=float(around) * len(ratio) / n_some, found=True)
+
+
+def _named_factor(some: WrongLabels, middle: float, parts: Parts | None) -> tuple[float, str]:
+    """Return the factor with the fewest digits near a number, or its inverse, or the rate that it makes of another."""
+    enough = _enough(len(some.times(middle)))
+    for year in YEARS:
+        first, second = map(float, year.split("/"))
+        if abs(first / second - middle) < _NARROW and len(some.times(first / second)) >= enough:
+            return first / second, f"factor {year}"
+    value = _shortest(middle, some.times)
+    inverse = _shortest(1 / middle, lambda v: some.times(1 / v))
+    label = f"factor {value:.10g}"
+    if _digits_of(inverse) < _digits_of(value):
+        value, label = 1 / inverse, f"factor 1/{inverse:.10g}"
+    if parts is not None and len(parts.names) == 1 and parts.rates and parts.number(0):
+        old = float(Fraction(parts.number(0)))
+        if old and _digits_of(old) <= _SHORT:
+            rate = _shortest(old * middle, lambda v: some.times(v / old))
+            if _digits_of(rate) < min(_digits_of(value), _digits_of(inverse)):
+                return rate / old, _rate_label(parts, 0, rate)
+    return value, label
+
+
+def _rates(rows: WrongLabels, parts: Parts) -> Iterator[Explanation]:
+    """Find a number that rows have instead of one of the numbers of the rule: an old rate."""
+    if len(parts.names) == 1 and all(map(parts.number, parts.rates)):
+        return  # it is a factor
+    some = rows.every(_SAMPLE)
+    each = parts.contributions(some.index)
+    exact = each.sum(axis=1)
+    free = np.abs(parts.link(exact) - exact) <= some.close
+    for place in parts.rates:
+        base = parts.base(place, some.index)
+        there = free & (np.abs(base) * _NARROW_RATIO > some.close)
+        few, base = some.part(np.flatnonzero(there)), base[there]
+        found = (few.given - (exact - each[:, place])[there]) / base
+        width = _INSIDE * few.close / np.abs(base)
+        for middle in _common(found - width, found + width):
+            value = _shortest(middle, partial(_rows_at, few, parts, place))
+            if value:
+                yield replace(_at(rows, parts, place, value), found=True)
+
+
+def _rows_at(rows: WrongLabels, parts: Parts, place: int, value: float) -> NDArray[np.intp]:
+    return _at(rows, parts, place, value).rows
+
+
+def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> float:
+    """Return the number with the fewest digits that explains as many rows, most of them the same."""
+    own = explained(value)
+    shorter = [*dict.fromkeys(float(f"{value:.{digits}g}") for digits in range(1, _FLOAT_DIGITS)), value]
+    rows = [explained(short) for short in shorter]
+    counts = [len(found) if 2 * np.isin(own, found).sum() >= len(own) else 0 for found in rows]
+    enough = _enough(max(counts))
+    return next(short for short, n in zip(shorter, counts, strict=True) if n >= enough)
+
+
+def _enough(n: int) -> float:
+    """Return how many rows a shorter number explains that explains as many."""
+    return AS_MANY * n
+
+
+def _digits_of(value: float) -> int:
+    """Return how many digits a number has: 1.07 has three, and 0.9346 four."""
+    return len(f"{abs(value):.9e}".partition("e")[0].rstrip("0"))
+
+
+def _common(low: FloatArray, high: FloatArray) -> Iterator[float]:
+    """Return numbers that lie in most of the intervals; those are taken out, then the next is looked for."""
+    for _ in range(_MOST_FOUND):
+        ends, steps = np.concatenate([low, high]), np.repeat([1, -1], len(low))
+        order = np.lexsort((-steps, ends))
+        depth = np.cumsum(steps[order])
+        if depth.max(initial=0) < FEWEST_ROWS:
+            return
+        deepest = int(np.argmax(depth))
+        middle = float(ends[order[deepest]] + ends[order[deepest + 1]]) / 2
+        yield middle
+        rest = (high < middle) | (low > middle)
+        low, high = low[rest], high[rest]
+
+
+# --- the rule or the row changed --------------------------------------------------------------------------------------
+
+
+def _changed(rows: WrongLabels, parts: Parts, known: Container[str] | None = None) -> Iterator[Explanation]:
     """Change one thing about the rule or the row: all that is tried, or what is `known` to have happened."""
     changes = [change for change in parts.changes if known is None or change.label in known]
     if not changes:
         return
     if len(rows.index) > _FEW_ROWS and known is None:
-        some = rows.part(np.arange(0, len(rows.index), -(-len(rows.index) // _FEW_ROWS)))
+        some = rows.every(_FEW_ROWS)
         each = parts.contributions(some.index)
         changes = [change for change in changes if some.are(change.values(some.index, each, some.given)).any()]
     found: list[list[NDArray[np.intp]]] = [[] for _ in changes]
@@ -286,7 +431,10 @@ def _changed(rows: WrongRows, parts: Parts, known: Container[str] | None = None)
         yield Explanation(change.family, change.label, np.concatenate(members), change.choices, reads=change.reads)
 
 
-def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None) -> Iterator[Explanation]:
+# --- another row ------------------------------------------------------------------------------------------------------
+
+
+def _neighbours(rows: WrongLabels, labels: RowLabels, groups: NDArray[np.intp] | None) -> Iterator[Explanation]:
     """Take the value of the row before or after, in the table or in the group."""
     steps = ((-1, BEFORE), (1, AFTER))
     for step, label in steps:
@@ -302,7 +450,7 @@ def _neighbours(rows: WrongRows, labels: Labels, groups: NDArray[np.intp] | None
             yield _value_of(rows, labels.at(other), there, f"{label} in its group")
 
 
-def _value_of(rows: WrongRows, others: NDArray[np.void], there: BoolArray, label: str) -> Explanation:
+def _value_of(rows: WrongLabels, others: NDArray[np.void], there: BoolArray, label: str) -> Explanation:
     """Compare with what another row implies and, if that is wrong, what it was given; a copy of this row is none."""
     implied = rows.are(others["implied"]) & there
     stale = rows.are(others["given"]) & there & others["wrong"] & (others["implied"] != rows.implied)
@@ -310,12 +458,12 @@ def _value_of(rows: WrongRows, others: NDArray[np.void], there: BoolArray, label
     return Explanation("another row", label, found, np.where(implied[found], 1.0, 2.0))
 
 
-def _swapped_with(rows: WrongRows, swapped: BoolArray) -> Explanation:
+def _swapped_with(rows: WrongLabels, swapped: BoolArray) -> Explanation:
     # A pair is a choice among all rows, once for the two of them.
     return Explanation("another row", SWAPPED, np.flatnonzero(swapped), math.sqrt(len(rows.given)))
 
 
-def _of_another_row(rows: WrongRows, labels: Labels) -> Iterator[Explanation]:
+def _of_another_row(rows: WrongLabels, labels: RowLabels) -> Iterator[Explanation]:
     """Take the value of any other row: each of their values is allowed."""
     if labels.swapped is None and not len(labels.around):  # all rows are here
         values, given = (_cells(each, rows.unit) for each in (labels.implied, rows.given))
@@ -338,7 +486,10 @@ def _cells(values: FloatArray, unit: float | None) -> FloatArray:
     return np.asarray(np.rint(values * size) / size)
 
 
-def _digits(rows: WrongRows, grid: float | None) -> Iterator[Explanation]:
+# --- digits -----------------------------------------------------------------------------------------------------------
+
+
+def _digits(rows: WrongLabels, grid: float | None) -> Iterator[Explanation]:
     """Compare the digits of given and implied, where all of them are known."""
     if grid is None:
         return
@@ -357,140 +508,6 @@ def _digits(rows: WrongRows, grid: float | None) -> Iterator[Explanation]:
     swap = (first // 100 == second // 100) & (first % 10 == second // 10 % 10) & (first // 10 % 10 == second % 10)
     yield Explanation("digits swapped", "digits swapped", index[swap], np.maximum(n_digits[swap] - 1.0, 1.0))
     yield Explanation("one digit wrong", "one digit wrong", index[one], 9.0 * n_digits[one])
-
-
-def _constants(rows: WrongRows) -> Iterator[Explanation]:
-    """Find differences that many rows have."""
-    some = rows.some
-    residuals, close = some.given - some.exact, _INSIDE * some.close
-    for middle in _common(residuals - close, residuals + close):
-        value = _shortest(middle, some.plus)
-        found = rows.plus(value)
-        yield from _often(Explanation("constant", f"off by {value:+.10g}", found, parameter=value, found=True))
-
-
-def _factors(rows: WrongRows, parts: Parts | None) -> Iterator[Explanation]:
-    """Find ratios that many rows have: a tax, a conversion of units, another rate."""
-    some = rows.some
-    some = some.part(np.flatnonzero(some.typed < _NARROW_RATIO * np.minimum(np.abs(some.implied), np.abs(some.given))))
-    ratio, width = some.given / some.implied, some.typed / np.abs(some.implied)
-    known = [*FACTORS, -1.0]
-    for middle in _common(ratio - width, ratio + width):
-        value, label = _named_factor(some, middle, parts)
-        # Two roundings move a ratio farther than one: it is the same factor.
-        at = np.abs(ratio - middle) <= width
-        same = (abs(other - middle) <= 2 * float(np.median(width[at], axis=0)) for other in known if at.any())
-        if value in (*FACTORS, -1.0) or any(same):
-            continue
-        known.append(value)
-        near, others = 2 * float(np.median(width)), np.ones(len(ratio), dtype=bool)
-        others[some.times(value)] = False  # small values have ratios far from it, which do not make it less clear
-        around = crowd(ratio, near, others)[np.abs(ratio - value) <= near].max(initial=0.0)
-        floor = float(around) * len(ratio) / len(rows.some.given)
-        yield from _often(replace(_factor(rows, value, ""), label=label, floor=floor, found=True))
-
-
-def _named_factor(some: WrongRows, middle: float, parts: Parts | None) -> tuple[float, str]:
-    """Return the factor with the fewest digits near a number, or its inverse, or the rate that it makes of another."""
-    enough = _enough(len(some.times(middle)))
-    for year in YEARS:
-        first, second = map(float, year.split("/"))
-        if abs(first / second - middle) < _NARROW and len(some.times(first / second)) >= enough:
-            return first / second, f"factor {year}"
-    value = _shortest(middle, some.times)
-    inverse = _shortest(1 / middle, lambda v: some.times(1 / v))
-    label = f"factor {value:.10g}"
-    if _digits_of(inverse) < _digits_of(value):
-        value, label = 1 / inverse, f"factor 1/{inverse:.10g}"
-    old = 0.0
-    if parts is not None and len(parts.names) == 1 and parts.rates and parts.rates[0].number:
-        old = float(Fraction(parts.rates[0].number))
-    if parts is not None and old and _digits_of(old) <= _SHORT:
-        rate = _shortest(old * middle, lambda v: some.times(v / old))
-        if _digits_of(rate) < min(_digits_of(value), _digits_of(inverse)):
-            return rate / old, _rate_label(parts.rates[0], rate)
-    return value, label
-
-
-def _rates(rows: WrongRows, parts: Parts) -> Iterator[Explanation]:
-    """Find a number that rows have instead of one of the numbers of the rule: an old rate."""
-    if len(parts.names) == 1 and all(rate.number for rate in parts.rates):
-        return  # it is a factor
-    some = rows.some
-    each = parts.contributions(some.index)
-    exact = each.sum(axis=1)
-    free = np.abs(parts.link(exact) - exact) <= some.close
-    for rate in parts.rates:
-        base = rate.base(some.index)
-        there = free & (np.abs(base) * _NARROW_RATIO > some.close)
-        few, base = some.part(np.flatnonzero(there)), base[there]
-        found = (few.given - (exact - each[:, rate.place])[there]) / base
-        width = _INSIDE * few.close / np.abs(base)
-        for middle in _common(found - width, found + width):
-            value = _shortest(middle, partial(_rows_at, few, parts, rate))
-            if value:
-                yield from _often(replace(_at(rows, parts, rate, value), found=True))
-
-
-def _rows_at(rows: WrongRows, parts: Parts, rate: Rate, value: float) -> NDArray[np.intp]:
-    return _at(rows, parts, rate, value).rows
-
-
-def _at(rows: WrongRows, parts: Parts, rate: Rate, value: float, label: str = "") -> Explanation:
-    """Return the rows in which a rate has another value."""
-    each = parts.contributions(rows.index)
-    made = parts.link(each.sum(axis=1) - each[:, rate.place] + value * rate.base(rows.index))
-    return Explanation("rate", label or _rate_label(rate, value), np.flatnonzero(rows.are(made)), parameter=value)
-
-
-def _rate_label(rate: Rate, value: float) -> str:
-    return f"{rate.name} at {value:.10g}" + (f" instead of {rate.number}" if rate.number else "")
-
-
-def _factor(rows: WrongRows, factor: float, label: str) -> Explanation:
-    members = rows.times(factor)
-    return Explanation("factor", f"factor {label}", members, rows.choices(factor)[members], parameter=factor)
-
-
-def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> float:
-    """Return the number with the fewest digits that explains as many rows, most of them the same."""
-    own = explained(value)
-    shorter = [*dict.fromkeys(float(f"{value:.{digits}g}") for digits in range(1, _FLOAT_DIGITS)), value]
-    rows = [explained(short) for short in shorter]
-    counts = [len(found) if 2 * np.isin(own, found).sum() >= len(own) else 0 for found in rows]
-    enough = _enough(max(counts))
-    return next(short for short, n in zip(shorter, counts, strict=True) if n >= enough)
-
-
-def _enough(n: int) -> float:
-    """Return how many rows a shorter number explains that explains as many."""
-    return min(_AS_MANY * n, n - (n >= _MANY_ROWS))
-
-
-def _digits_of(value: float) -> int:
-    """Return how many digits a number has: 1.07 has three, and 0.9346 four."""
-    return len(f"{abs(value):.9e}".partition("e")[0].rstrip("0"))
-
-
-def _often(kind: Explanation) -> Iterator[Explanation]:
-    """Leave out what too few rows have in common."""
-    if len(kind.rows) >= FEWEST_ROWS:
-        yield kind
-
-
-def _common(low: FloatArray, high: FloatArray) -> Iterator[float]:
-    """Return numbers that lie in most of the intervals; those are taken out, then the next is looked for."""
-    for _ in range(_MOST_FOUND):
-        ends, steps = np.concatenate([low, high]), np.repeat([1, -1], len(low))
-        order = np.lexsort((-steps, ends))
-        depth = np.cumsum(steps[order])
-        if depth.max(initial=0) < FEWEST_ROWS:
-            return
-        deepest = int(np.argmax(depth))
-        middle = float(ends[order[deepest]] + ends[order[deepest + 1]]) / 2
-        yield middle
-        rest = (high < middle) | (low > middle)
-        low, high = low[rest], high[rest]
 
 
 def _chunks(n: int) -> Iterator[slice]:

@@ -1,4 +1,4 @@
-"""What a formula gives, written as the table writes its numbers: 7.14, not 7.140000000000001.
+"""What a formula gives for the rows of a table, written as the table writes its numbers: 7.14, not 7.140000000000001.
 
 A formula in short decimals over columns of short decimals has a known number of places, to which what floats compute is
 rounded; then it is exact. Labels that were rounded, to cents say, imply rounded values.
@@ -7,24 +7,118 @@ rounded; then it is exact. Labels that were rounded, to cents say, imply rounded
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows import Agreement, ArrayRows, BoolArray, FloatArray, Level, Mark, Marks
-from massart.rows.agreement import EDGE, EPS
-from massart.rows.decimals import LONG, count_decimals
-from massart.rules.formula import Formula
-from massart.rules.matrix import Matrix
-from massart.tables import TableError
+from massart.audit.model_file import SavedModel
+from massart.report import Notice
+from massart.rows import (
+    EDGE,
+    EPS,
+    LONG,
+    Agreement,
+    ArrayRows,
+    BoolArray,
+    FloatArray,
+    Level,
+    Mark,
+    Marks,
+    count_decimals,
+)
+from massart.rules import Columns, Formula, Matrix, Term, TermMatrix, column, level
+from massart.tables import Design, Encoding, Gap, Table, TableError, column_values, encode
 
-_MOST_PLACES = 12
-_LOOKED_AT = 2_000
-_FLOAT_DIGITS = 14
-_SMALLEST_SIZE = 1e-280
+_MOST_PLACES = 12  # after the point, beyond which a float is as good as exact
+_LOOKED_AT = 2_000  # rows, before all are, for a number with too many places
+_FLOAT_DIGITS = 14  # that a difference of two floats has
+_SMALLEST_SIZE = 1e-280  # whose logarithm is finite
 _OPEN = 1e-9  # of the length of a row
 _MOST_DIGITS = 400  # before the point, of any float
+
+
+def with_target(design: Design, target: str) -> Columns:
+    """Return the columns with the target among them: a lag may look at it."""
+    assert design.y is not None
+    return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
+
+
+def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
+    """Leave out rows before which there is none, if a term looks back."""
+    there = matrix.has_values()
+    if there.all():
+        return design, matrix
+    kept = np.flatnonzero(there)
+    assert design.y is not None
+    notice = Notice("first rows", n=len(there) - len(kept))
+    smaller = replace(
+        design,
+        X=design.X[kept],
+        y=design.y[kept],
+        columns=design.columns.take(kept),
+        kept=design.kept[kept],
+        remarks=(*design.remarks, notice),
+    )
+    return smaller, matrix.take(kept)
+
+
+def rows_with_values(X: TermMatrix, gaps: Mapping[Gap, int]) -> tuple[NDArray[np.intp], dict[Gap, int]]:
+    """Return the rows in which every term has a finite value, and why others are left out: a quotient by 0, say."""
+    there, found = np.ones(len(X), dtype=bool), dict(gaps)
+    for j, term in enumerate(X.terms):
+        lacking = there & ~np.isfinite(X[:, j])
+        if lacking.any():
+            found[Gap(str(term), "no", "")] = int(np.count_nonzero(lacking))
+            there &= ~lacking
+    return np.flatnonzero(there), found
+
+
+def plain_terms(encoding: Encoding) -> tuple[Term, ...]:
+    """Return the columns of an encoding as terms: what X of its designs has."""
+    return tuple(column(name) if value is None else level(name, value) for name, value in encoding.terms)
+
+
+def columns_read(formula: Formula) -> set[str]:
+    """Return the columns that the terms of a formula read which count."""
+    return {name for term in formula.terms if term.coef and term.term for name in term.term.columns()}
+
+
+def check_order(design: Design, terms: Sequence[Term]) -> None:
+    """Raise TableError if a term looks at other rows, and rows were left out."""
+    ordered = next((term for term in terms if term.needs_order), None)
+    if ordered is not None and not design.columns.ordered:
+        raise TableError(f"the term {ordered} needs the whole table in memory: raise --max-memory")
+    if ordered is not None and len(design.kept) < design.n_total:
+        row = int(np.setdiff1d(np.arange(design.n_total), design.kept)[0])
+        raise TableError(f"the term {ordered} needs every row of the table, but row {row + 1:,} lacks a value")
+
+
+def implied_by(
+    model: SavedModel, table: Table, *, is_part: bool = False
+) -> tuple[np.ma.MaskedArray[tuple[int], np.dtype[np.float64]], int, Design]:
+    """Return what a saved formula gives for all rows of a table, masked where it gives nothing.
+
+    Also the number of rows for which a term has no value, and the rows as numbers: they need no target, but for a term
+    that looks back at it.
+    """
+    formula, target = model.formula, model.encoding.target
+    design = encode(table, model.encoding, with_target=False, is_part=is_part)
+    terms = [term.term for term in formula.terms if term.term is not None]
+    check_order(design, terms)
+    columns = design.columns if model.encoding.inputs else Columns({"": np.zeros(len(design.kept))})  # a constant
+    if any(target.column in term.columns() for term in terms):
+        given = column_values(table, target)[design.kept]
+        columns = replace(columns, numbers={**columns.numbers, target.column: given})
+    X = TermMatrix(columns, terms)
+    complete, _ = rows_with_values(X, {})
+    n_without, X = len(X) - len(complete), X.take(complete)
+    implied = np.ma.MaskedArray(np.zeros(table.n_rows), mask=True)
+    implied[design.kept[complete]] = implied_values(X, formula, places_of(X, formula, model.agreement))
+    if not np.isfinite(implied.compressed()).all():
+        raise TableError(f"{table.name}: {ArrayRows(X, np.zeros(len(X)), intercept=False).fault()}")
+    return implied, n_without, design
 
 
 def places_of(X: Matrix, formula: Formula, agreement: Agreement) -> int | None:

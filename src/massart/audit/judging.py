@@ -7,7 +7,7 @@ model is a rule like any other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, TypeAlias
@@ -16,23 +16,48 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.audit.error_types import NOTHING, UNDER_ANOTHER_RULE, Catalogue, RowErrorTypes, Rule, columns_at_fault
-from massart.audit.explanations import NO_ROWS, Labels
-from massart.audit.finding import check_order, plain_terms, rows_with_values, with_target, with_values
+from massart.audit.coincidence import SURE
+from massart.audit.error_types import (
+    NOTHING,
+    UNDER_ANOTHER_RULE,
+    Catalogue,
+    KnownErrors,
+    RowErrorType,
+    RowErrorTypes,
+    RuleRows,
+)
+from massart.audit.explanations import NO_ROWS, SWAPPED, RowLabels, swapped_rows
 from massart.audit.fixing import Corrections
-from massart.audit.implied import implied_values, loose_of, places_of, residuals
-from massart.audit.judged import NONE, Judged, Worst
+from massart.audit.implied import (
+    check_order,
+    implied_values,
+    places_of,
+    plain_terms,
+    rows_with_values,
+    with_target,
+    with_values,
+)
+from massart.audit.judged import NONE, WORST_ROWS, Judged, Worst, largest
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
-from massart.audit.table_audit import Audit, audit_columns, count_groups
-from massart.rows import AGREES, IDENTITY, LAST_PLACE, Agreement, ArrayRows, BoolArray, FloatArray, Mark, tally_of
-from massart.rows.ahead import in_order
-from massart.rows.columnwise import Columnwise
-from massart.rules.columns import Columns
-from massart.rules.formula import Formula
-from massart.rules.matrix import Matrix, TermMatrix
-from massart.tables import Design, Encoding, Table, TableError, encode
+from massart.audit.table_audit import Audit, audit_columns, count_groups, judged_values
+from massart.certificate import Verdict
+from massart.rows import (
+    AGREES,
+    KINDS,
+    LAST_PLACE,
+    Agreement,
+    ArrayRows,
+    BoolArray,
+    Columnwise,
+    FloatArray,
+    Mark,
+    in_order,
+    tally_of,
+)
+from massart.rules import Columns, Formula, Matrix, Term, TermMatrix
+from massart.tables import Design, Encoding, Gap, Table, TableError, column_values, encode
 
 ROWS_KEPT = 25_000
 """Wrong rows of a file that are kept, those with the largest residuals: what a report shows of a large one."""
@@ -73,8 +98,8 @@ class RowRule:
     second: SecondRule | None = None  # which wrong rows follow: they have the first kind of the catalogue
 
     @classmethod
-    def of(cls, audit: Audit, gappy: frozenset[str], strict: bool) -> RowRule:
-        """Take the rule that was found in some rows; columns that are `gappy` may lack values in others."""
+    def of(cls, audit: Audit, gappy: frozenset[str], strict: bool, *, is_all: bool = False) -> RowRule:
+        """Take the rule that was found in some rows, or all; columns that are `gappy` may lack values in others."""
         full, agreement = audit.formula, audit.agreement
         used = [j for j, term in enumerate(full.terms) if term.is_shown or term.coef]
         formula = replace(full, terms=tuple(full.terms[j] for j in used))
@@ -82,14 +107,9 @@ class RowRule:
             used.append(len(full.terms))
         if agreement.inputs:
             agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in used))
-        catalogue = NOTHING
-        if audit.is_rule:
-            catalogue = Catalogue.of(audit.kinds, audit.X, audit.rule, audit.labels, audit.columns)
+        catalogue, second = _recognized(audit, is_all=is_all)
         read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy | catalogue.reads
-        second = None if audit.second_rule is None else audit.second_rule.of_file(NONE, 0)
-        if second is not None:
-            catalogue = replace(catalogue, kinds=(second.kind, *catalogue.kinds))
-            read |= second.reads
+        read |= frozenset() if second is None else second.reads
         encoding = audit.plan.encoding
         return cls(
             replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read)),
@@ -106,7 +126,7 @@ class RowRule:
             audit.numbers_of(audit.design.kept),
             left_open=audit.left_open[used],
             ways=audit.ways_to_round if audit.is_rule else (),
-            segment=audit.segment if audit.segment is not None and audit.segment.is_accused else None,
+            segment=audit.segment_apart,
             second=second,
         )
 
@@ -127,12 +147,15 @@ class RowRule:
         """Take a saved rule, and what else is known of the table and asked for."""
         formula, agreement = model.formula, model.agreement
         used = tuple(range(len(formula.all_terms)))
-        return cls(model.encoding, formula, agreement, used, agreement.places, **others, is_saved=True)
+        is_rule = model.verdict != Verdict.NONE.name
+        known: dict[str, Any] = {"is_rule": is_rule, "is_saved": True, "segment": model.segment}
+        return cls(model.encoding, formula, agreement, used, agreement.places, **known, **others)
 
     @property
     def nothing(self) -> Judged:
         """The sum of no rows."""
-        return Judged.of_nothing(len(self.used), len(self.catalogue.kinds) + 1, self.rows_kept)
+        usage, kinds = np.zeros((len(self.used), 2), np.int64), np.zeros(len(self.catalogue.kinds) + 1, np.intp)
+        return Judged(0, np.zeros(KINDS), usage, kinds, Worst(self.rows_kept))
 
     @property
     def columns(self) -> list[str]:
@@ -174,14 +197,12 @@ class RowRule:
 
         The table may be some rows of another; its floats may be taken to be finite, unseen.
         """
-        design = encode(table, self.encoding, strict=self.strict, is_part=is_part, is_finite=is_finite)
         terms = [term.term for term in self.formula.terms if term.term is not None]
         X: Matrix
         if any(term.needs_order for term in terms):
-            design = replace(design, columns=replace(design.columns, ordered=not is_part))
-            check_order(design, terms)
-            design, X = with_values(design, TermMatrix(with_target(design, self.formula.target), terms))
+            design, X = self._in_order(table, terms, is_part=is_part)
         else:
+            design = encode(table, self.encoding, strict=self.strict, is_part=is_part, is_finite=is_finite)
             X = self.terms(design.columns, design.X, self.formula)
         y = design.y
         assert y is not None
@@ -199,6 +220,24 @@ class RowRule:
             fault = ArrayRows(X, y, intercept=self.formula.intercept is not None).fault()
             raise TableError(f"{table.name}: {fault}") from None
 
+    def _in_order(self, table: Table, terms: Sequence[Term], *, is_part: bool) -> tuple[Design, Matrix]:
+        """Return the rows that have a target and all terms; those of a model may look back at rows without a target."""
+        name = self.formula.target
+        with_gaps = self.is_saved and not self.strict
+        design = encode(table, self.encoding, strict=self.strict, with_target=not with_gaps, is_part=is_part)
+        design = replace(design, columns=replace(design.columns, ordered=not is_part))
+        check_order(design, terms)
+        if with_gaps:
+            design = replace(design, y=column_values(table, self.encoding.target)[design.kept])
+        design, X = with_values(design, TermMatrix(with_target(design, name), terms))
+        assert design.y is not None
+        there = np.flatnonzero(~np.isnan(design.y))
+        if len(there) < len(design.y):
+            gaps = {**design.gaps, Gap(name, "no", ""): len(design.y) - len(there)}
+            y, kept, columns = design.y[there], design.kept[there], design.columns.take(there)
+            design, X = replace(design, X=design.X[there], y=y, kept=kept, columns=columns, gaps=gaps), X.take(there)
+        return design, X
+
     def rows(self, block: Table, around: NDArray[np.void] = NO_ROWS) -> BlockRows:
         """Judge the rows of a block; what is next to them, if they are a part, is `around`."""
         design, X, marks = self.marked(block, is_part=True, is_finite=True)
@@ -207,7 +246,7 @@ class RowRule:
         assert isinstance(block.numbers, np.ndarray)
         n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
         nothing, codes, inside = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
-        labels = Labels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
+        labels = RowLabels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
         if n and self.is_rule:
             off = np.flatnonzero(marks & AGREES == 0)
             last_place = np.zeros(n, dtype=bool)
@@ -226,7 +265,7 @@ class RowRule:
             swapped = np.zeros(n, dtype=bool)
             swapped[off] = np.isin(numbers[off], _between(self.swapped, numbers[0], numbers[-1] + 1))
             labels = replace(labels, wrong=wrong, last_place=last_place, swapped=swapped)
-            codes = self.catalogue.codes(X, Rule(formula, self.agreement), labels, columns)
+            codes = self.catalogue.codes(RuleRows(X, formula, self.agreement, labels, columns))
             if self.second is not None:
                 codes[self.second.follow(columns, y, np.flatnonzero(wrong))] = 1
         return BlockRows(self, block, kept, design.gaps, X, columns, marks, labels, codes, off, inside)
@@ -234,12 +273,8 @@ class RowRule:
     def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
         if not len(y):
             return np.zeros(0, np.uint8)
-        mark, intercept = Mark(self.formula.coef, self.agreement, self.formula.link), self.formula.intercept is not None
-        if isinstance(X, np.ndarray) and X.shape[1]:
-            X = Columnwise([X[:, j] for j in range(X.shape[1])])
-        if isinstance(X, Columnwise) and self.formula.link == IDENTITY:
-            return mark.of_columns(X, y, intercept=intercept)
-        return ArrayRows(X, y, intercept=intercept).map(mark).to_numpy()
+        mark = Mark(self.formula.coef, self.agreement, self.formula.link)
+        return ArrayRows(X, y, intercept=self.formula.intercept is not None).map(mark).to_numpy()
 
     def _places(self, X: Matrix, rows: NDArray[np.intp]) -> int | None:
         """Return to how many places what some rows imply is rounded."""
@@ -248,28 +283,20 @@ class RowRule:
         return places_of(X[rows], self.formula, self.agreement)
 
 
-def judge(
-    block: Table,
-    rule: RowRule,
-    around: NDArray[np.void] = NO_ROWS,
-    least: float = 0.0,
-    examples: NDArray[np.intp] = NONE,
-) -> Judged:
-    """Judge the rows of a block.
+def _recognized(audit: Audit, *, is_all: bool) -> tuple[Catalogue, SecondRule | None]:
+    """Return the errors by which rows of a file are known: those of some rows, a second rule first."""
+    if not audit.is_rule:
+        return NOTHING, None
+    second = None if audit.second_rule is None else audit.second_rule.of_file(NONE, 0)
+    if is_all:
+        return KnownErrors.of_all(audit.kinds, audit.rule_rows, None if second is None else second.kind), second
+    catalogue = Catalogue.of(audit.kinds, audit.rule_rows)
+    return catalogue if second is None else replace(catalogue, kinds=(second.kind, *catalogue.kinds)), second
 
-    Parameters
-    ----------
-    block : Table
-        With the numbers of its rows.
-    rule : RowRule
-    around : array
-        The rows next to the block, if what happened in a row may depend on them.
-    least : float
-        Residuals smaller than this are not among the largest, as far as is known from other blocks.
-    examples : array
-        Of how many rows of each error type the cells are known from other blocks.
-    """
-    return rule.rows(block, around).judged(least, examples)
+
+def judge(block: Table, rule: RowRule, around: NDArray[np.void] = NO_ROWS) -> Judged:
+    """Judge the rows of a block, which have numbers; `around` are those next to it, if an error may depend on them."""
+    return rule.rows(block, around).judged()
 
 
 def judge_blocks(
@@ -277,7 +304,6 @@ def judge_blocks(
     rule: RowRule,
     *,
     start: int = 0,
-    least: float = 0.0,
     write_audit: Writer | None = None,
     write_fixed: Writer | None = None,
     around: NDArray[np.void] = NO_ROWS,
@@ -285,24 +311,16 @@ def judge_blocks(
     """Judge consecutive blocks, the first of which has the number `start`, several at a time.
 
     `write_audit` is given the wrong rows of each block, and `write_fixed` the block with its wrong targets replaced, in
-    order. See :func:`judge` for `least` and `around`.
+    order; `around` are the rows next to all blocks.
     """
-    total = rule.nothing
 
-    def parts() -> Iterator[tuple[Table, NDArray[np.void], float, NDArray[np.intp]]]:
-        for block, others in _with_neighbours(rule, numbered(blocks, start), around):
-            # What the largest residuals are is known better the more blocks are done.
-            yield block, others, max(least, total.worst.least), total.worst.examples
-
-    def judged(
-        part: tuple[Table, NDArray[np.void], float, NDArray[np.intp]],
-    ) -> tuple[Judged, pa.Table | None, pa.Table | None]:
-        block, others, known, examples = part
-        found = rule.rows(block, others)
+    def judged(part: tuple[Table, NDArray[np.void]]) -> tuple[Judged, pa.Table | None, pa.Table | None]:
+        found = rule.rows(*part)
         rows = None if write_audit is None else found.wrong_rows()
-        return found.judged(known, examples), rows, None if write_fixed is None else found.fixed()
+        return found.judged(), rows, None if write_fixed is None else found.fixed()
 
-    for part, rows, fixed in in_order(judged, parts()):
+    total = rule.nothing
+    for part, rows, fixed in in_order(judged, _with_neighbours(rule, numbered(blocks, start), around)):
         total += part
         for write, table in ((write_audit, rows), (write_fixed, fixed)):
             if write is not None and table is not None:
@@ -323,6 +341,19 @@ def _with_neighbours(
         assert block is not None
         yield block, np.concatenate([before, after])
         before = ends
+
+
+def paired(rule: RowRule, judged: Judged) -> RowRule:
+    """Return the rule that knows which rows were swapped, if these are not too many to tell."""
+    rows = np.concatenate([NO_ROWS, *(judged.pairs or ())])
+    given, implied, unit = rows["given"], rows["implied"], rule.agreement.unit
+    swapped = swapped_rows(given, implied, unit)
+    # With what other rows imply, as many have a partner as do by chance.
+    by_chance = np.count_nonzero(swapped_rows(given, implied[::-1], unit))
+    if judged.pairs is None or by_chance > (1 - SURE) * np.count_nonzero(swapped):
+        kinds = tuple(kind for kind in rule.catalogue.kinds if kind.label != SWAPPED)
+        return replace(rule, catalogue=replace(rule.catalogue, kinds=kinds))
+    return replace(rule, swapped=rows["number"][swapped])
 
 
 def numbered(blocks: Iterable[Table], start: int) -> Iterator[Table]:
@@ -351,7 +382,7 @@ class BlockRows:
     X: Matrix
     columns: Columns
     marks: NDArray[np.uint8]
-    labels: Labels
+    labels: RowLabels
     codes: NDArray[np.intp]
     off: NDArray[np.intp]
     """The rows that do not agree."""
@@ -363,12 +394,8 @@ class BlockRows:
         """Rows that do not agree and are set apart."""
         return np.asarray(self.inside & (self.marks & (AGREES | LAST_PLACE) == 0))
 
-    def judged(self, least: float = 0.0, examples: NDArray[np.intp] = NONE) -> Judged:
-        """Return what these rows add up to.
-
-        Residuals smaller than `least` are not among the largest, and of kinds that have `examples` none is needed.
-        """
-        n_codes = len(self.rule.catalogue.kinds) + 1
+    def judged(self) -> Judged:
+        """Return what these rows add up to."""
         groups = {}
         if self.rule.group_column is not None:
             groups = count_groups(self.block, self.rule.group_column, self.kept, self.labels.wrong)
@@ -376,10 +403,10 @@ class BlockRows:
             self.block.n_rows,
             tally_of(self.marks),
             self._usage(),
-            np.bincount(self.codes, minlength=n_codes),
+            np.bincount(self.codes, minlength=len(self.rule.catalogue.kinds) + 1),
+            self._worst(),
             groups,
             Counter(self.gaps),
-            self._worst(least, examples),
             self._looked_at(),
             (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.rule.pairs else (),
             self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
@@ -395,30 +422,26 @@ class BlockRows:
         return dict(zip(numbers[known].tolist(), self.codes[index[known]].tolist(), strict=True))
 
     def _usage(self) -> NDArray[np.int64]:
-        agree = self.marks & AGREES > 0
-        n, k = len(agree), int(np.count_nonzero(agree))
         usage = np.zeros((len(self.rule.used), 2), dtype=np.int64)
-        if not self.rule.counts_usage:
-            return usage
-        usage[-1] = n, k  # the constant, if there is one
-        for place in range(len(self.rule.formula.terms)):
-            column = self.X[:, place]
-            present = int(np.count_nonzero(column))
-            if 2 * present > n:  # of few zeros, those that agree are few, too
-                usage[place] = present, k if present == n else k - np.count_nonzero(agree[np.flatnonzero(column == 0)])
-            else:
-                usage[place] = present, np.count_nonzero(column[agree])
+        if self.rule.counts_usage:
+            agree = self.marks & AGREES > 0
+            usage[-1] = len(agree), np.count_nonzero(agree)  # the constant, if there is one
+            for place in range(len(self.rule.formula.terms)):
+                used = self.X[:, place] != 0
+                usage[place] = np.count_nonzero(used), np.count_nonzero(used & agree)
         return usage
 
-    def _worst(self, least: float, examples: NDArray[np.intp]) -> Worst:
+    def _worst(self) -> Worst:
         index = self.off[~self.apart[self.off]]
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
-        found = Worst.of(self.rule.rows_kept, self.block, self.kept[index], sizes, self.codes[index], least, examples)
-        if not self.rule.is_saved or not len(found.numbers):
-            return found
-        assert self.labels.numbers is not None
-        index = np.searchsorted(self.labels.numbers, found.numbers)
-        return replace(found, neighbours=np.stack([self.labels.neighbours(index, step)[0] for step in (-1, 1)], axis=1))
+        stay = largest(self.rule.rows_kept, sizes, self.codes[index])
+        if not len(stay):
+            return Worst(self.rule.rows_kept)
+        index, rows = index[stay], np.empty(len(stay), WORST_ROWS)
+        rows["number"], rows["size"], rows["code"] = self.labels.number(index), sizes[stay], self.codes[index]
+        for side, step in enumerate((-1, 1)):
+            rows["around"][:, side] = self.labels.neighbours(index, step)[0]
+        return Worst(self.rule.rows_kept, (self.block.arrow.take(pa.array(self.kept[index])),), rows)
 
     def wrong_rows(self) -> pa.Table:
         """Return the wrong rows, and those set apart, as the audit has them."""
@@ -427,23 +450,14 @@ class BlockRows:
         names = dict.fromkeys([*self.rule._shown, *self.block.column_names])
         cells = {name: self.block.column(name).take(pa.array(rows)) for name in names}
         words = pa.array([UNDER_ANOTHER_RULE, *(kind.label for kind in self.rule.catalogue.kinds)], pa.string())
-        values = {
-            "given": given,
-            "implied": implied,
-            "residual": residuals(given, implied),
-            "wrong": self.labels.wrong[index],
-            "kind": words.take(pa.array(self.codes[index])),
-        }
+        values = judged_values(given, implied, self.labels.wrong[index], words.take(pa.array(self.codes[index])))
         return pa.table(audit_columns(self.labels.number(index) + 1, cells, values))
 
     def fixed(self) -> pa.Table:
         """Return the block with its wrong targets replaced."""
         own, kinds = self.rule, RowErrorTypes(self.codes, self.rule.catalogue.kinds)
-        formula, usual = own.formula, own.catalogue.usual
-        rule = formula, own.places, own.ways, loose_of(formula, own.agreement)
-        of_rule = Rule(formula, own.agreement)
-        faults = columns_at_fault(self.X, of_rule, self.labels, kinds, self.columns, usual)
-        changes = Corrections.of(
-            self.block.n_rows, self.kept, self.X, own.left_open, self.labels, kinds, rule, at_fault=faults
-        )
+        kinds = kinds.with_kind(RowErrorType(UNDER_ANOTHER_RULE, 0, UNDER_ANOTHER_RULE), np.flatnonzero(self.apart))
+        rows = RuleRows(self.X, own.formula, own.agreement, self.labels, self.columns)
+        rounding, usual = (own.places, own.ways), own.catalogue.usual
+        changes = Corrections.of(self.block.n_rows, self.kept, rows, kinds, rounding, own.left_open, usual=usual)
         return changes.applied(self.block, own.encoding.target, own.whole_numbers).arrow

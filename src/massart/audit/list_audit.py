@@ -1,37 +1,57 @@
-"""A table whose rows follow several rules: which row follows which, what is known of each, and the rows of none."""
+"""A table whose rows follow several rules: which row follows which, what is known of each, and the rows of none.
+
+Rules are looked for in the plain columns first, then in terms that the rows left ask for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.error_types import LAST_PLACE, MOST_EXAMPLES, UNEXPLAINED, RowErrorType, RowErrorTypes
-from massart.audit.implied import implied_values, places_of, residuals
-from massart.audit.second_rule import SecondRule
+from massart.audit.error_types import LAST_PLACE, UNEXPLAINED, RowErrorType, RowErrorTypes
+from massart.audit.finding import find
+from massart.audit.implied import columns_read, implied_values, marks_of, places_of, residuals, with_constant
+from massart.audit.question import Prepared, ReadSample, Request, options_of, prepare
+from massart.audit.second_rule import TERMS_TO_CHOOSE_FROM, SecondRule, composed
 from massart.audit.table_audit import Audit, audit_columns, versions
-from massart.certificate import CONFIDENCE, IndependentErrors
-from massart.recover import ListedRule, RuleList
-from massart.recover.rule_errors import ErrorType, RuleError
-from massart.report import ListedFormula, ListFindings, ListReport, Report, Usage, usage_of
-from massart.report.words import count, listed, share, up
-from massart.rows import BoolArray, FloatArray
-from massart.rules.formula import Formula
-from massart.tables import TableError
+from massart.certificate import (
+    CONFIDENCE,
+    Assumption,
+    IndependentErrors,
+    Reason,
+    Span,
+    Verdict,
+    certify_counts,
+    certify_independent,
+)
+from massart.recover import MOST_RULES, ErrorType, ListedRule, RuleList, Search, find_rules
+from massart.report import (
+    ListedFormula,
+    ListFindings,
+    ListReport,
+    Notice,
+    Report,
+    Usage,
+    count,
+    explain_list,
+    listed,
+    usage_of,
+)
+from massart.rows import EPS, BoolArray, FloatArray, Level, verify
+from massart.rows import LAST_PLACE as OFF_BY_A_PLACE
+from massart.rules import CONDITIONS, Formula, FoundRule, RuleQuestion, Term, TermError, TermMatrix, find_rule
+from massart.tables import Table, TableError
 
 NONE, OR = "none", " or "
 """What the column `rule` says of rows that follow none, and between the rules of rows that fit several."""
 
 MOST_NONE_ROWS = 50
 """Rows that follow no rule on the page."""
-
-_NUMBERS = ("No rules", "One rule", "Two rules", "Three rules", "Four rules", "Five rules", "Six rules")
-_MOST_PAIRS = 3
-_UNLESS = "errors, or which rule a row follows, depend on the columns or on other rows"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +137,7 @@ class ListAudit(Audit):
     @property
     def unfit_to_fix(self) -> str:
         """Why nothing is replaced."""
-        return "A list of rules does not say which of them a wrong row should follow: no values are replaced"
+        return Notice("of no rule")
 
     @property
     def when(self) -> str:
@@ -130,56 +150,31 @@ class ListAudit(Audit):
     @property
     def explanation(self) -> str:
         """Which rows follow what, and what the test of the rules says."""
-        return " ".join(self._sentences())
+        shared, counts = np.unique(self.names[self.found.shared], return_counts=True)
+        terms, numbered = [term.label for term in self.formula.all_terms], [*enumerate(self.rules, 1)]
+        branches = {k: rule.branch for k, rule in numbered if rule.branch is not None}
+        confirmed = {k: [terms[j] for j in rule.confirmed] for k, rule in numbered if rule.confirmed and not branches}
+        deviations = (rule.known.deviation for rule in self.rules if rule.known and rule.confirmed)
+        return explain_list(
+            [rule.n_rows for rule in self.rules],
+            [(name.split(OR), n) for name, n in zip(shared.tolist(), counts.tolist(), strict=True)],
+            {k: (b.where, b.n_follow, b.n_rows, b.n_follow_others, b.n_others) for k, b in branches.items()},
+            [*self._left()],
+            confirmed,
+            max(deviations, default=0.0),
+            self.most_explained,
+        )
 
-    def _sentences(self) -> Iterator[str]:
-        rules = self.rules
-        first, *others = [f"{count(rule.n_rows, 'rows')} follow rule {k}" for k, rule in enumerate(rules, 1)]
-        follow = listed([first, *(text.replace(" rows follow", " others") for text in others)])
-        heading = _NUMBERS[len(rules)] if len(rules) < len(_NUMBERS) else f"{len(rules)} rules"
-        yield f"{heading}: {follow}{self._shared_words()}."
-        branches = [(k, rule.branch) for k, rule in enumerate(rules, 1) if rule.branch is not None]
-        if branches:
-            there = (
-                f"{one.n_follow:,} of {count(one.n_rows, 'rows')} with {one.where} follow rule {k}, "
-                f"{share(one.n_follow_others, one.n_others)} elsewhere"
-                for k, one in branches
-            )
-            yield f"Which rule a row follows depends on the columns: {'; '.join(there)}."
+    def _left(self) -> Iterator[tuple[int, tuple[str, str], str]]:
+        """Yield how many rows that follow none are what, with the verb for one and for many; the others come last."""
         verbs = {label: verb for label, verb, _ in self._explanations()}
-        named = [(kind.rows, verbs[kind.label], kind.label) for kind in self.kinds.kinds if kind.explains]
+        explained = [kind for kind in self.kinds.kinds if kind.explains]
+        for kind in explained:
+            yield kind.rows, verbs[kind.label], kind.label
         if self.n_last_place:
-            named.append((self.n_last_place, ("is", "are"), "off by a last place"))
+            yield self.n_last_place, ("is", "are"), "off by a last place"
         rest = sum(kind.rows for kind in self.kinds.kinds if kind.family == UNEXPLAINED)
-        named.append((rest, ("follows", "follow"), "none of these" if named else "none"))
-        counts = [f"{k:,} {verb[k != 1]} {what}" for k, verb, what in named]
-        yield f"{listed([counts[0].replace(' ', ' row ' if named[0][0] == 1 else ' rows ', 1), *counts[1:]])}."
-        unless = "errors depend on the columns or on each other" if branches else _UNLESS
-        right = [(k, rule.confirmed) for k, rule in enumerate(rules, 1) if rule.confirmed and not branches]
-        terms = [term.label for term in rules[0].formula.all_terms]
-        of_all = [f"{listed([terms[j] for j in found])} in rule {k}" for k, found in right]
-        if len(right) == len(rules) and len({found for _, found in right}) == 1:
-            of_all = [listed([terms[j] for j in right[0][1]])]
-        deviation = max((rule.known.deviation for rule in rules if rule.known and rule.confirmed), default=0.0)
-        within = f"up to what changes a label by a standard deviation of {up(deviation)}"
-        coefficients = f"those of {listed(of_all)} are right, {within}" if of_all else "none is confirmed"
-        yield (
-            f"Unless {unless} ({100 * CONFIDENCE:.10g} % each), there are at least {heading[0].lower()}{heading[1:]}, "
-            f"and chance and repeated errors explain at most {count(self.most_explained, 'rows')} of a further one. "
-            f"Of the coefficients {coefficients}{'; the others are not confirmed' if of_all else ''}."
-        )
-
-    def _shared_words(self) -> str:
-        if not self.n_shared:
-            return ""
-        names, counts = np.unique(self.names[self.found.shared], return_counts=True)
-        if len(names) > _MOST_PAIRS:
-            return f"; {count(self.n_shared, 'rows')} fit more than one"
-        pairs = (
-            f"{count(n, 'rows')} {'fits' if n == 1 else 'fit'} rules {listed(name.split(OR))}"
-            for name, n in zip(names.tolist(), counts.tolist(), strict=True)
-        )
-        return f"; {', '.join(pairs)}"
+        yield rest, ("follows", "follow"), "none of these" if explained or self.n_last_place else "none"
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
@@ -221,19 +216,7 @@ class ListAudit(Audit):
         ways = np.column_stack(masks)
         ways[:, -2] &= ~ways[:, :-2].any(axis=1)
         codes = np.where(ways.any(axis=1), ways.argmax(axis=1) + 1, 0)
-        counts = np.bincount(codes, minlength=len(labels) + 1)[1:]
-        frequent = sorted(range(len(labels) - 2), key=lambda place: -counts[place])
-        order = [place for place in [*frequent, len(labels) - 2, len(labels) - 1] if counts[place]]
-        renamed = np.zeros(len(labels) + 1, dtype=np.intp)
-        renamed[np.array(order, dtype=np.intp) + 1] = np.arange(1, len(order) + 1)
-        kinds = (
-            RowErrorType(
-                *(labels[place], int(counts[place]), labels[place]),
-                examples=tuple(np.flatnonzero(codes == place + 1)[:MOST_EXAMPLES].tolist()),
-            )
-            for place in order
-        )
-        return RowErrorTypes(renamed[codes], tuple(kinds))
+        return RowErrorTypes.of_codes(codes, [RowErrorType(label, 0, label) for label in labels])
 
     def _explanations(self) -> Iterator[tuple[str, tuple[str, str], BoolArray]]:
         """Yield what may have happened in rows that follow none, the verb for one and for many, and in which."""
@@ -242,11 +225,9 @@ class ListAudit(Audit):
         for one in self.found.errors:
             rows = np.zeros(len(self.given), dtype=bool)
             rows[one.rows] = True
-            yield self.error_words(one.error), verbs.get(one.error.type, ("follows", "follow")), rows & self.wrong
-
-    def error_words(self, error: RuleError) -> str:
-        """Say what an error is: "rule 1 without freight"."""
-        return error.words("" if error.column is None else self.formula.all_terms[error.column].label)
+            column = one.error.column
+            words = one.error.words("" if column is None else self.formula.all_terms[column].label)
+            yield words, verbs.get(one.error.type, ("follows", "follow")), rows & self.wrong
 
     def coefficients(self) -> list[tuple[str, list[str]]]:
         """Return each term that a rule has, and its coefficient in each of the rules."""
@@ -297,7 +278,7 @@ class ListAudit(Audit):
 
     def none_rows(self, most: int) -> dict[str, list[Any]]:
         """Return the same of rows that follow none of the rules: those that nothing explains first."""
-        return self.under_rules(self._worst(most))
+        return self.under_rules(self.order[: min(most, self.n_wrong)])
 
     def list_findings(self, facts: Mapping[str, str] | None = None) -> ListFindings:
         """Return what the page shows."""
@@ -316,7 +297,7 @@ class ListAudit(Audit):
             explanation=self.explanation,
             when=self.when,
             coefficients=tuple((term, tuple(numbers)) for term, numbers in self.coefficients()),
-            rows=self.under_rules(self._worst(MOST_NONE_ROWS), self._read()),
+            rows=self.under_rules(self.order[: min(MOST_NONE_ROWS, self.n_wrong)], self._read()),
             notices=self.notices,
             facts={**(facts or {}), "versions": versions()},
         )
@@ -328,9 +309,6 @@ class ListAudit(Audit):
     def __repr__(self) -> str:
         formulas = "; ".join(f"{rule.n_rows:,} rows {rule.formula.text(4)}" for rule in self.rules)
         return f"<ListAudit of {self.table.name}: {formulas}; {self.n_wrong:,} of {count(self.n_judged, 'rows')} none>"
-
-    def _worst(self, most: int) -> NDArray[np.intp]:
-        return self.order[: min(most, self.n_wrong)]
 
     def _judged(self, order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         given, implied = self.given[order], self.implied[order]
@@ -345,3 +323,216 @@ class ListAudit(Audit):
             "rule": self.names[order],
             **{f"rule_{k}": self.values[order, k - 1] for k in range(1, len(self.rules) + 1)},
         }
+
+
+LEFT_SHARE = 0.15
+"""Share of the rows that no rule of the plain columns explains from which on rules in other terms are looked for, too:
+where there are rules, labels of none are mostly less (benchmarks/rule_lists.py, "list")."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Listed:
+    """Rules in some terms."""
+
+    terms: tuple[Term, ...]
+    X: FloatArray | TermMatrix
+    found: RuleList
+    n_chosen: int = 0  # terms that labels chose
+
+
+def check_list_request(request: Request) -> None:
+    """Raise ValueError for what makes no sense together with a list of rules."""
+    asked = {
+        "model": request.model == "relu",
+        "inliers": request.inliers == "noisy",
+        "error_unit": request.error_unit is not None,
+        "errors": request.errors != "arbitrary",
+        "wrong_at_most": request.wrong_at_most != 0.5,
+    }
+    reasons = {
+        "model": "the rules of a list are sums of terms",
+        "inliers": "rows that follow a rule up to noise cannot be distinguished from those of another rule",
+        "error_unit": "its tests take rows to be independent of each other",
+        "errors": "its sentence names that assumption, and no declaration makes a list certain",
+        "wrong_at_most": "it does not rest on how many labels are wrong",
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise ValueError(f"{name} has no place beside rules, which asks for a list: {reasons[name]}")
+
+
+def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> Audit:
+    """Return the rules of a table in memory, or the fit of one rule where there is no second.
+
+    Columns that no rule uses cost no rows: where they have gaps, rules are looked for once more without them.
+    """
+    check_list_request(request)
+    found = _listed(table, request, most)
+    if not isinstance(found, ListAudit):
+        return found
+    used = {name for rule in found.rules for name in columns_read(rule.formula)}
+    gaps = {gap.column for gap in found.design.gaps} - used - {request.column}
+    if not gaps or request.are_columns_named or request.strict:
+        return found
+    again = _listed(table, request.again(), most, gaps)
+    if not isinstance(again, ListAudit) or again.n_agree <= found.n_agree:
+        return found
+    notice = Notice("unneeded", columns=sorted(gaps), rule="no rule needs")
+    return replace(again, notices=(notice, *again.notices))
+
+
+def _listed(table: Table, request: Request, most: int | Literal["auto"], unused: Collection[str] = ()) -> Audit:
+    prepared = prepare(ReadSample(table, unused=unused), request)
+    question, n_rules = prepared.question, MOST_RULES if most == "auto" else most
+    one: Audit | None = None
+    if prepared.matrix is not None:
+        ordered = next((term for term in prepared.matrix.terms if term.needs_order), None)
+        if ordered is not None:
+            raise TermError(f"the term {ordered} looks at other rows: a list of rules takes rows as independent")
+        prepared.matrix.check()
+        best = _rules_in(prepared.matrix.terms, prepared.matrix, prepared, request, n_rules)
+    else:
+        best = _rules_in(question.plain, question.X, prepared, request, n_rules)
+        if request.terms == "auto" and request.budget > 0 and np.mean(best.found.unexplained) > LEFT_SHARE:
+            more, one = _terms_left(table, request, question, best)
+            if more:
+                terms = (*question.plain, *more)
+                wider = _rules_in(terms, TermMatrix(question.columns, terms), prepared, request, n_rules, len(more))
+                best = min(best, wider, key=lambda each: np.count_nonzero(each.found.none))
+    if len(best.found.rules) > 1:
+        return _audit_of(table, request, prepared, best)
+    one = find(table, request).audit if one is None else one
+    notice = Notice("one rule", n_found=len(best.found.rules), needed=min(best.found.needed, len(question.y)))
+    return one.having(notices=(notice, *one.notices))
+
+
+def _terms_left(
+    table: Table, request: Request, question: RuleQuestion, best: _Listed
+) -> tuple[tuple[Term, ...], Audit | None]:
+    """Return terms beyond the plain columns that the rows left ask for, and the fit of one rule, if it was made."""
+    if best.found.rules:
+        left = _some_of(question, np.flatnonzero(best.found.unexplained))
+        return _terms_beyond(question, find_rule(left, options_of(request))), None
+    alone = find(table, request)
+    of_these_rows = alone.audit.n_judged == len(question.y)
+    return _terms_beyond(question, alone.answer) if of_these_rows else (), alone.audit
+
+
+def _some_of(question: RuleQuestion, rows: np.ndarray) -> RuleQuestion:
+    return replace(question, columns=question.columns.take(rows), X=question.X[rows], y=question.y[rows], units=None)
+
+
+def _terms_beyond(question: RuleQuestion, answer: FoundRule) -> tuple[Term, ...]:
+    """Return the terms of a rule that are no plain columns."""
+    used = zip(answer.terms, answer.recovery.coef[:, 0], strict=False)
+    chosen = [term for term, coef in used if coef and term not in question.plain and not term.needs_order]
+    return tuple(chosen) if np.isfinite(TermMatrix(question.columns, chosen)[:]).all() else ()
+
+
+def _rules_in(
+    terms: tuple[Term, ...],
+    X: FloatArray | TermMatrix,
+    prepared: Prepared,
+    request: Request,
+    most: int,
+    n_chosen: int = 0,
+) -> _Listed:
+    """Return the rules in some terms, `n_chosen` of which were chosen by labels."""
+    question = prepared.question
+    values, intercept = X[:], question.intercept
+    search = Search(
+        with_constant(values, values.shape[1] + intercept),
+        question.y,
+        request.tolerance,
+        request.seed,
+        question.precision,
+        hypotheses=TERMS_TO_CHOOSE_FROM**n_chosen,
+        looks=request.hypotheses,
+        callback=request.callback,
+    )
+    levels: BoolArray = np.array([any(part.op in CONDITIONS for part in term.factors) for term in terms], dtype=bool)
+    levels = np.append(levels, [True] * intercept)
+    return _Listed(terms, X, find_rules(search, most, intercept=intercept, category_levels=levels), n_chosen)
+
+
+def _branch_of(prepared: Prepared, listed: ListedRule) -> Branch | None:
+    """Return the segment most of whose rows follow a rule, if they follow it more often there than by chance."""
+    covariates = prepared.covariates
+    found = covariates.scan.worst(listed.fits, labels=prepared.question.y)
+    if found is None or not found.is_accused:
+        return None
+    where = covariates.named(found).where
+    return Branch(where, found.n_rows, found.n_wrong, found.n_others, found.n_wrong_others)
+
+
+def _slopes_of(
+    prepared: Prepared, listed: ListedRule, rule: tuple[FloatArray, FloatArray], failure: float, seed: int
+) -> IndependentErrors | None:
+    """Return which coefficients are those of some rule, if errors do not depend on the columns.
+
+    Rows come from mechanisms, each of which has a law of errors of its own: the sum over them of the rows that a wrong
+    formula fits is bounded by the fullest slab all the same.
+    """
+    y, agreement, coef = prepared.question.y, listed.agreement, rule[1]
+    X = with_constant(rule[0], len(coef))
+    if agreement.level not in (Level.EXACT, Level.LABEL, Level.GIVEN):
+        return None
+    verified = verify(X, y, coef, agreement)
+    return certify_independent(
+        X,
+        verified.residuals,
+        verified.agree,
+        float(verified.half_widths[verified.agree].max()),
+        rounded=agreement.rounded or agreement.precision > EPS,
+        rng=np.random.default_rng(seed),
+        failure=failure,
+    )
+
+
+def _audit_of(table: Table, request: Request, prepared: Prepared, best: _Listed) -> ListAudit:
+    question, found = prepared.question, best.found
+    failure = (1 - CONFIDENCE) / (request.hypotheses * len(found.rules))
+
+    def rule(listed: ListedRule) -> TableRule:
+        coef = np.append(listed.coef, listed.intercept) if question.intercept else listed.coef
+        rows = with_constant(best.X[np.flatnonzero(listed.fits)], len(coef))
+        formula = composed(request.column, best.terms, (coef, listed.fractions), rows)
+        found = best.X[:], coef
+        known = None if best.n_chosen else _slopes_of(prepared, listed, found, failure, request.seed)
+        return TableRule(formula, listed, _branch_of(prepared, listed), known)
+
+    rules = tuple(map(rule, found.rules))
+    last_place = found.none.copy()
+    last_place &= np.any(
+        [
+            marks_of(table.name, best.X, question.y, one.formula, one.listed.agreement) & OFF_BY_A_PLACE > 0
+            for one in rules
+        ],
+        axis=0,
+    )
+    for error in found.errors:
+        last_place[error.rows] = False
+    agreement, n = rules[0].listed.agreement, len(question.y)
+    n_last, n_columns = int(np.count_nonzero(last_place)), len(best.terms) + question.intercept
+    return ListAudit(
+        table,
+        prepared.plan,
+        prepared.design,
+        best.X,
+        rules[0].formula,
+        certify_counts(
+            Verdict.PLURALITY,
+            agreement,
+            Assumption(hypotheses=request.hypotheses),
+            n_rows=n,
+            n_agree=n - int(np.count_nonzero(found.none)),
+            n_last_place=n_last,
+            span=Span.all_of(n_columns),
+            reason=Reason.LIST,
+        ),
+        ~found.none,
+        last_place,
+        (*prepared.design.notices, *prepared.plan.notices),
+        rules=rules,
+        found=found,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -17,19 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from massart.audit.segments import TableSegment
 from massart.certificate import Assumption
 from massart.options import FitOptions
-from massart.recover.snapping import SQUARE_IS_FINITE
-from massart.rows import Agreement, Level, Link, files
-from massart.rules.columns import Columns, Levels
-from massart.rules.formula import Formula, Summand
-from massart.rules.terms import Term, shown
+from massart.rows import SQUARE_IS_FINITE, Agreement, Level, Link, files
+from massart.rules import Columns, Formula, Levels, Summand, Term, shown
 from massart.tables import Category, Date, Encoding
 
 FORMAT = "massart model"
-VERSION = 3
+VERSION = 3  # of the format
 
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 64 << 20  # that are read of a file that somebody calls a model
 _FRACTION = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
 
 
@@ -53,6 +51,8 @@ class SavedModel:
         What was proven, in the certificate's words.
     options : FitOptions
         What the fit was asked for.
+    segment : TableSegment or None
+        Rows that are set apart, since most of them broke the rule where it was found.
     """
 
     encoding: Encoding
@@ -61,11 +61,12 @@ class SavedModel:
     verdict: str
     explanation: str
     options: FitOptions = field(default_factory=FitOptions)
+    segment: TableSegment | None = None
 
     @property
     def assumption(self) -> Assumption:
         """What the verdict takes for granted."""
-        return Assumption(wrong_at_most=self.options.wrong_at_most, errors=self.options.errors)
+        return Assumption.of(self.options)
 
     @property
     def weighed(self) -> SavedModel:
@@ -76,14 +77,21 @@ class SavedModel:
             return self
         widths = (*(widths[j] for j in used), *widths[len(terms) :]) if widths else ()
         kept = tuple(terms[j] for j in used)
+        formula = replace(self.formula, terms=kept)
         read = {name for summand in kept if summand.term for name in summand.term.columns()}
         inputs = tuple(entry for entry in self.encoding.inputs if entry.column in read)
         return replace(
             self,
             encoding=replace(self.encoding, inputs=inputs),
-            formula=replace(self.formula, terms=kept),
+            formula=formula,
             agreement=replace(self.agreement, inputs=widths),
         )
+
+    def beside(self, column_names: Collection[str]) -> SavedModel:
+        """Return the same for a table with these columns: without those of its segment, no rows are set apart."""
+        if self.segment is None or self.segment.is_in(column_names):
+            return self
+        return replace(self, segment=None)
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON, whole or not at all."""
@@ -109,6 +117,7 @@ class SavedModel:
             "agreement": {**asdict(self.agreement), "level": self.agreement.level.name},
             "encoding": self.encoding.to_json(),
             "options": self.options.chosen,
+            **({"segment": self.segment.to_json()} if self.segment is not None else {}),
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -145,45 +154,53 @@ def load_model(path: str | Path) -> SavedModel:
 
 
 def _from_json(found: Mapping[str, Any]) -> SavedModel:
-    link = found["link"]
     encoding = Encoding.from_json(found["encoding"])
-    terms = tuple(_term_from_json(term) for term in _of(list, found["terms"], "terms"))
-    read = {entry.column for entry in encoding.inputs}
-    used = [term.term for term in terms if term.term is not None]
-    here = {name for term in used for name in term.columns_here()}
-    back = {name for term in used for name in term.columns()} - here - {encoding.target.column}  # a lag of the target
-    unread = next(iter(sorted((here | back) - read)), None)
-    if unread is not None or any(term.term is None for term in terms):
-        raise ValueError(f"the terms of the formula use {shown(unread)}, a column that is not read")
-    for term in used:  # a month of a text has no value in any row, and none without rows
-        term.evaluate(_without_rows(encoding))
-    intercept = found["intercept"]
-    if not terms and intercept is None:
-        raise ValueError("the formula has no terms")
     if found["target"] != encoding.target.column:
         raise ValueError(
             f"target is {shown(found['target'])}, and the column that is read {shown(encoding.target.column)}"
         )
-    formula = Formula(
+    formula = _formula(found, encoding)
+    agreement = _agreement(found["agreement"])
+    if agreement.inputs and len(agreement.inputs) != len(formula.all_terms):
+        raise ValueError("inputs must have a number for each term")
+    verdict, explanation = (_of(str, found[name], name) for name in ("verdict", "explanation"))
+    options = FitOptions().having(_of(dict, found.get("options", {}), "options"))
+    segment = (
+        TableSegment.from_json(_of(dict, found["segment"], "segment"), encoding.target) if "segment" in found else None
+    )
+    return SavedModel(encoding, formula, agreement, verdict, explanation, options, segment)
+
+
+def _formula(found: Mapping[str, Any], encoding: Encoding) -> Formula:
+    """Return the formula, every term of which can be computed from the columns that are read."""
+    terms = tuple(_term_from_json(term) for term in _of(list, found["terms"], "terms"))
+    _check_read([term.term for term in terms], encoding)
+    intercept, link = found["intercept"], found["link"]
+    if not terms and intercept is None:
+        raise ValueError("the formula has no terms")
+    lower = -math.inf if link["lower"] is None else _number(link["lower"], "lower")
+    upper = math.inf if link["upper"] is None else _number(link["upper"], "upper")
+    return Formula(
         encoding.target.column,
         terms,
         None if intercept is None else replace(_term_from_json(intercept), term=None),
-        Link(_limit(link["lower"], -math.inf), _limit(link["upper"], math.inf), _number(link["slope"], "slope")),
+        Link(lower, upper, _number(link["slope"], "slope")),
         _of(bool, found["noisy"], "noisy"),
         tuple((_of(str, name, "bases"), _of(str, level, "bases")) for name, level in found.get("bases", ())),
         _fraction(found["cut"]) if "cut" in found else None,
     )
-    agreement = _agreement(found["agreement"])
-    if agreement.inputs and len(agreement.inputs) != len(formula.all_terms):
-        raise ValueError("inputs must have a number for each term")
-    return SavedModel(
-        encoding,
-        formula,
-        agreement,
-        _of(str, found["verdict"], "verdict"),
-        _of(str, found["explanation"], "explanation"),
-        FitOptions().having(_of(dict, found.get("options", {}), "options")),
-    )
+
+
+def _check_read(terms: Sequence[Term | None], encoding: Encoding) -> None:
+    """Raise ValueError if a term reads what is not read, or cannot be computed from it."""
+    used = [term for term in terms if term is not None]
+    here = {name for term in used for name in term.columns_here()}
+    back = {name for term in used for name in term.columns()} - here - {encoding.target.column}  # a lag of the target
+    unread = next(iter(sorted((here | back) - {entry.column for entry in encoding.inputs})), None)
+    if unread is not None or len(used) < len(terms):
+        raise ValueError(f"the terms of the formula use {shown(unread)}, a column that is not read")
+    for term in used:  # a month of a text has no value in any row, and none without rows
+        term.evaluate(_without_rows(encoding))
 
 
 def _without_rows(encoding: Encoding) -> Columns:
@@ -202,12 +219,12 @@ def _agreement(found: Mapping[str, Any]) -> Agreement:
         raise ValueError(f"level must be one of {', '.join(names)}, got {found['level']!r}")
     return Agreement(
         Level[found["level"]],
-        _size(found["label"], "label"),
-        tuple(_size(width, "inputs") for width in _of(list, found["inputs"], "inputs")),
-        _share(found["relative"], "relative"),
-        None if unit is None else _unit(unit),
-        _share(found["tight"], "tight"),
-        _share(found["precision"], "precision"),
+        _number(found["label"], "label", 0.0),
+        tuple(_number(width, "inputs", 0.0) for width in _of(list, found["inputs"], "inputs")),
+        _number(found["relative"], "relative", 0.0, 1.0),
+        None if unit is None else _number(unit, "unit", 1 / SQUARE_IS_FINITE, SQUARE_IS_FINITE),
+        _number(found["tight"], "tight", 0.0, 1.0),
+        _number(found["precision"], "precision", 0.0, 1.0),
     )
 
 
@@ -237,42 +254,22 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _limit(value: object, absent: float) -> float:
-    return absent if value is None else _number(value, "limit")
-
-
 def _fraction(text: object) -> Fraction:
     if not _FRACTION.fullmatch(_of(str, text, "exact")):  # Fraction itself reads 1e999999999, digit by digit
         raise ValueError(f"exact must be a fraction such as -7/2, got {text!r}")
     return Fraction(str(text))
 
 
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    return float(value)
-
-
-def _size(value: object, name: str) -> float:
-    size = _number(value, name)
-    if size < 0:
-        raise ValueError(f"{name} must not be negative, got {value!r}")
-    return size
-
-
-def _unit(value: object) -> float:
-    if not 1 / SQUARE_IS_FINITE <= _number(value, "unit") <= SQUARE_IS_FINITE:
-        raise ValueError(f"unit must be that of a last place, got {value!r}")
-    return _number(value, "unit")
-
-
-def _share(value: object, name: str) -> float:
-    if _size(value, name) > 1:
-        raise ValueError(f"{name} must be a share of a number, got {value!r}")
-    return _size(value, name)
+def _number(value: object, name: str, least: float = -math.inf, most: float = math.inf) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= float(value) <= most:  # type: ignore[arg-type]
+        limits = f" of at least {least:g}" if least > -math.inf else ""
+        limits += f" and at most {most:g}" if most < math.inf else ""
+        raise ValueError(f"{name} must be a number{limits}, got {value!r}")
+    return float(value)  # type: ignore[arg-type]
 
 
 def _of(kind: type, value: Any, name: str) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if not isinstance(value, kind):
         raise ValueError(f"{name} must be of type {kind.__name__}, got {value!r}")
     return value

@@ -1,30 +1,51 @@
-"""A saved formula on another table."""
+"""A saved rule next to the rows of a table: what it gives for each, and which of them agree."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
 from massart.audit.error_types import LAST_PLACE as OFF_BY_A_PLACE
-from massart.audit.error_types import Rule, kinds_of
-from massart.audit.explanations import Labels
-from massart.audit.finding import check_order, rows_with_values
-from massart.audit.implied import implied_values, marks_of, places_of, residuals
+from massart.audit.error_types import UNDER_ANOTHER_RULE
+from massart.audit.implied import implied_by, residuals
+from massart.audit.judging import RowRule
 from massart.audit.model_file import SavedModel
-from massart.audit.table_audit import ROW
+from massart.audit.table_audit import ROW, Audit
+from massart.certificate import Certificate, Span, Verdict, certify_counts
 from massart.report import Notice
-from massart.rows import AGREES, LAST_PLACE, ArrayRows, Callback, silent
-from massart.rows.ahead import ahead
-from massart.rules.columns import Columns
-from massart.rules.matrix import Matrix, TermMatrix
-from massart.rules.terms import Term
-from massart.tables import Design, Gap, Stream, Table, TableError, column_values, encode, free_name, left_out
+from massart.rows import AGREES, LAST_PLACE, Callback, ahead, silent
+from massart.tables import Gap, Plan, Stream, Table, column_values, free_name, left_out
+
+
+def compared_with(model: SavedModel, rule: RowRule, table: Table, *, is_part: bool = False) -> Audit:
+    """Compare the rows of a table in memory, which may be some rows of another."""
+    design, X, marks = rule.marked(table, is_part=is_part)
+    agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
+    certificate = certificate_of(model, len(marks), int(agree.sum()), int(last_place.sum()))
+    plan = Plan(model.encoding, rule.id_column, rule.group_column, ())
+    notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
+    answer = model.formula, certificate, agree, last_place, notices
+    return Audit(table, plan, design, X, *answer, saved=model, segment=rule.segment)
+
+
+def certificate_of(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:
+    """Return what was known of the rule, with the counts of other rows."""
+    verdict = Verdict.__members__.get(model.verdict, Verdict.PLURALITY)
+    return certify_counts(
+        verdict,
+        model.agreement,
+        model.assumption,
+        n_rows=n_rows,
+        n_agree=n_agree,
+        n_last_place=n_last_place,
+        span=Span.all_of(len(model.formula.all_terms)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,117 +89,82 @@ def notices_of(parts: Sequence[Prediction]) -> tuple[str, ...]:
     return (*left_out(gaps, n_rows, refit=False), *remarks, *([Notice("no value", n=n)] if n else []))
 
 
-def held(
-    model: SavedModel, rows: Table | Stream, most: int, callback: Callback = silent, rows_held: int = 50_000
-) -> Table | Stream:
-    """Return a stream as a table, if it is small, or if the rule looks at other rows and there is memory."""
-    if isinstance(rows, Table):
-        return rows
-    ordered = next((term.term for term in model.formula.terms if term.term and term.term.needs_order), None)
-    if not rows.is_larger_than(most) and (ordered or rows.n_rows <= rows_held):
-        return rows.whole(callback)
-    if ordered:
-        raise TableError(f"the term {ordered} needs the whole table in memory: raise --max-memory")
-    return rows
-
-
 def predicted(
     model: SavedModel,
     rows: Table | Stream,
     id_column: str | None = None,
-    known_kinds: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
+    found: Audit | None = None,
+    listed: Sequence[pa.Table] | None = None,
     callback: Callback = silent,
 ) -> Iterator[Prediction]:
-    """Yield what a formula gives for a table, or each block of a stream; kinds of wrong rows may be known already."""
+    """Yield what a formula gives for a table, or each block of a stream.
+
+    `found` is what a check of it said, and `listed` the wrong rows with their error types, if it did not keep them all.
+    """
+    model = model.weighed.beside(rows.column_names)
     if isinstance(rows, Table):
-        yield apply_model(model, rows, id_column=id_column, known_kinds=known_kinds)
+        yield apply_model(model, rows, id_column=id_column, found=found)
         return
-    names = [entry.column for entry in model.weighed.encoding.inputs]
-    names += [name for name in (model.encoding.target.column, id_column) if name in rows.column_names]
-    for block in ahead(rows.blocks([*dict.fromkeys(names)], callback)):
-        yield apply_model(model, block, id_column=id_column, known_kinds=known_kinds, is_part=True)
+    rule = RowRule.of_model(model, id_column=id_column)
+    names = [name for name in rule.columns if name in rows.column_names]
+    known: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None
+    if listed:
+        table = pa.concat_tables(listed)
+        numbers, kinds = (table[Audit.column_of(table.column_names, name)].to_numpy() for name in (ROW, "kind"))
+        known = numbers - 1, kinds.astype(str)
+    elif found is not None:
+        wrong = np.flatnonzero(found.wrong)
+        known = found.numbers_of(found.design.kept[wrong]), found.kinds.of(wrong)
+    for block in ahead(rows.blocks(names, callback)):
+        found = None if known is None else compared_with(model, rule, block, is_part=True)
+        yield _prediction(model, block, id_column, found, known)
 
 
 def apply_model(
-    model: SavedModel,
-    table: Table,
-    *,
-    id_column: str | None = None,
-    known_kinds: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
-    is_part: bool = False,
+    model: SavedModel, table: Table, *, id_column: str | None = None, found: Audit | None = None
 ) -> Prediction:
     """Apply a formula to the rows of a table, and compare with the target where the table has it.
 
     Rows are marked as they are when a formula is found, so that a table judges its rows alike by `audit_table` and by
-    the model that this made. What happened in wrong rows is found out here, unless their numbers and kinds are known.
+    the model that this made; `found` is what a check of it said, if there was one.
     """
-    model = model.weighed
-    formula, agreement = model.formula, model.agreement
-    design = encode(table, model.encoding, with_target=False, is_part=is_part)
-    terms = [term.term for term in formula.terms if term.term is not None]
-    check_order(design, terms)
-    X = _values(model, table, design, terms)
-    complete, _ = rows_with_values(X, {})
-    n_without, kept = len(X) - len(complete), design.kept[complete]
-    X = X.take(complete) if n_without else X
-    known = np.zeros(table.n_rows, dtype=bool)
-    known[kept] = True
-    implied = np.zeros(table.n_rows)
-    implied[kept] = implied_values(X, formula, places_of(X, formula, agreement))
-    if not np.isfinite(implied).all():
-        raise TableError(f"{table.name}: {ArrayRows(X, np.zeros(len(X)), intercept=False).fault()}")
+    model = model.weighed.beside(table.column_names)
+    target = model.encoding.target
+    if found is None and target.column in table.column_names and not np.isnan(column_values(table, target)).all():
+        found = compared_with(model, RowRule.of_model(model), table).chained
+    return _prediction(model, table, id_column, found)
+
+
+def _prediction(
+    model: SavedModel,
+    table: Table,
+    id_column: str | None,
+    found: Audit | None,
+    known: tuple[NDArray[np.intp], NDArray[np.str_]] | None = None,
+) -> Prediction:
+    """Return what a formula gives next to what was given; the error types of wrong rows may be `known`."""
+    implied, n_without, design = implied_by(model, table, is_part=known is not None)
     every = np.arange(table.n_rows) if table.numbers is None else table.numbers
     columns: dict[str, Any] = {ROW: every + 1} if id_column is None else {id_column: table.column(id_column)}
-    values: dict[str, Any] = {"implied": np.ma.MaskedArray(implied, mask=~known)}
-    if formula.target in table.column_names:
+    values: dict[str, Any] = {"implied": implied}
+    if model.formula.target in table.column_names:
         given = column_values(table, model.encoding.target)
-        both = known & ~np.isnan(given)
-        there = np.where(np.isnan(given), 0.0, given)
-        wrong, kind = np.zeros(table.n_rows, dtype=bool), np.full(table.n_rows, "", dtype=object)
-        if both.any():
-            there_too: Matrix = X[both[kept]]
-            marks = marks_of(table.name, there_too, given[both], formula, agreement)
-            last_place = marks & LAST_PLACE > 0
-            wrong[both] = (marks & AGREES == 0) & ~last_place
-            chains = None if is_part else _chains(model, table, design, np.flatnonzero(both), there_too)
-            if chains is not None:
-                implied[both], there_too = chains.implied, chains.X
-                wrong[both] &= ~chains.follows
-            if known_kinds is None:
-                labels = Labels(given[both], implied[both], wrong[both], last_place, numbers=every[both])
-                judged_columns = design.columns.take(complete[both[kept]])
-                kind[both] = kinds_of(there_too, Rule(formula, agreement), labels, judged_columns).of(
-                    np.arange(len(marks))
-                )
+        given = np.ma.MaskedArray(given, mask=np.isnan(given))
+        wrong = np.ma.MaskedArray(np.zeros(table.n_rows, dtype=bool), mask=True)
+        kind = np.full(table.n_rows, "", dtype=object)
+        if found is not None:
+            kept = found.design.kept
+            wrong[kept] = found.wrong
+            if known is None:
+                implied[kept], kind[kept] = found.implied, found.kinds.of(np.arange(len(kept)))
             else:
-                kind[np.flatnonzero(both)[last_place]] = OFF_BY_A_PLACE
-                start, stop = np.searchsorted(known_kinds[0], [every[0], every[-1] + 1])
-                kind[np.searchsorted(every, known_kinds[0][start:stop])] = known_kinds[1][start:stop]
-            if chains is not None:
-                kind[np.flatnonzero(both)[chains.follows]] = BEFORE_IS_WRONG
-        values["given"] = np.ma.MaskedArray(there, mask=np.isnan(given))
-        judged = {"residual": residuals(there, implied), "wrong": wrong, "kind": kind.astype(str)}
-        values |= {name: np.ma.MaskedArray(value, mask=~both) for name, value in judged.items()}
+                kind[kept[found.last_place]] = OFF_BY_A_PLACE
+                kind[kept[found.apart]] = UNDER_ANOTHER_RULE
+                start, stop = np.searchsorted(known[0], [every[0], every[-1] + 1])
+                kind[np.searchsorted(every, known[0][start:stop])] = known[1][start:stop]
+        mask = np.ma.getmaskarray(wrong)
+        values["given"] = given
+        values["residual"] = np.ma.MaskedArray(residuals(given.filled(0.0), implied.filled(0.0)), mask=mask)
+        values |= {"wrong": wrong, "kind": np.ma.MaskedArray(kind.astype(str), mask=mask)}
     named = columns | {free_name(name, columns): value for name, value in values.items()}
-    return Prediction(named, values["implied"], table.n_rows, design.gaps, n_without, (*table.remarks, *design.remarks))
-
-
-def _chains(model: SavedModel, table: Table, design: Design, judged: NDArray[np.intp], X: Matrix) -> Chains | None:
-    """Return what right rows imply, where the formula looks at other rows."""
-    formula, agreement, target = model.formula, model.agreement, model.encoding.target
-    if not any(term.coef and term.term and term.term.needs_order for term in formula.terms):
-        return None
-    y = column_values(table, target)
-    columns = replace(design.columns, numbers={**design.columns.numbers, target.column: y})
-    return chains_of(table.name, columns, judged, (formula, agreement, places_of(X, formula, agreement)))
-
-
-def _values(model: SavedModel, table: Table, design: Design, terms: Sequence[Term]) -> TermMatrix:
-    """Return the values of the terms; those before a first row, and after a target that is missing, are NaN."""
-    columns, target = design.columns, model.encoding.target
-    if not columns.n_rows:  # a rule that is a constant reads no column
-        columns = Columns({"": np.zeros(len(design.kept))})
-    if any(target.column in term.columns() for term in terms):
-        given = column_values(table, target)[design.kept]
-        columns = replace(columns, numbers={**columns.numbers, target.column: given})
-    return TermMatrix(columns, terms)
+    return Prediction(named, implied, table.n_rows, design.gaps, n_without, (*table.remarks, *design.remarks))

@@ -1,9 +1,10 @@
-"""A second rule among the wrong rows: they are not wrong at random, but follow another formula.
+"""Another rule that some rows follow: the wrong rows, which are not wrong at random, or those of a segment.
 
-It is looked for where nothing else explains enough of them: a second rule that is ten times the first one, or the first
-one without a term, is said in these words. The test is that of a list of rules
+A second rule among the wrong rows is looked for where nothing else explains enough of them: a second rule that is ten
+times the first one, or the first one without a term, is said in these words. The test is that of a list of rules
 (:mod:`massart.certificate.mechanisms`). Of a file larger than memory it is looked for in the rows looked at closely,
-and recognized in the others.
+and recognized in the others. The rule of a segment in which the rule of the table breaks is looked for in the same
+terms.
 """
 
 from __future__ import annotations
@@ -16,15 +17,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.error_types import MOST_EXAMPLES, RowErrorType, RowErrorTypes
+from massart.audit.error_types import RowErrorType
+from massart.audit.implied import columns_read, plain_terms, with_constant
 from massart.certificate import FurtherRule, span_of
-from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
-from massart.report.words import beyond_chance, count
-from massart.rows import IDENTITY, Agreement, FloatArray, Level
-from massart.rules.columns import Columns
-from massart.rules.formula import Formula, Summand
-from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term
+from massart.report import explain_second
+from massart.rows import IDENTITY, Agreement, ArrayRows, FloatArray, Level
+from massart.rules import Columns, Formula, Summand, Term, TermMatrix, compose
 
 if TYPE_CHECKING:
     from massart.audit.table_audit import Audit
@@ -40,45 +38,25 @@ MOST_COLUMNS = 60
 TERMS_TO_CHOOSE_FROM = 1e6
 """How many terms labels chose from, for each term of the first rule that is not a column: the test pays for them."""
 
-_SHOWN_TERMS = 6
+_SHOWN_TERMS = 6  # in the name of an error type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SecondRule:
-    """A rule that wrong rows follow.
-
-    Attributes
-    ----------
-    formula : Formula
-    agreement : Agreement
-        When a row agrees with it.
-    test : FurtherRule
-        The rule against chance, repeated errors and the first rule.
-    rows : (m,) array of int
-        Kept wrong rows that follow it.
-    n_rows : int
-        Number of all wrong rows that follow it: those of the file, where it is larger than memory.
-    is_of_some : bool
-        Whether it was tested in some rows of a file only.
-    """
+    """A rule that wrong rows follow."""
 
     formula: Formula
-    agreement: Agreement
-    test: FurtherRule
-    rows: NDArray[np.intp]
-    n_rows: int
-    is_of_some: bool = False
+    agreement: Agreement  # when a row agrees with it
+    test: FurtherRule  # the rule against chance, repeated errors and the first rule
+    rows: NDArray[np.intp]  # kept wrong rows that follow it
+    n_rows: int  # number of all wrong rows that follow it: those of the file, where it is larger than memory
+    is_of_some: bool = False  # whether it was tested in some rows of a file only
 
     @property
     def explanation(self) -> str:
         """What is known of it, in words."""
-        tested = (
-            f" That is said of the rows looked at closely: {self.test.rows:,} of these do." if self.is_of_some else ""
-        )
-        return (
-            f"{count(self.n_rows, 'rows')} follow another rule: {self.formula.text(_SHOWN_TERMS)}. "
-            f"{beyond_chance(self.test)}{tested}"
-        )
+        formula = self.formula.text(_SHOWN_TERMS)
+        return explain_second(self.n_rows, formula, self.test, is_of_some=self.is_of_some)
 
     @property
     def kind(self) -> RowErrorType:
@@ -88,7 +66,7 @@ class SecondRule:
     @property
     def reads(self) -> frozenset[str]:
         """Columns that it reads."""
-        return frozenset(name for term in _used(self.formula) for name in term.columns())
+        return frozenset(columns_read(self.formula))
 
     def of_file(self, rows: NDArray[np.intp], n_rows: int) -> SecondRule:
         """Return it with the rows that were kept and the number of rows of a file that follow it."""
@@ -116,8 +94,9 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     matrix, constant = TermMatrix(columns, terms), audit.formula.intercept is not None
 
     def values(rows: NDArray[np.intp]) -> FloatArray:
-        found = matrix[rows]
-        return np.column_stack([found, np.ones(len(rows))]) if constant else found
+        return with_constant(matrix[rows], len(terms) + constant)
+
+    from massart.recover import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
 
     rng, half = np.random.default_rng(0), agreement.slack(audit.formula.coef)
     some = rng.choice(unexplained, min(len(unexplained), GLIMPSE_ROWS), replace=False)
@@ -125,8 +104,7 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
         return None
     X, among = values(np.arange(n)), np.zeros(n, dtype=bool)
     among[unexplained] = True
-    tolerance: float | Literal["auto"] = agreement.label if agreement.level is Level.GIVEN else "auto"
-    search = Search(X, audit.given, tolerance, hypotheses=TERMS_TO_CHOOSE_FROM**n_chosen)
+    search = Search(X, audit.given, _tolerance(agreement), hypotheses=TERMS_TO_CHOOSE_FROM**n_chosen)
     first = KnownRule(audit.formula.predict(audit.X), audit.agree | audit.last_place, half)
     found = search.further([first], among)
     if found is None:
@@ -135,6 +113,10 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     # Those with a rarer explanation, too: the frequent one goes first.
     rows = _following(formula, found.agreement, columns, audit.given, np.flatnonzero(audit.wrong))
     return SecondRule(formula, found.agreement, found.test, rows, len(rows))
+
+
+def _tolerance(agreement: Agreement) -> float | Literal["auto"]:
+    return agreement.label if agreement.level is Level.GIVEN else "auto"
 
 
 def _used(formula: Formula) -> list[Term]:
@@ -158,11 +140,8 @@ def _following(
 
 def _terms_of(audit: Audit) -> tuple[tuple[Term, ...], int]:
     """Return the plain columns and the other terms of the rule, and how many of these labels may have chosen."""
-    from massart.audit.finding import plain_terms
-
     plain = plain_terms(audit.plan.encoding)
-    used = [term.term for term in audit.formula.terms if term.coef and term.term is not None]
-    chosen = [term for term in used if term not in plain and not term.needs_order]
+    chosen = [term for term in _used(audit.formula) if term not in plain and not term.needs_order]
     return (*plain, *chosen), len(chosen)
 
 
@@ -181,21 +160,68 @@ def composed(
     return Formula(target, tuple(written[: len(terms)]), (*written[len(terms) :], None)[0], IDENTITY, noisy=False)
 
 
-def with_second_rule(kinds: RowErrorTypes, second: SecondRule | None) -> RowErrorTypes:
-    """Return what happened in each row, with the second rule among it: the most frequent first, as before."""
-    if second is None:
-        return kinds
-    codes = kinds.codes.copy()
-    codes[second.rows] = len(kinds.kinds) + 1
-    rows = np.bincount(codes, minlength=len(kinds.kinds) + 2)
-    named = enumerate((*kinds.kinds, second.kind), 1)
-    order = sorted(
-        ((code, kind) for code, kind in named if rows[code]), key=lambda one: -rows[one[0]] * one[1].explains
-    )
-    renamed = np.zeros(len(rows), dtype=np.intp)
-    renamed[[code for code, _ in order]] = np.arange(1, len(order) + 1)
-    listed = (
-        replace(kind, rows=int(rows[code]), examples=tuple(np.flatnonzero(codes == code)[:MOST_EXAMPLES].tolist()))
-        for code, kind in order
-    )
-    return RowErrorTypes(renamed[codes], tuple(listed))
+MOST_ROWS = 5_000
+"""Rows of a segment among which its rule is looked for, at most."""
+
+ROWS_A_COLUMN = 3
+"""A segment with fewer rows for each column that varies in it has no rule: any table has a formula for so few."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentRule:
+    """What the rows of a segment follow."""
+
+    formula: Formula
+    n_agree: int  # rows of the segment that follow it, of those that were looked at
+    n_rows: int
+
+    def __str__(self) -> str:
+        return f"{self.formula.text()} ({self.n_agree:,} of {self.n_rows:,})"
+
+
+def with_segment_rule(audit: Audit, seed: int = 0) -> Audit:
+    """Return an audit with the rule of its segment, if its rows have one.
+
+    It is a sum of the terms of the first rule, or of these and the plain columns, and needs a majority of the rows in
+    every direction. That the rows of a segment were chosen by labels is not accounted for: nothing is claimed
+    but how many rows follow it.
+    """
+    segment, columns = audit.segment, audit.design.columns
+    if segment is None or not segment.is_accused or not audit.is_rule or columns.n_rows != len(audit.agree):
+        return audit
+    if audit.agreement.level is Level.NOISE:
+        return audit
+    rows = np.flatnonzero(segment.members(audit.table)[audit.design.kept])
+    rng = np.random.default_rng(seed)
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+    used = tuple(term for term in _used(audit.formula) if not term.needs_order)
+    for terms in dict.fromkeys((used, _terms_of(audit)[0])):
+        found = _rule_of(audit, rows, terms, rng)
+        if found is not None:
+            return audit.having(segment_rule=found)
+    return audit
+
+
+def _rule_of(
+    audit: Audit, rows: NDArray[np.intp], terms: tuple[Term, ...], rng: np.random.Generator
+) -> SegmentRule | None:
+    """Return the rule of some rows in some terms, those that vary there; None if there is none."""
+    if not 0 < len(terms) <= MOST_COLUMNS:
+        return None
+    X = TermMatrix(audit.design.columns, terms)[rows]
+    varied = np.flatnonzero((X != X[:1]).any(axis=0))
+    if len(rows) < ROWS_A_COLUMN * (len(varied) + 1) or not len(varied):
+        return None
+    from massart.recover import recover
+
+    table = ArrayRows(X[:, varied], audit.given[rows], intercept=True)
+    found = recover(table, tolerance=_tolerance(audit.agreement), inliers="exact", rng=rng)
+    (certificate,) = found.certificates
+    n_agree = int(np.count_nonzero(found.agree))
+    if not certificate.verdict.stands or 2 * n_agree <= len(rows):
+        return None
+    shown = [terms[j] for j in varied.tolist()]
+    numbers = found.coef[:, 0], found.fractions[0], found.standard_errors[:, 0]
+    formula = compose(audit.formula.target, shown, *numbers, certificate, IDENTITY)
+    return SegmentRule(formula, n_agree, len(rows))

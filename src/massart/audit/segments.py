@@ -5,47 +5,40 @@ also by weekday, month and day of the month and two of them by the days between,
 gaps by whether there is a value.
 Not so identifiers, free text, and what the user excluded: such a column may have been made of the target. For that
 reason numbers that are no features are left out where features were named.
-
-The rule of the rows in a segment in which the rule of the table breaks is looked for in the same terms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.error_types import MOST_EXAMPLES, UNDER_ANOTHER_RULE, RowErrorType, RowErrorTypes
 from massart.certificate import Breach, Segment, SegmentScan
-from massart.recover import Covariates, recover
-from massart.rows import IDENTITY, ArrayRows, BoolArray, FloatArray, Level
-from massart.rules.formula import Formula, compose
-from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term
+from massart.rows import BoolArray, FloatArray
+from massart.rules import Columns, Term
 from massart.tables import (
     Category,
     Date,
     Design,
+    Encoding,
     Flag,
+    Input,
     Number,
     Plan,
     Table,
     TableError,
+    Target,
     category_codes,
     column_values,
     date_texts,
     names_rows,
     role_of,
 )
-
-if TYPE_CHECKING:
-    from massart.audit.table_audit import Audit
-
 
 Part = Literal["", "weekday", "month", "day of month", "gap"]
 
@@ -55,7 +48,7 @@ _MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 _LAST = {"weekday": 7, "month": 12, "day of month": 31}
-_DIGITS = 10
+_DIGITS = 10  # of a number in a name
 
 MOST_DATES = 4
 """Columns of dates between which the days are counted, two by two: six numbers more in a table of many dates."""
@@ -63,20 +56,11 @@ MOST_DATES = 4
 
 @dataclass(frozen=True, slots=True)
 class Covariate:
-    """A column of a table, or what is known of its dates or gaps, as numbers or codes.
+    """A column of a table, or what is known of its dates or gaps, as numbers or codes."""
 
-    Attributes
-    ----------
-    entry : Number, Flag, Date or Category
-    part : str
-        What of it, if not its values.
-    since : Date or None
-        The date before, where the days from that one to this are meant.
-    """
-
-    entry: Number | Flag | Date | Category
-    part: Part = ""
-    since: Date | None = None
+    entry: Input
+    part: Part = ""  # what of it, if not its values
+    since: Date | None = None  # the date before, where the days from that one to this are meant
 
     @property
     def name(self) -> str:
@@ -86,14 +70,30 @@ class Covariate:
         return f"{self.part} of {self.entry.column}" if self.part else self.entry.column
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return (self.entry.column,) if self.since is None else (self.since.column, self.entry.column)
+    def entries(self) -> tuple[Input, ...]:
+        """How the columns are read that it is made of."""
+        return (self.entry,) if self.since is None else (self.since, self.entry)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values, but for how its columns are read."""
+        since = None if self.since is None else self.since.column
+        return {"column": self.entry.column, "part": self.part, "since": since}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], entries: Mapping[str, Input]) -> Covariate:
+        """Return the covariate that `to_json` wrote, given how its columns are read."""
+        part, since = content["part"], None if content["since"] is None else entries[content["since"]]
+        if part not in get_args(Part):
+            raise ValueError(f"part must be one of {', '.join(map(repr, get_args(Part)))}, got {part!r}")
+        if not (since is None or isinstance(since, Date)):
+            raise ValueError("since must be a column of dates")
+        return cls(entries[content["column"]], part, since)
 
     def values(self, table: Table) -> FloatArray:
-        """Return it for all rows of a table: NaN where a number is missing; of a category codes, -1 where it is."""
+        """Return it for all rows of a table: NaN where a number is missing, of a category codes, one more for none."""
         if isinstance(self.entry, Category):
-            return category_codes(table, self.entry).astype(np.float64)
+            codes = category_codes(table, self.entry)
+            return np.where(codes < 0, len(self.entry.all_levels), codes).astype(np.float64)
         values = column_values(table, self.entry)
         return self.of(values) if self.since is None else values - column_values(table, self.since)
 
@@ -131,12 +131,59 @@ class Covariate:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedTerm:
+    """What a rule compares with its thresholds: a sum or a product of columns of numbers."""
+
+    term: Term
+    entries: tuple[Number | Flag | Date, ...]
+    entry: None = None
+    part: Part = ""
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return str(self.term)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values, but for how its columns are read."""
+        return {"term": self.term.to_json()}
+
+    def values(self, table: Table) -> FloatArray:
+        """Return it for all rows of a table."""
+        return self.term.evaluate(Columns({entry.column: column_values(table, entry) for entry in self.entries}))
+
+    def text(self, value: float) -> str:
+        """Write one of its values."""
+        return f"{value:.{_DIGITS}g}"
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """Rows in which a covariate lies in a range, both ends included."""
 
-    covariate: Covariate
+    covariate: Covariate | ComparedTerm
     low: float
     high: float
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        low, high = (float(end) if math.isfinite(end) else None for end in (self.low, self.high))
+        return {**self.covariate.to_json(), "low": low, "high": high}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], entries: Mapping[str, Input]) -> Condition:
+        """Return the condition that `to_json` wrote, given the columns that it reads."""
+        low, high = (math.nan if content[end] is None else float(content[end]) for end in ("low", "high"))
+        ends = -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high
+        if "term" not in content:
+            return cls(Covariate.from_json(content, entries), *ends)
+        term = Term.from_json(content["term"])
+        read = [entries[name] for name in dict.fromkeys(term.columns())]
+        numbers = tuple(entry for entry in read if not isinstance(entry, Category))
+        if len(numbers) < len(read):
+            raise ValueError(f"the term {term} of a segment reads text")
+        term.evaluate(Columns({entry.column: np.empty(0) for entry in numbers}))  # which shows whether it can be
+        return cls(ComparedTerm(term, numbers), *ends)
 
     def holds(self, table: Table) -> BoolArray:
         """Return the rows of a table for which it holds."""
@@ -147,7 +194,7 @@ class Condition:
         one, low, high = self.covariate, self.low, self.high
         name = one.name
         if one.part == "gap":
-            return f"{one.entry.column} {'without' if low else 'with'} a value"
+            return f"{one.entries[0].column} {'without' if low else 'with'} a value"
         if isinstance(one.entry, Category) and low >= len(one.entry.all_levels):
             return f"{name} without a value"
         if one.part:
@@ -174,12 +221,17 @@ class TableSegment:
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        return [*dict.fromkeys(name for condition in self.conditions for name in condition.covariate.columns)]
+        entries = (entry for condition in self.conditions for entry in condition.covariate.entries)
+        return [*dict.fromkeys(entry.column for entry in entries)]
 
     @property
     def is_accused(self) -> bool:
         """Whether another rule may hold there: its rows are not called wrong."""
         return self.breach is not Breach.UNEVEN
+
+    def is_in(self, column_names: Collection[str]) -> bool:
+        """Return whether a table with these columns shows which of its rows belong to it."""
+        return {*self.columns} <= {*column_names}
 
     def members(self, table: Table) -> BoolArray:
         """Return which rows of a table, or of a block of it, belong to it."""
@@ -188,21 +240,32 @@ class TableSegment:
             found &= condition.holds(table)
         return found
 
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        entries = {entry.column: entry for condition in self.conditions for entry in condition.covariate.entries}
+        return {
+            "breach": self.breach.name,
+            "inputs": [entry.to_json() for entry in entries.values()],
+            "conditions": [condition.to_json() for condition in self.conditions],
+        }
 
-def with_rows_apart(kinds: RowErrorTypes, apart: BoolArray, n_apart: int) -> RowErrorTypes:
-    """Return what happened in each row, with rows that are set apart among it: of a file there may be more of them."""
-    if not n_apart:
-        return kinds
-    first = tuple(np.flatnonzero(apart)[:MOST_EXAMPLES].tolist())
-    kind = RowErrorType(UNDER_ANOTHER_RULE, n_apart, UNDER_ANOTHER_RULE, examples=first)
-    return RowErrorTypes(np.where(apart, len(kinds.kinds) + 1, kinds.codes), (*kinds.kinds, kind))
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], target: Target) -> TableSegment:
+        """Return the segment that `to_json` wrote; ValueError, TypeError or KeyError where that is none."""
+        if content["breach"] not in Breach.__members__:
+            raise ValueError(f"breach must be one of {', '.join(Breach.__members__)}, got {content['breach']!r}")
+        encoding = Encoding.from_json({"target": target.to_json(), "inputs": content["inputs"]})
+        entries = {entry.column: entry for entry in encoding.inputs}
+        conditions = tuple(Condition.from_json(one, entries) for one in content["conditions"])
+        return cls(Breach[content["breach"]], conditions)
 
 
 @dataclass(frozen=True, eq=False)
 class TableCovariates:
     """The columns by which segments of a table are looked for, and what each is."""
 
-    covariates: Covariates
+    scan: SegmentScan
+    drawn: BoolArray | None  # rows that were drawn at random, where not all were
     ordered: tuple[Covariate, ...]
     levels: tuple[Covariate, ...]
 
@@ -226,8 +289,7 @@ class TableCovariates:
         for entry, values in _columns(table, plan, design, excluded, asked):
             one = Covariate(entry)
             if isinstance(entry, Category):
-                own = values.astype(np.intp)
-                codes[one] = np.where(own < 0, len(entry.all_levels), own)
+                codes[one] = values.astype(np.intp)
                 continue
             numbers[one] = values
             if isinstance(entry, Date):
@@ -242,20 +304,22 @@ class TableCovariates:
             one = Covariate(second, since=first) if is_before else Covariate(first, since=second)
             numbers[one] = end - start if is_before else start - end
         scan = SegmentScan([*numbers.values()], [*codes.values()])
-        some = None if drawn is None else drawn[design.kept]
-        return cls(Covariates(scan, some), tuple(numbers), tuple(codes))
+        return cls(scan, None if drawn is None else drawn[design.kept], tuple(numbers), tuple(codes))
 
-    def named(self, segment: Segment) -> TableSegment:
-        """Return a segment that was found in the columns as one of the table."""
+    def named(self, segment: Segment, compared: Sequence[Term] = ()) -> TableSegment:
+        """Return a segment that was found in the columns, or in what a rule compared, as one of the table."""
+        entries = {one.entry.column: one.entry for one in self.ordered if not isinstance(one.entry, Category)}
+        more = [ComparedTerm(one, tuple(entries[name] for name in dict.fromkeys(one.columns()))) for one in compared]
         conditions = [Condition(self.levels[column], code, code) for column, code in segment.levels]
         if segment.column is not None and not (math.isinf(segment.low) and math.isinf(segment.high)):
-            conditions.append(Condition(self.ordered[segment.column], segment.low, segment.high))
+            numbers: list[Covariate | ComparedTerm] = [*self.ordered, *more]
+            conditions.append(Condition(numbers[segment.column], segment.low, segment.high))
         return TableSegment(segment.breach, tuple(conditions))
 
 
 def _columns(
     table: Table, plan: Plan, design: Design, excluded: Collection[str], asked: bool
-) -> Iterator[tuple[Number | Flag | Date | Category, FloatArray]]:
+) -> Iterator[tuple[Input, FloatArray]]:
     """Yield what each column is, in the order of their names, and its values in the judged rows."""
     inputs = {entry.column: entry for entry in plan.encoding.inputs}
     numbers, levels = design.columns.numbers, design.columns.levels
@@ -272,79 +336,3 @@ def _columns(
                 yield entry, Covariate(entry).values(table)[design.kept]
         except TableError:  # of numbers that are infinite, or that float64 does not hold
             continue
-
-
-MOST_ROWS, MOST_COLUMNS = 5_000, 60
-"""Rows of a segment among which its rule is looked for, and columns in which it is, at most."""
-
-ROWS_A_COLUMN = 3
-"""A segment with fewer rows for each column that varies in it has no rule: any table has a formula for so few."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentRule:
-    """What the rows of a segment follow.
-
-    Attributes
-    ----------
-    formula : Formula
-    n_agree, n_rows : int
-        Rows of the segment that follow it, of those that were looked at.
-    """
-
-    formula: Formula
-    n_agree: int
-    n_rows: int
-
-    def __str__(self) -> str:
-        return f"{self.formula.text()} ({self.n_agree:,} of {self.n_rows:,})"
-
-
-def with_segment_rule(audit: Audit, seed: int = 0) -> Audit:
-    """Return an audit with the rule of its segment, if its rows have one.
-
-    It is a sum of the terms of the first rule, or of these and the plain columns, and needs a majority of the rows in
-    every direction. That the rows of a segment were chosen by labels is not accounted for: nothing is claimed
-    but how many rows follow it.
-    """
-    from massart.audit.finding import plain_terms
-
-    segment, columns = audit.segment, audit.design.columns
-    if segment is None or not segment.is_accused or not audit.is_rule or columns.n_rows != len(audit.agree):
-        return audit
-    if audit.agreement.level is Level.NOISE:
-        return audit
-    rows = np.flatnonzero(segment.members(audit.table)[audit.design.kept])
-    rng = np.random.default_rng(seed)
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
-    plain = plain_terms(audit.plan.encoding)
-    used = tuple(term.term for term in audit.formula.terms if term.coef and term.term and not term.term.needs_order)
-    for terms in dict.fromkeys((used, (*plain, *(term for term in used if term not in plain)))):
-        found = _rule_of(audit, rows, terms, rng)
-        if found is not None:
-            return audit.having(segment_rule=found)
-    return audit
-
-
-def _rule_of(
-    audit: Audit, rows: NDArray[np.intp], terms: tuple[Term, ...], rng: np.random.Generator
-) -> SegmentRule | None:
-    """Return the rule of some rows in some terms, those that vary there; None if there is none."""
-    if not 0 < len(terms) <= MOST_COLUMNS:
-        return None
-    X = TermMatrix(audit.design.columns, terms)[rows]
-    varied = np.flatnonzero((X != X[:1]).any(axis=0))
-    if len(rows) < ROWS_A_COLUMN * (len(varied) + 1) or not len(varied):
-        return None
-    tolerance: float | Literal["auto"] = audit.agreement.label if audit.agreement.level is Level.GIVEN else "auto"
-    table = ArrayRows(X[:, varied], audit.given[rows], intercept=True)
-    found = recover(table, tolerance=tolerance, inliers="exact", rng=rng)
-    (certificate,) = found.certificates
-    n_agree = int(np.count_nonzero(found.agree))
-    if not certificate.verdict.stands or 2 * n_agree <= len(rows):
-        return None
-    shown = [terms[j] for j in varied.tolist()]
-    numbers = found.coef[:, 0], found.fractions[0], found.standard_errors[:, 0]
-    formula = compose(audit.formula.target, shown, *numbers, certificate, IDENTITY)
-    return SegmentRule(formula, n_agree, len(rows))

@@ -1,9 +1,10 @@
-"""A file larger than memory: some rows propose, and one read of all of them judges, counts and writes.
+"""A file larger than memory: some rows propose a rule, and one read of all of them judges, counts and writes.
 
 The rows that propose are gathered in a first read, by the columns alone (:func:`massart.tables.gather`), and the rule
 is looked for in them as in any table. In a second read each row is compared with it (:mod:`massart.audit.judging`):
-rows are tallied, counted by kind and by group, written to the audit and to the fixed table, and the worst are kept. The
-verdict is made by the rows gathered and the tally of all. Where rows were swapped, a read before that finds the pairs.
+rows are tallied, counted by error type and by group, written to the audit and to the fixed table, and the worst are
+kept. The verdict is made by the rows gathered and the tally of all. Where rows were swapped, a read before that finds
+the pairs.
 
 Both reads may be done by the workers of a Dask cluster. A task there is a piece of a Parquet file and a small rule, and
 has no other input: what a lost worker had is done again by another. Few tasks are under way at a time, and their
@@ -14,32 +15,32 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.audit.coincidence import SURE
-from massart.audit.explanations import NO_ROWS, swapped_rows
-from massart.audit.finding import Found, Request, find
+from massart.audit.error_types import RowErrorTypes
+from massart.audit.explanations import NO_ROWS
+from massart.audit.finding import Found, find
 from massart.audit.fixing import rewritten
 from massart.audit.judged import Judged
-from massart.audit.judging import RowRule, Writer, judge_blocks, numbered
+from massart.audit.judging import RowRule, Writer, judge_blocks, numbered, paired
+from massart.audit.question import Call, ReadSample
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Verdict
 from massart.report import Notice
-from massart.rows import AGREES, LAST_PLACE, Callback, Progress
-from massart.rows.ahead import ahead
+from massart.rows import AGREES, LAST_PLACE, Progress, ahead
 from massart.tables import (
     TOTAL,
     Gathered,
-    Piece,
+    RowGroups,
     Stream,
     Table,
     gather,
@@ -47,125 +48,74 @@ from massart.tables import (
     join,
     left_out,
     limit_of,
-    pieces_of,
     quote,
+    row_groups_of,
     table_writer,
 )
 
 
-class _Different(Exception):
-    """The full data contradict the rows from which the rule came: discard what was written."""
+class _Discard(Exception):
+    """What was written is not to stand."""
 
 
-class _Uncertain(Exception):
-    """The rule is not certain: discard the fixed table."""
-
-
-class Engine(Protocol):
-    """Where the two reads of a stream are done."""
-
-    def gather(self, stream: Stream, request: Request) -> Gathered:
-        """Read it once, for the rows to look at closely."""
-
-    def judged(
-        self, stream: Stream, rule: RowRule, request: Request, write_audit: Writer | None, write_fixed: Writer | None
-    ) -> Judged:
-        """Read it once more, and judge all rows; parts of files are written in order."""
-
-
-class Here:
-    """Both reads are done in this process, while the next block is read."""
-
-    def gather(self, stream: Stream, request: Request) -> Gathered:
-        """Read it once, or as much of it as is needed, for the rows to look at closely."""
-        found = gather_some(stream, request.seed)
-        return found or gather(ahead(stream.blocks(callback=request.callback)), request.seed)
-
-    def judged(
-        self, stream: Stream, rule: RowRule, request: Request, write_audit: Writer | None, write_fixed: Writer | None
-    ) -> Judged:
-        """Read it once more, and judge all rows."""
-        # What is written has all columns; otherwise those that are read are enough.
-        names = None if write_audit or write_fixed else rule.columns
-        blocks: Iterable[Table] = stream.blocks(names, request.callback)
-        if write_audit or write_fixed:
-            blocks = ahead(blocks)  # what is written does not keep the next block waiting
-        return judge_blocks(blocks, rule, write_audit=write_audit, write_fixed=write_fixed)
-
-
-def audit_stream(
-    stream: Stream,
-    request: Request,
-    *,
-    audit: str | Path | None = None,
-    fixed: str | Path | None = None,
-    force: bool = False,
-    engine: Engine | None = None,
-) -> Audit:
+def audit_stream(stream: Stream, call: Call) -> Audit:
     """Find the rule behind a column of a stream, and the rows that do not follow it.
 
-    If there is a rule, the wrong rows are written to the file `audit`, in the order of the stream, and to the file
-    `fixed` the table with its wrong targets replaced: if the rule is certain, or by `force`. The reads are done here,
-    or by another engine, such as :class:`OnCluster`.
+    If there is a rule, the wrong rows are written in the order of the stream, and the table with its wrong targets
+    replaced: if the rule is certain, or by force. The reads are done here, or by the workers of a Dask cluster.
     """
-    engine = engine or Here()
-    gathered = engine.gather(stream, request)
-    found = find(gathered.table, request, ordered=False, drawn=gathered.drawn)
-    rule = replace(RowRule.of(found.audit, gathered.gappy, request.strict), rows_kept=request.rows_kept)
+    _check(call)
+    engine = Here(stream, call) if call.client is None else OnCluster(stream, call)
+    gathered = engine.gather()
+    found = find(ReadSample(gathered.table, ordered=False, drawn=gathered.drawn), call)
+    is_all = len(gathered.numbers) == stream.n_rows
+    rule = RowRule.of(found.audit, gathered.gappy, call.strict, is_all=is_all)
+    rule = replace(rule, rows_kept=call.rows_kept)
     if rule.catalogue.has_pairs:
-        rule = paired(rule, engine.judged(stream, rule.pairing, request, None, None))
-    if not force and not found.audit.is_certain:
-        fixed = None
+        rule = paired(rule, engine.judged(rule.pairing, None, None))
+    fixed = call.fixed if call.force or found.audit.is_certain else None
     while True:
         try:
-            judged, certificate = _read(stream, engine, rule, found, request, audit, fixed, force)
+            with _writers(rule.is_rule, call.audit, fixed) as (write_audit, write_fixed):
+                judged = engine.judged(rule, write_audit, write_fixed)
+                certificate = found.answer.recovery.verdicts[0](judged.tally)
+                verdict = certificate.verdict
+                is_as_taken = (verdict is Verdict.NONE) != rule.is_rule
+                if not is_as_taken or (write_fixed is not None and not call.force and not verdict.certain):
+                    raise _Discard
             break
-        except _Different:
-            rule = replace(rule, is_rule=not rule.is_rule)
-        except _Uncertain:
-            fixed = None
+        except _Discard:  # all rows contradict those from which the rule came, or it is not certain
+            rule = replace(rule, is_rule=verdict is not Verdict.NONE)
+            fixed = None if is_as_taken else fixed
     answer = _assembled(gathered, found, rule, judged, certificate)
     if fixed is None or not rule.is_rule:
         return answer
     return answer.having(notices=(*answer.notices, *rewritten(stream.name, fixed, "the file was read in blocks")))
 
 
-def paired(rule: RowRule, judged: Judged) -> RowRule:
-    """Return the rule that knows which rows were swapped, if these are not too many to tell."""
-    rows = np.concatenate([NO_ROWS, *(judged.pairs or ())])
-    given, implied, unit = rows["given"], rows["implied"], rule.agreement.unit
-    swapped = swapped_rows(given, implied, unit)
-    # With what other rows imply, as many have a partner as do by chance.
-    by_chance = np.count_nonzero(swapped_rows(given, implied[::-1], unit))
-    if judged.pairs is None or by_chance > (1 - SURE) * np.count_nonzero(swapped):
-        return replace(rule, catalogue=rule.catalogue.without_pairs())
-    return replace(rule, swapped=rows["number"][swapped])
+def _check(call: Call) -> None:
+    """Raise ValueError for what takes the whole table in memory."""
+    if call.rules is not None:
+        raise ValueError(
+            "a list of rules is looked for where the whole table is in memory: raise --max-memory, leave out --dask, "
+            "or take a part of the rows"
+        )
+    if call.fixed is not None and call.fill:
+        raise ValueError("missing targets are filled in where the whole table is in memory: raise --max-memory")
 
 
-def _read(
-    stream: Stream,
-    engine: Engine,
-    rule: RowRule,
-    found: Found,
-    request: Request,
-    audit: str | Path | None,
-    fixed: str | Path | None,
-    force: bool,
-) -> tuple[Judged, Certificate]:
-    """Judge all rows, and write files if there is a rule: raise _Different if they say otherwise."""
+@contextlib.contextmanager
+def _writers(
+    is_rule: bool, audit: str | Path | None, fixed: str | Path | None
+) -> Iterator[tuple[Writer | None, Writer | None]]:
+    """Yield what writes the wrong rows and the table put right, where a file is asked for; nothing without a rule."""
     with contextlib.ExitStack() as stack:
-        write_audit = write_fixed = None
-        if rule.is_rule and audit is not None:
-            write_audit = stack.enter_context(table_writer(audit, harmless=True))
-        if rule.is_rule and fixed is not None:
-            write_fixed = stack.enter_context(table_writer(fixed, harmless=False))
-        judged = engine.judged(stream, rule, request, write_audit, write_fixed)
-        certificate = found.answer.recovery.verdicts[0](judged.tally)
-        if (certificate.verdict is Verdict.NONE) == rule.is_rule:
-            raise _Different
-        if write_fixed is not None and not force and not certificate.verdict.certain:
-            raise _Uncertain
-    return judged, certificate
+
+        def writer(path: str | Path | None, harmless: bool) -> Writer | None:
+            asked = is_rule and path is not None
+            return stack.enter_context(table_writer(path, harmless=harmless)) if asked and path is not None else None
+
+        yield writer(audit, True), writer(fixed, False)
 
 
 def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, certificate: Certificate) -> Audit:
@@ -177,22 +127,17 @@ def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, 
     design, _, marks = rule.marked(table, is_part=False)
     formula = found.formula(certificate)
     X = rule.terms(design.columns, design.X, formula)
-    codes = judged.looked_at | dict(zip(worst.numbers.tolist(), worst.codes.tolist(), strict=True))
+    codes = judged.looked_at | dict(zip(worst.rows["number"].tolist(), worst.rows["code"].tolist(), strict=True))
     at_hand = np.array([codes.get(number, 0) for number in table.numbers[design.kept].tolist()])
     usage = [(0, 0)] * len(formula.all_terms)
     for place, (n, agree) in zip(rule.used, judged.usage.tolist(), strict=True):
         usage[place] = n, agree
-    whole = Whole(
-        judged,
-        drawn,
-        tuple(usage),
-        rule.catalogue.counted(at_hand, judged.kinds.tolist()),
-        rule.places,
-    )
+    kinds = RowErrorTypes.of_codes(at_hand, rule.catalogue.kinds, judged.kinds.tolist())
+    second = None
     if rule.second is not None and judged.kinds[1]:
-        first = [code for code, kind in enumerate(whole.kinds.kinds, 1) if kind.label == rule.second.kind.label]
-        rows = np.flatnonzero(np.isin(whole.kinds.codes, first))
-        whole = replace(whole, second_rule=rule.second.of_file(rows, int(judged.kinds[1])))
+        label = rule.second.kind.label
+        rows = np.flatnonzero([word == label for word in kinds.of(np.arange(len(at_hand)))])
+        second = rule.second.of_file(rows, int(judged.kinds[1]))
     of_rows = {*audit.plan.of_rows, *(each for each in audit.notices if isinstance(each, Notice))}
     about = (
         Notice("among", notice=notice) if notice in of_rows else notice
@@ -211,14 +156,20 @@ def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, 
         (
             *left_out(judged.gaps, judged.n_rows),
             *audit.design.remarks,
-            Notice("closely", n=len(gathered.numbers), n_rows=judged.n_rows),
+            *_looked_at(gathered, judged),
             *islice(chain(_totals_among(gathered.table), _totals_among(table)), 1),
             *about,
         ),
-        whole,
+        Whole(judged, drawn, tuple(usage), kinds, rule.places, second),
         segment=audit.segment,
         segment_rule=audit.segment_rule,
     )
+
+
+def _looked_at(gathered: Gathered, judged: Judged) -> Iterator[Notice]:
+    """Say that the rule comes from some of the rows."""
+    if len(gathered.numbers) < judged.n_rows:
+        yield Notice("closely", n=len(gathered.numbers), n_rows=judged.n_rows)
 
 
 def _totals_among(table: Table) -> Iterator[Notice]:
@@ -229,56 +180,73 @@ def _totals_among(table: Table) -> Iterator[Notice]:
                 yield Notice("total row", place=table.place(row), text=quote(column[row].as_py()))
 
 
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Both reads are done in this process, while the next block is read."""
+
+    stream: Stream
+    call: Call
+
+    def gather(self) -> Gathered:
+        """Read the stream once, or as much of it as is needed, for the rows to look at closely."""
+        stream, seed = self.stream, self.call.seed
+        return gather_some(stream, seed) or gather(ahead(stream.blocks(callback=self.call.callback)), seed)
+
+    def judged(self, rule: RowRule, write_audit: Writer | None, write_fixed: Writer | None) -> Judged:
+        """Read it once more, and judge all rows; parts of files are written in order."""
+        # What is written has all columns; otherwise those that are read are enough.
+        writes = write_audit is not None or write_fixed is not None
+        blocks: Iterable[Table] = self.stream.blocks(None if writes else rule.columns, self.call.callback)
+        blocks = ahead(blocks) if writes else blocks  # what is written does not keep the next block waiting
+        return judge_blocks(blocks, rule, write_audit=write_audit, write_fixed=write_fixed)
+
+
 _JOINED = 8  # what pieces gather is joined when there is so much of it
 _AHEAD = 2  # tasks for each thread of a worker: one is worked on, and one is ready
 
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The workers of a Dask cluster, by its `distributed.Client`."""
+    """Both reads are done by the workers of a Dask cluster."""
 
-    client: Any
+    stream: Stream
+    call: Call
 
-    def gather(self, stream: Stream, request: Request) -> Gathered:
-        """Read a stream once, for the rows to look at closely."""
-        pieces = pieces_of(stream)
+    def gather(self) -> Gathered:
+        """Read the stream once, for the rows to look at closely."""
+        pieces, seed = row_groups_of(self.stream), self.call.seed
         parts: list[Gathered] = []
         limit = np.inf
         # Which rows are drawn is known better the more pieces are done.
-        tasks = ((_gathered, piece, request.seed, limit) for piece in pieces)
-        for part in self._results(tasks, len(pieces), request.callback):
+        for part in self._results(((_gathered, piece, seed, limit) for piece in pieces), len(pieces)):
             parts.append(part)
             if len(parts) == _JOINED:
-                parts = [join(parts, request.seed)]
-                limit = limit_of(parts[0], request.seed)
-        return join(parts, request.seed)
+                parts = [join(parts, seed)]
+                limit = limit_of(parts[0], seed)
+        return join(parts, seed)
 
-    def judged(
-        self, stream: Stream, rule: RowRule, request: Request, write_audit: Writer | None, write_fixed: Writer | None
-    ) -> Judged:
+    def judged(self, rule: RowRule, write_audit: Writer | None, write_fixed: Writer | None) -> Judged:
         """Read it once more, and judge all rows; parts of files are written in order, here."""
         total = rule.nothing
-        pieces = pieces_of(stream)
-        starts = [*(piece.start for piece in pieces), stream.n_rows]
+        pieces = row_groups_of(self.stream)
+        starts = [*(piece.start for piece in pieces), self.stream.n_rows]
         ends = NO_ROWS
         if rule.looks_around:
             asked = rule.within(0, 0)
-            found = self._results(((_ends, piece, asked) for piece in pieces), len(pieces), request.callback)
+            found = self._results(((_ends, piece, asked) for piece in pieces), len(pieces))
             ends = np.concatenate([NO_ROWS, *found])
-        # What the largest residuals are is known better the more pieces are done.
         tasks = (
             (
                 _judged,
                 piece,
                 rule.within(start, stop),
                 ends[np.isin(ends["number"], [start - 1, stop])],
-                total.worst.least,
                 write_audit is not None,
                 write_fixed is not None,
             )
             for piece, (start, stop) in zip(pieces, pairwise(starts), strict=True)
         )
-        for found, rows, fixed in self._results(tasks, len(pieces), request.callback):
+        for found, rows, fixed in self._results(tasks, len(pieces)):
             total += found
             for write, tables in ((write_audit, rows), (write_fixed, fixed)):
                 for table in tables:
@@ -286,13 +254,13 @@ class OnCluster:
                         write(table)
         return total
 
-    def _results(self, tasks: Iterator[tuple[Any, ...]], n_tasks: int, callback: Callback) -> Iterator[Any]:
+    def _results(self, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Yield the results of tasks in their order; few of them are under way at a time."""
         waiting: deque[Any] = deque()
-        most = _AHEAD * max(sum(self.client.ncores().values()), 1)
+        most = _AHEAD * max(sum(self.call.client.ncores().values()), 1)
         for done in range(n_tasks):
             while len(waiting) < most and (task := next(tasks, None)) is not None:
-                waiting.append(self.client.submit(*task, pure=False))
+                waiting.append(self.call.client.submit(*task, pure=False))
             try:
                 yield waiting.popleft().result()
             except Exception as error:
@@ -302,36 +270,30 @@ class OnCluster:
                     "workers of the Dask cluster died, one after the other, at the same piece of a file: "
                     "its row groups may be too large for their memory"
                 ) from None
-            callback(Progress("reading on the cluster", done + 1, float(n_tasks - done - 1), 0.0))
+            self.call.callback(Progress("reading on the cluster", done + 1, float(n_tasks - done - 1), 0.0))
 
 
-def _gathered(piece: Piece, seed: int, limit: float) -> Gathered:
+def _gathered(piece: RowGroups, seed: int, limit: float) -> Gathered:
     return gather(piece.blocks(), seed, piece.start, limit)
 
 
-def _ends(piece: Piece, rule: RowRule) -> NDArray[np.void]:
+def _ends(piece: RowGroups, rule: RowRule) -> NDArray[np.void]:
     """Return the rows at the ends of a piece, as the rows next to them ask for them."""
     blocks = [rule.ends(block) for block in numbered(piece.blocks(rule.columns), piece.start)]
     return np.concatenate([NO_ROWS, *blocks[:1], *blocks[1:][-1:]])
 
 
 def _judged(
-    piece: Piece, rule: RowRule, around: NDArray[np.void], least: float, with_audit: bool, with_fixed: bool
+    piece: RowGroups, rule: RowRule, around: NDArray[np.void], with_audit: bool, with_fixed: bool
 ) -> tuple[Judged, Sequence[pa.Table], Sequence[pa.Table]]:
     rows: list[pa.Table] = []
     fixed: list[pa.Table] = []
-    blocks: Iterator[Table] = piece.blocks(None if with_audit or with_fixed else rule.columns)
-
-    def kept(tables: list[pa.Table], wanted: bool) -> Callable[[pa.Table], None] | None:
-        return tables.append if wanted else None
-
     judged = judge_blocks(
-        blocks,
+        piece.blocks(None if with_audit or with_fixed else rule.columns),
         rule,
         start=piece.start,
-        least=least,
-        write_audit=kept(rows, with_audit),
-        write_fixed=kept(fixed, with_fixed),
+        write_audit=rows.append if with_audit else None,
+        write_fixed=fixed.append if with_fixed else None,
         around=around,
     )
     return judged, rows, fixed

@@ -13,41 +13,48 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.audit.chains import BEFORE_IS_WRONG, Chains, chains_of
-from massart.audit.error_types import MOST_EXAMPLES, UNEXPLAINED, RowErrorType, RowErrorTypes, Rule, kinds_of
-from massart.audit.explanations import Labels
+from massart.audit.chains import Chains, chains_of
+from massart.audit.error_types import (
+    BEFORE_IS_WRONG,
+    UNDER_ANOTHER_RULE,
+    UNEXPLAINED,
+    RowErrorType,
+    RowErrorTypes,
+    RuleRows,
+    kinds_of,
+)
+from massart.audit.explanations import RowLabels
 from massart.audit.implied import implied_values, places_of, residuals, ways_to_round, with_constant
 from massart.audit.judged import Judged
 from massart.audit.model_file import SavedModel
-from massart.audit.second_rule import SecondRule, second_rule_of, with_second_rule
-from massart.audit.segments import SegmentRule, TableSegment, with_rows_apart
+from massart.audit.second_rule import SecondRule, SegmentRule, second_rule_of
+from massart.audit.segments import TableSegment
 from massart.certificate import Certificate, Verdict, span_of
 from massart.options import FitOptions
-from massart.report import Findings, Group, JudgedRows, Notice, Report, Rest, RowKinds, Usage, called_wrong, usage_of
-from massart.report.words import Judgement, SegmentFacts, count, judgement, share
-from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray, tally_of
-from massart.rules.columns import Columns
-from massart.rules.formula import Formula
-from massart.rules.matrix import Matrix
-from massart.rules.rates import Rates, rates_by_level
-from massart.rules.terms import plain_number
-from massart.tables import (
-    Design,
-    Plan,
-    Table,
-    TableError,
-    column_values,
-    encode,
-    frame_like,
-    free_name,
-    groups_of,
+from massart.report import (
+    Findings,
+    GroupCount,
+    Notice,
+    Report,
+    ReportRows,
+    Rest,
+    RowKinds,
+    SegmentFacts,
+    Usage,
+    called_wrong,
+    count,
+    explain_saved,
+    usage_of,
 )
+from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray
+from massart.rules import Columns, Formula, Matrix, Rates, plain_number, rates_by_level
+from massart.tables import Design, Plan, Table, TableError, column_values, encode, frame_like, free_name, groups_of
 
 ROW = "row"
 """The column of an audit that counts the rows of the table, from 1, its header not counted."""
 
-_FEW_TERMS = 8
-_MOST_LEVELS = 40
+_FEW_TERMS = 8  # in one line
+_MOST_LEVELS = 40  # of a column of numbers that has rates by level
 _MARKS = np.arange(KINDS)
 _VERSIONS = ("massart", "numpy", "scipy", "pyarrow")
 
@@ -132,20 +139,13 @@ class Audit:
         return changed
 
     @property
-    def noticed(self) -> Audit:
-        """The same, with a notice if rows that do not follow the formula crowd somewhere, but are not set apart."""
-        if self.segment is None or self.segment.is_accused or self.segment_facts is None:
-            return self
-        return replace(self, notices=(*self.notices, Notice("uneven", facts=self.segment_facts)))
-
-    @property
     def chained(self) -> Audit:
         """The same; where the rule looks at other rows, right ones that stand after a wrong one agree."""
         if not self.is_rule or self.whole is not None or self.chains is not None:
             return self
         if not any(term.coef and term.term and term.term.needs_order for term in self.formula.terms):
             return self
-        columns = encode(self.table, self.plan.encoding).columns
+        columns = encode(self.table, self.plan.encoding, with_target=False).columns
         y = column_values(self.table, self.plan.encoding.target)
         columns = replace(columns, numbers={**columns.numbers, self.formula.target: y})
         rule = self.formula, self.agreement, places_of(self.X, self.formula, self.agreement)
@@ -161,21 +161,24 @@ class Audit:
         return self.design.n_total if self.whole is None else self.whole.judged.n_rows
 
     @cached_property
-    def _tally(self) -> FloatArray:
-        """The judged rows of the table or of the file, by their marks."""
-        if self.whole is not None:
-            return self.whole.judged.tally
-        return tally_of(np.uint8(AGREES) * self.agree + np.uint8(LAST_PLACE) * self.last_place)
+    def _counts(self) -> tuple[int, int, int]:
+        """The judged rows of the table or file, those that agree, and those off by one unit of the last place."""
+        if self.whole is None:
+            last_place = self.last_place & ~self.agree
+            return len(self.agree), int(np.count_nonzero(self.agree)), int(np.count_nonzero(last_place))
+        tally = self.whole.judged.tally
+        last_place = _MARKS & (AGREES | LAST_PLACE) == LAST_PLACE
+        return int(tally.sum()), int(tally[_MARKS & AGREES > 0].sum()), int(tally[last_place].sum())
 
     @property
     def n_judged(self) -> int:
         """Number of judged rows."""
-        return int(self._tally.sum())
+        return self._counts[0]
 
     @property
     def n_agree(self) -> int:
         """Number of judged rows that follow the formula."""
-        return int(self._tally[_MARKS & AGREES > 0].sum())
+        return self._counts[1]
 
     @cached_property
     def wrong(self) -> BoolArray:
@@ -194,12 +197,15 @@ class Audit:
             return np.zeros(len(self.agree), dtype=bool)
         return self.segment.members(self.table)[self.design.kept]
 
+    @property
+    def segment_apart(self) -> TableSegment | None:
+        """The segment whose rows are set apart where they break the formula, since another rule may hold there."""
+        return self.segment if self.is_rule and self.segment is not None and self.segment.is_accused else None
+
     @cached_property
     def apart(self) -> BoolArray:
-        """Judged rows that are set apart: they break the formula where most rows do, so another rule may hold there."""
-        if self.segment is None or not self.segment.is_accused:
-            return np.zeros(len(self.agree), dtype=bool)
-        return self._in_segment & ~self.agree & ~self.last_place
+        """Judged rows that are set apart."""
+        return self._in_segment & ~self.agree & ~self.last_place & (self.segment_apart is not None)
 
     @property
     def n_apart(self) -> int:
@@ -211,10 +217,9 @@ class Audit:
         """The segment in which rows that do not follow the formula crowd, in words and numbers."""
         if self.segment is None or not self.is_rule:
             return None
-        if self.whole is None:
-            off = self._in_segment & ~self.agree & ~self.last_place
-            n, k = int(self._in_segment.sum()), int(off.sum())
-        else:
+        off = self._in_segment & ~self.agree & ~self.last_place
+        n, k = int(self._in_segment.sum()), int(off.sum())
+        if self.whole is not None:
             n, k = self.whole.judged.segment.tolist()
         off_elsewhere = self.n_judged - self.n_agree - self.n_last_place - k
         rule = "" if self.segment_rule is None else str(self.segment_rule)
@@ -223,7 +228,7 @@ class Audit:
     @property
     def n_last_place(self) -> int:
         """Number of rows that are off by one unit of the last place."""
-        return int(self._tally[_MARKS & (AGREES | LAST_PLACE) == LAST_PLACE].sum())
+        return self._counts[2]
 
     @property
     def wrong_share(self) -> float:
@@ -246,10 +251,8 @@ class Audit:
         if not self.is_rule:
             return ""
         if not self.is_certain:
-            return f"The rule is {self.certificate.verdict.name}, not certain: no values are replaced"
-        if self.saved is not None and 2 * self.n_wrong >= self.n_judged:
-            return "Most of these rows do not follow the saved rule: no values are replaced"
-        return ""
+            return Notice("uncertain", verdict=self.certificate.verdict.name)
+        return Notice("not followed") if self.saved is not None and 2 * self.n_wrong >= self.n_judged else ""
 
     @property
     def agreement(self) -> Agreement:
@@ -260,8 +263,7 @@ class Audit:
     def explanation(self) -> str:
         """The certificate in words; of a saved formula, how these rows follow it, and what was known before."""
         if self.saved is not None:
-            follow = f"{self.n_agree:,} of {count(self.n_judged, 'rows')} follow a saved formula"
-            return f"{follow} ({share(self.n_agree, self.n_judged)}). Where it was found: {self.saved.explanation}"
+            return explain_saved(self.n_agree, self.n_judged, self.saved.explanation)
         return self.certificate.explain(self.formula.names, self.segment_facts)
 
     @property
@@ -287,16 +289,7 @@ class Audit:
     @property
     def bases(self) -> dict[str, str]:
         """The base level of each category with amounts by level in the rule: the one that has no term."""
-        terms = [term for term in self.formula.terms if term.coef and term.term is not None]
-        found = {}
-        for name in dict.fromkeys(term.column for term in terms if term.level is not None and term.column):
-            coded = self.design.columns.levels.get(name)
-            known = {str(f.parts[1]) for term in terms if term.term for f in term.term.factors if f.parts[0] == name}
-            known |= {term.level for term in self.formula.terms if term.column == name and term.level is not None}
-            without = [] if coded is None else [level for level in coded.names if level not in known]
-            if len(without) == 1:
-                found[name] = without[0]
-        return found
+        return dict(self.formula.bases)
 
     @cached_property
     def left_open(self) -> FloatArray:
@@ -333,22 +326,20 @@ class Audit:
     @cached_property
     def kinds(self) -> RowErrorTypes:
         """What happened in each judged row."""
-        second = self.second_rule if self.whole is None else None  # counts of a file have it
-        return with_rows_apart(with_second_rule(self._usual_kinds, second), self.apart, self.n_apart)
+        found = self._usual_kinds
+        if self.whole is None and self.second_rule is not None:  # counts of a file have it
+            found = found.with_kind(self.second_rule.kind, self.second_rule.rows)
+        apart = RowErrorType(UNDER_ANOTHER_RULE, 0, UNDER_ANOTHER_RULE)
+        return found.with_kind(apart, np.flatnonzero(self.apart), self.n_apart)
 
     @cached_property
     def _usual_kinds(self) -> RowErrorTypes:
         if self.whole is not None:
             return self.whole.kinds
+        found = kinds_of(self.rule_rows, self._together())
         if self.chains is None:
-            return kinds_of(self.X, self.rule, self.labels, self.columns, self._together())
-        follows = self.chains.follows
-        found = kinds_of(self.chains.X, self.rule, self.labels, self.columns, self._together())
-        if not follows.any():
             return found
-        first = tuple(np.flatnonzero(follows)[:MOST_EXAMPLES].tolist())
-        kind = RowErrorType(BEFORE_IS_WRONG, int(follows.sum()), BEFORE_IS_WRONG, examples=first)
-        return RowErrorTypes(np.where(follows, len(found.kinds) + 1, found.codes), (*found.kinds, kind))
+        return found.with_kind(RowErrorType(BEFORE_IS_WRONG, 0, BEFORE_IS_WRONG), np.flatnonzero(self.chains.follows))
 
     @property
     def columns(self) -> Columns | None:
@@ -357,15 +348,16 @@ class Audit:
         return columns if columns.n_rows == len(self.design.kept) else None
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> RowLabels:
         """The judged rows next to the formula."""
         numbers = self.numbers_of(self.design.kept)
-        return Labels(self.given, self.implied, self.wrong, self.last_place & self.is_rule, numbers=numbers)
+        return RowLabels(self.given, self.implied, self.wrong, self.last_place & self.is_rule, numbers=numbers)
 
     @property
-    def rule(self) -> Rule:
-        """The formula, and when a row agrees with it."""
-        return Rule(self.formula, self.agreement)
+    def rule_rows(self) -> RuleRows:
+        """The judged rows with their terms; where the rule looks at other rows, with those put right."""
+        X = self.X if self.chains is None else self.chains.X
+        return RuleRows(X, self.formula, self.agreement, self.labels, self.columns)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
@@ -391,8 +383,7 @@ class Audit:
     def wrong_rows(self) -> Any:
         """Return the same columns, but for the rank, of the wrong rows, in the order of the table."""
         order = np.flatnonzero(self.wrong)
-        values = self._judged(order)
-        del values["rank"]
+        values = {name: value for name, value in self._judged(order).items() if name != "rank"}
         return self._in_full(self.design.kept[order], values)
 
     @staticmethod
@@ -409,7 +400,7 @@ class Audit:
 
     def worst(self, most: int) -> dict[str, Any]:
         """Return the same columns of the `most` worst wrong rows, as lists of plain values."""
-        return self.some(self._worst(most))
+        return self.some(self.order[: min(most, int(np.count_nonzero(self.wrong)))])
 
     def some(self, order: NDArray[np.intp]) -> dict[str, Any]:
         """Return the same columns of some judged rows, as lists of plain values; the rank is their order here."""
@@ -419,25 +410,9 @@ class Audit:
         )
         return {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
 
-    def _worst(self, most: int) -> NDArray[np.intp]:
-        """Return the first rows of `order`, without sorting all of them."""
-        wrong = np.flatnonzero(self.wrong)
-        sizes = np.abs(self.given - self.implied)[wrong]
-        if len(wrong) > most:
-            large = sizes >= np.partition(sizes, len(wrong) - most)[len(wrong) - most]
-            wrong, sizes = wrong[large], sizes[large]
-        return wrong[np.argsort(-sizes, kind="stable")][:most]
-
     def _judged(self, order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
-        given, implied = self.given[order], self.implied[order]
-        return {
-            "given": given,
-            "implied": implied,
-            "residual": residuals(given, implied),
-            "wrong": self.wrong[order],
-            "kind": self.kinds.of(order),
-            "rank": np.arange(1, len(order) + 1),
-        }
+        values = judged_values(self.given[order], self.implied[order], self.wrong[order], self.kinds.of(order))
+        return values | {"rank": np.arange(1, len(order) + 1)}
 
     def _in_full(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> Any:
         """Put all columns of the table before the values, those that name a row first."""
@@ -474,9 +449,10 @@ class Audit:
     def model(self) -> SavedModel:
         """Return what is needed to apply the formula to another table."""
         known = self.certificate.verdict.name, self.explanation
-        return SavedModel(self.plan.encoding, self.formula, self.agreement, *known, self.options).weighed
+        rule = self.plan.encoding, self.formula, self.agreement
+        return SavedModel(*rule, *known, self.options, self.segment_apart).weighed
 
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[GroupCount, ...]:
         """Return rows and wrong rows for each value of the group column, the largest share of wrong rows first."""
         if self.plan.group_column is None:
             return ()
@@ -484,7 +460,7 @@ class Audit:
             counts = count_groups(self.table, self.plan.group_column, self.design.kept, self.wrong)
         else:
             counts = self.whole.judged.groups
-        groups = [Group(name, *facts) for name, facts in counts.items()]
+        groups = [GroupCount(name, *facts) for name, facts in counts.items()]
         return tuple(sorted(groups, key=lambda group: (-group.n_wrong / group.n_rows, -group.n_wrong, group.name)))
 
     def usage(self) -> tuple[Usage, ...]:
@@ -511,9 +487,8 @@ class Audit:
         if self.whole is not None:
             codes = (0, *(kind.rows for kind in self.kinds.kinds))
             rest = Rest(self.whole.drawn[self.design.kept], self.n_wrong, codes)
-        rows = JudgedRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest, self.X)
-        kind = Findings if self.saved is None else _SavedFindings
-        return kind(
+        rows = ReportRows(self.given, self.implied, self.agree, self.wrong, cells, group, groups, kinds, rest, self.X)
+        return Findings(
             title=self.table.name,
             formula=self.formula,
             certificate=self.certificate,
@@ -529,6 +504,7 @@ class Audit:
             rates=self.rates,
             n_apart=self.n_apart,
             segment=self.segment_facts,
+            is_saved=self.saved is not None,
         )
 
     def report(self, facts: Mapping[str, str] | None = None) -> Report:
@@ -565,21 +541,6 @@ class Audit:
         return list(dict.fromkeys(c for c in (self.plan.id_column, self.plan.group_column) if c is not None))
 
 
-class _SavedFindings(Findings):
-    """What a report shows of a saved formula: its verdict is not about these rows."""
-
-    @property
-    def judgement(self) -> Judgement:
-        """The verdict for the eye."""
-        known = judgement(self.certificate)
-        return replace(known, meaning=f"A saved formula on other rows: it was {known.word} where it was found.")
-
-    @property
-    def explanation(self) -> str:
-        """How many rows follow it."""
-        return f"{self.n_agree:,} of {count(self.n_rows, 'rows')} follow the saved formula."
-
-
 def count_groups(table: Table, column: str, kept: NDArray[np.intp], wrong: BoolArray) -> dict[str, tuple[int, int]]:
     """Return for each value of a column how many of the judged rows have it, and how many of these are wrong."""
     codes, names = groups_of(table, column)
@@ -598,6 +559,11 @@ def audit_columns(numbers: NDArray[np.intp], cells: Mapping[str, Any], values: M
     """Put the numbers of rows before their cells, and values behind; the columns of the table keep their names."""
     columns = {free_name(ROW, cells): numbers, **cells}
     return columns | {free_name(name, columns): value for name, value in values.items()}
+
+
+def judged_values(given: FloatArray, implied: FloatArray, wrong: BoolArray, kind: Any) -> dict[str, Any]:
+    """Return what an audit says of judged rows, by column."""
+    return {"given": given, "implied": implied, "residual": residuals(given, implied), "wrong": wrong, "kind": kind}
 
 
 def _padded(values: NDArray[Any], n_shown: int, n_missing: int) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import get_args
 
 from massart.options import Errors as Errors
@@ -15,12 +15,6 @@ SECOND_LOOK = 100.0
 
 LEAST_DELTA = 1e-12
 """Confidences nearer to one lose their digits."""
-
-
-def check_confidence(confidence: float) -> None:
-    """Raise unless `confidence` is a probability below one."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +43,15 @@ class Assumption:
     def __post_init__(self) -> None:
         if not 0 < self.wrong_at_most < 1:
             raise ValueError(f"wrong_at_most must be between 0 and 1, got {self.wrong_at_most}")
-        check_confidence(self.confidence)
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
         if self.errors not in get_args(Errors):
             raise ValueError(f'errors must be "arbitrary" or "independent", got {self.errors!r}')
+
+    @classmethod
+    def of(cls, options: object) -> Assumption:
+        """Take what the user asked for: an option of the same name as one of the fields."""
+        return cls(**{one.name: getattr(options, one.name) for one in fields(cls) if hasattr(options, one.name)})
 
     @property
     def delta(self) -> float:

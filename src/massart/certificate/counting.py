@@ -16,36 +16,26 @@ many rows, within the same half-widths, differs by at most 2 reach of them from 
 **Some of the rows.** With m of the a decisive ones, at most h' of them in a slab, h is at most h' + (a - m), and the
 rows off every slab are m - h' as before.
 
-**Blocks.** Every :math:`r \ne 0` is non-zero on at least one row of a block of k independent rows in k dimensions.
-Disjoint blocks bound h for certain (packing), random ones with confidence (sampling). A block counts as independent if
-its reach is bounded (:mod:`massart.certificate.span`); in doubt it does not, which makes the bounds larger.
-
-**Enumeration.** If rows span R^d, every set of rows in one hyperplane lies in a hyperplane that d - 1 independent rows
-span. So all subsets of d - 1 rows give all hyperplanes that matter. Parallel rows lie in the same hyperplanes: one of
-each class stands for all, with their weights added.
-
-**Moments.** See :mod:`massart.certificate.fourth_moment`.
-
-Bounds are tried in the order of cost, until one proves. Each decides cases that the others cannot afford or miss (600
-tables of 1 to 30 columns): moments prove 94 % of what can be proven, enumeration the most of small integers, and
-packing serves many columns with few wrong rows.
+**Bounds.** Disjoint blocks of independent rows (packing), all hyperplanes that d - 1 rows span (enumeration) and fourth
+moments (:mod:`massart.certificate.fourth_moment`) bound h for certain. A block counts as independent if its reach is
+bounded (:mod:`massart.certificate.span`); in doubt it does not, which makes the bounds larger. They are tried in the
+order of cost, until one proves. Each decides cases that the others cannot afford or miss (600 tables of 1 to 30
+columns): moments prove 94 % of what can be proven, enumeration the most of small integers, and packing serves many
+columns with few wrong rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
-from scipy.special import betaincinv, gammaln
 
 from massart.certificate.fourth_moment import fourth_moment_bound, fourth_moment_cost, largest_off_share
 from massart.certificate.span import (
-    BATCH,
     GOLDEN,
     SLAB_REACH,
-    Coordinates,
     HyperplaneBound,
     Span,
     coordinates,
@@ -61,8 +51,6 @@ BUDGET = 4e8
 """Floating-point operations that a bound may cost, about: no more than finding the answer."""
 
 _ENUMERATION_SHARE = 0.05  # of the budget: small operations are slow
-_OPERATIONS_PER_DRAW = 100.0  # times k^3
-_MOST_DRAWS = 20_000
 _WEIGHT_ROUNDING = 1e-9  # sums of weights that are not whole numbers
 _POOL = 3  # rows to choose a block from, in units of k
 _GLIMPSE = 1000  # rows that show when there are too many directions
@@ -142,17 +130,16 @@ def bound_sharing(case: Decisive, *, span: Span | None = None) -> Sharing:
 
     `span` is that of the rows, if it is known.
     """
-    best, bound = None, Bound.NONE
+    best = Sharing(None, Bound.NONE, False, np.inf)
     if case.at_hand <= case.wrong:  # then nothing that is known of these rows proves anything
-        return Sharing(None, bound, False, np.inf)
-    if span is None:
-        span = span_of(case.rows)
-    for name, found in _bounds(case, case.rows[:, span.columns]):
+        return best
+    for name, found in _bounds(case, case.rows[:, (span or span_of(case.rows)).columns]):
+        shared = case.shared(found)
         if case.proves(found):
-            return Sharing(case.shared(found), name, True, found.reach)
-        if best is None or found.rows < best.rows:
-            best, bound = found, name
-    return Sharing(None if best is None else case.shared(best), bound, False, np.inf)
+            return Sharing(shared, name, True, found.reach)
+        if best.rows is None or shared < best.rows:
+            best = replace(best, rows=shared, bound=name)
+    return best
 
 
 def is_affordable(k: int, n_rows: int, wrong: float) -> bool:
@@ -188,32 +175,6 @@ def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, Hyperplan
         found = fourth_moment_bound(rows, weights=weights, limit=case.limit, budget=BUDGET)
         if found is not None:
             yield Bound.FOURTH_MOMENT, found
-
-
-def sample_sharing(case: Decisive, rng: np.random.Generator, *, confidence: float, wanted: float) -> float | None:
-    """Bound the rows that another formula can share, with confidence, by random blocks of the decisive rows.
-
-    Parameters
-    ----------
-    case : Decisive
-    rng : numpy.random.Generator
-    confidence : float
-    wanted : float
-        The largest bound that is of use: where no number of draws could give it, none is made.
-    """
-    span = span_of(case.rows)
-    rows = case.rows[:, span.columns]
-    k = rows.shape[1]
-    n_draws = int(min(_MOST_DRAWS, BUDGET / (_OPERATIONS_PER_DRAW * k**3))) if k else 0
-    if not n_draws:
-        return None
-    ceiling = failure_ceiling(0, n_draws, confidence)
-    weighted = case.weights is not None
-    least = case.at_hand * ceiling ** (1 / k) if weighted else float(largest_share(len(rows), k, ceiling))
-    if case.shared(HyperplaneBound(least)) > wanted:
-        return None
-    found = sampled_bound(rows, rng, n_draws=n_draws, confidence=confidence, weights=case.weights, limit=case.limit)
-    return None if found is None else case.shared(found)
 
 
 def packing_bound(
@@ -296,19 +257,6 @@ def block_cost(k: int, pool: int | None = None) -> float:
     return 10.0 * (_POOL * k if pool is None else pool) * k * k
 
 
-def failure_ceiling(failures: int, n_draws: int, confidence: float) -> float:
-    """Return the Clopper-Pearson upper limit for a probability after `failures` of `n_draws` (fewer than all)."""
-    return float(betaincinv(failures + 1, n_draws - failures, confidence))
-
-
-def largest_share(n: int, k: int, probability: float) -> int:
-    """Return the largest h, at most n, with C(h, k) / C(n, k) at most `probability`."""
-    h = np.arange(k, n + 1)
-    logs = gammaln(h + 1.0) - gammaln(h - k + 1.0)  # of the binomial coefficients, but for a common term
-    # A margin for the rounding of the logarithms of large factorials makes h larger, never smaller.
-    return int(k - 1 + (logs - logs[-1] <= np.log(probability) + 1e-9 * n**0.5).sum())
-
-
 def slab_count(
     rows: FloatArray, *, weights: FloatArray | None = None, limit: float = SLAB_REACH, budget: float = 1e9
 ) -> HyperplaneBound | None:
@@ -366,81 +314,3 @@ def slab_count(
 def enumeration_cost(n_directions: int, d: int) -> float:
     """Return about how many floating-point operations it takes to enumerate the hyperplanes of these directions."""
     return float(comb(n_directions, d - 1)) * (2.0 * n_directions * d + _OVERHEAD * d**3)
-
-
-def sampled_bound(
-    rows: FloatArray,
-    rng: np.random.Generator,
-    *,
-    n_draws: int = 10_000,
-    confidence: float = 0.999,
-    weights: FloatArray | None = None,
-    limit: float = SLAB_REACH,
-) -> HyperplaneBound | None:
-    r"""Bound the rows of one hyperplane, with confidence, by drawing random blocks of d rows.
-
-    Proof. Let S be the h rows of the fullest hyperplane: a set that the rows alone determine, before anything is
-    drawn. A block drawn inside S is dependent, which has the probability :math:`p_S = \binom h d / \binom n d`
-    (:math:`(h/n)^d` for the weighted draws with replacement). Of K independent draws let f be not clearly independent.
-    The share p of such blocks lies below the Clopper-Pearson limit :math:`p_u(f, K)` with the stated confidence,
-    and :math:`p_S \le p \le p_u` bounds h. With f = 0: :math:`h \le n (\log(1/\delta)/K)^{1/d}`, about. There is no
-    union over hyperplanes. For slabs the same holds with "of a larger reach" for "dependent".
-
-    Parameters
-    ----------
-    rows : (n, d) array
-        Non-zero rows.
-    rng : numpy.random.Generator
-    n_draws : int
-        K, chosen before the draws are seen.
-    confidence : float
-        1 - delta.
-    weights, limit
-        As for :func:`packing_bound`.
-
-    Returns
-    -------
-    HyperplaneBound or None
-        None when the rows do not span or the draws bound nothing.
-    """
-    place = coordinates(rows)
-    if place is None:
-        return None
-    failures = _count_failures(place, weights, rng, n_draws, limit)
-    if failures == n_draws:
-        return None
-    ceiling = failure_ceiling(failures, n_draws, confidence)
-    n, k = rows.shape
-    if weights is not None:
-        return HyperplaneBound(float(ceiling ** (1 / k) * weights.sum()), limit)
-    held = largest_share(n, k, ceiling)
-    return HyperplaneBound(float(held), limit) if held < n else None
-
-
-def _count_failures(
-    place: Coordinates, weights: FloatArray | None, rng: np.random.Generator, n_draws: int, limit: float
-) -> int:
-    """Return how many of `n_draws` random blocks have a reach above `limit`."""
-    n, k = place.Y.shape
-    shares = None if weights is None else weights / weights.sum()
-    batch = max(1, BATCH // (k * k))
-    failures = 0
-    for start in range(0, n_draws, batch):
-        count = min(batch, n_draws - start)
-        if shares is None:
-            drawn = _subsets(n, k, count, rng)
-        else:
-            drawn = rng.choice(n, size=(count, k), p=shares)
-        failures += int((place.reach(place.Y[drawn]) > limit).sum())
-    return failures
-
-
-def _subsets(n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return `count` uniform k-subsets of n, a row each: Floyd's algorithm, all subsets at once."""
-    drawn = np.empty((count, k), dtype=np.intp)
-    for j in range(k):
-        top = n - k + j
-        candidate = rng.integers(0, top + 1, size=count)
-        repeated = (drawn[:, :j] == candidate[:, None]).any(axis=1)
-        drawn[:, j] = np.where(repeated, top, candidate)
-    return drawn

@@ -8,33 +8,20 @@ piece has, and the chain of pieces: what one excludes, the next takes for grante
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from massart.certificate.geometry import (
-    Geometry,
-    IntArray,
-    Position,
-    Whitened,
-    apply_to,
-    counted,
-    inverse_root,
-    some_of,
-    squared_lengths,
-    sum_by_unit,
-    total_over,
-    unit_leverage,
-)
+from massart.certificate.geometry import Geometry, IntArray, Piece, blocks, inverse_root, squared_lengths
 from massart.certificate.tails import (
     BUDGET,
     CLOSED_SHARE,
     LATE_BUDGET,
     Binomial,
     ClosedForm,
-    Late,
-    Simulation,
+    SimulatedTail,
     Tail,
     number_of_draws,
     upper_triangles,
@@ -45,72 +32,18 @@ from massart.rows import BoolArray, FloatArray
 WHOLE_SHARE = 0.9
 """Share of delta that the whole table has, if there are other parts."""
 
-
 _BINS = 2300  # binary exponents of c h^2
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusion:
-    """What is certain since chance does not explain it.
-
-    Attributes
-    ----------
-    leverage : tuple of float
-        L of each piece of the whole table.
-    confirmed : (d,) boolean array
-    on_rows : (d,) array
-        As in :class:`massart.certificate.Support`.
-    """
-
-    leverage: tuple[float, ...]
-    confirmed: BoolArray
-    on_rows: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRows:
-    """The rows of a certificate."""
-
-    geometry: Geometry
-    X: FloatArray
-    agree: BoolArray
-    half_widths: FloatArray
-
-    @property
-    def wide(self) -> WideRows | None:
-        """The sums that are kept of these rows, if there are any."""
-        wide = self.geometry.wide
-        return wide if wide is not None and wide.X is self.X else None
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """How tails are bounded: all of it fixed before labels are seen."""
-
-    delta: float
-    bound: float
-    seed: int = 0
-    simulate: bool = False
-    tails: bool = True
-    fixed: bool = False  # u was fixed before the labels were read
-
-    def share(self, part: int, n_parts: int) -> float:
-        """Return the delta of a part."""
-        if n_parts == 1:
-            return self.delta
-        return WHOLE_SHARE * self.delta if part == 0 else (1 - WHOLE_SHARE) * self.delta / (n_parts - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class PieceEvidence:
     """The rows of one piece, and the spectrum of their evidence.
 
     Attributes
     ----------
-    place : tuple of two int
-        Numbers of the part and of the piece in it.
-    subspace : (d, k) array
-    position : Position
+    number : tuple of two int
+        Of the part, and of the piece in it.
+    piece : Piece
     index : (n,) array of int
         The rows.
     root : (k, r) array
@@ -122,9 +55,8 @@ class Evidence:
         Whether no other piece of the part has rows.
     """
 
-    place: tuple[int, int]
-    subspace: FloatArray
-    position: Position
+    number: tuple[int, int]
+    piece: Piece
     index: IntArray
     root: FloatArray
     shares: FloatArray
@@ -140,277 +72,278 @@ class Evidence:
     @property
     def spans(self) -> bool:
         """Whether the rows determine every direction of the subspace."""
-        return bool(self.root.shape[1] == self.position.basis.shape[1])
-
-
-def evidence_of(judged: JudgedRows, policy: Policy, number: int) -> Iterator[Evidence]:
-    """Yield the pieces of a part that have rows, with the spectrum of their evidence."""
-    geometry, X = judged.geometry, judged.X
-    part = geometry.parts[number]
-    wide = judged.wide
-    if wide is not None:
-        chosen = [np.arange(len(X))]
-    else:
-        members = apply_to(part.membership(geometry.exponents), X, np.arange(len(X)))
-        chosen = [np.flatnonzero(counted(geometry, members == j)) for j in range(len(part.pieces))]
-    present = [j for j, index in enumerate(chosen) if index.size]
-    delta = policy.share(number, len(geometry.parts)) / max(len(present), 1)
-    for j in present:
-        index, piece = chosen[j], part.pieces[j]
-        agree = judged.agree[index]
-        if wide is not None:
-            root, (shares, axes) = wide.root, wide.spectrum(agree)
-        else:
-            weights = some_of(geometry.sample_weight, index)
-            M, M_A = total_over(_AgreeingMoments(piece.position), X, index, weights, agree)
-            root = inverse_root(M)
-            shares, axes = np.linalg.eigh(root.T @ M_A @ root)
-        yield Evidence((number, j), piece.subspace, piece.position, index, root, shares, axes, delta, j == present[-1])
-
-
-@dataclass(slots=True)
-class _Chain:
-    """What a part has excluded so far, piece by piece."""
-
-    columns: int
-    holds: bool = True
-    earlier: list[tuple[Position, FloatArray, float]] = field(default_factory=list)
-    subspaces: list[FloatArray] = field(default_factory=list)
-
-    def add(self, piece: Evidence, radius: float, spans: bool) -> None:
-        """Add a piece: the radius that it leaves a rival, and whether all directions up to it are determined."""
-        if radius < np.inf:
-            position, root = piece.position, piece.root
-            V = piece.subspace if spans else np.linalg.qr(np.linalg.pinv(position.basis).T @ np.linalg.qr(root)[0])[0]
-            self.earlier.append((position, root, radius))
-            self.subspaces.append(V)
-        self.holds = radius < np.inf and (spans or piece.is_last)
-
-    def confirmed(self) -> tuple[BoolArray, FloatArray]:
-        """Return which unit vectors lie in the confirmed span, and how far coefficients may be off.
-
-        That is of those in the span. Of the others it is how far the part is off that rows see, if all of that is
-        confirmed: on the rows a rival is what one is that is off by no more, whatever it is in directions of no row.
-        """
-        left = np.eye(self.columns)
-        widths = np.zeros(self.columns)
-        for V in self.subspaces:
-            left -= V @ (V.T @ left)
-        for position, root, radius in self.earlier:
-            with np.errstate(over="ignore", under="ignore"):
-                size = radius * np.sqrt(squared_lengths(position.basis @ root)) if radius > 0 else widths * 0
-                widths = widths + np.ldexp(size, -position.exponents)
-        inside = np.linalg.norm(left, axis=0) <= 1e-9
-        return inside, np.where(inside | self.holds, widths, np.inf)
+        return bool(self.root.shape[1] == self.piece.basis.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
-class _AgreeingMoments:
-    """Kernel: the sums of c x x' over all rows of a block and over those that agree."""
-
-    position: Position
-
-    def __call__(self, rows: FloatArray, weights: FloatArray | None, agree: BoolArray) -> FloatArray:
-        """Return both sums, (2, k, k)."""
-        u = self.position.images(rows)[0]
-        if weights is not None:
-            u *= np.sqrt(weights)[:, None]
-        agreeing, others = u[agree], u[~agree]
-        M_A = agreeing.T @ agreeing
-        return np.stack([M_A + others.T @ others, M_A])
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The largest leverage, and the agreeing rows by the size of c g^2 (g: what a row may be off).
+class Asked:
+    """A piece that was asked, and what it leaves a rival.
 
     Attributes
     ----------
+    evidence : PieceEvidence
+    tail : Tail
     leverage : float
-    slack, held : (_BINS,) arrays
-        Sums of c g^2 and of leverages by the binary exponent of c g^2.
+        L.
+    passes : bool
+        Whether its share exceeds the quantile at the bound.
+    in_doubt : bool
+        Whether rows of a piece before do not determine all of its directions: then this one says nothing.
+    radius : float
+        R with u'Mu <= R^2, where the pieces before have excluded all but theirs; infinite if it does not pass.
     """
 
-    leverage: float
-    slack: FloatArray
-    held: FloatArray
-
-    @classmethod
-    def of(cls, leverage: float, slack: FloatArray, leverages: FloatArray) -> Spread:
-        """Return the spread of agreeing rows with this c g^2 each, and these leverages."""
-        bins = np.frexp(slack)[1] + _BINS // 2
-        bins[np.isinf(slack)] = _BINS - 1
-        bins[slack == 0] = 0
-        held = np.bincount(bins, leverages, _BINS).astype(np.float64)
-        return cls(leverage, np.bincount(bins, slack, _BINS).astype(np.float64), held)
-
-    def __add__(self, other: Spread) -> Spread:
-        return Spread(max(self.leverage, other.leverage), self.slack + other.slack, self.held + other.held)
-
-    def radius(self, surplus: float) -> float:
-        """Return the smallest R with u'Mu <= R^2 over all sets T of the rows that say least; surplus is alpha - q."""
-        if not surplus > 0:
-            return np.inf
-        slack = np.cumsum(self.slack)[:-1]  # the last rows may be off by anything
-        held = np.cumsum(self.held[::-1])[-2::-1]
-        possible = held < surplus
-        return float(np.sqrt((slack[possible] / (surplus - held[possible])).min(initial=np.inf)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Leverages:
-    """Kernel: leverages of a block, and what its agreeing rows leave open.
-
-    Attributes
-    ----------
-    position : Position
-    root : (k, r) array
-        M^(-1/2).
-    earlier : tuple of (Position, array, float)
-        Earlier pieces with their roots and radii.
-    """
-
-    position: Position
-    root: FloatArray
-    earlier: tuple[tuple[Position, FloatArray, float], ...]
-
-    def __call__(
-        self, rows: FloatArray, weights: FloatArray | None, agree: BoolArray, half_widths: FloatArray
-    ) -> Spread:
-        """Return the largest leverage and the slack of the block."""
-        u, lengths = self.position.images(rows)
-        leverages = squared_lengths(u @ self.root)
-        if weights is not None:
-            leverages *= weights
-        agreeing = rows[agree]
-        off = 2 * half_widths[agree]
-        with np.errstate(over="ignore", under="ignore"):
-            for position, root, radius in self.earlier:
-                if radius > 0:
-                    v, sizes = position.images(agreeing)
-                    off = off + radius * np.sqrt(squared_lengths(v @ root)) * sizes
-            slack = (off / np.maximum(lengths[agree], np.finfo(float).tiny)) ** 2
-            if weights is not None:
-                slack *= weights[agree]
-        return Spread.of(float(leverages.max(initial=0.0)), slack, leverages[agree])
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A piece that was asked, its tail, and whether its share exceeds the quantile at the bound."""
-
-    piece: Evidence
+    evidence: PieceEvidence
     tail: Tail
     leverage: float
     passes: bool
-    in_doubt: bool  # rows of a piece before do not determine all of its directions: then this one says nothing
+    in_doubt: bool
+    radius: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that the part says up to here is excluded, so that the next piece may take it for granted."""
+        return self.radius < np.inf and (self.evidence.spans or self.evidence.is_last)
 
     def eta_max(self, bound: float) -> float:
         """Return the largest rate of wrong labels that is excluded: at least the bound if, and only if, it passes."""
-        piece = self.piece
-        eta = 0.0 if self.in_doubt else self.tail.eta_max(piece.alpha, piece.delta, bound, self.passes)
+        eta = 0.0 if self.in_doubt else self.tail.eta_max(self.evidence.alpha, bound, self.passes)
         return max(eta, bound) if self.passes else min(eta, float(np.nextafter(bound, 0.0)))
 
 
-@dataclass(frozen=True, eq=False)
-class Tails:
-    """What chance explains of the evidence, asked in the order of cost and only as far as it decides."""
+@dataclass(frozen=True)
+class JudgedPieces:
+    """The rows of a certificate, and how tails are bounded. All but `agree` and `half_widths` is fixed without labels.
 
-    judged: JudgedRows
-    policy: Policy
-    whole: list[Evidence]
+    What chance explains is asked in the order of cost, and only as far as it decides.
+    """
+
+    geometry: Geometry
+    X: FloatArray
+    agree: BoolArray
+    half_widths: FloatArray
+    delta: float
+    bound: float
+    seed: int = 0
+    simulate: bool = False
+    fixed: bool = False  # u was fixed before the labels were read
+
+    @cached_property
+    def whole(self) -> list[PieceEvidence]:
+        """The pieces of the whole table."""
+        return list(self._pieces(0))
 
     @cached_property
     def excludes(self) -> bool:
         """Whether chance is excluded, at the bound and in every piece of the whole table."""
         asked = []
-        for one, chain in self._part(self.whole):
+        for one in self._ask(self.whole):
             if not one.passes:
                 return False
-            asked.append((one, chain))
-        self.__dict__["_asked"] = asked  # all have been asked by now
+            asked.append(one)
+        self.__dict__["asked"] = asked  # all have been asked by now
         return True
 
     @cached_property
-    def _asked(self) -> list[tuple[_Asked, _Chain]]:
-        return list(self._part(self.whole))
+    def asked(self) -> list[Asked]:
+        """All pieces of the whole table."""
+        return list(self._ask(self.whole))
 
     @cached_property
-    def exclusion(self) -> Exclusion:
-        """What is excluded: parts are asked about the coefficients that the whole table leaves open."""
-        parts, chain = self.judged.geometry.parts, self._asked[-1][1]
-        confirmed, on_rows = chain.confirmed()
-        for number in range(1, len(parts)) if not chain.holds else ():
+    def excluded(self) -> tuple[BoolArray, FloatArray]:
+        """Which coefficients are confirmed, and how far a rival may be off.
+
+        Parts are asked about the coefficients that the whole table leaves open.
+        """
+        parts = self.geometry.parts
+        confirmed, on_rows = self._left_open(self.asked)
+        for number in range(1, len(parts)) if not self.asked[-1].holds else ():
             if np.delete(confirmed, parts[number].left_out).all():
                 continue
-            for _, chain in self._part(evidence_of(self.judged, self.policy, number)):
-                if not chain.holds:
+            asked = []
+            for one in self._ask(self._pieces(number)):
+                asked.append(one)
+                if not one.holds:
                     break
-            inside, widths = chain.confirmed()
+            inside, widths = self._left_open(asked)
             confirmed, on_rows = confirmed | inside, np.minimum(on_rows, np.where(inside, widths, np.inf))
-        return Exclusion(tuple(one.leverage for one, _ in self._asked), confirmed, on_rows)
+        return confirmed, on_rows
 
-    @cached_property
-    def rates(self) -> tuple[float, ...]:
-        """The rate of wrong labels that each piece excludes."""
-        return tuple(one.eta_max(self.policy.bound) for one, _ in self._asked)
+    @property
+    def _wide(self) -> WideRows | None:
+        """The sums that are kept of these rows, if there are any."""
+        wide = self.geometry.wide
+        return wide if wide is not None and wide.X is self.X else None
 
-    def _part(self, pieces: Iterable[Evidence]) -> Iterator[tuple[_Asked, _Chain]]:
-        """Ask the pieces of a part one after the other; with each comes what is excluded up to it."""
-        chain, spans, bound = _Chain(self.judged.X.shape[1]), True, self.policy.bound
-        for piece in pieces:
-            spread = self._spread(piece, tuple(chain.earlier) if chain.holds else ())
-            tail, leverage = _tail(self.judged, self.policy, piece, spread.leverage)
-            quantile = tail.quantile(piece.alpha, piece.delta, bound) if spans else np.inf
-            passes = piece.alpha > quantile
-            radius = spread.radius(piece.alpha - quantile) if passes and chain.holds else np.inf
-            in_doubt, spans = not spans, spans and piece.spans
-            chain.add(piece, radius, spans)
-            yield _Asked(piece, tail, leverage, passes, in_doubt), chain
+    def _pieces(self, number: int) -> Iterator[PieceEvidence]:
+        """Yield the pieces of a part that have rows, with the spectrum of their evidence."""
+        part, every, wide = self.geometry.parts[number], np.arange(len(self.X)), self._wide
+        if wide is not None:
+            chosen = [every]
+        else:
+            members = part.members(self.X, every)
+            if self.geometry.sample_weight is not None:
+                members[self.geometry.sample_weight == 0] = -1
+            chosen = [np.flatnonzero(members == j) for j in range(len(part.pieces))]
+        present = [j for j, index in enumerate(chosen) if index.size]
+        delta = share_of_part(number, len(self.geometry.parts)) * self.delta / max(len(present), 1)
+        for j in present:
+            piece, index = part.pieces[j], chosen[j]
+            if wide is not None:
+                root, (shares, axes) = wide.root, wide.spectrum(self.agree)
+            else:
+                M, M_A = self._moments(piece, index)
+                root = inverse_root(M)
+                shares, axes = np.linalg.eigh(root.T @ M_A @ root)
+            yield PieceEvidence((number, j), piece, index, root, shares, axes, delta, j == present[-1])
 
-    def _spread(self, piece: Evidence, earlier: tuple[tuple[Position, FloatArray, float], ...]) -> Spread:
-        """Return the leverages of the rows of a piece, and by how much agreeing ones may be off."""
-        judged, index = self.judged, piece.index
-        agree, widths = judged.agree[index], judged.half_widths[index]
-        if judged.wide is not None:
-            slack = (2 * widths / judged.wide.lengths)[agree] ** 2
-            return Spread.of(judged.wide.leverage, slack, np.full(len(slack), judged.wide.leverage))
-        weights = some_of(judged.geometry.sample_weight, index)
-        return total_over(_Leverages(piece.position, piece.root, earlier), judged.X, index, weights, agree, widths)
+    def _weights(self, index: IntArray) -> FloatArray | None:
+        weights = self.geometry.sample_weight
+        return None if weights is None else weights[index]
+
+    def _moments(self, piece: Piece, index: IntArray) -> FloatArray:
+        """Return the sums of c x x' over all rows of a piece and over those that agree, (2, k, k)."""
+        total, weights = np.zeros((2, *2 * piece.basis.shape[1:])), self._weights(index)
+        for block, rows in blocks(self.X, index):
+            u, agree = piece.images(rows)[0], self.agree[index[block]]
+            if weights is not None:
+                u *= np.sqrt(weights[block])[:, None]
+            agreeing, others = u[agree], u[~agree]
+            M_A = agreeing.T @ agreeing
+            total += np.stack([M_A + others.T @ others, M_A])
+        return total
+
+    def _ask(self, pieces: Iterable[PieceEvidence]) -> Iterator[Asked]:
+        """Ask the pieces of a part one after the other."""
+        earlier: list[Asked] = []
+        spans, holds = True, True
+        for one in pieces:
+            leverage, spread = self._spread(one, earlier if holds else [])
+            tail, leverage = self._tail(one, leverage)
+            quantile = tail.quantile(one.alpha, self.bound) if spans else np.inf
+            passes = one.alpha > quantile
+            radius = _radius(spread, one.alpha - quantile) if passes and holds else np.inf
+            asked = Asked(one, tail, leverage, passes, not spans, radius)
+            spans, holds = spans and one.spans, asked.holds
+            earlier.append(asked)
+            yield asked
+
+    def _spread(self, one: PieceEvidence, earlier: list[Asked]) -> tuple[float, FloatArray]:
+        """Return the largest leverage of the rows of a piece, and how far agreeing ones may be off.
+
+        That is sums of c g^2 (g: what a row may be off) and of leverages by the binary exponent of c g^2, (2, _BINS).
+        """
+        index, wide = one.index, self._wide
+        if wide is not None:
+            slack = (2 * self.half_widths / wide.lengths)[self.agree] ** 2
+            return wide.leverage, _by_exponent(slack, np.full(len(slack), wide.leverage))
+        weights, largest, total = self._weights(index), 0.0, np.zeros((2, _BINS))
+        for block, rows in blocks(self.X, index):
+            agree = self.agree[index[block]]
+            u, lengths = one.piece.images(rows)
+            leverages = squared_lengths(u @ one.root)
+            if weights is not None:
+                leverages *= weights[block]
+            agreeing, off = rows[agree], 2 * self.half_widths[index[block]][agree]
+            with np.errstate(over="ignore", under="ignore"):
+                for before in earlier:
+                    if before.radius > 0:
+                        v, sizes = before.evidence.piece.images(agreeing)
+                        off = off + before.radius * np.sqrt(squared_lengths(v @ before.evidence.root)) * sizes
+                slack = (off / np.maximum(lengths[agree], np.finfo(float).tiny)) ** 2
+                if weights is not None:
+                    slack *= weights[block][agree]
+            largest = max(largest, float(leverages.max(initial=0.0)))
+            total += _by_exponent(slack, leverages[agree])
+        return largest, total
+
+    def _tail(self, one: PieceEvidence, leverage: float) -> tuple[Tail, float]:
+        """Return the tail of a piece and its L; rows are whitened only where units or draws need it."""
+        (part, number), k, delta, n, by_unit = one.number, one.root.shape[1], one.delta, one.index.size, None
+        if self.geometry.units is not None:
+            units = np.unique(self.geometry.units[one.index], return_inverse=True)[1]
+            by_unit = csr_array((np.ones(n), (units, np.arange(n))))
+            n, leverage = by_unit.shape[0], _unit_leverage(self._whitened(one), by_unit)
+        if k == 1 and leverage * n <= 1 + 1e-9:
+            return Binomial(n, delta), leverage
+        if self.fixed:
+            return ClosedForm(leverage, 1, delta), leverage
+        # The whole table has one budget, the other parts share another.
+        sharing = len(self.geometry.parts[part].pieces) * (len(self.geometry.parts) - 1 if part else 1)
+        n_draws = number_of_draws(n, k, delta, BUDGET / sharing) if self.simulate else 0
+        seed = self.seed + (part << 20) + number
+        if n_draws:
+            products = upper_triangles(self._whitened(one))
+            products = products if by_unit is None else by_unit @ products
+            return SimulatedTail(products, k, delta, n_draws, seed, part == 0), leverage
+        share = (1 - CLOSED_SHARE) * delta
+        n_draws = number_of_draws(n, k, share, LATE_BUDGET)
+        if not n_draws or by_unit is not None or not self.simulate or (part, number) != (0, 0):
+            return ClosedForm(leverage, k, delta), leverage
+
+        def later() -> SimulatedTail:
+            return SimulatedTail(upper_triangles(self._whitened(one)), k, share, n_draws, seed, False)
+
+        return ClosedForm(leverage, k, CLOSED_SHARE * delta, later), leverage
+
+    def _whitened(self, one: PieceEvidence) -> FloatArray:
+        """Return the rows y of a piece with A_i = y y'."""
+        y = np.concatenate([one.piece.images(rows)[0] @ one.root for _, rows in blocks(self.X, one.index)])
+        weights = self._weights(one.index)
+        return y if weights is None else y * np.sqrt(weights)[:, None]
+
+    def _left_open(self, asked: list[Asked]) -> tuple[BoolArray, FloatArray]:
+        """Return which unit vectors lie in the confirmed span of a part, and how far coefficients may be off.
+
+        That is of those in the span. Of the others it is how far the part is off that rows see, if all of that is
+        confirmed: on the rows a rival is what one is that is off by no more, whatever it is in directions of no row.
+        """
+        left, widths = np.eye(self.X.shape[1]), np.zeros(self.X.shape[1])
+        for before in asked:
+            if not before.radius < np.inf:
+                break
+            one = before.evidence
+            piece, V = one.piece, one.piece.subspace
+            if not one.spans:
+                V = np.linalg.qr(np.linalg.pinv(piece.basis).T @ np.linalg.qr(one.root)[0])[0]
+            left -= V @ (V.T @ left)
+            if before.radius > 0:
+                with np.errstate(over="ignore", under="ignore"):
+                    size = before.radius * np.sqrt(squared_lengths(piece.basis @ one.root))
+                    widths = widths + np.ldexp(size, -piece.exponents)
+        inside = np.linalg.norm(left, axis=0) <= 1e-9
+        return inside, np.where(inside | asked[-1].holds, widths, np.inf)
 
 
-def _tail(judged: JudgedRows, policy: Policy, piece: Evidence, leverage: float) -> tuple[Tail, float]:
-    """Return the tail of a piece and its L; rows are whitened only where units or draws need it."""
-    index, place, delta = piece.index, piece.place, piece.delta
-    whitened = Whitened(piece.position, piece.root)
-    units = judged.geometry.units
-    weights = some_of(judged.geometry.sample_weight, index)
-    k = whitened.root.shape[1]
-    n = index.size if units is None else np.unique(units[index]).size
-    y = None
-    if units is not None:
-        y = apply_to(whitened, judged.X, index, weights)
-        leverage = unit_leverage(y, units[index])
-    if k == 1 and leverage * n <= 1 + 1e-9:
-        return Binomial(n), leverage
-    if policy.fixed:
-        return ClosedForm(leverage, 1), leverage
-    # The whole table has one budget, the other parts share another.
-    sharing = len(judged.geometry.parts[place[0]].pieces) * (len(judged.geometry.parts) - 1 if place[0] else 1)
-    n_draws = number_of_draws(n, k, delta, BUDGET / sharing) if policy.simulate else 0
-    seed = policy.seed + (place[0] << 20) + place[1]
-    if not n_draws:
-        late = number_of_draws(n, k, (1 - CLOSED_SHARE) * delta, LATE_BUDGET)
-        if not late or units is not None or not policy.simulate or place != (0, 0):
-            return ClosedForm(leverage, k), leverage
+def share_of_part(part: int, n_parts: int) -> float:
+    """Return the share of delta that a part has."""
+    if n_parts == 1:
+        return 1.0
+    return WHOLE_SHARE if part == 0 else (1 - WHOLE_SHARE) / (n_parts - 1)
 
-        def draw() -> Simulation:
-            rows = apply_to(whitened, judged.X, index, weights)
-            return Simulation(upper_triangles(rows), k, late, seed, False)
 
-        return Late(ClosedForm(leverage, k), draw), leverage
-    y = apply_to(whitened, judged.X, index, weights) if y is None else y
-    products = upper_triangles(y)
-    if units is not None:
-        products = sum_by_unit(units[index]) @ products
-    return Simulation(products, k, n_draws, seed, place[0] == 0), leverage
+def _by_exponent(slack: FloatArray, leverages: FloatArray) -> FloatArray:
+    """Return sums of c g^2 and of leverages by the binary exponent of c g^2, the last one for infinite numbers."""
+    bins = np.frexp(slack)[1] + _BINS // 2
+    bins[np.isinf(slack)] = _BINS - 1
+    bins[slack == 0] = 0
+    return np.stack([np.bincount(bins, values, _BINS) for values in (slack, leverages)])
+
+
+def _radius(spread: FloatArray, surplus: float) -> float:
+    """Return the smallest R with u'Mu <= R^2 over all sets T of the rows that say least; surplus is alpha - q."""
+    slack, held = np.cumsum(spread[0])[:-1], np.cumsum(spread[1][::-1])[-2::-1]
+    possible = held < surplus
+    return float(np.sqrt((slack[possible] / (surplus - held[possible])).min(initial=np.inf)))
+
+
+def _unit_leverage(y: FloatArray, by_unit: csr_array) -> float:
+    """Return the largest eigenvalue of a unit's matrix: exact for those that may be the largest."""
+    traces = by_unit @ squared_lengths(y)
+    largest = 0.0
+    for unit in np.argsort(-traces, kind="stable"):
+        if traces[unit] <= largest:
+            break
+        rows = y[by_unit.indices[by_unit.indptr[unit] : by_unit.indptr[unit + 1]]]
+        largest = max(largest, float(np.linalg.norm(rows, 2)) ** 2)
+    return largest

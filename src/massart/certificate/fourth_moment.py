@@ -24,11 +24,10 @@ import numpy as np
 
 from massart.certificate.span import SLAB_REACH, HyperplaneBound, unit_rows
 from massart.isotropy import Status, radial_isotropy
-from massart.rows import FloatArray, row_blocks
+from massart.rows import EPS, FloatArray, row_blocks
 
 _GAMMA = 1e-3  # how close to radial isotropy; the bound holds for any map
 _SLAB = 0.1  # half width of the slab, in whitened units, that a tolerance may take
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def fourth_moment_bound(
@@ -78,7 +77,7 @@ def fourth_moment_bound(
         return None
     W = W @ whitening
     Z = (units @ W) * s[:, None]
-    delta = float((np.linalg.norm(np.abs(units) @ np.abs(W), axis=1) * s).max()) * (d + 8) * _EPS
+    delta = float((np.linalg.norm(np.abs(units) @ np.abs(W), axis=1) * s).max()) * (d + 8) * EPS
     if not delta < _SLAB:
         return None
     s = s / np.linalg.norm(rows / scales, axis=1)
@@ -127,7 +126,7 @@ def moment_bounds(Z: FloatArray, c: FloatArray) -> tuple[float, float]:
     squares = np.einsum("ij,ij->i", Z, Z) / d
     mean = float(c @ squares**2)  # E |z|^4 / d^2
     D = d * (d + 1) // 2
-    rounding = 16 * (n + D) * _EPS
+    rounding = 16 * (n + D) * EPS
     second = float(np.linalg.eigvalsh((Z * c[:, None]).T @ Z)[0]) - rounding * float(c @ squares) * d
     cross = (Z * (c * squares)[:, None]).T @ Z - mean * np.eye(d)
     quadratic = _kernel(Z, c, squares) if n <= D else _covariance(Z, c, squares)

@@ -3,26 +3,24 @@ r"""What X alone says about evidence: the pieces, weights and parts of the rows 
 Radial-isotropic position gives every row the same leverage, which is the best that weights can do (see
 :mod:`massart.certificate.support`). Heavy subspaces have no such position, so that there are *pieces*, in the order of
 :func:`massart.isotropy.decompose`; and rare columns are set aside in *parts*. All is found on some of the rows and
-applied to any: sums over blocks of rows, by small kernels.
+applied to any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from massart.certificate.span import GOLDEN
 from massart.certificate.wide import WideRows, wide_rows
 from massart.isotropy import decompose
-from massart.rows import BoolArray, FloatArray, check_matrix, check_weights, nonzero_counts, row_blocks
+from massart.rows import FloatArray, check_matrix, check_weights, nonzero_counts, row_blocks
 
 IntArray = NDArray[np.intp]
-Result = TypeVar("Result")
 
 INSIDE = 1e-12
 """Rows this near to a subspace (columns brought to size 1, relative to the row) lie in it."""
@@ -41,17 +39,20 @@ _SAFE = 900  # exponents of two that leave room for squares of ratios
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where the rows of a piece lie: z = basis' x in columns of size 1, weighed by c = 1 / |z|^2.
+class Piece:
+    """A subspace V_j, and where its rows lie: z = basis' x in columns of size 1, weighed by c = 1 / |z|^2.
 
     Attributes
     ----------
     exponents : (d,) array of int
         Columns are divided by these powers of two.
+    subspace : (d, k) array
+        Orthonormal.
     basis : (d, k) array
     """
 
     exponents: IntArray
+    subspace: FloatArray
     basis: FloatArray
 
     def images(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -67,70 +68,31 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Whitened:
-    """Kernel: the rows y with A_i = y y', one for each row of a block."""
-
-    position: Position
-    root: FloatArray
-
-    def __call__(self, rows: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Return the (b, k) rows."""
-        y = self.position.images(rows)[0] @ self.root
-        return y if weights is None else y * np.sqrt(weights)[:, None]
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """Kernel: the piece that a row belongs to, -1 for rows that say nothing.
-
-    Attributes
-    ----------
-    exponents : (d,) array of int
-    left_out : (m,) array of int
-        Columns in which rows of this part are zero.
-    subspaces : (d, r) array
-        Orthonormal bases of the pieces, side by side.
-    starts : (J,) array of int
-        First column of each piece.
-    """
-
-    exponents: IntArray
-    left_out: IntArray
-    subspaces: FloatArray
-    starts: IntArray
-
-    def __call__(self, rows: FloatArray) -> IntArray:
-        """Return the number of the last piece on which the row's projection is not zero."""
-        belongs = rows.any(axis=1) & ~rows[:, self.left_out].any(axis=1)
-        if self.starts.size <= 1:
-            return np.where(belongs, 0, -1)
-        scaled = scaled_rows(rows, self.exponents)[0]
-        squares = np.add.reduceat((scaled @ self.subspaces) ** 2, self.starts, axis=1)
-        present = squares > INSIDE**2 * squared_lengths(scaled)[:, None]
-        last = present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
-        return np.where(belongs & present.any(axis=1), last, -1)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A subspace V_j, (d, k) orthonormal in columns of size 1, and the position of the rows that belong to it."""
-
-    subspace: FloatArray
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """A set of columns: the pieces of the rows that are zero in the columns left out."""
 
     left_out: IntArray
     pieces: tuple[Piece, ...]
 
-    def membership(self, exponents: IntArray) -> Membership:
-        """Return the kernel that tells which piece a row belongs to."""
-        sizes = [piece.subspace.shape[1] for piece in self.pieces]
-        bases = np.hstack([piece.subspace for piece in self.pieces])
-        return Membership(exponents, self.left_out, bases, np.cumsum([0, *sizes[:-1]]))
+    def members(self, X: FloatArray, index: IntArray) -> IntArray:
+        """Return the piece that each of the chosen rows belongs to, -1 for rows that say nothing.
+
+        That is the last piece on which the row's projection is not zero.
+        """
+        subspaces = np.hstack([piece.subspace for piece in self.pieces])
+        starts = np.cumsum([0, *(piece.subspace.shape[1] for piece in self.pieces[:-1])])
+        found = np.full(index.size, -1)
+        for block, rows in blocks(X, index):
+            belongs = rows.any(axis=1) & ~rows[:, self.left_out].any(axis=1)
+            if starts.size <= 1:
+                found[block] = np.where(belongs, 0, -1)
+                continue
+            scaled = scaled_rows(rows, self.pieces[0].exponents)[0]
+            squares = np.add.reduceat((scaled @ subspaces) ** 2, starts, axis=1)
+            present = squares > INSIDE**2 * squared_lengths(scaled)[:, None]
+            last = present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
+            found[block] = np.where(belongs & present.any(axis=1), last, -1)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,31 +149,22 @@ def geometry_of(
     >>> [[piece.subspace.shape[1] for piece in part.pieces] for part in geometry_of(X).parts]
     [[2]]
     """
-    rows = check_matrix(X)
-    weights = check_weights(sample_weight, len(rows))
-    if units is None:
-        return _geometry(rows, weights, None, there)
-    numbers = np.asarray(units)
-    if numbers.shape != (len(rows),) or numbers.dtype.kind not in "iu":
-        raise ValueError(f"units must be {len(rows)} integers, got {numbers.dtype} of shape {numbers.shape}")
-    _, numbers, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    if counts.min() < counts.max():  # clusters weigh the same, so that a large one does not have more than its share
-        weights = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
-    return _geometry(rows, weights, numbers)
-
-
-def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None, there: Any = None) -> Geometry:
-    """Find exponents, parts and their pieces."""
-    active = X.any(axis=1)
-    if weights is not None:
-        active &= weights > 0
-    rows = np.flatnonzero(active)
+    X = check_matrix(X)
+    weights, numbers = check_weights(sample_weight, len(X)), None
+    if units is not None:
+        numbers = np.asarray(units)
+        if numbers.shape != (len(X),) or numbers.dtype.kind not in "iu":
+            raise ValueError(f"units must be {len(X)} integers, got {numbers.dtype} of shape {numbers.shape}")
+        _, numbers, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        if counts.min() < counts.max():  # clusters weigh the same, whatever their size
+            weights = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
+    rows = np.flatnonzero(X.any(axis=1) if weights is None else X.any(axis=1) & (weights > 0))
     exponents, sizes = _column_sizes(X, rows)
     all_left_out = list(_left_out(X, rows))
-    if len(all_left_out) == 1 and weights is None and units is None and len(rows) == len(X):
+    if len(all_left_out) == 1 and weights is None and numbers is None and len(rows) == len(X):
         wide = wide_rows(X, exponents, there)
         if wide is not None:
-            whole = Piece(np.eye(X.shape[1]), Position(exponents, wide.basis))
+            whole = Piece(exponents, np.eye(X.shape[1]), wide.basis)
             return Geometry(exponents, sizes, (Part(all_left_out[0], (whole,)),), wide=wide)
     parts: list[Part] = []
     for left_out in all_left_out:
@@ -219,7 +172,7 @@ def _geometry(X: FloatArray, weights: FloatArray | None, units: IntArray | None,
         if parts and not inside.size:
             break
         parts.append(_part(X, exponents, left_out, inside, weights))
-    return Geometry(exponents, sizes, tuple(parts), weights, units)
+    return Geometry(exponents, sizes, tuple(parts), weights, numbers)
 
 
 def _left_out(X: FloatArray, rows: IntArray) -> Iterator[IntArray]:
@@ -247,22 +200,19 @@ def _part(X: FloatArray, exponents: IntArray, left_out: IntArray, rows: IntArray
         projected[np.abs(projected) <= INSIDE * np.linalg.norm(scaled, axis=1)[:, None]] = 0
         if not projected.any():
             break
-        found = decompose(projected, sample_weight=some_of(weights, sample))
+        found = decompose(projected, sample_weight=None if weights is None else weights[sample])
         for piece in found:
             V = ambient @ piece.subspace
-            pieces.append(Piece(V, Position(exponents, V @ piece.matrix.T)))
+            pieces.append(Piece(exponents, V, V @ piece.matrix.T))
         V = np.hstack([piece.subspace for piece in found])
         ambient = ambient @ np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
         if not ambient.shape[1]:
             break
-        complement = Part(left_out, (*pieces, Piece(ambient, Position(exponents, ambient))))
-        left = left[apply_to(complement.membership(exponents), X, left) == len(pieces)]
+        complement = Part(left_out, (*pieces, Piece(exponents, ambient, ambient)))
+        left = left[complement.members(X, left) == len(pieces)]
     if ambient.shape[1]:
-        pieces.append(Piece(ambient, Position(exponents, ambient)))
-    part = Part(left_out, tuple(pieces))
-    if not rows.size:
-        return part
-    members = apply_to(part.membership(exponents), X, rows)
+        pieces.append(Piece(exponents, ambient, ambient))
+    members = Part(left_out, tuple(pieces)).members(X, rows)
     return Part(left_out, tuple(_refined(X, piece, rows[members == j], weights) for j, piece in enumerate(pieces)))
 
 
@@ -273,8 +223,8 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
         return piece
     sample = _spread_out(rows, _REFINED)
     shares = np.ones(len(sample)) if weights is None else weights[sample]
-    basis = best = piece.position.basis
-    u = piece.position.images(X[sample])[0]
+    basis = best = piece.basis
+    u = piece.images(X[sample])[0]
     least = np.inf
     for _ in range(_MOST_STEPS):
         M = u.T @ (u * shares[:, None])
@@ -289,7 +239,7 @@ def _refined(X: FloatArray, piece: Piece, rows: IntArray, weights: FloatArray | 
         best, least = basis, largest
         u /= np.sqrt(squares)[:, None]
         basis = basis @ root
-    return Piece(piece.subspace, Position(piece.position.exponents, best))
+    return replace(piece, basis=best)
 
 
 def _column_sizes(X: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
@@ -344,31 +294,6 @@ def inverse_root(M: FloatArray) -> FloatArray:
     return np.asarray(axes[:, kept] / np.sqrt(values[kept]))
 
 
-def sum_by_unit(units: IntArray) -> csr_array:
-    """Return the matrix that sums rows by unit."""
-    numbers = np.unique(units, return_inverse=True)[1]
-    return csr_array((np.ones(units.size), (numbers, np.arange(units.size))))
-
-
-def unit_leverage(y: FloatArray, units: IntArray) -> float:
-    """Return the largest eigenvalue of a unit's matrix: exact for those that may be the largest."""
-    sums = sum_by_unit(units)
-    traces = sums @ squared_lengths(y)
-    order = np.argsort(-traces, kind="stable")
-    largest = 0.0
-    for unit in order:
-        if traces[unit] <= largest:
-            break
-        rows = y[sums.indices[sums.indptr[unit] : sums.indptr[unit + 1]]]
-        largest = max(largest, float(np.linalg.norm(rows, 2)) ** 2)
-    return largest
-
-
-def counted(geometry: Geometry, members: BoolArray) -> BoolArray:
-    """Leave out rows of weight zero."""
-    return members if geometry.sample_weight is None else members & (geometry.sample_weight > 0)
-
-
 def _spread_out(index: IntArray, size: int) -> IntArray:
     """Return about `size` members of `index`, evenly spread but not periodic; all if there are not more."""
     if index.size <= size:
@@ -376,32 +301,12 @@ def _spread_out(index: IntArray, size: int) -> IntArray:
     return index[(np.arange(index.size) * GOLDEN) % 1.0 < size / index.size]
 
 
-def some_of(values: FloatArray | None, index: IntArray) -> FloatArray | None:
-    """Return the chosen values, if there are any."""
-    return None if values is None else values[index]
-
-
 def squared_lengths(rows: FloatArray) -> FloatArray:
     """Return the squared length of each row."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-def _blocks(X: FloatArray, index: IntArray, aligned: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield blocks of the chosen rows with what is aligned with them."""
-    everything = index.size == len(X)
+def blocks(X: FloatArray, index: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the chosen rows in blocks, each with its place among them."""
     for block in row_blocks(index.size, X.shape[1]):
-        yield X[block] if everything else X[index[block]], *(a if a is None else a[block] for a in aligned)
-
-
-def total_over(kernel: Callable[..., Result], X: FloatArray, index: IntArray, *aligned: Any) -> Result:
-    """Return the sum of the kernel over blocks of the chosen rows."""
-    blocks = _blocks(X, index, aligned)
-    total = kernel(*next(blocks))
-    for block in blocks:
-        total = total + kernel(*block)  # type: ignore[operator]
-    return total
-
-
-def apply_to(kernel: Callable[..., NDArray[Any]], X: FloatArray, index: IntArray, *aligned: Any) -> Any:
-    """Return what the kernel gives for each of the chosen rows."""
-    return np.concatenate([kernel(*block) for block in _blocks(X, index, aligned)])
+        yield block, X[block] if index.size == len(X) else X[index[block]]

@@ -58,11 +58,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, gammaln
+from scipy.special import gammaln
 
-from massart.certificate.mechanisms import Width
-from massart.certificate.random_tuples import distinct, farthest_rival, no_heavy_slab
+from massart.certificate.mechanisms import Width, log_price_of_vertices
+from massart.certificate.random_tuples import farthest_rival, no_heavy_slab, random_subsets, whitening
 from massart.certificate.span import coordinates, span_of
+from massart.certificate.tails import most_wrong, smallest_share_inside
 from massart.rows import BoolArray, FloatArray
 
 FEW_VALUES = 12
@@ -173,7 +174,7 @@ def certify_independent(
     each = failure / _EVENTS
     width = Width.of(half, float(np.abs(X).max()))
     h = width.half
-    price = _log_price_of_vertices(n, p) if rounded else _log_price_of_bases(X, agree, rng, each)
+    price = log_price_of_vertices(n, p) if rounded else _log_price_of_bases(X, agree, rng, each)
     C = largest_share(n, k, p, price + math.log(width.hypotheses), each)
     a = 2 * h if rounded else (2 + REACH) * h
     near, m = np.full(n, a + h), fewest_right(n, C, each)
@@ -228,10 +229,6 @@ def _distinct_rows(X: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:
     return np.asarray(np.sort(order[np.sort(first)[:MOST_ROWS]]))
 
 
-def _log_price_of_vertices(n: int, p: int) -> float:
-    return float(gammaln(n + 1) - gammaln(p + 1) - gammaln(n - p + 1) + p * math.log(2))
-
-
 def _log_price_of_bases(X: FloatArray, agree: BoolArray, rng: np.random.Generator, failure: float) -> float:
     """Return the price of bases: that of g = 2^-s is shared out as 2^-s; infinite where g is too small."""
     n, p = X.shape
@@ -239,9 +236,9 @@ def _log_price_of_bases(X: FloatArray, agree: BoolArray, rng: np.random.Generato
     if frame is None:
         return math.inf
     rows = np.flatnonzero(agree)
-    drawn = rows[distinct(len(rows), _TRIED, p, rng)]
+    drawn = rows[random_subsets(len(rows), p, _TRIED, rng)]
     good = int(np.count_nonzero(frame.reach(frame.Y[drawn]) <= REACH))
-    share = float(betaincinv(good, _TRIED - good + 1, failure)) if good else 0.0
+    share = smallest_share_inside(good, _TRIED, failure)
     if share < _SMALLEST_SHARE:
         return math.inf
     k, s = len(rows), math.ceil(-math.log2(share))
@@ -277,11 +274,13 @@ def _slopes(
     width = next((width for width in WIDTHS if no_heavy_slab(Z, heavy, width, rng, failure)), None)
     if width is None:
         return None
-    deviation = (2 if pairs else 1) * resolution(width)
-    reach = deviation * _lengths(centred, metric)
+    deviation, basis = (2 if pairs else 1) * resolution(width), whitening(metric)
+    if basis is None:
+        return None
+    reach = np.linalg.norm(centred @ basis, axis=1)  # of a row, for one unit of the RMS
     if not _has_constant(few):
-        reach = reach + deviation * _lengths(slopes.mean(axis=0)[None], metric)
-    return deviation, reach
+        reach = reach + np.linalg.norm(slopes.mean(axis=0) @ basis)
+    return deviation, deviation * reach
 
 
 def _closer_slopes(
@@ -321,13 +320,6 @@ def _closer_slopes(
 def _has_constant(few: FloatArray) -> bool:
     """Return whether a column is constant: it takes up what the means of others differ by."""
     return bool(((few == few[:1]) & (few[:1] != 0)).all(axis=0).any())
-
-
-def _lengths(rows: FloatArray, metric: FloatArray) -> FloatArray:
-    """Return the lengths of rows where RMS(metric.u) is the length of u: what |row.u| is at most for one unit of it."""
-    scale = np.sqrt((metric * metric).mean(axis=0))
-    _, sizes, axes = np.linalg.svd(metric / scale, full_matrices=False)
-    return np.asarray(np.linalg.norm((rows / scale) @ (axes.T / sizes) * math.sqrt(len(metric)), axis=1))
 
 
 def partners(few: FloatArray, C: float, rng: np.random.Generator, failure: float) -> tuple[NDArray[np.intp], float]:
@@ -390,9 +382,7 @@ def _rest(few: FloatArray, residuals: FloatArray, C: float, near: FloatArray, fa
 
 def fewest_right(n: int, share: float, failure: float) -> int:
     """Return a lower limit of the number of right labels among n, if each one is right with this probability."""
-    from scipy.stats import binom  # slow to import
-
-    return max(int(binom.ppf(failure, n, share)), 0)
+    return n - most_wrong(n, 1 - share, failure)
 
 
 def farthest_window(values: FloatArray, half: float, m: int) -> float:

@@ -10,10 +10,10 @@ order of the rungs, and of the conditions within each, is the order of cost.
   independent of the columns, errors may be more than half of the rows (:mod:`massart.certificate.independent_errors`),
   unless the rows refute the declaration.
 - MAJORITY: more than half of the evidence agrees in every direction.
-- PLURALITY: far above chance, but not that; or most rows of a segment break the rule
+- PLURALITY: it stands out from chance and noise, but no more than that; or most rows of a segment break the rule
   (:mod:`massart.certificate.segments`), which refutes what the verdicts above take for granted.
-- NOISY: an estimate; nothing is proven of it (:func:`certify_noisy`).
-- NONE: no more than chance or the most frequent value explains.
+- NOISY: an estimate; nothing is proven of it (:func:`certify_counts`).
+- NONE: no more than chance, the most frequent value or an approximation explains.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any
 
-import numpy as np
-
 from massart.certificate.assumption import Assumption
 from massart.certificate.counting import Sharing
 from massart.certificate.deferred import Deferred
@@ -33,7 +31,7 @@ from massart.certificate.segments import Segment
 from massart.certificate.span import Span
 from massart.certificate.support import Support
 from massart.certificate.verdict import Certificate, Reason, Verdict
-from massart.rows import Agreement, Level
+from massart.rows import Agreement
 
 PLURALITY = 0.05
 """Share of the rows, beyond those that any rule fits, that follow a plurality at least."""
@@ -96,8 +94,15 @@ class Evidence:
         all the same.
     chance : float
         Rows that some rule explains when labels are shuffled.
+    is_noise : bool
+        Whether noise explains better than rounded columns how far rows are from the rule.
+    stands_out : bool
+        Whether rows that did not choose its terms show the rule: far more of them agree than lie beside it, and it says
+        more of the order of their labels than it takes to write it down.
     declared : Declared
         What is certain if errors are independent; asked only where the user declares it.
+    contested : bool
+        Whether rows crowd at a threshold of the rule that would follow it on the other side.
     """
 
     assumption: Assumption
@@ -123,7 +128,10 @@ class Evidence:
     eta_max: Deferred[float] = Deferred()  # noqa: RUF009
     resolution: Deferred[float] = Deferred()  # noqa: RUF009
     chance: Deferred[float] = Deferred()  # noqa: RUF009
+    is_noise: Deferred[bool] = Deferred()  # noqa: RUF009
+    stands_out: Deferred[bool] = Deferred()  # noqa: RUF009
     declared: Deferred[Declared] = Deferred()  # noqa: RUF009
+    contested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,7 @@ def _is_mode(e: Evidence) -> bool:
 
 
 def _is_broken(e: Evidence) -> bool:
-    return e.segment is not None and e.segment.is_accused
+    return e.contested or (e.segment is not None and e.segment.is_accused)
 
 
 def _is_proven(e: Evidence) -> bool:
@@ -158,16 +166,20 @@ def _is_confirmed(e: Evidence) -> bool:
     return e.support.alpha > 0 and not _is_broken(e) and e.excludes_others
 
 
-def _is_chance(e: Evidence) -> bool:
-    return e.beyond <= e.chance + DEVIATIONS * (1 + sqrt(max(e.chance - e.span.rank, 0.0)))
-
-
 def _is_majority(e: Evidence) -> bool:
     return e.support.alpha > 0.5 and 2 * e.n_agree > e.n_rows and not _is_broken(e)
 
 
+def _is_chance(e: Evidence) -> bool:
+    return _is_majority(e) and e.beyond <= e.chance + DEVIATIONS * (1 + sqrt(max(e.chance - e.span.rank, 0.0)))
+
+
 def _is_little(e: Evidence) -> bool:
     return not _is_majority(e) and e.n_decisive - e.span.rank <= PLURALITY * e.n_rows
+
+
+def _is_near(e: Evidence) -> bool:
+    return not _is_majority(e) and not e.stands_out
 
 
 def _is_declared(e: Evidence) -> bool:
@@ -186,8 +198,9 @@ WITHOUT_RULE = (
     Rung(Verdict.NONE, Reason.LIMITS, lambda e: e.n_active == 0),
     Rung(Verdict.NONE, Reason.FEW, _is_small),
     Rung(Verdict.NONE, Reason.MODE, _is_mode),
+    Rung(Verdict.NONE, Reason.NEAR, lambda e: e.is_noise),
 )
-"""Counts alone show that there is nothing to judge."""
+"""Counts, and how far rows are from it, show that there is nothing to judge."""
 
 CERTAIN = (
     Rung(Verdict.PROVEN, Reason.NOTHING, _is_proven),
@@ -198,8 +211,10 @@ CERTAIN = (
 OTHERWISE = (
     Rung(Verdict.NONE, Reason.CHANCE, _is_chance),
     Rung(Verdict.NONE, Reason.FEW, _is_little),
-    Rung(Verdict.PLURALITY, Reason.PART, _is_broken),
     Rung(Verdict.CONFIRMED, Reason.NOTHING, _is_confirmed_as_declared),
+    Rung(Verdict.NONE, Reason.NEAR, _is_near),
+    Rung(Verdict.PLURALITY, Reason.CONTESTED, lambda e: e.contested),
+    Rung(Verdict.PLURALITY, Reason.PART, _is_broken),
     Rung(Verdict.MAJORITY, Reason.UNEVEN, lambda e: _is_majority(e) and _refuted_by(Reason.UNEVEN)(e)),
     Rung(Verdict.MAJORITY, Reason.SECOND_RULE, lambda e: _is_majority(e) and _refuted_by(Reason.SECOND_RULE)(e)),
     Rung(Verdict.MAJORITY, Reason.NOTHING, _is_majority),
@@ -233,7 +248,8 @@ def judge(evidence: Evidence) -> Certificate:
         return Certificate(rung.verdict, rung.reason, **known, segment=evidence.segment)
     rung = _first(OTHERWISE, evidence)
     assert rung is not None  # the last one always holds
-    known["chance"] = whole(round(evidence.chance))
+    if _is_majority(evidence):  # others stand out, or there is nothing to compare
+        known["chance"] = whole(round(evidence.chance))
     if rung.verdict is Verdict.NONE:
         return Certificate(rung.verdict, rung.reason, **known)
     known["segment"] = evidence.segment
@@ -283,74 +299,46 @@ def certify_counts(
     agreement: Agreement,
     assumption: Assumption,
     *,
-    n_rows: int,
-    n_agree: int,
-    n_last_place: int,
-    n_columns: int,
+    n_rows: float,
+    n_agree: float,
+    span: Span,
+    n_last_place: float = 0,
     reason: Reason = Reason.NOTHING,
+    scale: float | None = None,
 ) -> Certificate:
     """Return the certificate of what was judged elsewhere, with the counts of these rows.
 
     Of a saved rule it is the verdict that the rule had when it was found; of a list of rules, each of which passed its
-    test, it is a plurality.
+    test, it is a plurality; of an estimate, whose inliers are not exact, it is NOISY, and nothing is proven.
 
     Parameters
     ----------
     verdict : Verdict
     agreement : Agreement
-        Of the first rule.
+        Of the first rule; of an estimate up to which residual a row counts as an inlier.
     assumption : Assumption
-    n_rows, n_agree, n_last_place : int
+    n_rows, n_agree, n_last_place : float
         All rows, those that follow some rule, and the others that are off one by a last place.
-    n_columns : int
-        Of each rule, the constant included.
+    span : Span
+        Of the rows that follow a rule.
     reason : Reason
+    scale : float, optional
+        Of the inliers' residuals.
     """
     return Certificate(
         verdict=verdict,
         reason=reason,
-        n_rows=n_rows,
-        n_agree=n_agree,
-        n_columns=n_columns,
-        rank=n_columns,
-        n_decisive=n_agree,
-        agreement=agreement,
-        undetermined=np.zeros((n_columns, 0)),
-        undetermined_columns=(),
-        n_last_place=n_last_place,
-        assumption=assumption,
-    )
-
-
-def certify_noisy(
-    n_rows: float, n_inliers: float, scale: float, *, reach: float, span: Span, assumption: Assumption
-) -> Certificate:
-    """Return the certificate of an estimate whose inliers are not exact: NOISY, and nothing is proven.
-
-    Parameters
-    ----------
-    n_rows, n_inliers : float
-    scale : float
-        Of the inliers' residuals.
-    reach : float
-        Residual up to which a row counts as an inlier.
-    span : Span
-        Of the inliers.
-    assumption : Assumption
-    """
-    return Certificate(
-        verdict=Verdict.NOISY,
-        reason=Reason.NOTHING,
         n_rows=whole(n_rows),
-        n_agree=whole(n_inliers),
+        n_agree=whole(n_agree),
         n_columns=len(span.undetermined),
         rank=span.rank,
-        n_decisive=whole(n_inliers),
-        agreement=Agreement(Level.NOISE, label=reach),
+        n_decisive=whole(n_agree),
+        agreement=agreement,
         undetermined=span.undetermined,
         undetermined_columns=span.groups,
-        scale=float(scale),
+        n_last_place=n_last_place,
         assumption=assumption,
+        scale=scale,
     )
 
 

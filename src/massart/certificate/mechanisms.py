@@ -262,10 +262,15 @@ def rows_needed(n: int, rank: int, share: float, hypotheses: float, failure: flo
     """
     if n <= rank or share >= 1:
         return n + 1
-    price = gammaln(n + 1) - gammaln(rank + 1) - gammaln(n - rank + 1) + rank * math.log(2) + math.log(hypotheses)
+    price = log_price_of_vertices(n, rank) + math.log(hypotheses)
     k = np.arange(rank + 1, n + 1)
     from scipy.stats import binom  # slow to import
 
     chance = price + binom.logsf(k - rank - 1, n - rank, share)
     enough = (chance <= math.log(failure)) & (k - rank >= share * (n - rank) + 1)
     return int(k[np.argmax(enough)]) if enough.any() else n + 1
+
+
+def log_price_of_vertices(n: int, p: int) -> float:
+    """Return the logarithm of the number of vertices that p of n rows fix: each has two edges."""
+    return float(gammaln(n + 1) - gammaln(p + 1) - gammaln(n - p + 1) + p * math.log(2))

@@ -93,20 +93,15 @@ def number_of_tuples(chance: float, failure: float) -> int:
     return math.ceil(high / chance)
 
 
-def is_refuted(hits: int, tuples: int, chance: float, failure: float) -> bool:
-    """Return whether so few hits among the tuples refute that each one has at least this chance to be one."""
-    return bool(bdtr(hits, tuples, chance) <= failure)
-
-
-def distinct(n: int, count: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return random tuples of distinct numbers below n: (count, size)."""
-    drawn = rng.integers(n, size=(count, size))
-    while True:
-        ordered = np.sort(drawn, axis=1)
-        again = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-        if not len(again):
-            return drawn
-        drawn[again] = rng.integers(n, size=(len(again), size))
+def random_subsets(n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return `count` uniform k-subsets of n, a row each: Floyd's algorithm, all subsets at once."""
+    drawn = np.empty((count, k), dtype=np.intp)
+    for j in range(k):
+        top = n - k + j
+        candidate = rng.integers(0, top + 1, size=count)
+        repeated = (drawn[:, :j] == candidate[:, None]).any(axis=1)
+        drawn[:, j] = np.where(repeated, top, candidate)
+    return drawn
 
 
 def no_heavy_slab(Z: FloatArray, m: int, width: float, rng: np.random.Generator, failure: float) -> bool:
@@ -132,9 +127,10 @@ def no_heavy_slab(Z: FloatArray, m: int, width: float, rng: np.random.Generator,
     False
     """
     n, p = Z.shape
-    Y = whitened(Z)
-    if Y is None or m <= p or n <= p:
+    basis = whitening(Z)
+    if basis is None or m <= p or n <= p:
         return False
+    Y = Z @ basis
     if p == 1:
         return bool(np.count_nonzero(np.abs(Y[:, 0]) <= width) < m)
     chance = math.exp(log_chance_inside(m, n, p - 1))
@@ -147,7 +143,7 @@ def no_heavy_slab(Z: FloatArray, m: int, width: float, rng: np.random.Generator,
     least, least_of_sample = (int(hypergeom.ppf(failure, n, m, len(rows))) for rows in (glance, sample))
     tuples, hits, doubts = number_of_tuples(chance, failure), 0, 0
     for start in range(0, tuples, _BATCH):
-        D = Y[distinct(n, min(_BATCH, tuples - start), p - 1, rng)]
+        D = Y[random_subsets(n, p - 1, min(_BATCH, tuples - start), rng)]
         near, singular = _near(D, glance, width)
         hits += int(np.count_nonzero(singular))
         D = D[~singular & (near.sum(axis=1) >= least)]
@@ -158,18 +154,18 @@ def no_heavy_slab(Z: FloatArray, m: int, width: float, rng: np.random.Generator,
                 return False
         if hits > HITS:
             return False
-    return is_refuted(hits, tuples, chance, failure)
+    return bool(bdtr(hits, tuples, chance) <= failure)
 
 
-def whitened(Z: FloatArray) -> FloatArray | None:
-    """Return the rows in coordinates in which RMS(z.u) = |u|; None where their rank is not full."""
+def whitening(Z: FloatArray) -> FloatArray | None:
+    """Return B such that |B'u| = RMS(Z @ B @ u): coordinates of rows that span; None where their rank is not full."""
     scale = np.sqrt((Z * Z).mean(axis=0))
     if not (scale > 0).all():
         return None
     _, sizes, axes = np.linalg.svd(Z / scale, full_matrices=False)
     if len(sizes) < Z.shape[1] or sizes[-1] <= math.sqrt(_SINGULAR) * sizes[0]:
         return None
-    return np.asarray((Z / scale) @ (axes.T / sizes) * math.sqrt(len(Z)))
+    return np.asarray((axes.T / sizes) * math.sqrt(len(Z)) / scale[:, None])
 
 
 def _near(D: FloatArray, rows: FloatArray, width: float) -> tuple[BoolArray, BoolArray]:
@@ -234,10 +230,11 @@ def farthest_rival(
     if m > n:
         return 0.0  # there is none
     size = _tuple_size(m, n, p, failure)
-    both = whitened(X if on is None else np.concatenate([X, on]))
-    if size is None or both is None:
+    basis = whitening(X if on is None else np.concatenate([X, on]))
+    if size is None or basis is None:
         return math.inf
-    Y, where = (both, both) if on is None else (both[: len(X)], both[len(X) :])
+    Y = X @ basis
+    where = Y if on is None else on @ basis
     chance = math.exp(log_chance_inside(m, n, size))
     sample = rng.permutation(n)[:_SAMPLE]
     from scipy.stats import hypergeom  # slow to import
@@ -246,7 +243,7 @@ def farthest_rival(
     rows, tuples = places[sample], number_of_tuples(chance, failure)
     farthest: list[float] = []
     for start in range(0, tuples, _RIVALS_BATCH):
-        drawn = places[distinct(n, min(_RIVALS_BATCH, tuples - start), size, rng)]
+        drawn = places[random_subsets(n, size, min(_RIVALS_BATCH, tuples - start), rng)]
         D, r, t = Y[drawn], residuals[drawn], tau[drawn]
         G = np.swapaxes(D, 1, 2) @ D
         smallest, trace = np.linalg.eigvalsh(G)[:, 0], np.trace(G, axis1=1, axis2=2)

@@ -52,7 +52,6 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, log_ndtr, rel_entr
 
 from massart.certificate.assumption import CONFIDENCE
-from massart.certificate.ranges import ALTERNATIVES, NOTHING, Candidate, Sorted
 from massart.certificate.tails import largest_share_outside
 from massart.rows import BoolArray, FloatArray
 
@@ -68,6 +67,8 @@ rows that are equal in a table without a more varied column are no copies of eac
 MOST_CROSSED = 4_000_000
 """Rows times pairs of a level column and an ordered one, up to which ranges within levels are scanned."""
 
+ALTERNATIVES = (0.35, 0.6, 0.8, 0.95, 0.995)
+"""The values of p1: a segment of any share above one half is within a few rows of its best."""
 
 _SMALL = 1e-290  # smaller tails lose their digits
 
@@ -128,6 +129,93 @@ class Segment:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A segment with the logarithm of its bound: a range from one place of an order to another, or levels."""
+
+    log_p: float
+    first: int = 0
+    last: int = 0
+    column: int | None = None
+    level: int | None = None  # the column of levels within which it is a range
+    levels: tuple[tuple[int, int], ...] = ()
+
+
+_NOTHING = _Candidate(math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """The rows that have a value of a column, in its order; within levels, if there are groups."""
+
+    order: NDArray[np.intp]
+    edges: NDArray[np.intp]  # where each step begins, and the end
+    groups: NDArray[np.intp] | None = None  # (k,), of each step the level that it is in, which only grows
+
+    @classmethod
+    def of(cls, values: FloatArray) -> _Sorted:
+        """Sort a column: by X alone."""
+        there = np.flatnonzero(~np.isnan(values))
+        order = there[np.argsort(values[there])]
+        changes = np.flatnonzero(values[order[1:]] != values[order[:-1]]) + 1
+        return cls(order, np.concatenate([[0], changes, [len(order)]]))
+
+    def within(self, codes: NDArray[np.integer]) -> _Sorted:
+        """Return the same sorted by level first."""
+        level = codes[self.order]
+        again = np.argsort(level.astype(np.int16), kind="stable")  # of 16 bits: a radix sort
+        level, step = level[again], np.repeat(np.arange(self.n_steps), np.diff(self.edges))[again]
+        changes = np.flatnonzero((level[1:] != level[:-1]) | (step[1:] != step[:-1])) + 1
+        edges = np.concatenate([[0], changes, [len(level)]])
+        return _Sorted(self.order[again], edges, level[edges[:-1]].astype(np.intp))
+
+    @property
+    def n_steps(self) -> int:
+        """Number of different values."""
+        return len(self.edges) - 1
+
+    def wrong_steps(self, wrong: BoolArray) -> NDArray[np.intp]:
+        """Return the number of wrong rows of each step."""
+        return np.add.reduceat(wrong[self.order], self.edges[:-1], dtype=np.intp)
+
+    def best(self, wrong: BoolArray, p0: float, *, tails: bool = True) -> _Candidate:
+        """Return the best range; half of delta is for tails, if these are asked for."""
+        off = self.wrong_steps(wrong)
+        # A range begins and ends with a step that has wrong rows: rows and wrong rows before each, and in each.
+        places = np.flatnonzero(off)
+        if not len(places):
+            return _NOTHING
+        before, wrong_before = self.edges[places].astype(np.float64), (np.cumsum(off) - off)[places].astype(np.float64)
+        size, off = np.diff(self.edges)[places], off[places]
+        n, k, price = len(self.order), int(off.sum()), math.log((1 + tails) * len(ALTERNATIVES))
+        one, (S, T, least) = price + math.log(self.n_steps), np.empty((3, len(places)))
+        best = (math.inf, 0, 0)
+        for p1 in (p1 for p1 in ALTERNATIVES if p1 > p0):
+            right = math.log((1 - p1) / (1 - p0))
+            more = math.log(p1 / p0) - right
+            np.multiply(before, right, out=S)
+            np.multiply(wrong_before, more, out=T)
+            S += T
+            np.add(S, right * size + more * off, out=T)
+            if self.groups is not None:  # no range reaches into another level: every level begins below all before
+                S -= (1 + more * n) * self.groups[places]
+                T -= (1 + more * n) * self.groups[places]
+            np.minimum.accumulate(S, out=least)
+            np.subtract(T, least, out=least)
+            last = int(np.argmax(least))
+            if one - least[last] < best[0]:
+                best = (one - float(least[last]), int(np.argmin(S[: last + 1])), last)
+            if tails:
+                last, first = int(np.argmax(T)), int(np.argmin(S))
+                from_first = right * n + more * k - float(S[first])
+                best = min(best, (price + math.log(2) - float(T[last]), -1, last))
+                best = min(best, (price + math.log(2) - from_first, first, len(places)))
+        log_p, first, last = best
+        begin = 0 if first < 0 else int(before[first])
+        end = n if last == len(places) else int(before[last] + size[last])
+        return _Candidate(log_p, begin, end - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class SegmentScan:
     """The columns of a table, by which its rows are cut into segments. Labels play no part in what is scanned.
@@ -185,7 +273,7 @@ class SegmentScan:
         best = self._best(wrong, limit)
         if best.log_p > share:
             return None  # nor is one half refuted anywhere: a share above it scores less there
-        massart = self._best(wrong, 0.5) if limit < 0.5 else NOTHING
+        massart = self._best(wrong, 0.5) if limit < 0.5 else _NOTHING
         if massart.log_p <= share:
             return self._segment(massart, Breach.MASSART, every)
         uneven = self._segment(best, Breach.UNEVEN, every)
@@ -246,8 +334,8 @@ class SegmentScan:
         return single
 
     @cached_property
-    def _ordered(self) -> tuple[Sorted, ...]:
-        return tuple(Sorted.of(values) for values in self.ordered)
+    def _ordered(self) -> tuple[_Sorted, ...]:
+        return tuple(_Sorted.of(values) for values in self.ordered)
 
     @cached_property
     def _n_levels(self) -> tuple[int, ...]:
@@ -274,29 +362,30 @@ class SegmentScan:
         parts = [weight if size else 0 for weight, size in zip((2, 1, 1, 1), sizes, strict=True)]
         return [math.log(sum(parts) * size / part) if part else 0.0 for size, part in zip(sizes, parts, strict=True)]
 
-    def _best(self, wrong: BoolArray, p0: float) -> Candidate:
+    def _best(self, wrong: BoolArray, p0: float) -> _Candidate:
         """Return the segment with the smallest bound."""
-        return min(self._candidates(wrong, p0), key=lambda found: found.log_p, default=NOTHING)
+        return min(self._candidates(wrong, p0), key=lambda found: found.log_p, default=_NOTHING)
 
-    def _candidates(self, wrong: BoolArray, p0: float) -> Iterator[Candidate]:
+    def _candidates(self, wrong: BoolArray, p0: float) -> Iterator[_Candidate]:
         """Yield the best segment of each column or pair of columns, at its price."""
         ranges, levels, pairs, crossed = self._families
         prices = self._prices
         for j in ranges:
-            yield self._ordered[j].best(wrong, p0).priced(prices[0], column=j)
+            found = self._ordered[j].best(wrong, p0)
+            yield replace(found, log_p=found.log_p + prices[0], column=j)
         for j in levels:
             found, code = _best_level(self.levels[j], self._n_levels[j], wrong, p0)
-            yield found.priced(prices[1], levels=((j, code),))
+            yield replace(found, log_p=found.log_p + prices[1], levels=((j, code),))
         for i, j in pairs:
             n = self._n_levels[j]
             codes = self.levels[i].astype(np.intp) * n + self.levels[j]
             found, code = _best_level(codes, self._n_levels[i] * n, wrong, p0)
-            yield found.priced(prices[2], levels=((i, code // n), (j, code % n)))
+            yield replace(found, log_p=found.log_p + prices[2], levels=((i, code // n), (j, code % n)))
         for i, j in crossed:
             found = self._ordered[j].within(self.levels[i]).best(wrong, p0, tails=False)
-            yield found.priced(prices[3], column=j, level=i)
+            yield replace(found, log_p=found.log_p + prices[3], column=j, level=i)
 
-    def _segment(self, found: Candidate, breach: Breach, wrong: BoolArray) -> Segment:
+    def _segment(self, found: _Candidate, breach: Breach, wrong: BoolArray) -> Segment:
         low, high, levels = -math.inf, math.inf, found.levels
         if found.column is not None:
             column, values = self._ordered[found.column], self.ordered[found.column]
@@ -320,7 +409,7 @@ class SegmentScan:
         columns = [column for column in self._ordered if column.n_steps > 1]
         least = 0.0
         for column in columns:
-            n, steps = len(column.order), column.steps
+            n, steps = len(column.order), column.edges
             off = column.wrong_steps(wrong)
             k = int(off.sum())
             if not 0 < k < n:
@@ -331,16 +420,16 @@ class SegmentScan:
         return least + math.log(2 * max(len(columns), 1))
 
 
-def _best_level(codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, p0: float) -> tuple[Candidate, int]:
+def _best_level(codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, p0: float) -> tuple[_Candidate, int]:
     """Return the level with the smallest binomial tail, at the price of all levels."""
     rows = np.bincount(codes, minlength=n_levels)
     off = np.bincount(codes[wrong], minlength=n_levels)
     some = np.flatnonzero(off > p0 * rows)
     if not len(some):
-        return NOTHING, 0
+        return _NOTHING, 0
     log_p = _log_tail(off[some], rows[some], p0)
     best = int(np.argmin(log_p))
-    return Candidate(math.log(np.count_nonzero(rows)) + float(log_p[best])), int(some[best])
+    return _Candidate(math.log(np.count_nonzero(rows)) + float(log_p[best])), int(some[best])
 
 
 def _log_tail(k: NDArray[np.intp], n: NDArray[np.intp], p: float) -> FloatArray:

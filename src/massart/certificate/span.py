@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from massart.rows import FloatArray
+from massart.rows import EPS, FloatArray, scaled
 
 IntArray = NDArray[np.intp]
 
@@ -41,7 +41,6 @@ INVOLVED = 1e-8
 """Entries of the projector on the open directions (columns brought to size 1) below this are rounding."""
 
 _SPANNING = 1e-2  # ratio of pivots at which a few rows stand for all
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,11 @@ class Span:
     undetermined: FloatArray
     groups: tuple[tuple[int, ...], ...]
 
+    @classmethod
+    def all_of(cls, d: int) -> Span:
+        """Return the span of rows that determine all of d columns."""
+        return cls(d, np.arange(d), np.zeros((d, 0)), ())
+
 
 def span_of(X: FloatArray) -> Span:
     """Return the span of the rows of `X`, of which there may be none."""
@@ -92,7 +96,7 @@ def span_of(X: FloatArray) -> Span:
     _, sizes, axes = np.linalg.svd(np.linalg.qr(units, mode="r"))
     rank = int((sizes > RANK * sizes[0]).sum())
     if rank == d:
-        return Span(d, np.arange(d), np.zeros((d, 0)), ())
+        return Span.all_of(d)
     columns = np.sort(sla.qr(axes[:rank], mode="r", pivoting=True)[1][:rank])
     # X = lengths * units * scales, so that a null vector v of the units gives v / scales.
     undetermined = np.linalg.qr(axes[rank:].T * (scales.min() / scales)[:, None])[0]
@@ -119,16 +123,10 @@ def unit_rows(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     ``X = lengths * units * scales``; zero rows stay zero.
     """
-    units = np.ldexp(X, -_exponents(X, 1)[:, None])
-    exponents = _exponents(units, 0)  # none is positive: rows keep an entry of size 1, and none is larger
-    units = np.ldexp(units, -exponents)
+    # No exponent of a column is positive: rows keep an entry of size 1, and none is larger.
+    units, exponents = scaled(scaled(X, axis=1)[0], axis=0)
     lengths = np.linalg.norm(units, axis=1)
     return units / np.where(lengths > 0, lengths, 1.0)[:, None], np.ldexp(1.0, np.clip(exponents, -900, 900))
-
-
-def _exponents(X: FloatArray, axis: int) -> NDArray[np.int64]:
-    """Return the binary exponents of the largest entries along `axis`; 0 for zeros and for no entries."""
-    return np.asarray(np.frexp(np.abs(X).max(axis=axis, initial=0.0))[1], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +154,7 @@ class Coordinates:
         """
         k = blocks.shape[-1]
         sizes = np.linalg.svd(blocks, compute_uv=False)
-        certain = sizes[..., -1] - np.sqrt(k) * self.error - 16 * k * _EPS * sizes[..., 0]
+        certain = sizes[..., -1] - np.sqrt(k) * self.error - 16 * k * EPS * sizes[..., 0]
         with np.errstate(divide="ignore"):
             return np.asarray(np.sqrt(k) * self.longest / np.maximum(certain, 0.0))
 
@@ -177,7 +175,7 @@ def coordinates(X: FloatArray) -> Coordinates | None:
         inverse = np.linalg.inv(B)
     except np.linalg.LinAlgError:
         return None
-    relative = 64 * k * _EPS * float(np.linalg.norm(B, np.inf) * np.linalg.norm(inverse, np.inf))
+    relative = 64 * k * EPS * float(np.linalg.norm(B, np.inf) * np.linalg.norm(inverse, np.inf))
     if not relative < 0.25:
         return None
     Y = np.asarray(np.linalg.solve(B.T, rows.T).T, dtype=np.float64)

@@ -19,18 +19,12 @@ divergence. For a direction that was fixed before the labels were seen the sum i
 
 **Binomial.** For k = 1 and equal :math:`A_i` the tail is that of a binomial: exact.
 
-**Simulation.** B independent sets are drawn and :math:`p = (1 + \#\{\lambda_{\max} \ge \alpha\}) / (B + 1)` is the
+**SimulatedTail.** B independent sets are drawn and :math:`p = (1 + \#\{\lambda_{\max} \ge \alpha\}) / (B + 1)` is the
 rank of alpha among them. The true value and the B drawn ones are exchangeable, so :math:`P(p \le \delta) \le \delta`
 over both. The same uniform numbers serve every :math:`\eta`: p is then monotone in it, and bisection costs nothing. B
 follows from n, k and delta, before a label is seen. **Every formula judged on the same rows must meet the same
 draws** (the same seed): then the event that the confidence excludes is one event, whatever was tried. Fresh draws are
 a second look.
-
-**Coverage.** If o of m rows lie outside of a set that other rows chose, the set misses at most the share p of the
-distribution with :math:`\Pr[\mathrm{Bin}(m, p) \le o] = \delta` (Clopper and Pearson), with probability 1 - delta.
-
-**Counting.** If any hyperplane holds at most H of the rows that agree with w, a wrong w needs at least
-:math:`n_{agree} - H` wrong rows: :math:`P(\mathrm{Bin}(n, \eta) \ge n_{agree} - H)`.
 """
 
 from __future__ import annotations
@@ -42,7 +36,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, betaincinv, rel_entr
+from scipy.special import bdtrc, betaincinv, rel_entr
 
 from massart.rows import BoolArray, FloatArray
 
@@ -60,97 +54,92 @@ _BATCH = 256  # draws at a time
 _TIE = 1e-9  # eigenvalues this near to alpha count as reaching it: discrete tables have ties
 
 
-def closed_form_eta_max(alpha: float, leverage: float, dimension: int, delta: float) -> float:
-    r"""Return the largest eta with :math:`k \exp(-\mathrm{KL}(\alpha \,\|\, \eta) / L) \le \delta`; 0 if there is none.
+def smallest_share_inside(inside: int, n: int, delta: float) -> float:
+    """Return the smallest share of a distribution of which `inside` of n rows may have been seen, but for `delta`.
 
-    Parameters
-    ----------
-    alpha : float
-        Share of the evidence that agrees, in the weakest direction.
-    leverage : float
-        L, the largest eigenvalue of a single row's (or unit's) matrix.
-    dimension : int
-        k; 1 for a direction that was fixed before the labels were seen.
-    delta : float
+    The p with P(Bin(n, p) >= inside) = delta (Clopper and Pearson).
 
     Examples
     --------
-    >>> round(closed_form_eta_max(0.622, 0.01, 10, 1e-3), 2)
-    0.41
-    """
-    needed = leverage * log(dimension / delta)
-    low, high = 0.0, alpha
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _divergence(alpha, middle) >= needed else (low, middle)
-    return low
-
-
-def closed_form_quantile(eta: float, leverage: float, dimension: int, delta: float) -> float:
-    """Return the smallest q whose tail in closed form is at most delta at `eta`; infinite if not even q = 1 is rare."""
-    needed = leverage * log(dimension / delta)
-    if _divergence(1.0, eta) < needed:
-        return inf
-    low, high = eta, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _divergence(middle, eta) >= needed else (middle, high)
-    return high
-
-
-def counting_eta_max(n: int, n_agree: int, hyperplane_rows: int, delta: float) -> float:
-    """Return the largest eta with P(Bin(n, eta) >= n_agree - hyperplane_rows) <= delta; 0 where none is excluded.
-
-    Examples
-    --------
-    >>> round(counting_eta_max(100, 70, 2, 5e-4), 3)
+    >>> round(smallest_share_inside(68, 100, 5e-4), 3)
     0.512
     """
-    needed = n_agree - hyperplane_rows
-    return float(betaincinv(needed, n - needed + 1, delta)) if needed > 0 else 0.0
+    return float(betaincinv(inside, n - inside + 1, delta)) if inside > 0 else 0.0
+
+
+def largest_share_outside(outside: int, n: int, delta: float) -> float:
+    """Return the largest share of a distribution of which `outside` of n rows may have been seen, but for `delta`.
+
+    The p with P(Bin(n, p) <= outside) = delta (Clopper and Pearson): a set that other rows chose misses no more.
+    """
+    return float(betaincinv(outside + 1, n - outside, 1 - delta)) if outside < n else 1.0
 
 
 def most_wrong(n: int, eta: float, delta: float) -> int:
     """Return the number q of n labels, chosen by x alone, that are wrong: more are with probability `delta` at most.
 
-    That is the least q with Pr[Bin(n, eta) <= q] >= 1 - delta, whatever the adversary does: which rows it may change is
+    That is the least q with P(Bin(n, eta) > q) <= delta, whatever the adversary does: which rows it may change is
     drawn before it acts.
     """
     if n == 0 or eta == 0:
         return 0
-    mean, spread = eta * n, sqrt(n * log(1 / delta) / 2)
     # Hoeffding's bound is above q; the binomial distribution finds it by bisection.
-    low, high = -1, min(n, ceil(mean + spread))
+    low, high = -1, min(n, ceil(eta * n + sqrt(n * log(1 / delta) / 2)))
     while high - low > 1:
         middle = (low + high) // 2
-        if middle >= 0 and bdtr(middle, n, eta) >= 1 - delta:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if bdtrc(middle, n, eta) <= delta else (middle, high)
     return high
-
-
-def largest_share_outside(outside: int, n: int, delta: float) -> float:
-    """Return the largest share of a distribution of which `outside` of n rows may have been seen, but for `delta`."""
-    if outside >= n:
-        return 1.0
-    return float(betaincinv(outside + 1, n - outside, 1 - delta))
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:
-    """The tail in closed form: L and k."""
+    r"""The tail :math:`k \exp(-\mathrm{KL}(q \,\|\, \eta) / L)`.
+
+    Attributes
+    ----------
+    leverage : float
+        L, the largest eigenvalue of a single row's (or unit's) matrix.
+    dimension : int
+        k; 1 for a direction that was fixed before the labels were seen.
+    delta : float
+    later : callable, optional
+        Returns draws, at a delta of their own, made where the closed form does not exclude the bound: of tables
+        that are so large that draws take their time. Both may fail, and their shares add up.
+
+    Examples
+    --------
+    >>> round(ClosedForm(0.01, 10, 1e-3).eta_max(0.622), 2)
+    0.41
+    """
 
     leverage: float
     dimension: int
+    delta: float
+    later: Callable[[], SimulatedTail] | None = None
 
-    def quantile(self, alpha: float, delta: float, bound: float) -> float:
-        """Return the quantile at the rate `bound`, whatever alpha is."""
-        return closed_form_quantile(bound, self.leverage, self.dimension, delta)
+    def quantile(self, alpha: float, bound: float) -> float:
+        """Return the smallest q whose tail is at most delta at the rate `bound`; infinite if not even q = 1 is rare."""
+        low, high = bound, 1.0
+        if self._bounds(1.0, bound):
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (low, middle) if self._bounds(middle, bound) else (middle, high)
+        else:
+            high = inf
+        return high if alpha > high or self.later is None else self.later().quantile(alpha, bound)
 
-    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
-        """Return the largest rate that `alpha` excludes."""
-        return closed_form_eta_max(alpha, self.leverage, self.dimension, delta)
+    def eta_max(self, alpha: float, bound: float = 0.5, excluded: bool = False) -> float:
+        """Return the largest rate that `alpha` excludes; 0 if there is none."""
+        low, high = 0.0, alpha
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._bounds(alpha, middle) else (low, middle)
+        return low
+
+    def _bounds(self, q: float, eta: float) -> bool:
+        """Return whether the tail at q is at most delta."""
+        divergence = float(rel_entr(q, eta) + rel_entr(1 - q, 1 - eta))
+        return divergence >= self.leverage * log(self.dimension / self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +147,19 @@ class Binomial:
     """The exact tail of n equal numbers."""
 
     n: int
+    delta: float
 
-    def quantile(self, alpha: float, delta: float, bound: float) -> float:
+    def quantile(self, alpha: float, bound: float) -> float:
         """Return the quantile at the rate `bound`, whatever alpha is."""
-        low, high = -1, self.n  # P(Bin > low) > delta, P(Bin > high) <= delta
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if bdtrc(middle, self.n, bound) <= delta else (middle, high)
-        return high / self.n + _TIE
+        return most_wrong(self.n, bound, self.delta) / self.n + _TIE
 
-    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
+    def eta_max(self, alpha: float, bound: float = 0.5, excluded: bool = False) -> float:
         """Return the largest rate that `alpha` excludes."""
-        return counting_eta_max(self.n, ceil(self.n * (alpha - _TIE)), 0, delta)
+        return smallest_share_inside(ceil(self.n * (alpha - _TIE)), self.n, self.delta)
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
+class SimulatedTail:
     """The tail by drawing sets of rows.
 
     Attributes
@@ -181,6 +167,7 @@ class Simulation:
     products : (n, k (k + 1) / 2) array
         The upper triangles of the matrices A_i.
     dimension : int
+    delta : float
     n_draws : int
         B, from :func:`number_of_draws`.
     seed : int
@@ -191,38 +178,36 @@ class Simulation:
 
     products: FloatArray
     dimension: int
+    delta: float
     n_draws: int
     seed: int
     search: bool = True
 
-    def quantile(self, alpha: float, delta: float, bound: float) -> float:
+    def quantile(self, alpha: float, bound: float) -> float:
         """Return the quantile at the rate `bound`; infinite, and soon known, where alpha does not exceed it."""
-        allowed = self._allowed(delta)
-        open_draws = np.ones(self.n_draws, dtype=bool)
-        return inf if allowed < 0 else self._test(ceil(bound * _LEVELS), alpha, allowed, open_draws)
+        return self._test(ceil(bound * _LEVELS), alpha, np.ones(self.n_draws, dtype=bool))
 
-    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
+    def eta_max(self, alpha: float, bound: float = 0.5, excluded: bool = False) -> float:
         """Return the largest rate up to `bound` that `alpha` excludes, given whether it excludes that."""
-        allowed, top = self._allowed(delta), ceil(bound * _LEVELS)
+        if excluded:
+            return bound
         open_draws = np.ones(self.n_draws, dtype=bool)
-        if excluded or allowed < 0:
-            return bound if excluded else 0.0
-        low, high = 0, -(-top // _STEPS) if self.search else 0
+        low, high = 0, -(-ceil(bound * _LEVELS) // _STEPS) if self.search else 0
         while high - low > 1:
             middle = (low + high) // 2
-            passes = self._test(middle * _STEPS, alpha, allowed, open_draws) < inf
+            passes = self._test(middle * _STEPS, alpha, open_draws) < inf
             low, high = (middle, high) if passes else (low, middle)
         return min(low * _STEPS / _LEVELS, bound)
 
-    def _allowed(self, delta: float) -> int:
-        """Return the number of draws above alpha with which it still passes; negative if there are too few draws."""
-        return floor(delta * (self.n_draws + 1) * (1 + 1e-12)) - 1
+    def _test(self, level: int, alpha: float, open_draws: BoolArray) -> float:
+        """Return the quantile at the rate level / _LEVELS; infinite as soon as alpha fails.
 
-    def _test(self, level: int, alpha: float, allowed: int, open_draws: BoolArray) -> float:
-        """Return the (allowed + 1)-th largest eigenvalue at the rate level / _LEVELS; infinite as soon as alpha fails.
-
+        That is the (a + 1)-th largest eigenvalue, where alpha passes with a draws above it; none does so with too few.
         A draw that stays below alpha here does so for every smaller rate: where alpha fails, such draws are closed.
         """
+        allowed = floor(self.delta * (self.n_draws + 1) * (1 + 1e-12)) - 1
+        if allowed < 0:
+            return inf
         largest = np.full(allowed + 1, -inf)
         below = np.zeros(self.n_draws, dtype=bool)
         for start in range(0, self.n_draws, _BATCH):
@@ -259,34 +244,7 @@ class Simulation:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
-    """The closed form at a tenth of delta and, where that does not exclude the bound, draws at the rest.
-
-    For tables that are so large that draws take their time. Both may fail, and their shares add up to delta.
-
-    Attributes
-    ----------
-    closed : ClosedForm
-    draw : callable
-        Returns the simulation.
-    """
-
-    closed: ClosedForm
-    draw: Callable[[], Simulation]
-
-    def quantile(self, alpha: float, delta: float, bound: float) -> float:
-        """Return the quantile at the rate `bound`; infinite where alpha exceeds neither."""
-        quantile = self.closed.quantile(alpha, CLOSED_SHARE * delta, bound)
-        return quantile if alpha > quantile else self.draw().quantile(alpha, (1 - CLOSED_SHARE) * delta, bound)
-
-    def eta_max(self, alpha: float, delta: float, bound: float, excluded: bool) -> float:
-        """Return the largest rate that `alpha` excludes, given whether it excludes the bound."""
-        eta = self.closed.eta_max(alpha, CLOSED_SHARE * delta, bound, excluded)
-        return max(eta, bound) if excluded else eta
-
-
-Tail: TypeAlias = ClosedForm | Binomial | Simulation | Late
+Tail: TypeAlias = ClosedForm | Binomial | SimulatedTail
 
 
 def number_of_draws(n: int, dimension: int, delta: float, budget: float = BUDGET) -> int:
@@ -300,8 +258,3 @@ def upper_triangles(rows: FloatArray) -> FloatArray:
     """Return the upper triangles of y y' for each row y, (n, k (k + 1) / 2)."""
     first, second = np.triu_indices(rows.shape[1])
     return np.asarray(rows[:, first] * rows[:, second])
-
-
-def _divergence(q: float, eta: float) -> float:
-    """Return KL(q || eta)."""
-    return float(rel_entr(q, eta) + rel_entr(1 - q, 1 - eta))

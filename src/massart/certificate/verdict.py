@@ -18,7 +18,7 @@ from massart.certificate.support import Support
 from massart.rows import Agreement, FloatArray
 
 if TYPE_CHECKING:
-    from massart.report.words import SegmentFacts
+    from massart.report import SegmentFacts
 
 
 @total_ordering
@@ -65,12 +65,14 @@ class Reason(Enum):
 
     NOTHING = auto()
     CHANCE = auto()  # as many rows agree with some formula when the labels are shuffled
+    NEAR = auto()  # rows lie beside it as on it, or they say less than it takes to write it: noise or an approximation
     FEW = auto()  # any table has a formula for so few rows
     MODE = auto()  # it explains no more than the most frequent value
     DIRECTION = auto()  # in some direction at most half of the evidence agrees
     HALF = auto()  # at most half of the rows agree
     LIMITS = auto()  # too few rows lie between the limits
     PART = auto()  # in a segment of the table most rows break it: another rule may hold there
+    CONTESTED = auto()  # rows that would follow it on the other side of a threshold crowd there
     LIST = auto()  # several rules hold, each for some of the rows
     UNEVEN = auto()  # declared independent, but the rows that do not agree depend on the columns
     SECOND_RULE = auto()  # declared independent, but another rule fits many of the other rows
@@ -209,7 +211,7 @@ class Certificate:
         segment : SegmentFacts, optional
             The segment in which the formula breaks, where more is known of it than the certificate knows.
         """
-        from massart.report.words import explain  # the one step up: a method that users know
+        from massart.report import explain  # the one step up: a method that users know
 
         return explain(self, names, segment)
 

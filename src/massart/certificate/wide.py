@@ -12,7 +12,7 @@ are anything like elliptical. Where it does not, this says so, and the pieces of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,8 +21,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from massart.rows import BoolArray, FloatArray, like, namespace_of, to_numpy
-from massart.rows.ahead import in_order
+from massart.rows import BoolArray, FloatArray, in_order, like, namespace_of, to_numpy
 
 COLUMNS, ROWS_PER_COLUMN = 128, 8
 """Columns, and rows for each, from which it pays."""
@@ -68,21 +67,13 @@ class WideRows:
     M: FloatArray
     root: FloatArray
     leverage: float
-    _known: dict[bytes, tuple[FloatArray, FloatArray]] = field(default_factory=dict, repr=False)
 
     def spectrum(self, agree: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the shares of the evidence that agrees, the smallest first, and their axes after `root`.
-
-        The last answer is kept: a formula is measured when it is found, and again when it is judged.
-        """
-        key = agree.tobytes()
-        if key not in self._known:
-            M_A = self.M - _weighted_gram(self.rows, self.factors, self.lengths, np.flatnonzero(~agree))
-            frame = self.basis @ self.root
-            shares, axes = np.linalg.eigh(frame.T @ M_A @ frame)
-            self._known.clear()
-            self._known[key] = shares, axes
-        return self._known[key]
+        """Return the shares of the evidence that agrees, the smallest first, and their axes after `root`."""
+        M_A = self.M - _weighted_gram(self.rows, self.factors, self.lengths, np.flatnonzero(~agree))
+        frame = self.basis @ self.root
+        shares, axes = np.linalg.eigh(frame.T @ M_A @ frame)
+        return shares, axes
 
     def shares(self, directions: FloatArray) -> FloatArray:
         """Return c (v.x)^2 for each row and each direction v of coefficients, (n, m)."""
@@ -105,7 +96,7 @@ def wide_rows(X: FloatArray, exponents: NDArray[np.intp], there: Any = None) -> 
     lengths = _lengths(rows, factors, None)
     if not lengths.min() > 1 / _LARGEST:
         return None
-    gram = _rough_gram(rows, factors, lengths)
+    gram = _weighted_gram(rows, factors, lengths, everything)
     factor, failed = sla.lapack.dpotrf(gram)
     if failed or sla.lapack.dpocon(factor, np.linalg.norm(gram, 1))[0] * _CONDITION < 1:
         return None
@@ -137,18 +128,6 @@ def _lengths(X: Any, factors: FloatArray, basis: FloatArray | None) -> FloatArra
         return to_numpy(xp.sqrt(xp.vecdot(images, images))).astype(np.float64)
 
     return np.concatenate(_in_blocks(lambda blocks: np.concatenate([*map(lengths_of, blocks)]), X, len(X)))
-
-
-def _rough_gram(X: Any, factors: FloatArray, lengths: FloatArray) -> FloatArray:
-    """Return the sum of x x' over unit rows, to half of the digits."""
-    xp = namespace_of(X)
-    scales, sizes = like(factors, X), like(lengths, X)
-
-    def gram_of(block: slice) -> FloatArray:
-        rows = xp.astype(X[block, :] * (scales / sizes[block, None]), xp.float32)
-        return to_numpy(rows.T @ rows).astype(np.float64)
-
-    return np.asarray(sum(_in_blocks(lambda blocks: sum(map(gram_of, blocks)), X, len(X))))
 
 
 def _weighted_gram(X: Any, factors: FloatArray, lengths: FloatArray, index: NDArray[np.intp]) -> FloatArray:

@@ -15,14 +15,12 @@ import typer
 
 from massart import __version__
 from massart.cli.check import check
-from massart.cli.demo import demo
-from massart.cli.export import export
+from massart.cli.examples import demo, reproduce
+from massart.cli.files import LOCAL
 from massart.cli.fit import fit
-from massart.cli.inputs import LOCAL
-from massart.cli.predict import predict
-from massart.cli.reproduce import reproduce
+from massart.cli.models import export, predict
 from massart.cli.scan import scan
-from massart.cli.text import json_text, one_line
+from massart.cli.terminal import json_text, one_line
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -38,7 +36,7 @@ _COMMANDS: dict[Any, str] = {
     predict: "Apply a saved rule to a table.",
     export: "Write a saved rule as SQL, Python, cells or a check.",
     demo: "Try it on a made-up ledger.",
-    reproduce: "Make the figures of the paper again.",
+    reproduce: "Reproduce the figures of the paper.",
 }
 
 _EXAMPLES = """
@@ -62,12 +60,17 @@ massart reproduce all --trials 20 --out figures
 class _Command(typer.core.TyperCommand):
     """A command whose help lists options in groups."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the options and arguments, without braces."""
+        return [piece.strip("{}").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[Any]] = {}
         for one in self.get_params(ctx):
             if record := one.get_help_record(ctx):
-                is_argument = one.param_type_name == "argument"
-                name = "Arguments" if is_argument else getattr(one, "rich_help_panel", None) or "Options"
+                name = getattr(one, "rich_help_panel", None) or "Options"
+                if one.param_type_name == "argument":
+                    name, record = "Arguments", (one.metavar or record[0], record[1])
                 groups.setdefault(name, []).append(record)
         for name in ("Arguments", *_GROUPS):
             if name in groups:

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from massart.cli.bars import spinner
-from massart.cli.config import Task, read_config, tables_of
-from massart.cli.fit import named_after
-from massart.cli.inputs import opened
-from massart.cli.options import AllRows, AsJson, Report, with_options
-from massart.cli.outputs import check_outputs, typed, write_outputs
-from massart.cli.text import harmless, json_text, one_line
-from massart.options import BlockReading, Limits, RowOptions
+from massart.cli.config import CheckTask, read_config, tables_of
+from massart.cli.files import check_outputs, named_after, opened, typed, write_outputs
+from massart.cli.options import Results, with_options
+from massart.cli.terminal import bars, harmless, json_text, one_line, say
+from massart.options import BlockReading, CheckLimits, Option, RowOptions
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract, Outcome
@@ -24,7 +21,18 @@ if TYPE_CHECKING:
 CONFIG = Path("massart.toml")
 
 
-@with_options(given=(Limits, RowOptions, BlockReading))
+@dataclass(frozen=True)
+class CheckCommand(Results):
+    """What only the command line takes."""
+
+    config: Annotated[
+        Path | None,
+        Option("Rules and files to check instead (TOML); massart.toml without arguments.", "Options"),
+    ] = None
+    audit: Annotated[Path | None, Option("Write the rows and what was found of them (CSV, Parquet).", "Output")] = None
+
+
+@with_options(asked=CheckCommand, given=(CheckLimits, RowOptions, BlockReading))
 def check(
     *,
     context: typer.Context,
@@ -37,16 +45,7 @@ def check(
             metavar="FILE", help="Tables as massart fit reads them; each file of a folder or pattern is one."
         ),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help=f"Rules and files to check instead (TOML); {CONFIG} without arguments.")
-    ] = None,
-    report: Report = None,
-    audit: Annotated[
-        Path | None,
-        typer.Option(help="Write the rows and what was found of them (CSV, Parquet).", rich_help_panel="Output"),
-    ] = None,
-    as_json: AsJson = False,
-    all_rows: AllRows = False,
+    asked: CheckCommand,
     given: dict[str, Any],
 ) -> None:
     """Check tables against a saved rule: how many rows are wrong, what happened in them, pass or fail.
@@ -59,8 +58,7 @@ def check(
     """
     from massart.audit import worst_status
 
-    if config is None and model is None and CONFIG.is_file():
-        config = CONFIG
+    config = CONFIG if asked.config is None and model is None and CONFIG.is_file() else asked.config
     if config is not None:
         if model is not None:
             raise ValueError("give a model and files, or --config, not both")
@@ -68,8 +66,8 @@ def check(
     elif model is None or not files:
         raise ValueError(f"massart check needs a model and a file (or --config, or {CONFIG} in this folder)")
     else:
-        tasks = [Task(file=table, model=model).having(given) for name in files for table in tables_of(name)]
-    outputs = {"--report": report, "--audit": audit}
+        tasks = [CheckTask(file=table, model=model).having(given) for name in files for table in tables_of(name)]
+    outputs = {"--report": asked.report, "--audit": asked.audit}
     places = {task: _places(outputs, task, tasks) for task in tasks}
     for task, paths in places.items():
         check_outputs([path for path in (task.model, task.file) if path is not None], paths)
@@ -77,11 +75,10 @@ def check(
     if len(results) == 1 and results[0].audit is None:
         raise ValueError(results[0].outcome.reason)
     status = worst_status([result.outcome.status for result in results])
-    if as_json:
-        tell_json(results, status, all_rows)
+    if asked.json:
+        tell_json(results, status, asked.all_rows)
     else:
-        for line in _lines(results[0], all_rows) if len(results) == 1 else _overview(results):
-            typer.echo(line)
+        say(_lines(results[0], asked.all_rows) if len(results) == 1 else _overview(results))
     if status:
         raise typer.Exit(status)
 
@@ -90,7 +87,7 @@ def check(
 class Result:
     """What came of one table: an audit, or why there is none."""
 
-    task: Task
+    task: CheckTask
     contract: Contract
     outcome: Outcome
     audit: Audit | None = None
@@ -109,7 +106,7 @@ class Result:
         return "ERROR" if self.outcome.status == BAD_INPUT else word
 
 
-def _places(outputs: dict[str, Path | None], task: Task, tasks: Sequence[Task]) -> dict[str, Path | None]:
+def _places(outputs: dict[str, Path | None], task: CheckTask, tasks: Sequence[CheckTask]) -> dict[str, Path | None]:
     """Return where the outputs of one table of several are written: report.html becomes report-may-total.html."""
     if len(tasks) == 1:
         return outputs
@@ -117,21 +114,23 @@ def _places(outputs: dict[str, Path | None], task: Task, tasks: Sequence[Task]) 
     return {option: path and named_after(path, name) for option, path in outputs.items()}
 
 
-def _has_one_rule(tasks: Sequence[Task]) -> bool:
+def _has_one_rule(tasks: Sequence[CheckTask]) -> bool:
     return len({task.file for task in tasks}) == len(tasks)
 
 
-def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
+def _checked(task: CheckTask, paths: dict[str, Path | None], command: str) -> Result:
     """Check one table; what is wrong with it is a result like others."""
-    from massart.audit import BAD_INPUT, Outcome, audit_table, check_table
+    from massart.audit import BAD_INPUT, Outcome, check_table
 
     contract, options = task.contract, task.options
     try:
         with (
             opened(task.file, task.reading, as_stream=task.model is not None) as table,
-            spinner("Checking") as draw,
+            bars("Checking") as draw,
         ):
             if task.model is None:
+                from massart.audit import audit_table
+
                 found = audit_table(table, **vars(options), audit=paths["--audit"], callback=draw)
             else:
                 found = check_table(
@@ -155,23 +154,28 @@ def _checked(task: Task, paths: dict[str, Path | None], command: str) -> Result:
 
 def _lines(result: Result, all_rows: bool) -> Iterator[str]:
     """Say what was found in one table: pass or fail and why, the rule, the kinds and the wrong rows."""
-    from massart.audit import ListAudit
-    from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, kind_lines, list_lines, wrong_lines
-    from massart.report.words import count
+    from massart.cli.layout import (
+        MOST_WRONG_ROWS,
+        formula_lines,
+        is_list,
+        kind_lines,
+        list_lines,
+        paragraphs,
+        wrong_lines,
+    )
+    from massart.report import count
 
     audit = result.audit
     assert audit is not None
-    yield result.line
-    yield ""
-    if isinstance(audit, ListAudit):
-        yield from list_lines(audit, audit.n_wrong if all_rows else MOST_WRONG_ROWS)
+    most = audit.n_wrong if all_rows else MOST_WRONG_ROWS
+    yield from (result.line, "")
+    if is_list(audit):
+        yield from list_lines(audit, most)
         return
     yield from formula_lines(audit.formula)
     if audit.n_last_place:
         yield f"{count(audit.n_last_place, 'rows')} off by a last place."
-    for lines in (kind_lines(audit), wrong_lines(audit, audit.n_wrong if all_rows else MOST_WRONG_ROWS)):
-        if some := list(lines):
-            yield from ("", *some)
+    yield from paragraphs(kind_lines(audit), wrong_lines(audit, most))
 
 
 def _overview(results: Sequence[Result]) -> Iterator[str]:
@@ -186,7 +190,7 @@ def _overview(results: Sequence[Result]) -> Iterator[str]:
 
 def _sentence(results: Sequence[Result]) -> str:
     """Return how many tables pass and fail, and why, and how many rows of all of them are wrong and not judged."""
-    from massart.audit.contract import counted
+    from massart.report import counted
 
     n = {status: sum(result.outcome.status == status for result in results) for status in range(4)}
     n_open = sum(result.outcome.is_open for result in results)

@@ -21,7 +21,6 @@ Paths are relative to the file. A key that is not known is an error, for a missp
 from __future__ import annotations
 
 import difflib
-import glob
 import reprlib
 import tomllib
 from collections.abc import Mapping
@@ -29,13 +28,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from massart.options import BlockReading, FitOptions, Limits, Options, RowOptions, described
+from massart.options import BlockReading, CheckLimits, FitOptions, OptionGroup, RowOptions, described
 
 if TYPE_CHECKING:
     from massart.audit import Contract
 
 _TABLE = "check"
-_CLASSES: tuple[type[Options], ...] = (Limits, RowOptions, BlockReading, FitOptions)
+_CLASSES: tuple[type[OptionGroup], ...] = (CheckLimits, RowOptions, BlockReading, FitOptions)
 _LISTS = ("model", "target", "files")
 _EVERY = {name: kind for kind in reversed(_CLASSES) for name, (_, said) in described(kind).items() if said.shown}
 _OPTIONS = tuple(name for name in _EVERY if name not in _LISTS)
@@ -49,16 +48,16 @@ _short = _shortener.repr  # what a file holds may be of any length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class CheckTask:
     """One table, how it is read, and its rule: a saved one, or that of a column, which is looked for."""
 
     file: str
     model: Path | None = None  # of this and a target one is there
     options: FitOptions = field(default_factory=FitOptions)
     reading: BlockReading = field(default_factory=BlockReading)
-    limits: Limits = field(default_factory=Limits)
+    limits: CheckLimits = field(default_factory=CheckLimits)
 
-    def having(self, values: Mapping[str, Any]) -> Task:
+    def having(self, values: Mapping[str, Any]) -> CheckTask:
         """Return the same with other values of some options; ValueError names the one at fault."""
         options, reading = self.options.having(values), self.reading.having(values)
         return replace(self, options=options, reading=reading, limits=self.limits.having(values))
@@ -76,7 +75,7 @@ class Task:
         return str(self.options.target) if self.model is None else self.model.stem
 
 
-def read_config(path: Path) -> list[Task]:
+def read_config(path: Path) -> list[CheckTask]:
     """Read a configuration file: a task for each file and each rule; ValueError names the key that is at fault."""
     try:
         content = tomllib.loads(path.read_bytes().decode())
@@ -88,25 +87,19 @@ def read_config(path: Path) -> list[Task]:
     _check(path, "", defaults, _OPTIONS)
     entries = content.get(_TABLE, [])
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise ValueError(f"{path}: there is no [[{_TABLE}]], which says what to check")
+        raise ValueError(f"{path}: a [[{_TABLE}]] has to say what to check")
     return [task for place, entry in enumerate(entries, 1) for task in _tasks(path, place, entry, defaults)]
 
 
 def tables_of(name: str) -> list[str]:
     """Return the tables that a name means: each file of a folder or of a pattern is one."""
-    place = Path(name)
-    if place.is_dir():
-        found = [file for file in place.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
-    elif name != "-" and glob.has_magic(name) and not place.exists():
-        found = [file for file in map(Path, glob.glob(name, recursive=True)) if file.is_file()]  # noqa: PTH207
-    else:
-        return [name]
-    if not found:
-        raise ValueError(f"{name}: there are no files")
-    return [str(file) for file in sorted(found)]
+    from massart.tables import files_of
+
+    found = files_of(name)
+    return [name] if found is None else [str(file) for file in found]
 
 
-def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[Task]:
+def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[CheckTask]:
     where = f"[[{_TABLE}]] {place:,}: "
     _check(path, where, entry, (*_LISTS, *_OPTIONS))
     lists = {name: _texts(path, where, name, entry[name]) for name in _LISTS if name in entry}
@@ -122,8 +115,10 @@ def _tasks(path: Path, place: int, entry: Mapping[str, Any], defaults: Mapping[s
         if of_fit := next((name for name in _OF_A_FIT if name in entry), None):
             raise ValueError(f"{path}: {where}{of_fit} is asked of a target; a model has its own")
         options = {name: value for name, value in options.items() if name not in _OF_A_FIT}
-        return [Task(file=file, model=path.parent / rule).having(options) for file in files for rule in lists["model"]]
-    return [Task(file=file).having({**options, "target": rule}) for file in files for rule in lists["target"]]
+        return [
+            CheckTask(file=file, model=path.parent / rule).having(options) for file in files for rule in lists["model"]
+        ]
+    return [CheckTask(file=file).having({**options, "target": rule}) for file in files for rule in lists["target"]]
 
 
 def _texts(path: Path, where: str, name: str, value: object) -> list[str]:

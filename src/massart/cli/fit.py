@@ -2,57 +2,54 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from massart.cli.bars import spinner
-from massart.cli.inputs import cluster, opened
-from massart.cli.options import AllRows, AsJson, File, Report, with_options
-from massart.cli.outputs import check_outputs, typed, write_outputs
-from massart.cli.text import json_text
-from massart.options import BlockReading, FitOptions, Limits, Outputs
+from massart.cli.files import check_outputs, cluster, named_after, opened, typed, write_outputs
+from massart.cli.options import File, Results, with_options
+from massart.cli.terminal import bars, json_text, one_line, say
+from massart.options import BlockReading, CheckLimits, FitOptions, Option, Outputs
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Contract
     from massart.tables import Stream, Table
 
 
-@with_options(options=FitOptions, reading=BlockReading, limits=Limits, outputs=Outputs)
+@dataclass(frozen=True)
+class FitCommand(Results):
+    """What only the command line takes."""
+
+    target: Annotated[
+        Sequence[str],
+        Option(
+            "Column that should follow a rule of the others; again for another. Without it columns are shown.",
+            "Rule",
+            metavar="COLUMN",
+        ),
+    ] = ()
+    save: Annotated[Path | None, Option("Write the model (JSON) for massart check and predict.", "Output")] = None
+    dask: Annotated[
+        str | None,
+        Option(
+            "Let a Dask cluster read Parquet files: tcp://...; one on this machine by default.", metavar="[ADDRESS]"
+        ),
+    ] = None
+
+
+@with_options(asked=FitCommand, options=FitOptions, reading=BlockReading, limits=CheckLimits, outputs=Outputs)
 def fit(
     *,
     context: typer.Context,
     file: File,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column that should follow a rule of the others; again for another. Without it columns are shown.",
-            metavar="COLUMN",
-            rich_help_panel="Rule",
-        ),
-    ] = None,
+    asked: FitCommand,
     options: FitOptions,
     reading: BlockReading,
-    limits: Limits,
+    limits: CheckLimits,
     outputs: Outputs,
-    report: Report = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(help="Write the model (JSON) for massart check and predict.", rich_help_panel="Output"),
-    ] = None,
-    as_json: AsJson = False,
-    all_rows: AllRows = False,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[ADDRESS]",
-            help="Let a Dask cluster read Parquet files: tcp://...; one on this machine by default.",
-            rich_help_panel="Input",
-        ),
-    ] = None,
 ) -> None:
     """Find the rule behind a column of a table, and list the rows that do not follow it.
 
@@ -63,30 +60,29 @@ def fit(
     """
     from massart.audit import TOO_MANY_WRONG, Contract, audit_table, worst_status
 
-    if options.rules is not None and save is not None:
+    if options.rules is not None and asked.save is not None:
         raise ValueError("--save: a model has one rule, and --rules asks for several")
-    targets: list[str | None] = [*(target or [])] or [None]
-    places = {"report": report, "audit": outputs.audit, "fixed": outputs.fixed, "save": save}
+    targets: list[str | None] = [*asked.target] or [None]
+    places = {"report": asked.report, "audit": outputs.audit, "fixed": outputs.fixed, "save": asked.save}
     paths = {one: _named(places, one if len(targets) > 1 else None) for one in targets}
     for each in paths.values():
         check_outputs([file], {f"--{option}": path for option, path in each.items()})
     contract = Contract.of(limits)
     statuses, results = [], []
-    with opened(file, reading, as_stream=dask is not None) as table, cluster(dask) as client:
-        asked = _about(options, target or [], table, file, as_json)
+    with opened(file, reading, as_stream=asked.dask is not None) as table, cluster(asked.dask) as client:
+        own = _about(options, asked.target, table, file, asked.json)
         for one, written in paths.items():
-            with spinner("Fitting") as draw:
-                own = asked.having({"target": one, "hypotheses": len(targets)})
+            with bars("Fitting") as draw:
                 found = audit_table(
                     table,
-                    **vars(own),
+                    **vars(own.having({"target": one, "hypotheses": len(targets)})),
                     **vars(outputs.having(written)),
                     read_from=file if Path(file).is_file() else None,
-                    announce=None if as_json else _announce,
+                    announce=None if asked.json else _announce,
                     client=client,
                     callback=draw,
                 )
-            tell_notices(found)
+            say(found.notices, err=True)
             refused = written["fixed"] is not None and found.is_rule and not found.is_certain and not outputs.force
             if refused:
                 verdict = found.certificate.verdict.name
@@ -94,16 +90,16 @@ def fit(
                 written["fixed"] = None
             write_outputs(found, typed(context), file, **written)
             results.append(found)
-            if not as_json:
+            if not asked.json:
                 if len(results) > 1:
                     typer.echo("")
-                tell(found, all_rows=all_rows)
+                tell(found, all_rows=asked.all_rows)
             outcome = contract.outcome(found)
             if outcome.status == TOO_MANY_WRONG or outcome.is_blind:
                 typer.echo(f"massart: {outcome.reason}", err=True)
             statuses.append(outcome.status or int(refused))
-    if as_json:
-        tell_json(results, contract, all_rows=all_rows)
+    if asked.json:
+        tell_json(results, contract, all_rows=asked.all_rows)
     if status := worst_status(statuses):
         raise typer.Exit(status)
 
@@ -119,8 +115,7 @@ def _about(options: FitOptions, targets: Sequence[str], table: Table | Stream, f
     from massart.tables import require_column
 
     if not targets and options.formula is None:
-        for line in () if as_json else column_lines(table, file):
-            typer.echo(line)
+        say(() if as_json else column_lines(table, file))
         raise ValueError("--target must name the column that should follow a rule (or --formula)")
     for name in targets:
         require_column(table, name)  # a wrong name is reported before any work
@@ -128,38 +123,21 @@ def _about(options: FitOptions, targets: Sequence[str], table: Table | Stream, f
     return options.having({name: names_of(given, table) for name in lists if (given := getattr(options, name))})
 
 
-def named_after(path: Path, what: str | None) -> Path:
-    """Return the name of one output of several: report.html becomes report-total.html."""
-    if what is None:
-        return path
-    name = re.sub(r"\W+", "-", what).strip("-") or "target"
-    return path.with_name(f"{path.stem}-{name}{path.suffix}") if path.name else path  # a folder, which is refused later
-
-
 def _announce(plain: Audit | None) -> None:
     """Say what the plain columns give, before other terms are looked at."""
     if plain is None:
         typer.echo("No rule of the plain columns at first sight; looking for products, rates, tiers ...", err=True)
         return
-    from massart.cli.text import one_line
-
     n, agree = plain.n_judged, plain.n_agree
     text = one_line(plain.formula.text(10))
     typer.echo(f"Plain columns: {text} ({agree:,} of {n:,} rows). Looking for more ...", err=True)
-
-
-def tell_notices(found: Audit) -> None:
-    """Say what was left out or interpreted, on stderr."""
-    for notice in found.notices:
-        typer.echo(notice, err=True)
 
 
 def tell(found: Audit, *, all_rows: bool = False) -> None:
     """Print the result."""
     from massart.cli.layout import MOST_WRONG_ROWS, lines
 
-    for line in lines(found, found.n_wrong if all_rows else MOST_WRONG_ROWS):
-        typer.echo(line)
+    say(lines(found, found.n_wrong if all_rows else MOST_WRONG_ROWS))
 
 
 def tell_json(results: Sequence[Audit], contract: Contract, *, all_rows: bool) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from massart.audit import Audit, ListAudit
-from massart.cli.text import WIDTH, harmless, one_line, table, width_of
-from massart.report.words import count, judgement, share
-from massart.rules.formula import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, pieces
-from massart.rules.rates import Rates, text_by_level
+from massart.cli.terminal import WIDTH, harmless, one_line, table, width_of
+from massart.report import count, judgement, share
+from massart.rules import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, Rates, pieces, text_by_level
 from massart.tables import Category, Date, Flag, Number, Stream, Table, role_of
+
+if TYPE_CHECKING:
+    from massart.audit import Audit, ListAudit
 
 MOST_TERMS = 30
 MOST_KINDS = 12
@@ -24,22 +26,25 @@ _FIRST_ROWS = 3
 _HOLDS: dict[type, str] = {Number: "numbers", Date: "dates", Flag: "yes or no", Category: "categories"}
 
 
+def is_list(found: Audit) -> TypeGuard[ListAudit]:
+    """Return whether several rules were found; a check of one does not load what searches for them."""
+    return hasattr(found, "under_rules")
+
+
 def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
     """Say what was found: the formula, how sure it is, the coefficients, the wrong rows."""
-    if isinstance(found, ListAudit):
-        from massart.cli.layout import list_lines
-
+    if is_list(found):
         yield from list_lines(found, most_rows)
         return
     verdict = judgement(found.certificate)
     judged, follow = found.n_judged, found.n_agree
-    unbroken = one_line(found.explanation).replace(" %", "\u00a0%")
-    explanation = [line.replace("\u00a0", " ") for line in textwrap.wrap(unbroken, WIDTH)]
     if not found.is_rule:
-        yield from [f"{verdict.word}.", *explanation]
+        yield from [f"{verdict.word}.", *_wrapped(found.explanation)]
         return
     yield from formula_lines(found.formula, rates=found.rates)
-    yield from rate_lines(found.rates)
+    for each in found.rates:
+        listed = "; ".join(f"{levels} {number}" for levels, number in each.listed)
+        yield from _wrapped(f"{each.name}: {listed}", "  ", "    ")
     yield ""
     last_place = f", {count(found.n_last_place, 'rows')} off by a last place" if found.n_last_place else ""
     apart = f", {count(found.n_apart, 'rows')} set apart" if found.n_apart else ""
@@ -47,18 +52,31 @@ def lines(found: Audit, most_rows: int = MOST_WRONG_ROWS) -> Iterator[str]:
         f"{verdict.word}: {follow:,} of {judged:,} rows ({share(follow, judged)}) follow it, "
         f"{found.n_wrong:,} {'does' if found.n_wrong == 1 else 'do'} not{last_place}{apart} ({found.agreement})."
     )
-    yield from explanation
-    if some := list(kind_lines(found)):
-        yield from ("", *some)
-    if found.second_rule is not None:
-        yield from ("", *textwrap.wrap(one_line(found.second_rule.explanation), WIDTH))
-    yield ""
-    yield from _coefficients(found)
-    if found.plan.group_column is not None:
-        yield ""
-        yield from group_lines(found)
-    if some := list(wrong_lines(found, most_rows)):
-        yield from ("", *some)
+    yield from _wrapped(found.explanation)
+    second = [] if found.second_rule is None else _wrapped(found.second_rule.explanation)
+    yield from paragraphs(kind_lines(found), second, _coefficients(found), group_lines(found))
+    yield from paragraphs(wrong_lines(found, most_rows))
+
+
+def paragraphs(*blocks: Iterable[str]) -> Iterator[str]:
+    """Yield lines, an empty one before each block that has any."""
+    for block in blocks:
+        if some := list(block):
+            yield from ("", *some)
+
+
+def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    """Break a text into lines, but not before a percent sign."""
+    unbroken = one_line(text).replace(" %", "\u00a0%")
+    broken = textwrap.wrap(unbroken, WIDTH, initial_indent=first, subsequent_indent=others)
+    return [line.replace("\u00a0", " ") for line in broken]
+
+
+def _first(rows: Sequence[Sequence[str]], most: int, more: str = "(--json has them all)") -> Iterator[str]:
+    """Set the first rows of a table, below its head, and say how many more there are."""
+    yield from table(rows[: most + 1])
+    if len(rows) > most + 1:
+        yield f"... and {len(rows) - most - 1} more {more}"
 
 
 def formula_lines(formula: Formula, start: str = "", rates: Sequence[Rates] = ()) -> Iterator[str]:
@@ -74,27 +92,22 @@ def formula_lines(formula: Formula, start: str = "", rates: Sequence[Rates] = ()
     yield line
 
 
-def rate_lines(rates: Sequence[Rates]) -> Iterator[str]:
-    """List rates by level below the formula that has them."""
-    for each in rates:
-        listed = "; ".join(f"{levels} {number}" for levels, number in each.listed)
-        yield from textwrap.wrap(
-            one_line(f"{each.name}: {listed}"), WIDTH, initial_indent="  ", subsequent_indent="    "
-        )
-
-
 def kind_lines(found: Audit) -> Iterator[str]:
     """Show what happened, how often, and a row in which it did; nothing where nothing is explained."""
     if not any(kind.explains for kind in found.kinds.kinds):
         return
     kinds = found.kinds.kinds[:MOST_KINDS]
-    example = found.some(np.array([kind.examples[0] for kind in kinds]))
-    hidden = {found.column_of(example, name) for name in ("residual", "wrong", "kind", "rank")}
-    names = [name for name in example if name not in hidden]
-    head = ["what happened", "rows", f"for example {names[0]}", *names[1:]]
-    cells = ([cell_of(value) for value in example[name]] for name in names)
-    rows = zip((kind.label for kind in kinds), (f"{kind.rows:,}" for kind in kinds), *cells, strict=True)
-    yield from table([head, *rows])
+    index = np.array([kind.examples[0] for kind in kinds], dtype=np.intp)
+    if is_list(found):
+        example = found.under_rules(index)
+        del example[found.column_of(example, "what happened")]
+    else:
+        example = found.some(index)
+        hidden = {found.column_of(example, name) for name in ("residual", "wrong", "kind", "rank")}
+        example = {name: cells for name, cells in example.items() if name not in hidden}
+    first, *names = example
+    rows = zip((kind.label for kind in kinds), (f"{kind.rows:,}" for kind in kinds), *_cells(example), strict=True)
+    yield from table([["what happened", "rows", f"for example {first}", *names], *rows])
     if len(found.kinds.kinds) > MOST_KINDS:
         yield f"... and {len(found.kinds.kinds) - MOST_KINDS} more (--json has them all)"
 
@@ -116,7 +129,7 @@ def _coefficients(found: Audit) -> Iterator[str]:
     for rates in found.rates:
         n, k = rates.counted([(usage.n_rows, usage.n_agree) for usage in found.usage()])
         rows.append((rates.text, f"{len(rates.rates)} rates", f"{n:,}", share(k, n)))
-    for column, (term, usage) in shown[:MOST_TERMS]:
+    for column, (term, usage) in shown:
         number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
         if column in thin:
             number = f"left out, on {count(thin[column], 'rows')}"
@@ -125,33 +138,25 @@ def _coefficients(found: Audit) -> Iterator[str]:
         elif formula.noisy and math.isfinite(term.standard_error):
             number += f" ± {term.standard_error:.2g}"
         rows.append((term.label, number, f"{usage.n_rows:,}", share(usage.n_agree, usage.n_rows)))
-    yield from table(rows)
-    if len(shown) > MOST_TERMS:
-        yield f"... and {len(shown) - MOST_TERMS} more (--json has them all)"
+    yield from _first(rows, MOST_TERMS + len(found.rates))
     if found.bases:
-        listed = one_line("; ".join(f"{name} = {level}" for name, level in found.bases.items()))
-        yield from textwrap.wrap(
-            f"Levels without a term: {listed}.", WIDTH, initial_indent="  ", subsequent_indent="  "
-        )
+        listed = "; ".join(f"{name} = {level}" for name, level in found.bases.items())
+        yield from _wrapped(f"Levels without a term: {listed}.", "  ", "  ")
     if unused:
         more = f" and {len(unused) - MOST_TERMS} more" if len(unused) > MOST_TERMS else ""
-        names = one_line(", ".join(unused[:MOST_TERMS]))
-        yield from textwrap.wrap(
-            f"Not in the rule (0): {names}{more}.", WIDTH, initial_indent="  ", subsequent_indent="  "
-        )
+        yield from _wrapped(f"Not in the rule (0): {', '.join(unused[:MOST_TERMS])}{more}.", "  ", "  ")
 
 
 def group_lines(found: Audit) -> Iterator[str]:
-    """Show the wrong rows of each value of the group column."""
-    groups = found.groups()
-    rows = [(found.plan.group_column or "", "wrong" if found.certificate.verdict.stands else "off", "rows", "share")]
+    """Show the wrong rows of each value of the group column, if there is one."""
+    if found.plan.group_column is None:
+        return
+    rows = [(found.plan.group_column, "wrong" if found.certificate.verdict.stands else "off", "rows", "share")]
     rows += [
         (group.name, f"{group.n_wrong:,}", f"{group.n_rows:,}", share(group.n_wrong, group.n_rows))
-        for group in groups[:MOST_GROUPS]
+        for group in found.groups()
     ]
-    yield from table(rows)
-    if len(groups) > MOST_GROUPS:
-        yield f"... and {len(groups) - MOST_GROUPS} more groups"
+    yield from _first(rows, MOST_GROUPS, "groups")
 
 
 def wrong_lines(found: Audit, most: int) -> Iterator[str]:
@@ -165,14 +170,19 @@ def wrong_lines(found: Audit, most: int) -> Iterator[str]:
     else:
         yield "The wrong row:" if found.n_wrong == 1 else f"The {shown} worst of {found.n_wrong:,} wrong rows:"
     kind = found.column_of(worst, "kind")
-    hidden = {
-        kind,
-        found.column_of(worst, "wrong"),
-        found.column_of(worst, "rank"),
-    }  # all are wrong, and in the order of rank
-    chosen = [*(name for name in worst if name not in hidden), kind]
-    cells = ([cell_of(value) for value in worst[name]] for name in chosen)
-    yield from table([chosen, *zip(*cells, strict=True)], name=len(chosen) - 1)
+    # All of them are wrong, and in the order of rank.
+    hidden = {found.column_of(worst, "wrong"), found.column_of(worst, "rank")}
+    chosen = {name: worst[name] for name in [*(name for name in worst if name != kind), kind] if name not in hidden}
+    yield from _set(chosen)
+
+
+def _cells(columns: Mapping[str, Iterable[object]]) -> list[list[str]]:
+    return [[cell_of(value) for value in values] for values in columns.values()]
+
+
+def _set(columns: Mapping[str, Iterable[object]]) -> Iterator[str]:
+    """Set columns as a table; the last one holds texts."""
+    yield from table([[*columns], *zip(*_cells(columns), strict=True)], name=len(columns) - 1)
 
 
 def column_lines(read: Table | Stream, file: str) -> Iterator[str]:
@@ -202,53 +212,19 @@ def list_lines(found: ListAudit, most_rows: int) -> Iterator[str]:
     for k, rule in enumerate(found.rules, 1):
         yield from formula_lines(rule.formula, f"Rule {k}: ")
     yield ""
-    unbroken = f"{judgement(found.certificate).word}: {one_line(found.explanation)}".replace(" %", "\u00a0%")
-    yield from (line.replace("\u00a0", " ") for line in textwrap.wrap(unbroken, WIDTH))
-    yield from textwrap.wrap(found.when, WIDTH)
-    yield ""
-    yield from _rules(found)
-    if any(kind.explains for kind in found.kinds.kinds):
-        yield ""
-        yield from _kinds(found)
-    if found.plan.group_column is not None:
-        yield ""
-        yield from group_lines(found)
+    yield from _wrapped(f"{judgement(found.certificate).word}: {found.explanation}")
+    yield from _wrapped(found.when)
+    rows = [
+        ("", *(f"rule {k}" for k in range(1, len(found.rules) + 1))),
+        ("rows", *(f"{rule.n_rows:,}" for rule in found.rules)),
+        ("rows its test asked for", *(f"{rule.listed.test.needed:,}" for rule in found.rules)),
+        *((term, *numbers) for term, numbers in found.coefficients()),
+    ]
+    yield from paragraphs(_first(rows, MOST_TERMS + 2), kind_lines(found), group_lines(found))
     if found.n_wrong:
-        yield ""
-        yield from none_lines(found, most_rows)
-
-
-def _rules(found: ListAudit) -> Iterator[str]:
-    """Show the rows and the coefficients of the rules side by side."""
-    rules = found.rules
-    rows = [("", *(f"rule {k}" for k in range(1, len(rules) + 1)))]
-    rows.append(("rows", *(f"{rule.n_rows:,}" for rule in rules)))
-    rows.append(("rows its test asked for", *(f"{rule.listed.test.needed:,}" for rule in rules)))
-    terms = found.coefficients()
-    rows += [(term, *numbers) for term, numbers in terms[:MOST_TERMS]]
-    yield from table(rows)
-    if len(terms) > MOST_TERMS:
-        yield f"... and {len(terms) - MOST_TERMS} more (--json has them all)"
-
-
-def none_lines(found: ListAudit, most: int) -> Iterator[str]:
-    """Show some rows that follow no rule, and what each rule gives there."""
-    some = found.none_rows(most)
-    n = len(next(iter(some.values())))
-    if found.n_wrong > n:
-        yield f"{n} of the {found.n_wrong:,} rows that follow none, and what each rule gives:"
-    else:
-        yield f"{count(n, 'rows')} {'follows' if n == 1 else 'follow'} none; what each rule gives:"
-    cells = ([cell_of(value) for value in values] for values in some.values())
-    yield from table([[*some], *zip(*cells, strict=True)], name=len(some) - 1)
-
-
-def _kinds(found: ListAudit) -> Iterator[str]:
-    """Show what happened in rows that follow no rule, how often, and one of these rows."""
-    kinds = found.kinds.kinds[:MOST_KINDS]
-    example = found.under_rules(np.array([kind.examples[0] for kind in kinds], dtype=np.intp))
-    del example[found.column_of(example, "what happened")]
-    cells = ([cell_of(value) for value in values] for values in example.values())
-    first, *names = example
-    rows = zip((kind.label for kind in kinds), (f"{kind.rows:,}" for kind in kinds), *cells, strict=True)
-    yield from table([["what happened", "rows", f"for example {first}", *names], *rows])
+        some = found.none_rows(most_rows)
+        n = len(next(iter(some.values())))
+        which = f"{count(n, 'rows')} {'follows' if n == 1 else 'follow'} none; what each rule gives:"
+        if found.n_wrong > n:
+            which = f"{n} of the {found.n_wrong:,} rows that follow none, and what each rule gives:"
+        yield from ("", which, *_set(some))

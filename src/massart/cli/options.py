@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial, wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -11,66 +11,78 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import typer
 
-from massart.options import Option, OptionError, Options, alternatives, described
+from massart.options import Option, OptionError, OptionGroup, alternatives, described
 
 File: TypeAlias = Annotated[
     str,
     typer.Argument(
+        metavar="FILE",
         help="CSV, TSV, Excel (.xlsx, .ods, .xls), Parquet, Arrow or JSON lines, also .gz or .zst; a folder or "
-        "'dir/*.parquet'; - is stdin."
+        "'dir/*.parquet'; - is stdin.",
     ),
 ]
-Report: TypeAlias = Annotated[Path | None, typer.Option(help="Write a page (HTML).", rich_help_panel="Output")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Output")]
-AllRows: TypeAlias = Annotated[
-    bool, typer.Option("--all-rows", help="List all wrong rows, not only the worst.", rich_help_panel="Output")
-]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Random seed.")]
-
 _Command: TypeAlias = Callable[..., None]
 
 
-def with_options(**groups: type[Options] | Sequence[type[Options]]) -> Callable[[_Command], _Command]:
+@dataclass(frozen=True)
+class Page(OptionGroup):
+    """What a command makes of what it found, besides the text."""
+
+    report: Annotated[Path | None, Option("Write a page (HTML).", "Output")] = None
+    json: Annotated[bool, Option("Print JSON.", "Output")] = False
+
+
+@dataclass(frozen=True)
+class Results(Page):
+    """The same of a command that lists wrong rows."""
+
+    all_rows: Annotated[bool, Option("List all wrong rows, not only the worst.", "Output")] = False
+
+
+def with_options(**groups: type[OptionGroup] | Sequence[type[OptionGroup]]) -> Callable[[_Command], _Command]:
     """Give a command, in the place of its parameters of these names, the options of these classes.
 
-    Such a parameter is an object of the class; where several classes are named, a mapping of what was typed. Options
-    that the command has itself are not among them.
+    Such a parameter is an object of the class; where several classes are named, a mapping of what was typed. An option
+    that two classes have is that of the first.
     """
 
     def decorated(command: _Command) -> _Command:
-        own = signature(command, eval_str=True).parameters
-        taken = {name for name in own if name not in groups}
         parameters: list[Parameter] = []
         members: dict[str, list[str]] = {}
-        for name, parameter in own.items():
+        taken: set[str] = set()
+        for name, parameter in signature(command, eval_str=True).parameters.items():
             if name not in groups:
                 parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
                 continue
-            group = groups[name]
-            for kind in [group] if isinstance(group, type) else group:
-                for option in [one for one in fields(kind) if one.name in described(kind) and one.name not in taken]:
-                    hint, said = described(kind)[option.name]
-                    if said.shown:
-                        default = option.default if isinstance(group, type) else None
-                        parameters.append(_parameter(option.name, hint, said, default))
-                        members.setdefault(name, []).append(option.name)
+            members[name] = []
+            for kind in _classes(groups[name]):
+                defaults = {one.name: one.default for one in fields(kind)}
+                for option, (hint, said) in described(kind).items():
+                    if said.shown and option not in taken:
+                        default = defaults[option] if isinstance(groups[name], type) else None
+                        parameters.append(_parameter(option, hint, said, default))
+                        members[name].append(option)
+                        taken.add(option)
 
         @wraps(command)
         def run(**given: Any) -> None:
             for name, names in members.items():
                 values = {one: value for one in names if (value := given.pop(one)) not in (None, [])}
-                kinds = groups[name]
                 try:
-                    made = [kind().having(values) for kind in ([kinds] if isinstance(kinds, type) else kinds)]
+                    made = [kind().having(values) for kind in _classes(groups[name])]
                 except OptionError as error:
                     raise ValueError(f"--{error.name.replace('_', '-')} {error.said}") from None
-                given[name] = made[0] if isinstance(kinds, type) else values
+                given[name] = made[0] if isinstance(groups[name], type) else values
             command(**given)
 
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         return run
 
     return decorated
+
+
+def _classes(group: type[OptionGroup] | Sequence[type[OptionGroup]]) -> Sequence[type[OptionGroup]]:
+    return [group] if isinstance(group, type) else group
 
 
 def _parameter(name: str, hint: Any, said: Option, default: Any) -> Parameter:
@@ -96,7 +108,7 @@ def _parameter(name: str, hint: Any, said: Option, default: Any) -> Parameter:
     elif words:
         kind, shown = kinds[0], None
     elif Path in kinds:
-        shown = "FILE"
+        kind, shown = Path, "FILE"
     option = typer.Option(*names, help=said.help, rich_help_panel=said.group, metavar=said.metavar or shown, **more)
     if default is None:
         kind = kind | None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from massart.cli.bars import bars
-from massart.cli.inputs import whole_table
-from massart.cli.options import AsJson, File, Seed, with_options
-from massart.cli.outputs import check_outputs, digest, typed, write
-from massart.cli.text import json_text
-from massart.options import Reading
+from massart.cli.files import check_outputs, digest, typed, whole_table, write
+from massart.cli.options import File, Page, with_options
+from massart.cli.terminal import bars, harmless, json_text, one_line, say
+from massart.options import Option, OptionGroup, Reading
 
 if TYPE_CHECKING:
     from massart.audit import Audit, Scan
@@ -22,23 +20,24 @@ if TYPE_CHECKING:
 _MOST_NAMES = 30
 
 
-@with_options(reading=Reading)
-def scan(
-    *,
-    context: typer.Context,
-    file: File,
-    exclude: Annotated[list[str] | None, typer.Option(help="Columns not to look at, a,b,c or one by one.")] = None,
-    most_terms: Annotated[int, typer.Option(min=1, help="Longer rules are not looked for.")] = 8,
+@dataclass(frozen=True)
+class ScanOptions(OptionGroup):
+    """What is asked of a scan, as :func:`massart.scan_table` takes it."""
+
+    exclude: Annotated[
+        Sequence[str], Option("Columns to leave out, a,b,c or one by one.", "Rule", metavar="COLUMN")
+    ] = ()
+    most_terms: Annotated[int, Option("Largest number of terms of a rule.", "Rule", least=1)] = 8
     wrong_at_most: Annotated[
         float,
-        typer.Option(help="No value is wrong with a larger probability, as far as you know: CONFIRMED assumes it."),
-    ] = 0.5,
-    budget: Annotated[float, typer.Option(help="Processor seconds for the whole scan.")] = 60.0,
-    report: Annotated[Path | None, typer.Option(help="Write a page (HTML) that shows the rules.")] = None,
-    as_json: AsJson = False,
-    reading: Reading,
-    seed: Seed = 0,
-) -> None:
+        Option("Largest probability that a value is wrong, as far as you know: CONFIRMED assumes it.", "Errors"),
+    ] = 0.5
+    budget: Annotated[float, Option("Processor seconds for the whole scan.", "Rule")] = 60.0
+    seed: Annotated[int, Option("Random seed.", "Rule", least=0)] = 0
+
+
+@with_options(options=ScanOptions, page=Page, reading=Reading)
+def scan(*, context: typer.Context, file: File, options: ScanOptions, page: Page, reading: Reading) -> None:
     """Find the rules among the columns of a table: each column of numbers is tried as a target.
 
     Exit status 0 if it ran, 2 for bad input.
@@ -46,33 +45,23 @@ def scan(
     from massart.audit import scan_table
     from massart.cli.fit import names_of
 
-    check_outputs([file], {"--report": report})
+    check_outputs([file], {"--report": page.report})
     table = whole_table(file, reading)
     with bars() as draw:
-        found = scan_table(
-            table,
-            exclude=names_of(exclude or [], table),
-            most_terms=most_terms,
-            wrong_at_most=wrong_at_most,
-            budget=budget,
-            seed=seed,
-            callback=draw,
-        )
-    for notice in found.notices:
-        typer.echo(notice, err=True)
-    if report is not None:
-        write(report, found.to_html({"command": typed(context), **digest(file)}))
-        typer.echo(f"Wrote the report to {report}.", err=True)
-    if as_json:
+        options = options.having({"exclude": names_of(options.exclude, table)})
+        found = scan_table(table, **vars(options), callback=draw)
+    say(found.notices, err=True)
+    if page.report is not None:
+        write(page.report, found.to_html({"command": typed(context), **digest(file)}))
+        typer.echo(f"Wrote the report to {page.report}.", err=True)
+    if page.json:
         typer.echo(json_text(found.summary()))
         return
-    for line in _lines(found, file):
-        typer.echo(line)
+    say(_lines(found, file))
 
 
 def _lines(found: Scan, file: str) -> Iterator[str]:
-    from massart.audit.scan import columns_of
-    from massart.cli.text import harmless, one_line
+    from massart.audit import columns_of
 
     if found.identities:
         yield from _rules(found.identities)
@@ -109,8 +98,7 @@ def _rules(audits: Sequence[Audit]) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    from massart.cli.text import one_line
-    from massart.rules.terms import quoted
+    from massart.rules import quoted
 
     shown = ", ".join(one_line(quoted(name)) for name in names[:_MOST_NAMES])
     return shown + (f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else "")

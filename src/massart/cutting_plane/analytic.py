@@ -122,14 +122,9 @@ class Polytope:
         return float(np.linalg.norm(self.residual))
 
     @property
-    def n_kept(self) -> int:
-        """Cuts that have not been dropped."""
-        return len(self.b)
-
-    @property
     def reach(self) -> float:
         """The rho for which the polytope lies where ``|v - center|_H <= rho``."""
-        n, delta = self.n_kept + 1, self.decrement
+        n, delta = len(self.b) + 1, self.decrement
         if delta >= 1:
             return np.inf
         rest = (1 - delta) * (1 + delta)
@@ -163,7 +158,7 @@ class Polytope:
 
     def _worth_keeping(self) -> BoolArray:
         """Mark the cuts that may touch the region, less the one that matters least if they are too many."""
-        if not self.n_kept:
+        if not len(self.b):
             return np.ones(0, dtype=bool)
         scaled = self.A / (self.b - self.A @ self.center)[:, None]
         leverage = (solve_triangular(self.R, scaled.T, trans="T") ** 2).sum(axis=0)

@@ -42,11 +42,6 @@ class Ellipsoid:
         """Return the region before the first cut."""
         return cls(np.zeros(d), np.eye(d))
 
-    @property
-    def n_kept(self) -> int:
-        """An ellipsoid forgets its cuts."""
-        return 0
-
     def log_volume(self) -> float:
         """Return the logarithm of the volume, in units of the volume of the unit ball."""
         return float(np.linalg.slogdet(self.B).logabsdet)

@@ -11,7 +11,7 @@ and replaces the region by one that holds what the cut left of it. Its volume fa
 finitely many queries one is accepted or no ball of radius ``tol * R`` fits in what is left [1]_. This is how
 Theorem 1.3 finds a ReLU from the oracle of Algorithm 3; nothing here knows about data.
 
-Regions live in coordinates in which the start is 0 and R is 1, and are told unit normals: methods are free of scale.
+Regions live in coordinates in which the start is 0 and R is 1, and normals are unit vectors: no method sees a scale.
 
 References
 ----------
@@ -28,8 +28,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from massart.rows import Callback, FloatArray, Progress
-from massart.rows.scaling import scaled
+from massart.rows import Callback, FloatArray, Progress, scaled
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # times d: of one inner product, with room for the oracle's own order
 
@@ -71,8 +70,6 @@ class Cuts:
     point : (d,) array
         The last query; accepted if the status is ACCEPTED.
     n_queries : int
-    n_kept : int
-        Cuts that bound the last region; 0 for the ellipsoid, which forgets them.
     log_volume : float
         Logarithm of a bound on the volume that the cuts leave, in units of the volume of the first ball. It is
         computed from the last region alone.
@@ -81,7 +78,6 @@ class Cuts:
 
     point: FloatArray
     n_queries: int
-    n_kept: int
     log_volume: float
     status: Status
 
@@ -109,10 +105,6 @@ class Region(Protocol):
     @property
     def center(self) -> FloatArray:
         """The next query."""
-
-    @property
-    def n_kept(self) -> int:
-        """Cuts that the region is made of."""
 
     def log_volume(self) -> float:
         """Return the logarithm of a bound on the volume, in units of the volume of the unit ball."""
@@ -157,7 +149,7 @@ def search(
             elif np.array_equal(origin + radius * region.center, query):
                 status = Status.EMPTY  # the region is smaller than the spacing of numbers at the query
         callback(Progress(task, n_queries, float(np.exp(region.log_volume() / d)), tol))
-    return Cuts(query, n_queries, region.n_kept, region.log_volume(), status)
+    return Cuts(query, n_queries, region.log_volume(), status)
 
 
 def _unit_cut(answer: Halfspace, query: FloatArray) -> tuple[FloatArray, float]:

@@ -1,10 +1,16 @@
-"""What the estimators share: scikit-learn's conventions around one call of the driver."""
+"""What the estimators share: scikit-learn's conventions around one call of the driver.
+
+Rows, labels and seeds are checked once, here, and errors name the column.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from mmap import mmap
 from typing import Any, Literal, Self
 
@@ -13,20 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import PLAIN, Assumption, Certificate, Verdict
-from massart.estimators.checks import (
-    CHECKS_OF_X,
-    CHECKS_OF_Y,
-    check_here,
-    columns_named,
-    generator_of,
-    numbers_of,
-    take_names,
-)
-from massart.estimators.fitted import Fitted, masks_of
-from massart.estimators.frames import Origin, WrongRows, origin_of, target_names
+from massart.estimators.fitted import Fitted, Origin, masks_of, origin_of, take_names, target_names, wrong_table
 from massart.estimators.inference import Explain, Weigh
 from massart.recover import Recovery, recover
 from massart.report import called_wrong
@@ -36,16 +33,24 @@ from massart.rows import (
     Rows,
     Values,
     is_elsewhere,
+    is_on_host,
     like,
     matrix_of,
     namespace_of,
+    place_of,
     row_blocks,
     rows_of,
+    times,
     to_numpy,
 )
-from massart.rows.memory import times
-from massart.rules.formula import compose
-from massart.rules.terms import column
+from massart.rules import column, compose
+
+# The rows find NaN and infinity where they read them anyway, and name the place.
+CHECKS_OF_X = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": None}
+CHECKS_OF_Y = {"ensure_2d": False, "ensure_all_finite": False, "dtype": None}
+
+_SEED_WORDS = 4
+_COLUMN = re.compile(r"X .*column (\d+)")
 
 
 class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
@@ -181,7 +186,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
             given = np.asarray(self._of_output(y, j)[wrong], dtype=np.float64)
             parts = [formula.predict(_picked(X, wrong[block])) for block in row_blocks(len(wrong), X.shape[1])]
             implied = np.concatenate(parts) if parts else np.empty(0)
-            found.append(WrongRows(wrong, given, implied, origin.of(wrong), certificate.agreement.places))
+            found.append(partial(wrong_table, wrong, given, implied, origin.of(wrong), certificate.agreement.places))
         self._wrong_rows = tuple(found)
 
     def __sklearn_tags__(self) -> Any:
@@ -191,7 +196,8 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
 
 
 def _picked(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.take(rows, axis=0) if isinstance(X, np.ndarray) else X[rows]  # take is twice as fast
+    # Twice as fast for arrays that lie row by row; of others, take would copy the whole.
+    return X.take(rows, axis=0) if isinstance(X, np.ndarray) and X.flags.c_contiguous else X[rows]
 
 
 def _count(marks: Values, weights: Values | None) -> int:
@@ -209,7 +215,53 @@ def _warn_of_doubt(certificates: Sequence[Certificate], names: Sequence[str]) ->
         in_doubt = certificate.verdict in (Verdict.PLURALITY, Verdict.NONE)
         if in_doubt or certificate.undetermined_columns:
             output = f" (output {j})" if len(certificates) > 1 else ""
-            # A good verdict is no reason for a warning: what the rows leave open is.
+            # The reason for a warning is what the rows leave open, not a good verdict.
             reason = certificate.verdict.name if in_doubt else "The rows do not determine every coefficient"
             message = f"{reason}{output}: {certificate.explain(names)}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+def check_here(y: Any, name: str) -> None:
+    """Raise ValueError if labels are on a device, and the rows are not."""
+    if is_elsewhere(y) and not is_on_host(y):
+        raise ValueError(f"{name} must be of numpy or where X is: X is on the host, and {name} of {place_of(y)}")
+
+
+@contextmanager
+def columns_named(names: Sequence[str] | None) -> Iterator[None]:
+    """Add the names of columns to errors that know their numbers only."""
+    try:
+        yield
+    except ValueError as error:
+        found = _COLUMN.match(str(error))
+        if names is None or found is None or int(found[1]) >= len(names):
+            raise
+        raise ValueError(f"{found[0]} ({names[int(found[1])]}){str(error)[found.end() :]}") from None
+
+
+def generator_of(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """Return a generator for what scikit-learn calls a random state."""
+    words: NDArray[np.uint32] = check_random_state(random_state).randint(2**32, size=_SEED_WORDS, dtype=np.uint32)
+    return np.random.default_rng(words)
+
+
+def numbers_of(X: Any, names: Sequence[str] | None) -> Any:
+    """Return `X` itself, or a float64 array where frames of mixed columns and lists of Decimal arrive as objects."""
+    if X.dtype.kind != "O":
+        return X
+    try:
+        return X.astype(np.float64)
+    except ValueError:
+        i, j = next(place for place, value in np.ndenumerate(X) if not _is_number(value))
+        name = f"column {j}" if names is None else names[j]
+        raise ValueError(f"X must hold numbers, got {X[i, j]!r} in row {i} of {name}") from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    except TypeError:  # None, which counts as NaN
+        pass
+    return True

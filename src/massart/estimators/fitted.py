@@ -1,8 +1,13 @@
-"""What a fitted estimator tells: which rows follow its formula, tests and intervals, a summary, a report, a plot."""
+"""What a fitted estimator says: which rows follow its formula, tests and intervals, a summary, a report, a plot.
+
+Rows of arrays are known by their index, from 0, as ``X[index]`` takes it, and those of pandas by the labels of its
+index. (Numbers of rows in files and audits, called *row*, count from 1.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -14,13 +19,9 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import Certificate
-from massart.estimators.checks import take_names
-from massart.estimators.distances import robust_distances
-from massart.estimators.frames import Origin, WrongRows, origin_of
-from massart.estimators.inference import Inference
-from massart.estimators.summary import Summary
-from massart.report import Findings, JudgedRows, Report, called_wrong, usage_of
-from massart.report.diagnostics import Diagnostics, draw
+from massart.estimators.inference import Inference, Summary
+from massart.estimators.plot import Diagnostics, draw, robust_distances
+from massart.report import Findings, Report, ReportRows, Usage, called_wrong, usage_of
 from massart.rows import (
     AGREES,
     IDENTITY,
@@ -31,6 +32,7 @@ from massart.rows import (
     Link,
     Mark,
     Values,
+    floats,
     is_elsewhere,
     matrix_of,
     namespace_of,
@@ -38,8 +40,13 @@ from massart.rows import (
     rows_of,
     to_numpy,
 )
-from massart.rows.namespace import floats
-from massart.rules.formula import Formula
+from massart.rules import Formula
+
+TARGET = "y"
+"""What labels without a name are called."""
+
+INDEX = "index"
+"""What the index of rows without a name is called."""
 
 
 class Fitted(BaseEstimator):  # type: ignore[misc]
@@ -68,7 +75,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     _answers: tuple[tuple[Formula, Certificate], ...]
     _covariances: tuple[FloatArray | None, ...]
     _weights: tuple[Any, ...]
-    _wrong_rows: tuple[WrongRows, ...] | None
+    _wrong_rows: tuple[Callable[[], Any], ...] | None
     _apart: tuple[BoolArray, ...] | None
 
     def _link(self) -> Link:
@@ -76,7 +83,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         return IDENTITY
 
     def agrees(self, X: Any, y: Any) -> Any:
-        """Tell which rows follow the formula, new ones or those of `fit`: a boolean array in the shape of `y`."""
+        """Return which rows follow the formula, new ones or those of `fit`: a boolean array in the shape of `y`."""
         return self._agrees(*self._checked(X, y))
 
     @property
@@ -105,7 +112,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self._wrong_rows is None:
             raise AttributeError("wrong_rows_ is kept of rows in memory only: use inlier_mask_ and predict")
-        tables = tuple(rows.table() for rows in self._wrong_rows)
+        tables = tuple(table() for table in self._wrong_rows)
         return tables[0] if self.coef_.ndim == 1 else tables
 
     def _repr_html_inner(self) -> str:
@@ -195,14 +202,28 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         findings = Findings(type(self).__name__, formula, certificate, *counts, n_apart=int(apart.sum()))
         if X is None:
             return Report(findings)
-        origin = origin_of(X, y)
+        rows, usage = self._report_rows(X, y, output, agree, wrong)
+        return Report(replace(findings, usage=usage, rows=rows if findings.is_rule else None))
+
+    def _report_rows(
+        self, X: Any, y: Any, output: int, agree: BoolArray, wrong: BoolArray
+    ) -> tuple[ReportRows, tuple[Usage, ...]]:
+        """Return the rows of `fit` as a report shows them, and how many use each coefficient."""
+        formula, origin = self._answers[output][0], origin_of(X, y)
         X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in self._checked(X, y))
         if y.shape != self.inlier_mask_.shape:
             raise ValueError(f"X and y must be those of fit: y had shape {self.inlier_mask_.shape}, got {y.shape}")
-        cells = _Cells(X, formula.names, origin)
-        rows = JudgedRows(self._of_output(y, output), formula.predict(X), agree, wrong, cells, terms=X)
-        usage = usage_of(X, agree, constant=formula.intercept is not None)
-        return Report(replace(findings, usage=usage, rows=rows if findings.is_rule else None))
+        index = origin.index_name
+        while index in formula.names:
+            index += "_"
+
+        def cells(rows: NDArray[np.intp]) -> dict[str, list[object]]:
+            some = X[rows].toarray() if hasattr(X, "toarray") else np.asarray(X[rows])
+            columns = {name: some[:, j].tolist() for j, name in enumerate(formula.names)}
+            return {index: origin.labels(rows), **columns}
+
+        rows = ReportRows(self._of_output(y, output), formula.predict(X), agree, wrong, cells, terms=X)
+        return rows, usage_of(X, agree, constant=formula.intercept is not None)
 
     def plot(self, X: Any, y: Any, *, output: int = 0) -> Any:
         """Return a matplotlib figure: residuals against fit, robust distances against residuals, normal quantiles.
@@ -298,16 +319,85 @@ def _floats(mask: Any) -> Any:
     return mask.astype(np.float64) if hasattr(mask, "astype") else floats(mask)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    X: Any
-    names: Sequence[str]
-    origin: Origin
+def take_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
+    """Note the number of columns and their names, or compare with those of `fit`, as ``validate_data`` does."""
+    names = None if getattr(X, "columns", None) is None else np.array([*map(str, X.columns)], dtype=object)
+    if reset:
+        if X.ndim != 2:
+            raise ValueError(f"X must be a matrix (2 dimensions), got an array of {X.ndim} dimension(s)")
+        estimator.n_features_in_ = int(X.shape[1])
+        if names is not None:
+            estimator.feature_names_in_ = names
+        return
+    if int(X.shape[1]) != estimator.n_features_in_:
+        own = type(estimator).__name__
+        raise ValueError(
+            f"X has {int(X.shape[1])} features, but {own} is expecting {estimator.n_features_in_} features as input"
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and [*names] != [*known]:
+        raise ValueError("The feature names should match those that were passed during fit, in their order")
 
-    def __call__(self, rows: NDArray[np.intp]) -> dict[str, list[object]]:
-        some = self.X[rows]
-        values = np.asarray(some.toarray() if hasattr(some, "toarray") else some)
-        index = self.origin.index_name
-        while index in self.names:
-            index += "_"
-        return {index: self.origin.labels(rows), **{name: values[:, j].tolist() for j, name in enumerate(self.names)}}
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the rows and labels of a fit came as."""
+
+    library: str | None = None  # "pandas" or "polars"; None for arrays
+    index: Any = None  # pandas.Index, or None: the labels of the rows
+
+    @property
+    def index_name(self) -> str:
+        """What the labels of the rows are called."""
+        name = getattr(self.index, "name", None)
+        return INDEX if name is None else str(name)
+
+    def labels(self, rows: NDArray[np.intp]) -> list[object]:
+        """Return the labels of some rows: numbers, or text."""
+        found = rows.tolist() if self.index is None else self.index[rows].tolist()
+        return [label if isinstance(label, int | float | str) else str(label) for label in found]
+
+    def of(self, rows: NDArray[np.intp]) -> Origin:
+        """Return the same for some of the rows."""
+        return Origin(self.library, None if self.index is None else self.index[rows])
+
+
+def wrong_table(
+    rows: NDArray[np.intp], given: FloatArray, implied: FloatArray, origin: Origin, places: int | None
+) -> Any:
+    """Return wrong rows, the worst first, as a frame of the library they came from, or an array with their index.
+
+    What the formula implies is rounded to the decimals of the labels.
+    """
+    implied = implied if places is None else np.round(implied, places)
+    residual = given - implied
+    order = np.argsort(-np.abs(residual), kind="stable")
+    columns: dict[str, NDArray[Any]] = {"given": given[order], "implied": implied[order], "residual": residual[order]}
+    if origin.index is not None:
+        return sys.modules["pandas"].DataFrame(columns, index=origin.index[order])
+    columns = {INDEX: rows[order], **columns}
+    if origin.library == "polars":
+        return sys.modules["polars"].DataFrame(columns)
+    array = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        array[name] = values
+    return array
+
+
+def origin_of(X: Any, y: Any = None) -> Origin:
+    """Return what rows and labels came as: the rows decide, unless only the labels are of a frame."""
+    for data in (X, y):
+        for library in ("pandas", "polars"):
+            module = sys.modules.get(library)  # which it is if there is a frame of it
+            if module is not None and isinstance(data, module.DataFrame | module.Series):
+                return Origin(library, data.index if library == "pandas" else None)
+    return Origin()
+
+
+def target_names(y: Any, m: int) -> list[str]:
+    """Return the names of the m label columns: y0, y1, ... where they have none."""
+    if getattr(y, "columns", None) is not None:
+        return [str(column) for column in y.columns]
+    name = y.name if hasattr(y, "to_frame") else None  # of a series; arrays of Dask have names of another kind
+    name = name if isinstance(name, str) and name else TARGET
+    return [name] if m == 1 else [f"{name}{j}" for j in range(m)]

@@ -24,7 +24,7 @@ def robust_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Arra
     """Return the robust R² of predictions by any model: 1 for perfect ones, also where fewer than half are wrong.
 
     It is the coefficient of Renaud and Victoria-Feser (2010). The weights of the rows are those of a robust fit with
-    the residuals at hand, whose scale withstands that just under half of the labels are wrong: to be close to a few
+    these residuals, whose scale withstands that just under half of the labels are wrong: to be close to a few
     rows, however close, does not make a score.
 
     Parameters

@@ -13,10 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.rows import FloatArray
-from massart.rules.columns import Columns, Levels
-from massart.rules.language import parse_terms
-from massart.rules.matrix import TermMatrix
-from massart.rules.terms import Term, quoted, shown
+from massart.rules import Columns, Levels, Term, TermMatrix, parse_terms, quoted, shown
 
 _DAY = np.timedelta64(1, "D")
 
@@ -46,8 +43,8 @@ class TermFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     A column of a data frame may hold numbers, dates or text; an array holds numbers. Only the columns that terms use
-    must be complete. Lags and running sums are computed in the order of the rows of each call; where there is no row
-    before, a lag is NaN. Other terms that have no finite value are an error.
+    must be complete. Lags and running sums are computed in the order of the rows of each call; a lag is NaN in the
+    first row. Other terms that have no finite value are an error.
 
     Examples
     --------
@@ -176,7 +173,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _days(values: NDArray[Any]) -> FloatArray:
-    """Return days since 1970-01-01; NaN where there is no date."""
+    """Return days since 1970-01-01; NaN where a date is missing."""
     return np.asarray((values - np.datetime64(0, "D").astype(values.dtype)) / _DAY)
 
 

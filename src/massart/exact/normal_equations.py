@@ -17,16 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
-from massart.rows import Agreement, BoolArray, FloatArray, verify
-from massart.rows.decimals import DOUBLE
+from massart.rows import EPS, Agreement, BoolArray, FloatArray, verify
 
 _SMALLEST_SHARE = 2.0**-20
 """A coefficient counts for at least this share of its natural size in the weight of a row: one that is zero up to
 rounding would otherwise give rows without any other term a weight of its own inverse."""
 
-_FEW_ROWS = 8  # surplus rows that tell how far rows are from the formula; with fewer, the half-widths have a say
-_ROUNDED_ERROR = 3.0**-0.5  # standard deviation of a label rounded to +-1
-_FLOAT_ERROR = 1 / 4  # the same where float arithmetic is the only error: four epsilons of sixteen
 _RANK = 1e-14
 _DETERMINED = 1e-20
 _MANY, _WELL_CONDITIONED = 100, 1e6  # columns; and a condition number at which all directions are determined
@@ -70,12 +66,10 @@ class NormalEquations:
             lengths = np.linalg.norm(left, axis=1)[free]
             spread[free] = lengths * self._doubt(sigmas)
             return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
-        _, s, Vt = np.linalg.svd(self.R[:, free], full_matrices=True)
-        kept = s > _RANK * len(self.start) * max(s.max(initial=0.0), DOUBLE)
-        lengths = np.sqrt(((Vt[: len(s)][kept] / s[kept, np.newaxis]) ** 2).sum(axis=0))
-        lost = np.ones(len(free), dtype=bool)
-        lost[: len(s)] = ~kept
-        is_open = (Vt[lost] ** 2).sum(axis=0) > _DETERMINED  # whatever the doubt, which may be none
+        _, s, Vt = np.linalg.svd(self.R[:, free], full_matrices=False)
+        kept = s > _RANK * len(self.start) * max(s.max(initial=0.0), EPS)
+        lengths = np.sqrt(((Vt[kept] / s[kept, np.newaxis]) ** 2).sum(axis=0))
+        is_open = (Vt[~kept] ** 2).sum(axis=0) > _DETERMINED  # whatever the doubt, which may be none
         spread[free] = np.where(is_open, np.inf, lengths * self._doubt(sigmas))
         return np.asarray(np.ldexp(spread, -self.exponents), dtype=np.float64)
 
@@ -96,7 +90,7 @@ class NormalEquations:
         return self.agreement.rounded or self.keeps(self.formula(fixed))
 
     def keeps(self, w: FloatArray) -> bool:
-        """Tell whether every row that agreed with `start` agrees with `w`."""
+        """Return whether every row that agreed with `start` agrees with `w`."""
         return bool((self.agreement.agree(self.X, self.y, w) | ~self.agree).all())
 
     def _deviation(self, fixed: Mapping[int, float]) -> FloatArray:
@@ -126,12 +120,12 @@ def reduce_rows(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreemen
     natural = _natural_sizes(X, np.abs(X) @ np.abs(w) + np.abs(y))
     size = np.abs(X) @ np.maximum(np.abs(w), _SMALLEST_SHARE * natural) + np.abs(y)
     half_widths = agreement.half_widths(size, w)
-    told = half_widths > 0  # a row of zeros says nothing
-    units = np.frexp(half_widths[told])[1]
-    scaled = np.ldexp(X[told], -units[:, np.newaxis])
+    informative = half_widths > 0  # a row of zeros says nothing
+    units = np.frexp(half_widths[informative])[1]
+    scaled = np.ldexp(X[informative], -units[:, np.newaxis])
     columns = np.frexp(np.abs(scaled).max(axis=0, initial=0.0))[1]
     scaled = np.ldexp(scaled, -columns)
-    deviation = np.ldexp(found.residuals[told], -units)
+    deviation = np.ldexp(found.residuals[informative], -units)
 
     n, d = scaled.shape
     table = np.zeros((d + 1, d + 1))
@@ -141,12 +135,9 @@ def reduce_rows(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreemen
     inverse = _inverse(R)
     best, _, rank, _ = np.linalg.lstsq(R, z, rcond=_RANK * d) if inverse is None else (inverse @ z, None, d, None)
     rest = float(table[d, d] ** 2 + np.sum((z - R @ best) ** 2))
-    surplus = max(n - int(rank), 0)
-    if surplus < _FEW_ROWS:
-        rest += _FEW_ROWS * (_ROUNDED_ERROR if agreement.rounded else _FLOAT_ERROR) ** 2
-        surplus += _FEW_ROWS
-    floor = _root_mean_square(np.ldexp(DOUBLE * size[told], -units))
-    arithmetic = _root_mean_square(np.ldexp((half_widths - agreement.slack(w))[told], -units))
+    surplus = max(n - int(rank), 1)
+    floor = _root_mean_square(np.ldexp(EPS * size[informative], -units))
+    arithmetic = _root_mean_square(np.ldexp((half_widths - agreement.slack(w))[informative], -units))
     error = max(float(np.sqrt(rest / surplus)), floor)
     rounded = error > max(arithmetic, floor)
     return NormalEquations(

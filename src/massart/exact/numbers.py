@@ -7,8 +7,7 @@ least squares, which makes their intervals shorter, and so on.
 
 **Which rows must still agree.** Where labels are exact, all that agreed. Labels that were rounded are another matter:
 a formula with k free coefficients takes in up to k wrong rows that lie near the edge of their intervals, and its own
-author's numbers do not. So as many rows may be lost as coefficients were fixed, and some more where the numbers are so
-near that chance does not explain it. The fit may be worse by what the true
+author's numbers do not. So as many rows may be lost as coefficients were fixed. The fit may be worse by what the true
 formula itself does not exceed: with R the triangle of the rows in units of their half-widths, :math:`\hat w` the least
 squares fit, s the standard error of a row and :math:`\varepsilon` its rounding in floats,
 
@@ -35,9 +34,7 @@ import numpy as np
 
 from massart.exact.normal_equations import NormalEquations, reduce_rows
 from massart.exact.simplest import Simple, chance_of, simplest_number
-from massart.l1 import l1_regression
-from massart.rows import Agreement, FloatArray, verify
-from massart.rows.decimals import DOUBLE
+from massart.rows import EPS, Agreement, FloatArray, verify
 
 Fractions: TypeAlias = tuple[Fraction | None, ...]
 """The exact number of each coefficient; None where it has none."""
@@ -47,18 +44,11 @@ ALONE, AMONG, WHOLE = 1e-4, 1e-2, 5e-2
 arbitrary ones; and for each of the others where all are short (benchmarks/exact_numbers.py, "one_decimal" and
 "arbitrary")."""
 
-PROPOSED, SURE, EXACTLY = 1.0, 1e-2, 1e-3
-"""Largest chance of a number that is fixed in the search: the best one of a round; all at once; and where labels are
-exact, so that a number is known to many digits or not at all."""
-
 MOST, ROWS_A_POINT = 0.25, 4
-"""Largest chance of any number that is taken for exact. It is enough where predictions lie on a grid of which each
+"""Largest chance of any number that is taken for exact; where labels are exact it is known to many digits or not at
+all, so that none of a larger one is tried. It is enough where predictions lie on a grid of which each
 point has this number of rows: then no label tells the shortest number from its neighbours, however many rows there
 are."""
-
-NEARLY_ALL = 0.05
-"""Largest share of the rows that short numbers may lose where they lie so near that chance does not explain it
-(benchmarks/claims.py, "tax": one label in three a cent too high)."""
 
 NEARBY, SIGMAS = 2.0, 5.0
 """Half-widths within which rounded labels take part in least squares; and standard errors that a number may be off."""
@@ -119,18 +109,18 @@ def exact_numbers(X: FloatArray, y: FloatArray, w: FloatArray, agreement: Agreem
     )
     best = None
     for rows, fractions in product(reaches, (False, True)):
-        search = _Search(reduce_rows(X[rows], y[rows], w, agreement), X, y, n_agree, fractions)
+        search = _NumberSearch(reduce_rows(X[rows], y[rows], w, agreement), X, y, n_agree, fractions)
         search.propose()
         search.judge()
         if best is None or search.rank > best.rank:
             best = search
-        if len(best.fixed) == len(w) and max(best.chances, default=1.0) <= SURE * SURE:
+        if len(best.fixed) == len(w):
             break
     return none if best is None or not best.fixed else best.answer()
 
 
 @dataclass(slots=True)
-class _Search:
+class _NumberSearch:
     """The numbers that were fixed so far, and the chance with which each was."""
 
     equations: NormalEquations
@@ -140,19 +130,6 @@ class _Search:
     fractions: bool = True
     chances: tuple[float, ...] = ()  # of the numbers that passed their trials
     fixed: dict[int, Fraction] = field(default_factory=dict)
-
-    def _is_no_chance(self, chances: Mapping[int, float]) -> bool:
-        r"""Return whether chance does not explain all numbers of a rounded formula together.
-
-        Each trial takes the others as given. All formulas that fit have a volume: that of the intervals of the trials
-        times :math:`\prod_j |R_{\cdot j}| / |R_{jj}|`, which is large where columns are nearly dependent.
-        """
-        if not self.equations.rounded or len(self.fixed) < len(self.equations.start):
-            return True
-        R = self.equations.R
-        with np.errstate(divide="ignore"):
-            volume = float(np.prod(np.linalg.norm(R, axis=0) / np.abs(np.diag(R))))
-        return volume * math.prod(chances.values()) <= MOST
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -170,11 +147,11 @@ class _Search:
             found = sorted(
                 (simple.chance, j, simple.value)
                 for j, simple in self._simplest(self.fixed).items()
-                if j not in refused and simple.chance <= (PROPOSED if self.equations.rounded else EXACTLY)
+                if j not in refused and (self.equations.rounded or simple.chance <= MOST)
             )
             if not found:
                 break
-            size = max(sum(chance <= SURE for chance, _, _ in found), 1)
+            size = max(sum(chance <= AMONG for chance, _, _ in found), 1)
             while size and not self.equations.fits(_floats(self.fixed | {j: value for _, j, value in found[:size]})):
                 size //= 2
             if size:
@@ -182,28 +159,16 @@ class _Search:
                 refused.clear()  # what did not fit may fit now that more is fixed
             else:
                 refused.add(found[0][1])
-        if self.agreement.rounded and self.fixed and not self.fractions:
-            self._propose_within()
-
-    def _propose_within(self) -> None:
-        """Fix short numbers within the intervals that rounded labels leave to each coefficient that is left.
-
-        Least squares takes rounding for noise of mean zero. Where many amounts end in half a cent it is none.
-        """
-        for j in range(len(self.equations.start)):
-            if j not in self.fixed:
-                low, high = (float(ends[j]) for ends in self._intervals(self._formula()))
-                found = self._near(j, (low + high) / 2, (high - low) / 2)
-                if found is not None and found.chance <= PROPOSED:
-                    self.fixed[j] = found.value
 
     def judge(self) -> None:
         """Free the numbers again that cost rows, or that chance explains."""
         while self.fixed:
             formula = self._formula()
             chances = self._trials(formula)
-            failed = [j for j in self.fixed if chances[j] > self._most_chance(j, formula)]
-            if not failed and self._is_no_chance(chances) and self._keeps(formula):
+            terms = sum(map(bool, self.fixed.values()))
+            most = {others: self._most_chance(others, formula) for others in (terms - 1, terms)}
+            failed = [j for j, value in self.fixed.items() if chances[j] > most[terms - bool(value)]]
+            if not failed and self._keeps(formula):
                 self.chances = tuple(chances.values())
                 return
             # To free one number makes the intervals of the others longer: whatever fails now would fail later.
@@ -216,55 +181,20 @@ class _Search:
 
     def _formula(self) -> FloatArray:
         """Return the formula with the numbers fixed, and the others as the rows have them."""
-        formula = self.equations.formula(_floats(self.fixed))
-        free = [j for j in range(len(formula)) if j not in self.fixed]
-        if free and self.agreement.rounded and not self._keeps(formula):
-            return self._into_intervals(formula, free)
-        return formula
-
-    def _into_intervals(self, formula: FloatArray, free: list[int]) -> FloatArray:
-        """Move free coefficients until rounded labels are within their intervals: least squares leaves some outside.
-
-        The sum of what is missing to each interval is a one-sided problem of absolute sums, two rows for each label.
-        """
-        equations = self.equations
-        found = verify(equations.X, equations.y, formula, self.agreement)
-        rows, rest = equations.X[:, free] / found.half_widths[:, None], found.residuals / found.half_widths
-        scales = np.exp2(np.frexp(np.abs(rows).max(axis=0))[1].astype(np.float64))
-        ends = (1 - _EDGE) + np.concatenate([rest, -rest])
-        both = np.vstack([rows, -rows]) / scales
-        moved = formula.copy()
-        moved[free] += l1_regression(both, ends, one_sided=np.ones(len(ends), dtype=bool)).coef / scales
-        return moved if self._count(moved) > self._count(formula) else formula
-
-    def _count(self, formula: FloatArray) -> int:
-        return int(np.count_nonzero(self.agreement.agree(self.X, self.y, formula)))
+        return self.equations.formula(_floats(self.fixed))
 
     def _keeps(self, formula: FloatArray) -> bool:
         """Return whether the rows that agreed still agree, but for those that free coefficients take in."""
         if not self.agreement.rounded:
             return self.equations.keeps(formula)
-        lost = self.n_agree - self._count(formula)
-        return lost <= len(self.fixed) or (lost <= NEARLY_ALL * self.n_agree and self._is_next_to_start())
-
-    def _is_next_to_start(self) -> bool:
-        """Return whether chance does not explain that short decimals lie next to all coefficients of the formula given.
-
-        Wrong labels that are a unit too high pull a formula up until it fits more rows than the true one does.
-        """
-        if self.fractions or len(self.fixed) < len(self.equations.start):
-            return False
-        chance = 1.0
-        for j, value in self.fixed.items():
-            away = abs(float(value) - float(self.equations.start[j])) + 2 * DOUBLE * abs(float(value))
-            chance *= chance_of(value, away, float(self.equations.natural[j]), finest=self._finest)
-        return chance <= AMONG
+        count = int(np.count_nonzero(self.agreement.agree(self.X, self.y, formula)))
+        return self.n_agree - count <= len(self.fixed)
 
     def _simplest(self, fixed: Mapping[int, Fraction]) -> dict[int, Simple]:
         """Return the simplest number of each coefficient that is not fixed, as least squares has it, if it has one."""
         equations = self.equations
         centre = equations.formula(_floats(fixed))
-        spread = equations.uncertainty(fixed, SIGMAS) + 2 * DOUBLE * np.abs(centre)
+        spread = equations.uncertainty(fixed, SIGMAS) + 2 * EPS * np.abs(centre)
         found = {j: self._near(j, centre[j], spread[j]) for j in range(len(centre)) if j not in fixed}
         return {j: simple for j, simple in found.items() if simple is not None}
 
@@ -283,11 +213,10 @@ class _Search:
         chances = {}
         for j, value in self.fixed.items():
             if intervals is None:
-                others = {i: known for i, known in self.fixed.items() if i != j}
-                half = float(self.equations.uncertainty(others, SIGMAS)[j])
+                half = float(self.equations.uncertainty(self.fixed.keys() - {j}, SIGMAS)[j])
             else:
                 half = float(intervals[1][j] - intervals[0][j]) / 2
-            half += 2 * DOUBLE * abs(float(formula[j]))
+            half += 2 * EPS * abs(float(formula[j]))
             chances[j] = chance_of(value, half, float(self.equations.natural[j]), finest=self._finest)
         return chances
 
@@ -305,9 +234,8 @@ class _Search:
         ends = np.where(np.isnan(ends) | (X == 0), [[[-np.inf]], [[np.inf]]], ends)
         return formula + ends[0].max(axis=0, initial=-np.inf), formula + ends[1].min(axis=0, initial=np.inf)
 
-    def _most_chance(self, j: int, formula: FloatArray) -> float:
-        """Return how likely by chance the number of coefficient j may be, given the others."""
-        others = sum(bool(value) for i, value in self.fixed.items() if i != j)
+    def _most_chance(self, others: int, formula: FloatArray) -> float:
+        """Return how likely by chance a number may be, if so many others are not zero."""
         arbitrary = len(formula) - len(self.fixed)
         if arbitrary:
             return max(ALONE, AMONG * others / (arbitrary + 1))

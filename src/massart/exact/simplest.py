@@ -130,11 +130,15 @@ def _decimal(w: float, uncertainty: float) -> Fraction | None:
 
 def _grid_of(value: Fraction) -> float | None:
     """Return the largest power of ten of which a number is a multiple; None where it has too many digits."""
-    exponent = math.floor(math.log10(abs(value))) + 1
-    for place in range(exponent, exponent - MOST_DIGITS - 2, -1):
-        if (value / Fraction(10) ** place).denominator == 1:
-            return 10.0**place
-    return None
+    numerator, denominator, place = value.numerator, value.denominator, 0
+    while denominator == 1 and numerator % 10 == 0:
+        numerator, place = numerator // 10, place + 1
+    while denominator > 1:
+        common = math.gcd(denominator, 10)
+        if common == 1:
+            return None
+        denominator, place = denominator // common, place - 1
+    return 10.0**place if place >= math.floor(math.log10(abs(value))) - MOST_DIGITS else None
 
 
 def _simplest_between(low: Fraction, high: Fraction) -> Fraction:

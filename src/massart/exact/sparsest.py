@@ -1,6 +1,6 @@
 r"""Among formulas that the same rows cannot tell apart, those with the fewest terms.
 
-Duplicate columns, subtotals beside their parts and a column for each level beside a constant leave directions N in
+Duplicate columns, subtotals next to their parts and a column for each level next to a constant leave directions N in
 which a formula may move without a change on any row. The sparsest of :math:`w + N z` is NP-hard to find, but basis
 pursuit (Chen, Donoho and Saunders 1998, *Atomic decomposition by basis pursuit*),
 
@@ -25,8 +25,6 @@ from massart.rows import BoolArray, FloatArray
 _SURELY = 1e-6  # smallest singular value, of columns of length one, that a Gram matrix tells from zero
 _ZERO = 1e-9  # relative size of a term that is none
 _LEAN = 1e-6  # by how much a column costs more than one of the next rank
-_REWEIGHTED = 3  # rounds (Candes, Wakin and Boyd 2008, Enhancing sparsity by reweighted l1 minimization)
-_DAMPED = 1e-2
 _MOST_EXCHANGES, _MOST_PAIRS = 50, 2_500  # of one column for another; pairs of columns that are looked at
 _MOST_DECIMALS = 9
 
@@ -108,15 +106,9 @@ def sparser_formulas(A: FloatArray, w: FloatArray, rank: NDArray[np.intp] | None
     family = _family(A, w, Brevity.of(A, w, rank))
     if family is None:
         return []
-    found = {family.key(w): w for w in map(family.exchanged, (*family.pursued(), family.start))}
+    found = {family.key(w): w for w in map(family.exchanged, (family.pursued(), family.start))}
     own = family.key(family.start)
     return [found[key] * family.brevity.natural for key in sorted(found) if key < own]
-
-
-def pursued_formulas(A: FloatArray, w: FloatArray) -> list[FloatArray]:
-    """Return what basis pursuit makes of a formula, without exchanges; the same parameters, no column zero."""
-    family = _family(A, w, Brevity.of(A, w, np.arange(len(w))))
-    return [] if family is None else [formula * family.brevity.natural for formula in family.pursued()]
 
 
 def _spread(w: FloatArray, present: BoolArray) -> FloatArray:
@@ -126,7 +118,7 @@ def _spread(w: FloatArray, present: BoolArray) -> FloatArray:
 
 
 def _family(A: FloatArray, w: FloatArray, brevity: Brevity) -> _Family | None:
-    """Return the formulas that rows do not tell from `w`; None where there is no other."""
+    """Return the formulas that fit the rows as `w` does; None where there is no other."""
     m, d = A.shape
     largest = np.abs(A).max(axis=0, initial=0.0)  # first, since squares overflow or vanish
     if not np.isfinite(largest).all():
@@ -161,17 +153,11 @@ class _Family:
         """Return a formula without the terms that rows do not resolve."""
         return np.where(np.abs(w) <= max(_ZERO * np.abs(w).max(initial=0.0), self.brevity.resolved), 0.0, w)
 
-    def pursued(self) -> list[FloatArray]:
-        """Return the formulas of basis pursuit, then those where small terms cost more."""
-        lean = 1 + _LEAN * self.brevity.rank
-        found: list[FloatArray] = []
-        costs = lean
-        for _ in range(1 + _REWEIGHTED):
-            z = l1_regression(costs[:, None] * self.N, -costs * self.start).coef
-            w = self._cleared(self.start + self.N @ z)
-            found.append(w)
-            costs = lean / (np.abs(w) + _DAMPED)
-        return found
+    def pursued(self) -> FloatArray:
+        """Return the formula of basis pursuit."""
+        costs = 1 + _LEAN * self.brevity.rank
+        z = l1_regression(costs[:, None] * self.N, -costs * self.start).coef
+        return self._cleared(self.start + self.N @ z)
 
     def exchanged(self, w: FloatArray) -> FloatArray:
         """Exchange one column for another that the columns in use make up, while the formula gets shorter."""

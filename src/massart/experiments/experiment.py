@@ -37,7 +37,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """What one trial gave."""
 
     values: tuple[Row, ...]  # what was measured; for a descent one row for each iteration shown
@@ -77,7 +77,7 @@ class Experiment(ABC):
         """Return the cells, in the order of the table."""
 
     @abstractmethod
-    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Draw the table of a trial from `data`, and fit it with `rng`."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class Experiment(ABC):
         needs = {entrant.method: self.missing(entrant.method) for entrant in self.entrants}
         return {method: need for method, need in needs.items() if need}
 
-    def rows(self, task: Task, outcome: Outcome) -> list[Row]:
+    def rows(self, task: Task, outcome: TaskOutcome) -> list[Row]:
         """Return the rows of the table for one trial."""
         names = dict(zip(self.cell_columns, task.cell, strict=True))
         return [{**names, "method": task.method, "trial": task.trial, **values} for values in outcome.values]
@@ -121,7 +121,7 @@ class Experiment(ABC):
         """Return the fields as plain values, less where data lie on this machine (those without repr)."""
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.repr}
 
-    def attempt(self, seed: int, task: Task) -> Outcome:
+    def attempt(self, seed: int, task: Task) -> TaskOutcome:
         """Run one trial, on the table that all methods of this cell and trial see."""
         data = stream(seed, task.figure, task.cell, task.trial)
         return self.run(task, data, stream(seed, task.figure, task.cell, task.trial, task.method))

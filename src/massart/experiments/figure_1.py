@@ -14,7 +14,7 @@ import numpy as np
 
 from massart.experiments import recovery
 from massart.experiments.baselines import LINEAR, Baseline, given_rate
-from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
 from massart.paper import MassartNoise, linear_labels, paper_adversary, paper_mixture, paper_weights
 from massart.rows import FloatArray
 
@@ -67,7 +67,7 @@ class Figure1(Experiment):
     def size_and_rate(self, cell: Cell) -> tuple[int, float]:
         """Return the number of rows and the noise rate of a cell."""
 
-    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Fit one table."""
         m, eta = self.size_and_rate(task.cell)
         return recovery.measure(told(eta)[task.method], *paper_table(m, self.d, eta, data), rng)

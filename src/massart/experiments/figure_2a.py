@@ -15,7 +15,7 @@ import numpy as np
 
 from massart.experiments import drawing, recovery
 from massart.experiments.baselines import RELU
-from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
 from massart.paper import (
     MassartNoise,
     Scale,
@@ -92,7 +92,7 @@ class Figure2a(Experiment):
         """Return the one cell."""
         return ((self.eta,),)
 
-    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Descend, or fit, one table."""
         X, w = paper_mixture(self.m, self.d, data), paper_weights(self.d)
         y = MassartNoise(self.eta, paper_adversary(w)).corrupt(X, relu_labels(X, w), data).labels
@@ -100,10 +100,10 @@ class Figure2a(Experiment):
         if task.method not in DESCENTS:
             coef = RELU[task.method].fit(X, y, rng)
             seconds = time.perf_counter() - start
-            return Outcome(({"iteration": END, "distance": float(np.linalg.norm(coef - w))},), seconds)
+            return TaskOutcome(({"iteration": END, "distance": float(np.linalg.norm(coef - w))},), seconds)
         transformation, scale = DESCENTS[task.method]
         found = descend(X, y, transformation, steps=self.steps, scale=scale)
-        return Outcome(_points(found.distances(w), self.every), time.perf_counter() - start)
+        return TaskOutcome(_points(found.distances(w), self.every), time.perf_counter() - start)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the descents on the left, and on the right where each method ends."""

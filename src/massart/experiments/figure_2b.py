@@ -20,7 +20,7 @@ from massart.experiments import drug_discovery, recovery
 from massart.experiments.baselines import LINEAR, Baseline, tuned_ridge
 from massart.experiments.baselines.baseline import Fit
 from massart.experiments.baselines.ours import algorithm_1
-from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
 from massart.experiments.figure_1 import told
 from massart.paper import MassartNoise, scale
 from massart.robust import robust_regression
@@ -76,7 +76,7 @@ class Figure2b(Experiment):
         """Return one cell for each noise rate."""
         return tuple((eta,) for eta in self.etas)
 
-    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Corrupt the training labels, fit, and count the test rows within the margin."""
         table = drug_discovery.load(self.data)
         eta = float(task.cell[0])
@@ -86,7 +86,7 @@ class Figure2b(Experiment):
         w = fit(table.X, y, rng)
         seconds = time.perf_counter() - start
         within = np.abs(table.X_test @ w - table.y_test) <= self.margin  # none where there is no answer
-        return Outcome(({"share_within_margin": float(within.mean())},), seconds)
+        return TaskOutcome(({"share_within_margin": float(within.mean())},), seconds)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the share within the margin against eta."""

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from massart.experiments.experiment import Outcome, Task
+from massart.experiments.experiment import Task, TaskOutcome
 from massart.rows import Callback, Progress
 
 _FLUSH_SECONDS, _FLUSH_TRIALS = 0.5, 64
 
-Finished = list[tuple[Task, Outcome]]
+Finished = list[tuple[Task, TaskOutcome]]
 
 
 def with_journal(
@@ -28,7 +28,7 @@ def with_journal(
     run: str,
     attempts: Callable[[Sequence[Task]], Iterator[Finished]],
     callback: Callback,
-) -> dict[Task, Outcome]:
+) -> dict[Task, TaskOutcome]:
     """Return the outcome of every task: those of the journal, and the others after they were attempted."""
     outcomes = read(path, run)
     todo = [task for task in tasks if task not in outcomes]
@@ -51,7 +51,7 @@ def with_journal(
     return outcomes
 
 
-def read(path: Path, run: str) -> dict[Task, Outcome]:
+def read(path: Path, run: str) -> dict[Task, TaskOutcome]:
     """Return the finished trials of the run with this name; none if there is no journal."""
     if not path.exists():
         return {}
@@ -59,13 +59,13 @@ def read(path: Path, run: str) -> dict[Task, Outcome]:
         return dict(_finished(file, run))
 
 
-def _finished(lines: Iterable[bytes], run: str) -> Iterator[tuple[Task, Outcome]]:
+def _finished(lines: Iterable[bytes], run: str) -> Iterator[tuple[Task, TaskOutcome]]:
     for line in lines:
         try:
             record = json.loads(line)
             if record["run"] == run:
                 task = Task(record["figure"], tuple(record["cell"]), record["method"], record["trial"])
-                yield task, Outcome(tuple(record["values"]), float(record["seconds"]))
+                yield task, TaskOutcome(tuple(record["values"]), float(record["seconds"]))
         except (ValueError, KeyError, TypeError):
             continue
 
@@ -81,13 +81,13 @@ class Journal:
             if self._file.read(1) != b"\n":
                 self._file.write(b"\n")  # ends a torn line
 
-    def append(self, finished: Iterable[tuple[Task, Outcome]]) -> None:
+    def append(self, finished: Iterable[tuple[Task, TaskOutcome]]) -> None:
         """Write the trials, and return when they are on the disk."""
         self._file.write(b"".join(self._line(task, outcome) for task, outcome in finished))
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _line(self, task: Task, outcome: Outcome) -> bytes:
+    def _line(self, task: Task, outcome: TaskOutcome) -> bytes:
         record = {
             "run": self._run,
             "figure": task.figure,

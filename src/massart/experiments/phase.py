@@ -15,7 +15,7 @@ import numpy as np
 
 from massart.experiments import drawing, recovery
 from massart.experiments.baselines import LINEAR, RELU
-from massart.experiments.experiment import Cell, Entrant, Experiment, Outcome, Row, Task
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
 from massart.paper import MassartNoise, decoy, gaussian, linear_labels, relu_labels
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Phase(Experiment):
         """Return the grid, row by row."""
         return tuple((eta, ratio) for eta in self.etas for ratio in self.ratios)
 
-    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> Outcome:
+    def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Fit one table."""
         eta, ratio = (float(value) for value in task.cell)
         X = gaussian(round(ratio * self.d), self.d, data)

@@ -19,7 +19,7 @@ from massart.rows import files
 
 MANIFEST = "manifest.json"
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "statsmodels", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 _ONLY_SHOWS = (
     *("audit/", "cli/", "demo.py", "estimators/", "rules/", "report/", "tables/"),
     *("experiments/drawing.py", "experiments/page.py"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from massart.experiments import drawing
 from massart.experiments.baselines import Baseline
-from massart.experiments.experiment import Outcome, Row
+from massart.experiments.experiment import Row, TaskOutcome
 from massart.rows import FloatArray
 
 if TYPE_CHECKING:
@@ -28,13 +28,15 @@ VALUE_COLUMNS = ("relative_error", "recovered")
 _STATISTICS = ("trials", "mean", "two_standard_deviations")
 
 
-def measure(baseline: Baseline, X: FloatArray, y: FloatArray, truth: FloatArray, rng: np.random.Generator) -> Outcome:
+def measure(
+    baseline: Baseline, X: FloatArray, y: FloatArray, truth: FloatArray, rng: np.random.Generator
+) -> TaskOutcome:
     """Fit one table; a method without an answer has an error of NaN, and has not recovered."""
     start = time.perf_counter()
     w = baseline.fit(X, y, rng)
     seconds = time.perf_counter() - start
     error = float(np.linalg.norm(w - truth) / np.linalg.norm(truth))
-    return Outcome(({"relative_error": error, "recovered": int(error < RECOVERED)},), seconds)
+    return TaskOutcome(({"relative_error": error, "recovered": int(error < RECOVERED)},), seconds)
 
 
 def rates(rows: Sequence[Row], by: tuple[str, ...]) -> list[Row]:

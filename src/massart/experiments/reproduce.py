@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from massart.experiments import drawing, drug_discovery, page, provenance
-from massart.experiments.experiment import Experiment, Outcome, Row, Task
+from massart.experiments.experiment import Experiment, Row, Task, TaskOutcome
 from massart.experiments.figure_1 import Figure1a, Figure1b
 from massart.experiments.figure_2a import Figure2a
 from massart.experiments.figure_2b import Figure2b
@@ -118,7 +118,7 @@ def _evenly(experiment: Experiment, tasks: Sequence[Task], trials: int) -> list[
     return sorted(tasks, key=lambda task: (task.trial + 0.5) / of_method[task.method])
 
 
-def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[Row]:
+def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task, TaskOutcome]) -> list[Row]:
     """Return the median time of each cell and method."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for task in tasks:

@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
 
-from massart.experiments.experiment import Experiment, Outcome, Task
+from massart.experiments.experiment import Experiment, Task, TaskOutcome
 from massart.experiments.journal import Finished
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -32,7 +32,7 @@ def run_tasks(experiment: Experiment, seed: int, tasks: Sequence[Task], *, jobs:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=prepare) as pool:
         try:
-            running: dict[Future[Outcome], Task] = {}
+            running: dict[Future[TaskOutcome], Task] = {}
             while True:
                 for task in islice(waiting, _IN_FLIGHT * jobs - len(running)):
                     running[pool.submit(attempt, task)] = task

@@ -8,32 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from massart.export.rule import ExportError, Rate, Rule, one_line
-from massart.export.writer import Writer
-from massart.rules.operations import Operation
-from massart.rules.terms import Term
+from massart.export.rule import SIZE, SUM, ExportedRule, ExportError, LevelRate, Writer, one_line
+from massart.rules import EXCEL_EPOCH, Term
 from massart.tables import NO, YES, Category, Date, Flag, Number
 
 _DIGITS = 15
 _LONGEST, _LONGEST_TEXT = 8192, 255
-_EPOCH = 25569  # 1970-01-01 in Excel's count of days
 _ROW = 2
 
 
-def cells(rule: Rule, header: Sequence[str] | None) -> str:
+def cells(rule: ExportedRule, header: Sequence[str] | None) -> str:
     """Return lines that say what to write into which cell; columns have the places that a header gives them."""
     excel = Excel(rule, header)
     expected, allowed, right = (letters(excel.free + k) for k in range(3))
     pieces = [excel.piece(piece) for piece in rule.pieces]
-    given, days = excel.given, _EPOCH if isinstance(rule.target, Date) else 0
-    total = _limited(rule, excel, "+".join(pieces) or "0") + (f"+{days}" if days else "")
+    given, days = excel.given, EXCEL_EPOCH if isinstance(rule.target, Date) else 0
+    total = excel.of(rule.value, SUM, f"({'+'.join(pieces) or '0'})") + (f"+{days}" if days else "")
     size = "+".join(f"ABS({part})" for part in (given, *pieces))
     found = f"${expected}{_ROW}"
     judged = f"AND(ISNUMBER({found}),{excel.known(rule.target.column)})"
     formulas = {
         **excel.texts(),
         expected: f'=IF(AND({excel.judged()}),IFERROR({total},""),"")',
-        allowed: f'=IF({judged},{_allowed(rule, size)},"")',
+        allowed: f'=IF({judged},{excel.of(rule.allowed(rule.unit), SIZE, f"({size})")},"")',
         right: f'=IF({judged},ABS({given}-{f"({found}-{days})" if days else found})<=${allowed}{_ROW},"")',
     }
     longest = max(map(len, formulas.values()))
@@ -58,25 +55,6 @@ def letters(place: int) -> str:
     return word
 
 
-def _limited(rule: Rule, excel: Excel, total: str) -> str:
-    link, inside = rule.link, total
-    if link.lower > float("-inf"):
-        inside = f"MAX({excel.plain(link.lower)},{inside})"
-    if link.upper < float("inf"):
-        inside = f"MIN({excel.plain(link.upper)},{inside})"
-    if link.slope and rule.limited:
-        return f"({inside}+{excel.plain(link.slope)}*(({total})-{inside}))"
-    return inside
-
-
-def _allowed(rule: Rule, size: str) -> str:
-    part = f"{_rough(rule.relative)}*({size})"
-    if rule.grid is not None:
-        quarter, tight = map(_rough, rule.grid)
-        part = f"MIN({part},MAX({tight}*({size}),{quarter}))"
-    return f"{_rough(rule.slack + rule.unit)}+{part}"
-
-
 def _rough(value: float) -> str:
     return f"{value:.{_DIGITS}G}"
 
@@ -86,7 +64,7 @@ class Excel(Writer):
 
     name = "excel"
 
-    def __init__(self, rule: Rule, header: Sequence[str] | None) -> None:
+    def __init__(self, rule: ExportedRule, header: Sequence[str] | None) -> None:
         super().__init__(rule)
         names = list(self.entries) if header is None else list(header)
         missing = next((name for name in self.entries if name not in names), None)
@@ -119,7 +97,7 @@ class Excel(Writer):
             return f"OR(ISNUMBER({cell}),ISBLANK({cell}))"
         return f"ISNUMBER({cell})"
 
-    def _number(self, rate: Rate) -> str:
+    def _number(self, rate: LevelRate) -> str:
         value = float(rate.coef)
         text = _rough(value)
         if float(text) != value:
@@ -136,35 +114,25 @@ class Excel(Writer):
     def _column(self, name: str) -> str:
         entry, cell = self.entries[name], self._cell(name)
         if isinstance(entry, Date):
-            return f"({cell}-{_EPOCH})"
+            return f"({cell}-{EXCEL_EPOCH})"
         if isinstance(entry, Flag):
             return f"IF(ISNUMBER({_match(cell, (*YES, '1'))}),1,0)"
         return cell
 
-    def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
+    def _chosen(self, category: str, rates: Sequence[LevelRate]) -> str:
         cell, texts = self._text(category), self._texts(category)
         each = (f"{self._number(rate)}*EXACT({cell},{_text(texts[rate.level])})" for rate in rates)
         return f"({'+'.join(each)})"
 
-    def _said(self, operation: Operation) -> str:
-        return operation.excel
-
     def _power(self, base: str, exponent: float) -> str:
         return f"POWER({base},{self.plain(exponent)})"
-
-    def _extreme(self, op: str, parts: Sequence[str]) -> str:
-        return f"{op.upper()}({','.join(parts)})"
-
-    def _calendar(self, function: str, date: str) -> str:
-        cell = self._cell(date)
-        return f"MONTH({cell})" if function == "month" else f"WEEKDAY({cell},2)"
 
     def _lag(self, term: Term, name: str, by: str | None, order: str | None) -> str:
         if by is not None or order is not None:
             raise ExportError(f"excel cannot say {term}: the row before has to be the one above")
         cell = self._cell(name, _ROW - 1)
         self._above.append(f"ISNUMBER({cell})")
-        return f"({cell}-{_EPOCH})" if isinstance(self.entries[name], Date) else cell
+        return f"({cell}-{EXCEL_EPOCH})" if isinstance(self.entries[name], Date) else cell
 
     def _cell(self, column: str, row: int = _ROW) -> str:
         return f"${self.places[column]}{row}"

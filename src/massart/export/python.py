@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from massart.export.rule import Rate, Rule
-from massart.export.writer import Writer
-from massart.rules.operations import DUST, RELATIVE_DUST, Operation
+from massart.export.rule import SIZE, ExportedRule, LevelRate, Writer
+from massart.rules import DUST, RELATIVE_DUST
 from massart.tables import NO, YES, Category, Date, Flag, Input, Number
 
 _MAIN = '''
@@ -115,7 +114,7 @@ def _floor(value):
 '''
 
 
-def module(rule: Rule) -> str:
+def module(rule: ExportedRule) -> str:
     """Return the text of the module."""
     python = Python(rule)
     kinds = [_reader(entry) for entry in python.entries.values()]
@@ -141,7 +140,7 @@ def module(rule: Rule) -> str:
         some=repr("1970-01-01") if isinstance(rule.target, Date) else 0,
         but="is wrong, and not merely off by one in the last place" if rule.unit else "does not agree with the rule",
         unit=rule.unit,
-        allowed=_allowed(rule),
+        allowed=python.of(rule.allowed(), SIZE, "size"),
         doubt=repr(rule.doubt),
         limited="\n".join(_limited(rule)),
     )
@@ -149,14 +148,7 @@ def module(rule: Rule) -> str:
     return "\n".join([heading + "\n" + imports, *(text for kind, text in tools.items() if kind in kinds), main])
 
 
-def _allowed(rule: Rule) -> str:
-    part = f"{rule.relative!r} * size"
-    if rule.grid is not None:
-        part = f"min({part}, max({rule.grid[1]!r} * size, {rule.grid[0]!r}))"
-    return f"{rule.slack!r} + {part}"
-
-
-def _limited(rule: Rule) -> Iterator[str]:
+def _limited(rule: ExportedRule) -> Iterator[str]:
     """Yield the lines of a function that works for floats and for fractions alike."""
     link = rule.link
     inside = "z"
@@ -192,7 +184,7 @@ class Python(Writer):
 
     name = "python"
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: ExportedRule) -> None:
         super().__init__(rule)
         self.entries = {rule.target.column: rule.target, **rule.inputs}
         self._places = {column: f"x{k}" for k, column in enumerate(self.entries)}
@@ -214,22 +206,12 @@ class Python(Writer):
         for piece in self.rule.pieces:
             yield self.rate(piece), "1.0" if piece.term is None else self.term(piece.term)
 
-    def _number(self, rate: Rate) -> str:
+    def _number(self, rate: LevelRate) -> str:
         return repr(float(rate.coef))
 
     def _column(self, name: str) -> str:
         return self._places[name]
 
-    def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
+    def _chosen(self, category: str, rates: Sequence[LevelRate]) -> str:
         listed = {rate.level: float(rate.coef) for rate in rates}
         return f"{listed!r}.get({self._places[category]}, 0.0)"
-
-    def _said(self, operation: Operation) -> str:
-        return operation.python
-
-    def _extreme(self, op: str, parts: Sequence[str]) -> str:
-        return f"{op}({', '.join(parts)})"
-
-    def _calendar(self, function: str, date: str) -> str:
-        day = f"_date({self._places[date]})"
-        return f"float({day}.month)" if function == "month" else f"float({day}.isoweekday())"

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from massart.export.rule import ExportError, Rate, Rule
-from massart.export.writer import Writer
-from massart.rules.operations import OPERATIONS, Operation
-from massart.rules.terms import Term
+from massart.export.rule import SIZE, SUM, ExportedRule, ExportError, LevelRate, Writer
+from massart.rules import Term
 from massart.tables import NO, YES, Category, Date, Flag, Number
 
 _ROWS = "massart_rows"
@@ -24,7 +22,7 @@ _INDENT = "\n    "
 _TAB = "\t"
 
 
-def select(rule: Rule, table: str) -> str:
+def select(rule: ExportedRule, table: str) -> str:
     """Return a SELECT that lists the wrong rows of a table, which is named as SQL does."""
     first, judged, *rest = rule.heading
     if rule.is_limited:
@@ -39,14 +37,15 @@ def name(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def query(rule: Rule, table: str) -> str:
+def query(rule: ExportedRule, table: str) -> str:
     """Return the SELECT without a comment."""
     if len(rule.pieces) > _MOST_PIECES:
         raise ExportError(f"sql cannot say a sum of {len(rule.pieces):,} terms, only of {_MOST_PIECES}")
     sql, total = Sql(rule), "massart_sum" if rule.limited else "massart_expected"
     pieces = [sql.piece(piece) for piece in rule.pieces]
     sizes = [f"ABS({part})" for part in (sql.given, *pieces)]
-    expected = f"{_INDENT}{_limited(rule, sql)} AS massart_expected," if rule.limited else ""
+    expected = f"{_INDENT}{sql.of(rule.value, SUM, 'massart_sum')} AS massart_expected," if rule.limited else ""
+    allowed = sql.of(rule.allowed(rule.unit), SIZE, "massart_size")
     steps = {
         _ROWS: f"SELECT * FROM {table}",
         **dict(sql.texts()),
@@ -62,7 +61,7 @@ def query(rule: Rule, table: str) -> str:
             f"{_INDENT}{_if_known(_added(sizes))} AS massart_size\n  FROM massart_known AS r"
         ),
         "massart_compared": (
-            f"SELECT massart_sums.*,{expected}{_INDENT}{_allowed(rule, sql)} AS massart_allowed,"
+            f"SELECT massart_sums.*,{expected}{_INDENT}{allowed} AS massart_allowed,"
             f"{_INDENT}CASE WHEN massart_size <= {_LARGEST} THEN 1 ELSE 0 END AS massart_is_judged\n  FROM massart_sums"
         ),
         "massart_counted": (
@@ -91,33 +90,12 @@ def _added(parts: Sequence[str]) -> str:
     return f"{_INDENT}  + ".join(parts) or "0e0"
 
 
-def _limited(rule: Rule, sql: Sql) -> str:
-    link, z, words = rule.link, "massart_sum", []
-    for limit, sign in ((link.lower, "<"), (link.upper, ">")):
-        if abs(limit) < float("inf"):
-            end = sql.plain(limit)
-            beyond = f"{end} + {sql.plain(link.slope)} * ({z} - {end})" if link.slope else end
-            words.append(f"WHEN {z} {sign} {end} THEN {beyond}")
-    return f"CASE {' '.join(words)} ELSE {z} END"
-
-
-def _allowed(rule: Rule, sql: Sql) -> str:
-    size, always = "massart_size", sql.plain(rule.slack + rule.unit)
-    part = f"{sql.plain(rule.relative)} * {size}"
-    if rule.grid is None:
-        return f"{always} + {part}"
-    quarter, tight = (sql.plain(value) for value in rule.grid)
-    least = f"{tight} * {size}"
-    cases = f"WHEN {part} <= {quarter} THEN {part} WHEN {least} >= {quarter} THEN {least}"
-    return f"{always} + CASE {cases} ELSE {quarter} END"
-
-
 class Sql(Writer):
     """Terms as SQL."""
 
     name = "sql"
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: ExportedRule) -> None:
         super().__init__(rule)
         self._categories = self._numbers_of(Category)
         self._dates = self._numbers_of(Date)
@@ -178,9 +156,9 @@ class Sql(Writer):
             columns = (f"{lag} AS massart_lag{k}" for k, lag in enumerate(self._lags))
             yield "massart_before", f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {self._numbered} AS r"
 
-    def _number(self, rate: Rate) -> str:
+    def _number(self, rate: LevelRate) -> str:
         text = repr(float(rate.coef))
-        text = text if "e" in text else f"{text.removesuffix('.0')}e0"  # a literal without exponent is no double
+        text = text if "e" in text else f"{text.removesuffix('.0')}e0"  # a literal without exponent is not a double
         return f"({text})" if rate.coef < 0 else text
 
     def _column(self, name_: str) -> str:
@@ -196,19 +174,16 @@ class Sql(Writer):
             return f"CASE WHEN CAST({cell} AS VARCHAR) <> '' THEN {number} ELSE 0e0 END"
         return number
 
-    def _chosen(self, category: str, rates: Sequence[Rate]) -> str:
+    def _chosen(self, category: str, rates: Sequence[LevelRate]) -> str:
         texts = self._texts(category)
         cases = " ".join(f"WHEN {_text(texts[rate.level])} THEN {self._number(rate)}" for rate in rates)
         return f"CASE {self._text(category)} {cases} ELSE 0e0 END"
-
-    def _said(self, operation: Operation) -> str:
-        return operation.sql
 
     def _power(self, base: str, exponent: float) -> str:
         if exponent == 2:
             return f"({base} * {base})"
         if exponent == -1:
-            return self._said(OPERATIONS["/"]).format("1e0", base)
+            return self._said("/").format("1e0", base)
         whole = exponent == round(exponent)
         allowed = "<>" if whole else ">" if exponent < 0 else ">="
         found = f"POWER({base}, {self.plain(exponent)})"

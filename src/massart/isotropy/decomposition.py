@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.isotropy.transform import RadialIsotropy, Status, radial_isotropy
-from massart.rows import Callback, FloatArray, check_matrix, check_weights, precision_of, silent
-from massart.rows.scaling import with_safe_exponents
+from massart.rows import Callback, FloatArray, check_matrix, check_weights, precision_of, silent, with_safe_exponents
 
 
 def decompose(

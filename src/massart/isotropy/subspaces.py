@@ -26,8 +26,7 @@ import numpy as np
 
 from massart.isotropy.descent import Iterate
 from massart.isotropy.moments import distances, triangular_factor
-from massart.rows import BoolArray, FloatArray
-from massart.rows.scaling import exponents, typical_sizes, with_safe_exponents
+from massart.rows import BoolArray, FloatArray, exponents, typical_sizes, with_safe_exponents
 
 EQUAL = 1e-12
 """A share this close to k/d counts as equal: sums of weights are rounded."""

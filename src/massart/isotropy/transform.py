@@ -26,11 +26,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
-from massart.isotropy.descent import Iterate, dual_newton, fixed_point, geodesic_descent
+from massart.isotropy.descent import Iterate, fixed_point, geodesic_descent
 from massart.isotropy.moments import radial_moments, triangular_factor
 from massart.isotropy.subspaces import Frame, HeavySearch
-from massart.rows import BoolArray, Callback, FloatArray, Progress, check_matrix, check_weights, precision_of, silent
-from massart.rows.scaling import scaled
+from massart.rows import (
+    EPS,
+    BoolArray,
+    Callback,
+    FloatArray,
+    Progress,
+    check_matrix,
+    check_weights,
+    precision_of,
+    scaled,
+    silent,
+)
 
 _Method = Callable[[FloatArray, FloatArray, FloatArray | None], Iterator[Iterate]]
 
@@ -64,8 +74,6 @@ class RadialIsotropy:
     error : float
         The two-sided error, the spectral norm of Psi - I, recomputed from X.
     n_iter : int
-    n_passes : int
-        Rows read by the O(n d^2) sweeps, in units of n, rounded up.
     status : Status
 
     Notes
@@ -79,7 +87,6 @@ class RadialIsotropy:
     residual: float
     error: float
     n_iter: int
-    n_passes: int
     status: Status
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -147,7 +154,7 @@ def radial_isotropy(
     matrix = check_matrix(X)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
     frame = Frame.of(matrix, check_weights(sample_weight, len(matrix)))
-    return _Search(gamma, tol, max_iter, callback, two_sided=False).transform(frame)
+    return _Descent(gamma, tol, max_iter, callback, two_sided=False).transform(frame)
 
 
 def generalized_forster(
@@ -195,7 +202,7 @@ def generalized_forster(
     matrix = check_matrix(X)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
     frame = Frame.of(matrix, check_weights(sample_weight, len(matrix)))
-    return _Search(delta, tol, max_iter, callback, two_sided=True).transform(frame)
+    return _Descent(delta, tol, max_iter, callback, two_sided=True).transform(frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +231,7 @@ class _Start:
 
 
 @dataclass(slots=True)
-class _Search:
+class _Descent:
     """The options of one call, the numbers that were tried on benchmarks/bench_isotropy.py, and the work done so far.
 
     Attributes
@@ -233,14 +240,15 @@ class _Search:
         What the map shall reach, and as for :func:`radial_isotropy`.
     large_gamma, fixed_point_steps : float, int
         From this gamma on the fixed point gets there in a few steps, and how many (families of heavy subspaces).
-    newton_rows : int
-        Up to here n^3 for a Newton step is cheaper than the passes it saves (paper mixture 120 x 30: half the time).
     safe_gram : float
         Smallest ratio of eigenvalues of a Gram matrix that still decides a rank.
     most_turns : int
         Times that a frame is turned to the axes of its map (condition 1e12: three quarters of the passes).
-    n_iter, rows_read : int
-        Work.
+    rounding : float
+        Epsilons by which the eigenvalues of Psi may differ when they are computed again (test_decomposition, small
+        integers).
+    n_iter : int
+        Steps so far.
     """
 
     gamma: float
@@ -250,11 +258,10 @@ class _Search:
     two_sided: bool
     large_gamma: float = 0.1
     fixed_point_steps: int = 15
-    newton_rows: int = 200
     safe_gram: float = 1e-10
     most_turns: int = 3
+    rounding: float = 64.0
     n_iter: int = 0
-    rows_read: int = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for an option that makes no sense, naming it."""
@@ -282,13 +289,11 @@ class _Search:
         if light.any():
             return frame.without_coordinates(light)
         equilibrated = frame.equilibrated()
-        self.rows_read += len(frame.C)
         eigenvalues, axes = np.linalg.eigh(radial_moments(frame.C, equilibrated, frame.weights).psi)
         if eigenvalues[0] > self.safe_gram * eigenvalues[-1]:
             # The symmetric root stays nearest to the caller's coordinates.
             whitening = equilibrated @ (axes / np.sqrt(eigenvalues)) @ axes.T
         else:
-            self.rows_read += len(frame.C)
             _, sizes, axes = np.linalg.svd(triangular_factor(frame.C, equilibrated))
             rank = int((sizes > self.tol * sizes[0]).sum())
             if not rank:  # products of numbers more than a hundred orders of magnitude apart are lost
@@ -305,16 +310,11 @@ class _Search:
             reached = self._run(fixed_point, start, min(self.max_iter, self.fixed_point_steps))
             if isinstance(reached, Frame):
                 return reached
-            if self._measure(reached) <= self.gamma:
+            if self._measure(reached) <= self._goal:
                 return start.frame, reached
             start = replace(start, relative=reached.relative)
-        if len(start.frame.C) <= self.newton_rows:
-            reached = self._run(dual_newton, start, self.max_iter)
-            if isinstance(reached, Frame):
-                return reached
-            start = replace(start, relative=reached.relative)
         for _ in range(self.most_turns):
-            # The dual iterates drift and a turned frame rounds anew: descent recomputes Psi from the rows in any case.
+            # A turned frame rounds anew: descent recomputes Psi from the rows.
             reached = self._run(geodesic_descent, start, self.max_iter)
             if isinstance(reached, Frame):
                 return reached
@@ -337,18 +337,17 @@ class _Search:
         for step, raw in enumerate(method(frame.C, start.whitening @ start.relative, frame.weights)):
             iterate = replace(raw, relative=start.relative @ raw.relative)
             self.n_iter += 1
-            self.rows_read += len(frame.C) * iterate.sweeps
             measure = self._measure(iterate)
             self.callback(Progress("radial isotropy", self.n_iter, measure, self.gamma))
             if method is fixed_point:
-                heavy, trusted = search.stuck(iterate) if measure > self.gamma else None, True
+                heavy, trusted = search.stuck(iterate) if measure > self._goal else None, True
             else:
                 heavy, trusted = self._examined(search, iterate, first_magnification)
             if heavy is not None:
                 return heavy
             if best is None or (measure < best_measure and trusted):
                 best, best_measure = iterate, measure
-            if (measure <= self.gamma and trusted) or step >= most:
+            if (measure <= self._goal and trusted) or step >= most:
                 break
         assert best is not None  # every method yields its start
         return best
@@ -359,9 +358,14 @@ class _Search:
         # Beyond 1/tol the images of rows within tol of a subspace fill it up, and look isotropic.
         trusted = bool(first_magnification * sizes[0] * self.tol < sizes[-1])
         trusted = trusted or search.frame.magnification(iterate.T) * self.tol < 1
-        if self._measure(iterate) <= self.gamma and trusted:
+        if self._measure(iterate) <= self._goal and trusted:
             return None, True
         return search.diverging(iterate, sizes, axes), trusted
+
+    @property
+    def _goal(self) -> float:
+        """Where the iteration ends: below gamma by what Psi may differ under the symmetric map, through rounding."""
+        return self.gamma - min(self.gamma / 2, self.rounding * EPS)
 
     def _measure(self, iterate: Iterate) -> float:
         return iterate.error if self.two_sided else iterate.residual
@@ -370,7 +374,6 @@ class _Search:
         """Recompute Psi under the symmetric map where that is not the iterate's map turned, to 12 digits."""
         matrix, graded = _polar_factor(iterate.T.T)
         if graded:
-            self.rows_read += len(frame.C)
             spectrum, axes = np.linalg.eigh(radial_moments(frame.C, matrix, frame.weights).psi)
             iterate = replace(iterate, eigenvalues=spectrum, eigenvectors=axes)
         status = Status.WHOLE if len(matrix) == frame.X.shape[1] else Status.SUBSPACE
@@ -383,7 +386,6 @@ class _Search:
             residual=iterate.residual,
             error=iterate.error,
             n_iter=self.n_iter,
-            n_passes=-(-self.rows_read // len(frame.members)),
             status=status,
         )
 
@@ -393,7 +395,7 @@ def _polar_factor(M: FloatArray, *, graded_below: float = 1e-4) -> tuple[FloatAr
 
     Up to one factor it maps a vector to one as long as M does. Columns of X in other units make columns of M of other
     sizes, by any number of orders of magnitude; then one-sided Jacobi rotations are needed, whose errors are small
-    beside each column (Demmel and Veselic 1992).
+    relative to each column (Demmel and Veselic 1992).
 
     Parameters
     ----------

@@ -29,8 +29,7 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from massart.rows import FloatArray, check_matrix, row_blocks
-from massart.rows.scaling import power_of_two, scaled
+from massart.rows import FloatArray, check_matrix, power_of_two, row_blocks, scaled
 
 IntArray = NDArray[np.intp]
 
@@ -38,7 +37,7 @@ _SAFE_SCALE = 2.0**100  # columns of sizes up to this, and down to its inverse, 
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class DesignMatrix:
     r"""An (n, d) matrix :math:`X = X_0 S E`; columns are stored with the full ones first.
 
     Attributes
@@ -119,7 +118,7 @@ class Design:
         """Yield X in pieces of some rows, as arrays."""
         return (self.rows(block) for block in row_blocks(self.full.shape[0], self.scale.size))
 
-    def restricted(self, index: IntArray) -> Design:
+    def restricted(self, index: IntArray) -> DesignMatrix:
         """Return the design of the rows `index` (copied: they are few)."""
         sparse = None if self.sparse is None else self.sparse[index]
         return replace(self, full=self.full[index], sparse=sparse)
@@ -215,7 +214,7 @@ def check_rows(X: Any) -> Any:
 
 def design_of(
     X: Any, *, full_column: float = 0.15, mostly_zero: float = 0.1, many_columns: int = 64
-) -> tuple[Design, Design, FloatArray]:
+) -> tuple[DesignMatrix, DesignMatrix, FloatArray]:
     r"""Return X with its independent columns, X with all of its columns, and T (see the module).
 
     Parameters
@@ -244,7 +243,7 @@ def design_of(
         np.maximum(largest, np.maximum(full[block].max(axis=0), -full[block].min(axis=0)), out=largest)
     if sparse is not None:
         largest = np.append(largest, abs(sparse).max(axis=0).toarray().ravel() if sparse.shape[1] else [])
-    design = Design(full, sparse, order, 1.0 / power_of_two(largest), np.zeros(p))
+    design = DesignMatrix(full, sparse, order, 1.0 / power_of_two(largest), np.zeros(p))
     gram = design.gram(np.ones(n))
     design = replace(design, lengths=np.sqrt(np.diag(gram)))
     columns, T = _independent(design, gram)
@@ -252,7 +251,7 @@ def design_of(
     return independent, design, T
 
 
-def _independent(design: Design, gram: FloatArray) -> tuple[IntArray, FloatArray]:
+def _independent(design: DesignMatrix, gram: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the independent columns and T, of the caller's matrix: (d,) and (d, p - d)."""
     n, p = design.shape
     if not design.lengths.any():
@@ -286,12 +285,12 @@ def _independent(design: Design, gram: FloatArray) -> tuple[IntArray, FloatArray
         rank = int(np.count_nonzero(pivots > tolerance * pivots[0]))
         columns, others = order[:rank].astype(np.intp), order[rank:]
         T = sla.solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
-    T = np.where(np.abs(T) > tolerance, T, 0.0)  # what rounding left is no dependence
+    T = np.where(np.abs(T) > tolerance, T, 0.0)  # what rounding left is not a dependence
     T = T * unit[columns][:, None] / unit[others]
     return columns, T[:, np.argsort(others)]
 
 
-def minimum_norm(design: Design, T: FloatArray, w: FloatArray) -> FloatArray:
+def minimum_norm(design: DesignMatrix, T: FloatArray, w: FloatArray) -> FloatArray:
     """Return the smallest coefficients of the caller's columns with the fit of w."""
     columns, coupled, p = design.columns, np.flatnonzero(T.any(axis=1)), design.order.size
     if columns is None or not w[coupled].any():

@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from massart.l1.design import Design, Factor, IntArray
+from massart.l1.design import DesignMatrix, Factor, IntArray
 from massart.rows import BoolArray, FloatArray
 
 RELATIVE_GAP = 1e-11
@@ -57,7 +57,7 @@ ON_THE_FIT = 2.0**-38
 class Program:
     """Rows, labels, costs on either side and the linear term."""
 
-    design: Design
+    design: DesignMatrix
     y: FloatArray
     lo: FloatArray
     hi: FloatArray

@@ -38,8 +38,7 @@ from massart.l1.design import check_rows, design_of, minimum_norm
 from massart.l1.interior_point import central_path
 from massart.l1.program import Point, Program, evaluate, prove, smooth
 from massart.l1.simplex import vertex_near
-from massart.rows import Callback, FloatArray, check_labels, check_mask, check_weights, silent
-from massart.rows.scaling import power_of_two
+from massart.rows import Callback, FloatArray, check_labels, check_mask, check_weights, power_of_two, silent
 
 
 class Status(Enum):

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sla
 
-from massart.l1.design import Design, IntArray
+from massart.l1.design import DesignMatrix, IntArray
 from massart.l1.program import Point, Program, evaluate, prove, with_dual
 from massart.rows import BoolArray, FloatArray
 
@@ -56,7 +56,7 @@ def vertex_near(
         return evaluate(problem, w, a), 0
     off_fit = weight[basis] < loose * weight.max()
     vertex = evaluate(problem, _solve_exactly(problem, basis, off_fit, w))
-    # A highly degenerate vertex has so many bases that few prove it; a dual that is free on all fitted rows does.
+    # A highly degenerate vertex has many bases, of which few prove it; a dual that is free on all fitted rows does.
     if not off_fit.any() and np.count_nonzero(vertex.fitted) >= 2 * basis.size:
         vertex, _ = prove(problem, vertex)
         if vertex.optimal:
@@ -71,7 +71,7 @@ def vertex_near(
     return (vertex if vertex.gap <= interior.gap else interior), pivots  # a singular basis has no gap (NaN)
 
 
-def _independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
+def _independent_rows(design: DesignMatrix, weight: FloatArray) -> IntArray | None:
     """Return d independent rows of large weight, or None if the rows of positive weight do not span.
 
     Gaussian elimination with row exchanges, on the rows times the roots of their weights, prefers heavy rows, and
@@ -100,7 +100,7 @@ def _independent_rows(design: Design, weight: FloatArray) -> IntArray | None:
     return None
 
 
-@np.errstate(invalid="ignore", over="ignore")  # rows that are nearly dependent: what is no number has no gap
+@np.errstate(invalid="ignore", over="ignore")  # nearly dependent rows: NaN has no gap
 def _solve_exactly(problem: Program, basis: IntArray, loose: BoolArray, w: FloatArray) -> FloatArray:
     """Return the w that fits the basis, with residuals at rounding level; loose rows keep the fit of the given w."""
     rows = problem.design.rows(basis)

@@ -8,7 +8,7 @@ Given rows with labels of which more than half satisfy :math:`y = w^* \cdot x`, 
 
 is the truth wherever the right rows outweigh the wrong ones in every direction (Lemma 2.3). In radial-isotropic
 position (Definition 1.4) every row has about the same say, and Massart noise of rate below 1/2 leaves the right rows
-the heavier side with high probability (Theorem 2.1). Where a subspace V holds so many rows that there is no such
+the heavier side with high probability (Theorem 2.1). Where a subspace V holds too many rows, so that there is no such
 position, Algorithm 2 solves for the part of w in V by the rows in V, and goes on with the rest of the rows, projected
 on the complement of V, and with what V explains taken off their labels (Theorem 1.2).
 

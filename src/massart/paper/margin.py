@@ -107,7 +107,7 @@ def structural_margin(X_right: ArrayLike, X_wrong: ArrayLike, *, size_limit: int
 
 
 def _starts(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Return directions in which rows above are long beside those below: by second moments, and by single rows."""
+    """Return directions in which rows above are longer than those below: by second moments, and by single rows."""
     root = np.linalg.qr(below)[1]
     relative = np.linalg.solve(root.T, above.T).T
     longest = relative[np.argsort(-np.linalg.norm(relative, axis=1))[:2]]

@@ -276,7 +276,7 @@ class ObliviousNoise:
     eta : float
         Largest share of wrong labels, :math:`0 \le \eta < 1`.
     errors : callable
-        ``errors(m, budget, rng)`` chooses b. It is told m and :math:`\lfloor \eta m \rfloor` and sees no row and no
+        ``errors(m, budget, rng)`` chooses b. It is given m and :math:`\lfloor \eta m \rfloor` and sees no row and no
         label: obliviousness is its signature.
 
     Notes

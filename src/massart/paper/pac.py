@@ -38,8 +38,18 @@ from numpy.typing import ArrayLike
 
 from massart.l1 import Status, l1_regression
 from massart.paper.linear import checked
-from massart.rows import BoolArray, Callback, FloatArray, Progress, check_matrix, check_weights, precision_of, silent
-from massart.rows.scaling import exponents, typical_sizes
+from massart.rows import (
+    BoolArray,
+    Callback,
+    FloatArray,
+    Progress,
+    check_matrix,
+    check_weights,
+    exponents,
+    precision_of,
+    silent,
+    typical_sizes,
+)
 
 SHARPNESS = 1.01
 """Factor up to which the smallest beta is found."""
@@ -250,7 +260,7 @@ def pac_learn(
 ) -> PACLearning:
     """Learn w with w.x right on all but a share epsilon of the distribution, whatever that is: one L1 regression.
 
-    How many rows are enough is known up to a constant only. For a bound that the rows at hand prove, see
+    How many rows are enough is known up to a constant only. For a bound that given rows prove, see
     :class:`massart.MassartPACRegressor`.
 
     Parameters

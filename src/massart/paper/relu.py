@@ -328,7 +328,7 @@ class ReLUStatus(Enum):
         "w is the L1 minimizer, on the active rows of a query, that fits most rows (printed: the last query)"
     )
     QUERY_LIMIT = "max_queries were asked and none got a Yes; w is as for EMPTY"
-    SILENT = "no row told on which side the truth lies; w is as for EMPTY"
+    SILENT = "no row showed on which side the truth lies; w is as for EMPTY"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,19 +19,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import PLAIN, Assumption, Certificate, Verdict, certify_noisy, span_of
+from massart.certificate import PLAIN, Assumption, Certificate, Reason, Verdict, certify_counts, span_of
 from massart.recover.finding import find, is_none, share_by_chance, tightest
 from massart.recover.judge import judge
-from massart.recover.judges import Formula
-from massart.recover.noisy import NoisyFit, find_noisy, noise_of_units
-from massart.recover.polish import polish
+from massart.recover.judges import Covariates, Formula, stands_out
+from massart.recover.noisy import NoisyFit, find_noisy
+from massart.recover.polish import Candidate, polish
 from massart.recover.problem import Problem, Question, Start
-from massart.recover.propose import Candidate, Options
-from massart.recover.scanned import Covariates
-from massart.recover.settings import SETTINGS
-from massart.recover.sharpness import stands_out
-from massart.recover.shorten import shorten
-from massart.recover.snapping import hold_to_exact_arithmetic, snap
+from massart.recover.settings import SETTINGS, Options
+from massart.recover.shorten import hold_to_exact_arithmetic, shorten, snap
 from massart.rows import (
     AGREES,
     IDENTITY,
@@ -184,69 +180,69 @@ def recover(
     options = Options(rng, None if search is True else int(search), callback)
     question = Question(link, tolerance, inliers, assumption, start, inputs, options, SETTINGS)
     problem = Problem.of(question, rows, units=units, seen=seen, covariates=covariates)
-    return Recovery.joined([_walk(problem, j) for j in range(rows.n_outputs)])
+    return Recovery.joined([_walk(column) for column in problem.columns()])
 
 
-def _walk(problem: Problem, j: int) -> Recovery:
+def _walk(problem: Problem) -> Recovery:
     """Return the formula of one label column."""
-    question, rows = problem.question, problem.search.column(j)
+    question = problem.question
     link, start, options = question.link, question.start, question.options
     if start is not None and start.agreement is not None and start.fractions is not None:
         level = start.agreement
         if problem.seen is None:  # else labels of other rows have no say in the level of terms that labels chose
-            level = tightest(problem, rows, start.coef, level, exact=True)
-        return _judged(problem, j, Formula(start.coef, level, link), start.fractions)
+            level = tightest(problem, start.coef, level, exact=True)
+        return _judged(problem, Formula(start.coef, level, link), start.fractions)
 
     # 1. Noise, where it was asked for: nothing else is looked for, unless the labels are exact.
-    sample, forced = problem.some(rows, question.settings.search), question.inliers == "noisy"
+    sample, forced = problem.some(problem.search, question.settings.search), question.inliers == "noisy"
     if forced and link.invertible:
         noisy = find_noisy(sample, None, Agreement(Level.EXACT), link, options, forced=True)
         if noisy is not None:
-            return _estimated(problem, j, noisy)
+            return _estimated(problem, noisy)
 
     # 2. Sample, propose, polish and count; again where support is weak.
-    best = find(problem, rows)
+    best = find(problem)
 
     # 3. Where hardly more rows agree than any formula fits, noise comes first: such a formula has no shortest form.
     is_nothing = is_none(best) and 2 * best.weight <= best.total
-    may_be_noise = forced or (question.inliers == "auto" and question.tolerance == "auto")
+    may_be_noise = forced or question.may_be_noise
     if is_nothing and may_be_noise:
         noisy = find_noisy(sample, best.coef, best.agreement.uncapped, link, options, forced=forced)
         if noisy is not None:
-            return _estimated(problem, j, noisy)
+            return _estimated(problem, noisy)
 
     # 4. The shortest form in exact numbers, at the tightest level that keeps all rows.
-    formula, fractions, thin = _in_exact_numbers(problem, rows, best, is_nothing)
+    formula, fractions, thin = _in_exact_numbers(problem, best, is_nothing)
 
     # 5. One read marks all rows, and the certificate is made.
-    answer = _judged(problem, j, formula, fractions, thin)
-    if not may_be_noise:
-        return answer
+    answer = _judged(problem, formula, fractions, thin)
 
     # 6. Noise, where no majority agrees exactly and no minority stands out.
-    noisy = None if forced else noise_of_units(sample, formula.coef, formula.agreement, link)
-    if noisy is None and not is_nothing and (forced or not _is_exact(answer.certificates[0])):
-        sharp = not forced and _is_sharp(formula, answer.certificates[0], rows)
-        noisy = find_noisy(sample, formula.coef, formula.agreement, link, options, forced=forced, sharp=sharp)
-    return answer if noisy is None else _estimated(problem, j, noisy)
+    certificate = answer.certificates[0]
+    if not may_be_noise or is_nothing or (_is_exact(certificate) and not forced):
+        return answer
+    sharp = not forced and _is_sharp(formula, certificate, problem.search)
+    near = certificate.reason is Reason.NEAR and 2 * certificate.n_agree > certificate.n_rows
+    noisy = find_noisy(sample, formula.coef, formula.agreement, link, options, forced=forced or near, sharp=sharp)
+    return answer if noisy is None else _estimated(problem, noisy)
 
 
 def _in_exact_numbers(
-    problem: Problem, rows: Sample, best: Candidate, is_nothing: bool
+    problem: Problem, best: Candidate, is_nothing: bool
 ) -> tuple[Formula, tuple[Fraction | None, ...], tuple[tuple[int, float], ...]]:
     """Return the shortest form in exact numbers, these, and the columns left out with the weight of their rows."""
     link, level, coef = problem.question.link, best.agreement.uncapped, best.coef
     settings = problem.question.settings
-    rows = problem.some(rows, settings.search if level.rounded else settings.exact)
+    rows = problem.some(problem.search, settings.search if level.rounded else settings.exact)
     if level.rounded:  # intervals pin a coefficient the better the more rows there are
-        coef, _ = polish(rows.X, rows.y, rows.counts, coef, level, link)
+        coef = polish(rows, coef, level, link).coef
     thin: tuple[tuple[int, float], ...] = ()
     if not is_nothing:
-        coef, thin = shorten(rows.X, rows.y, rows.counts, coef, level, link)
+        coef, thin = shorten(rows, coef, level, link)
     agree = level.agree(rows.X, rows.y, coef, link)
-    coef, fractions = snap(rows.X, rows.y, agree, coef, level, link)
+    coef, fractions = snap(rows, agree, coef, level, link)
     coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, best.agreement, link)
-    level = tightest(problem, rows, coef, best.agreement if exact else level, exact)
+    level = tightest(problem, coef, best.agreement if exact else level, exact)
     return Formula(coef, level, link), fractions, thin
 
 
@@ -267,50 +263,60 @@ def _is_sharp(formula: Formula, certificate: Certificate, rows: Sample) -> bool:
 
 def _judged(
     problem: Problem,
-    j: int,
     formula: Formula,
     fractions: tuple[Fraction | None, ...],
     thin: tuple[tuple[int, float], ...] = (),
 ) -> Recovery:
-    """Mark all rows with a formula that is final, and judge it."""
-    judges, rows = problem.judges(j), problem.search.column(j)
+    """Mark all rows with a final formula, and judge it: by all rows that certify where a part says too little."""
 
     def verdict(tally: FloatArray) -> Certificate:
-        shuffled = partial(share_by_chance, problem, rows, formula)
-        second = partial(_has_second_rule, problem, judges.rows, formula)
-        return judge(formula, judges, tally / problem.unit, thin=thin, shuffled=shuffled, second_rule=second)
+        if not problem.staged:
+            return _certified(problem, formula, tally, thin)
+        if tally[~_FOLLOWS].sum() <= problem.question.settings.most_wrong_at_first * tally.sum():
+            certificate = _certified(problem, formula, tally, thin)
+            if certificate.verdict.certain:
+                return certificate
+        return _certified(problem.second_stage(), formula, tally, thin)
 
-    return _marked(problem, j, formula, fractions, verdict)
+    return _marked(problem, formula, fractions, verdict)
 
 
-def _estimated(problem: Problem, j: int, found: NoisyFit) -> Recovery:
+def _certified(
+    problem: Problem, formula: Formula, tally: FloatArray, thin: tuple[tuple[int, float], ...]
+) -> Certificate:
+    shuffled = partial(share_by_chance, problem, formula)
+    second = partial(_has_second_rule, problem, problem.judges.rows, formula)
+    return judge(formula, problem.judges, tally / problem.unit, thin=thin, shuffled=shuffled, second_rule=second)
+
+
+def _estimated(problem: Problem, found: NoisyFit) -> Recovery:
     """Mark all rows with a formula whose inliers are noisy."""
     formula = Formula(found.coef, Agreement(Level.NOISE, label=found.reach), problem.question.link)
 
     def verdict(tally: FloatArray) -> Certificate:
-        return certify_noisy(
-            float(tally.sum()) / problem.unit,
-            float(tally[_FOLLOWS].sum()) / problem.unit,
-            found.scale,
-            reach=found.reach,
+        return certify_counts(
+            Verdict.NOISY,
+            formula.agreement,
+            problem.question.assumption,
+            n_rows=float(tally.sum()) / problem.unit,
+            n_agree=float(tally[_FOLLOWS].sum()) / problem.unit,
             span=found.span,
-            assumption=problem.question.assumption,
+            scale=float(found.scale),
         )
 
-    answer = _marked(problem, j, formula, (None,) * len(found.coef), verdict)
+    answer = _marked(problem, formula, (None,) * len(found.coef), verdict)
     return replace(answer, standard_errors=found.standard_errors[:, None], covariances=(found.covariance,))
 
 
 def _marked(
     problem: Problem,
-    j: int,
     formula: Formula,
     fractions: tuple[Fraction | None, ...],
     verdict: Callable[[FloatArray], Certificate],
 ) -> Recovery:
     """Mark all rows of the table, which is one read, and make the certificate."""
     try:
-        marks = problem.rows.map(Mark(formula.coef, formula.agreement, formula.link, j))
+        marks = problem.rows.map(Mark(formula.coef, formula.agreement, formula.link, problem.place))
     except FloatingPointError:
         raise ValueError(problem.rows.fault()) from None
     counts = tally(marks, problem.rows.weights)

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from massart.certificate import PLURALITY, Support
-from massart.certificate.support import is_weak_by_chance
-from massart.recover.judges import Formula, beyond_mode, measure_support_of
-from massart.recover.polish import polish
+from massart.certificate import PLURALITY, Support, is_weak_by_chance
+from massart.recover.judges import Formula, beyond_mode, measure_support_of, stands_out
+from massart.recover.polish import Candidate, polish
 from massart.recover.problem import Problem, Start
-from massart.recover.propose import CLEAR, NEARLY_ALL, Candidate, chance_inside, counted, has_more_digits, propose
+from massart.recover.propose import CLEAR, NEARLY_ALL, chance_inside, has_more_digits, propose
 from massart.recover.score import rule_beyond_chance
-from massart.recover.sharpness import stands_out
-from massart.rows import Agreement, FloatArray, Level, Sample, levels
+from massart.rows import Agreement, FloatArray, Level, Sample
 from massart.search import reweighted
 
 KEPT, ROUNDED = 0.98, 1.1
@@ -22,19 +20,20 @@ KEPT, ROUNDED = 0.98, 1.1
 which no rounding is behind it."""
 
 
-def find(problem: Problem, rows: Sample) -> Candidate:
-    """Return the formula that fits most of the search rows, with one label column; samples go where support is weak."""
-    question, settings, (n, d) = problem.question, problem.question.settings, rows.X.shape
+def find(problem: Problem) -> Candidate:
+    """Return the formula that fits most of the search rows; samples go where support is weak."""
+    question, settings, rows = problem.question, problem.question.settings, problem.search
+    n, d = rows.X.shape
     rounds = 1 if question.inliers == "noisy" else question.options.rounds
     early = settings.early_rounds if rounds is None else min(rounds, settings.early_rounds)
     if question.start is not None:
-        best = _started(problem, rows, question.start)
+        best = _started(problem, question.start)
         if not is_none(best):
             return best
     size = settings.first_sample(d, clipped=not question.link.invertible)
     whole = size * settings.worth_sampling > n
-    best = _quick(problem, rows, early) or (
-        _attempt(problem, rows, rows, rounds) if whole else _attempt(problem, rows, problem.drawn(rows, size), early)
+    best = _quick(problem, early) or (
+        _attempt(problem, rows, rounds) if whole else _attempt(problem, problem.drawn(rows, size), early)
     )
     barren = int(is_none(best))
     for look in range(settings.looks):
@@ -42,7 +41,7 @@ def find(problem: Problem, rows: Sample) -> Candidate:
         most = settings.looks_whole if n >= settings.smallest else 1
         if whole and (is_none(best) or look >= most or half >= n or rounds == 0):
             break
-        support = _support(problem, rows, best)
+        support = _support(problem, best)
         if _is_settled(problem, best, support):
             break
         if barren > 1 and rounds != 0 and question.inliers != "exact":  # nothing beyond chance was found, twice
@@ -52,9 +51,9 @@ def find(problem: Problem, rows: Sample) -> Candidate:
         if whole and early and 2 * best.weight > best.total + d and _is_varied(rows.X):
             early = 0  # a better formula would hide where few rows look, and there is no such place
         sample = problem.some(rows, settings.search) if last else problem.drawn(rows, size, support)
-        found = _attempt(problem, rows, sample, rounds if last else early)
+        found = _attempt(problem, sample, rounds if last else early)
         barren += is_none(found)
-        best = found if _is_better(problem, rows, found, best) else best
+        best = found if _is_better(problem, found, best) else best
         whole = whole or last
     return best
 
@@ -65,11 +64,11 @@ def _is_varied(X: FloatArray) -> bool:
     return bool((alike[np.ptp(X, axis=0) > 0] <= 0.5).all())
 
 
-def _support(problem: Problem, rows: Sample, best: Candidate) -> Support:
+def _support(problem: Problem, best: Candidate) -> Support:
     """Return the share of the evidence that agrees, in each direction."""
     formula = Formula(best.coef, best.agreement.uncapped, problem.question.link)
-    found, marks = formula.marks(rows)
-    return measure_support_of(formula, problem.scouts(rows), found, marks, tails=False)
+    found, marks = formula.marks(problem.search)
+    return measure_support_of(formula, problem.scouts, found, marks, tails=False)
 
 
 def _is_settled(problem: Problem, best: Candidate, support: Support) -> bool:
@@ -83,44 +82,51 @@ def is_none(best: Candidate) -> bool:
     return best.decided <= len(best.coef) + 1 + PLURALITY * best.total
 
 
-def _is_better(problem: Problem, rows: Sample, found: Candidate, best: Candidate) -> bool:
+def _is_better(problem: Problem, found: Candidate, best: Candidate) -> bool:
     """Return whether a formula fits more rows; a looser one, many more than a majority in every direction."""
     slack = [one.agreement.uncapped.slack(one.coef) for one in (found, best)]
     if found.agreement.level is best.agreement.level or slack[0] == slack[1]:
         return found.weight > best.weight
     tighter, looser = (found, best) if slack[0] < slack[1] else (best, found)
-    chance = chance_inside(looser.rows, rows.counts)
+    chance = chance_inside(looser, problem.search)
     needed = chance + CLEAR * np.sqrt(chance)
-    if _is_settled(problem, tighter, _support(problem, rows, tighter)):
+    if _is_settled(problem, tighter, _support(problem, tighter)):
         needed = max(needed, NEARLY_ALL * (best.total - tighter.weight))
     elif looser.agreement.inputs:
         formula = Formula(tighter.coef, tighter.agreement.uncapped, problem.question.link)
-        if stands_out(formula, rows, rows.X.shape[1]):
+        if stands_out(formula, problem.search, len(best.coef)):
             return tighter is found
     return bool(looser.weight > tighter.weight + needed) == (looser is found)
 
 
-def _attempt(problem: Problem, rows: Sample, sample: Sample, rounds: int | None) -> Candidate:
+def _attempt(problem: Problem, sample: Sample, rounds: int | None, first: FloatArray | None = None) -> Candidate:
     """Return the formula of a sample, counted on all search rows."""
-    link, options = problem.question.link, replace(problem.question.options, rounds=rounds)
-    proposed = propose(sample, _levels(problem, sample), link, options)
-    return counted(proposed.coef, proposed.agreement, rows, link)
+    question = problem.question
+    options = replace(question.options, rounds=rounds, may_be_noise=question.may_be_noise)
+    found = propose(sample, problem.levels_of(sample), question.link, options, first=first)
+    if sample is problem.search:
+        return found
+    return Candidate.of(problem.search, found.coef, found.agreement, question.link)
 
 
-def _started(problem: Problem, rows: Sample, start: Start) -> Candidate:
+def _started(problem: Problem, start: Start) -> Candidate:
     """Return the formula that is known, at the tightest level at which hardly a row is lost."""
-    link, some = problem.question.link, problem.some(rows, problem.question.settings.exact)
-    known = _levels(problem, some)
+    link, some = problem.question.link, problem.some(problem.search, problem.question.settings.exact)
+    known = problem.levels_of(some)
+    unit = 2 * start.half_width
+    if unit and np.log10(unit) % 1 == 0 and known[-1].label < start.half_width:
+        # Labels of so few units that any rule is near them: only an edge shows that they were rounded.
+        few = replace(known[0], level=Level.LABEL, label=start.half_width, unit=unit)
+        known += (few,) if stands_out(Formula(start.coef, few, link), some, some.X.shape[1]) else ()
     found = []
     for level in [level for level in known if level.label <= 1.001 * start.half_width] or known[:1]:
-        tries = [counted(start.coef, level, some, link)]
+        tries = [Candidate.of(some, start.coef, level, link)]
         if not level.rounded:  # known within rounding only, and so is a constant
             shifts = (-start.half_width, 0.0, start.half_width) if (some.X[:, -1] == 1).all() else (0.0,)
             for shift in shifts:
                 shifted = start.coef.copy()
                 shifted[-1] += shift
-                w, _ = polish(some.X, some.y, some.counts, shifted, level.uncapped, link)
-                tries.append(counted(w, level, some, link))
+                tries.append(polish(some, shifted, level, link))
         found.append(max(tries, key=lambda candidate: candidate.weight))
     exact, *looser = found
     best = exact
@@ -133,55 +139,52 @@ def _started(problem: Problem, rows: Sample, start: Start) -> Candidate:
         if exact.weight < KEPT * candidate.weight and not (majority and 2 * wrong.sum() > gained.sum()):
             best = candidate
             break
-    return counted(best.coef, best.agreement, rows, link)
+    return Candidate.of(problem.search, best.coef, best.agreement, link)
 
 
-def _quick(problem: Problem, rows: Sample, rounds: int) -> Candidate | None:
+def _quick(problem: Problem, rounds: int) -> Candidate | None:
     """Return the formula of many rows that a majority follows, if it is found at little cost."""
-    (n, d), settings, link = rows.X.shape, problem.question.settings, problem.question.link
+    rows, settings, link = problem.search, problem.question.settings, problem.question.link
+    n, d = rows.X.shape
     if not rounds or not link.invertible or rows.weights is not None:
         return None
     if n < settings.per_column * d or n * d < settings.quick_numbers:
         return None
-    w = reweighted(rows.X, rows.y)
     sample = problem.drawn(rows, max(settings.quick_per_column * d, settings.quick_sample))
-    options = replace(problem.question.options, rounds=0)
-    proposed = propose(sample, _levels(problem, sample), link, options, first=w)
-    return counted(proposed.coef, proposed.agreement, rows, link) if 2 * proposed.weight > proposed.total else None
+    found = _attempt(problem, sample, 0, first=reweighted(rows.X, rows.y))
+    return found if 2 * found.weight > found.total else None
 
 
-def _levels(problem: Problem, sample: Sample) -> tuple[Agreement, ...]:
-    """Return the levels of agreement of some rows, the tightest first."""
-    x_precision, y_precision = problem.rows.precision
-    found = levels(problem.question.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
-    return found if problem.question.inputs else tuple(level for level in found if level.level is not Level.INPUTS)
+def tightest(problem: Problem, coef: FloatArray, agreement: Agreement, exact: bool) -> Agreement:
+    """Return the tightest level at which no fewer rows agree: a shorter formula may not need a loose one.
 
-
-def tightest(problem: Problem, rows: Sample, coef: FloatArray, agreement: Agreement, exact: bool) -> Agreement:
-    """Return the tightest level at which no fewer rows agree: a shorter formula may not need a loose one."""
+    Numbers that are `exact` are judged as such.
+    """
+    if not agreement.rounded:
+        return agreement
+    rows = problem.some(problem.search, problem.question.settings.search)
 
     def weight(level: Agreement) -> float:
         agree = level.agree(rows.X, rows.y, coef, problem.question.link)
         return float(rows.counts[agree & ~has_more_digits(rows.y, level)].sum())
 
-    if not agreement.rounded:
-        return agreement
-    candidates = (level if exact else level.uncapped for level in _levels(problem, rows))
+    candidates = (level if exact else level.uncapped for level in problem.levels_of(rows))
     return next((level for level in candidates if weight(level) >= weight(agreement)), agreement)
 
 
-def share_by_chance(problem: Problem, rows: Sample, formula: Formula) -> float:
+def share_by_chance(problem: Problem, formula: Formula) -> float:
     """Return the share of the rows that some formula fits when labels are shuffled over them.
 
     Where the order of the labels says by itself that a rule is behind them (:mod:`massart.recover.score`), that is no
     more than the columns fit; else labels are shuffled and a formula is looked for. The most frequent label is not
     counted.
     """
+    rows = problem.search
     settings, (n, d) = problem.question.settings, rows.X.shape
     if rows.weights is None:
         some = problem.some(rows, settings.exact)
-        n_levels = len(_levels(problem, some))
-        bits = rule_beyond_chance(some.X, some.y, formula.coef, formula.agreement, formula.link, n_levels=n_levels)
+        rule, n_levels = (formula.coef, formula.agreement, formula.link), len(problem.levels_of(some))
+        bits = rule_beyond_chance(some.X, some.y, *rule, n_levels=n_levels, enough=settings.sure)
         if bits >= settings.sure:
             return float(d / n)
     sample = rows

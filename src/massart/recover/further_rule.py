@@ -14,21 +14,19 @@ from typing import Literal
 
 import numpy as np
 
-from massart.certificate import span_of
-from massart.certificate.mechanisms import (
+from massart.certificate import (
     Explained,
     FurtherRule,
     Width,
     explained_by_chance,
     failure_of,
     judge_further_rule,
+    span_of,
 )
 from massart.recover.driver import recover
-from massart.recover.judges import Formula
+from massart.recover.judges import Formula, stands_out
 from massart.recover.polish import polish
-from massart.recover.sharpness import stands_out
-from massart.recover.shorten import shorten
-from massart.recover.snapping import snap
+from massart.recover.shorten import shorten, snap
 from massart.rows import IDENTITY, Agreement, ArrayRows, BoolArray, Callback, FloatArray, Sample, silent
 from massart.search import reweighted
 
@@ -179,25 +177,24 @@ class Search:
         self, formula: Formula, known: Sequence[KnownRule], left: BoolArray, among: BoolArray | None
     ) -> FoundRule | None:
         """Polish a formula on all rows that agree, and return it if it passes its test."""
-        X, y, n = self.X, self.y, len(self.y)
-        coef, found = polish(X, y, np.ones(n), formula.coef, formula.agreement.uncapped, IDENTITY)
-        if span_of(X[found.agree]).groups:  # of the formulas that fit the same rows, the one with the fewest terms
-            coef, _ = shorten(X, y, np.ones(n), coef, formula.agreement.uncapped, IDENTITY)
-        agree = formula.agreement.agree(X, y, coef)
-        coef, fractions = snap(X, y, agree, coef, formula.agreement, IDENTITY)
-        agree = formula.agreement.agree(X, y, coef)
+        X, y, level = self.X, self.y, formula.agreement
+        sample = Sample(X, y, None, np.arange(len(y)))
+        polished = polish(sample, formula.coef, level, IDENTITY)
+        coef = polished.coef
+        if span_of(X[polished.rows.agree]).groups:  # of the formulas that fit the same rows, that with the fewest terms
+            coef, _ = shorten(sample, coef, level, IDENTITY)
+        coef, fractions = snap(sample, level.agree(X, y, coef), coef, level, IDENTITY)
+        agree = level.agree(X, y, coef)
         exact = all(value is not None for value in fractions)
-        half = _largest_half_width(X, coef, formula.agreement) * (1 if exact or not formula.agreement.rounded else 2)
+        half = _largest_half_width(X, coef, level) * (1 if exact or not level.rounded else 2)
         explained = self.explained(known, half)
         own = agree & explained.left if among is None else agree & explained.left & among
         test = self._test(int(np.count_nonzero(own)), explained, len(known) + 1)
         if not test.is_certified or len(np.unique(X[own], axis=0)) < DIFFERENT_ROWS * X.shape[1]:
             return None
-        judges = np.flatnonzero(left | own)
-        sample = Sample(X[judges], y[judges], None, judges)
-        if not stands_out(Formula(coef, formula.agreement, IDENTITY), sample, X.shape[1]):
+        if not stands_out(Formula(coef, level, IDENTITY), sample.take(left | own), X.shape[1]):
             return None
-        return FoundRule(coef, fractions, formula.agreement, KnownRule(X @ coef, agree, half), test)
+        return FoundRule(coef, fractions, level, KnownRule(X @ coef, agree, half), test)
 
 
 def _largest_half_width(X: FloatArray, coef: FloatArray, agreement: Agreement) -> float:

@@ -7,8 +7,8 @@ for it.
 found, so all rows judge. The set of rows that are informative about a link that clips depends on w; so there the
 formula is frozen, polish and exact numbers included, before the labels of held-out rows are read, and those judge. What
 depends on labels otherwise (level, number of rows that agree) costs nothing: levels are nested, so that the sets of
-wrong rows are, and the theorem is about them. Delta is split into halves: support, and counting; for links, all rows,
-and held-out ones.
+wrong rows are, and the theorem is about them. For links delta is split into halves: all rows, and held-out ones; and
+before that, where a large table is judged in two stages (:mod:`massart.recover.problem`).
 """
 
 from __future__ import annotations
@@ -38,32 +38,40 @@ from massart.certificate import (
     Support,
     bound_sharing,
     certify_independent,
-    counting_eta_max,
     geometry_of,
     held_out_support,
     is_affordable,
     measure_support,
-    sample_sharing,
     span_of,
 )
 from massart.certificate import judge as verdict_of
-from massart.recover.judges import Formula, Judges, beyond_mode, measure_support_of
-from massart.recover.sharpness import is_sharp
+from massart.recover.judges import (
+    Formula,
+    Judges,
+    beyond_mode,
+    is_sharp,
+    measure_support_of,
+    stands_out,
+    without_copies,
+)
+from massart.recover.score import is_noise, rule_beyond_chance
+from massart.recover.settings import SETTINGS
 from massart.rows import (
     AGREES,
     DECISIVE,
+    EPS,
     IMPOSSIBLE,
+    KINDS,
     LAST_PLACE,
     BoolArray,
     FloatArray,
     Level,
     Link,
+    Marks,
     Sample,
     Verified,
     speaks,
 )
-from massart.rows.agreement import EPS
-from massart.rows.marks import KINDS, Marks
 
 CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""
@@ -123,6 +131,7 @@ def judge(
             n_seen=None if judges.seen is None else len(judges.seen),
             n_terms=int(np.count_nonzero(formula.coef)),
             n_distinct=len(np.unique(judges.rows.index[numbers.informative])),
+            contested=judges.scanned is not None and judges.scanned.contested,
             # Of the whole table, and so not kept for what a certificate computes when it is read.
             chance=lambda: 0.0 if shuffled is None else shuffled() * numbers.n_rows,
             declared=lambda: numbers.declared(second_rule),
@@ -211,6 +220,32 @@ class _Numbers:
         labels = self.rows.y[self.compared[0].agree]
         return bool(len(labels) > 1 and (labels == labels[0]).all())
 
+    @cached_property
+    def stands_out(self) -> bool:
+        """Whether rows that did not choose the columns show the formula, by its edge and beyond chance.
+
+        A formula that a minority follows may be an approximation: labels lie as densely beside it as on it. That it
+        fits the rows that chose its columns says little, since it was the best of many there.
+        """
+        formula, rows = self.formula, (self.judges.unseen or self.judges).rows
+        rows = without_copies(rows.take(np.arange(0, len(rows.index), -(-len(rows.index) // SETTINGS.exact))))
+        if not stands_out(formula, rows, self.span.rank):
+            return False
+        rule = formula.coef, formula.agreement, formula.link
+        sure = SETTINGS.sure
+        return rule_beyond_chance(rows.X, rows.y, *rule, n_levels=len(Level), enough=sure) >= sure
+
+    @cached_property
+    def is_noise(self) -> bool:
+        """Whether noise explains clearly better than rounding alone how far rows are from the formula."""
+        formula, rows, (found, _) = self.formula, self.rows, self.compared
+        level = formula.agreement
+        if level.level not in (Level.LABEL, Level.INPUTS):
+            return False
+        chosen = formula.link.decisive(rows.y, found.half_widths) & (rows.counts > 0)
+        halves = np.array([level.label, *(np.abs(formula.coef) * level.inputs if level.inputs else ())])
+        return is_noise(found.residuals[chosen], found.agree[chosen], halves)
+
     # Which other formulas there are
 
     @cached_property
@@ -222,7 +257,7 @@ class _Numbers:
         """The span of the informative rows: that of all rows where these clearly agree in part."""
         d, support = len(self.formula.coef), self.support
         if support.alpha > CLEARLY_SPANNED and sum(piece.dimension for piece in support.pieces) == d:
-            return Span(d, np.arange(d), np.zeros((d, 0)), ())
+            return Span.all_of(d)
         return span_of(self.rows.X[self.informative])
 
     @property
@@ -261,33 +296,28 @@ class _Numbers:
     @cached_property
     def excludes_others(self) -> bool:
         """Support is asked whether it excludes the bound, which takes less than to ask which rate it excludes."""
-        by_support = self._measured
-        if by_support is not None and by_support.excludes and self._resolution < np.inf:
-            return True
-        return self._may_count and self._counted >= self.assumption.wrong_at_most
+        return self._measured is not None and self._measured.excludes and self.resolution < np.inf
 
     @property
     def eta_max(self) -> float:
-        return self._excluded[0]
-
-    @property
-    def resolution(self) -> float:
-        return self._excluded[1]
+        """The noise rate that is excluded."""
+        return 0.0 if self._measured is None else self._measured.eta_max
 
     @cached_property
-    def _excluded(self) -> tuple[float, float]:
-        """The noise rate that is excluded, and by how many half-widths another formula may differ then."""
-        bound = self.assumption.wrong_at_most
-        eta_max = 0.0 if self._measured is None else self._measured.eta_max
-        resolution = self._resolution
-        if self._may_count and (eta_max < bound or not resolution < np.inf) and self._counted >= min(bound, eta_max):
-            return self._counted, 2 * self.decisive.limit
-        return eta_max, resolution
+    def fresh(self) -> Judges | None:
+        """The judges whose labels did not help to choose the columns; None if these leave a direction untested.
+
+        A column that labels of some rows chose, and that is zero in all others, is what these labels made of it.
+        """
+        others = self.judges.unseen
+        if others is None or others is self.judges:
+            return others
+        return others if span_of(others.rows.X).rank == span_of(self.rows.X).rank else None
 
     @cached_property
     def _measured(self) -> Support | None:
         """The support that excludes others: where labels helped to choose the columns, of the rows that did not."""
-        others = self.judges.unseen
+        others = self.fresh
         if others is None:
             return None
         support, (found, marks) = self.support, self.compared
@@ -299,41 +329,27 @@ class _Numbers:
         return _support_of_link(self.formula, others, found, marks)
 
     @cached_property
-    def _resolution(self) -> float:
-        """By how many half-widths a rival may differ on a row that support does not exclude."""
+    def resolution(self) -> float:
+        """By how many half-widths a rival may differ on a row that support does not exclude.
+
+        Infinite where that is more than the labels that agree differ from each other: such a claim says nothing. So
+        end series of powers, whose terms are nearly dependent, that only come near the rule.
+        """
         if self._measured is None:
             return np.inf
-        rows, widths, half_widths = self.rows, self._measured.on_rows, self.compared[0].half_widths
+        found = self.compared[0]
+        rows, widths, half_widths = self.rows, self._measured.on_rows, found.half_widths
         if not np.isfinite(widths).all():
             if not np.isfinite(widths[rows.X.any(axis=0)]).all():
                 return np.inf
             widths = np.where(np.isfinite(widths), widths, 0.0)
         used = half_widths > 0
-        if not used.any():
+        if not used.any() or not found.agree.any():
             return np.inf
-        return float((rows.magnitudes(widths)[used] / half_widths[used]).max())
-
-    @cached_property
-    def _may_count(self) -> bool:
-        """Whether counting may exclude others: all rows speak, one by one, and are few enough."""
-        judges = self.judges
-        if judges.rows.weights is not None or judges.units is not None or not judges.reserved:
-            return False
-        free = judges.seen is None and self.link.invertible
-        return free and self.assumption.excludes and not self.sharing.proven
-
-    @cached_property
-    def _counted(self) -> float:
-        """The noise rate that counting excludes: every row that a wrong formula does not share must be wrong."""
-        # Half of delta for the draws, half for the number of wrong rows. What counting bounds for certain is of no use
-        # here: unless it proves, the rows that are not shared are no more than those that are wrong.
-        assumption, judges = self.assumption, self.judges
-        delta = assumption.delta * judges.reserved / 2
-        n = int(self.n_rows)
-        # As many rows as are wrong on average, and some deviations more: with less nothing is excluded.
-        wanted = self.n_agree - assumption.wrong_at_most * n - np.sqrt(n)
-        shared = sample_sharing(self.decisive, judges.fixed_rng, confidence=1 - delta, wanted=wanted)
-        return 0.0 if shared is None else counting_eta_max(n, int(self.n_agree), int(np.ceil(shared)), delta)
+        apart = rows.magnitudes(widths)
+        if apart.max() > np.ptp(rows.y[found.agree]):
+            return np.inf
+        return float((apart[used] / half_widths[used]).max())
 
     def declared(self, second_rule: Callable[[], bool] | None) -> Declared:
         """Return what is certain if errors are independent: nothing where there are weights or clusters.
@@ -341,7 +357,7 @@ class _Numbers:
         The declaration is refuted by a second rule (two formulas with different slopes cannot both have many rows
         then), and by wrong rows that depend on a column. Neither costs confidence: both can only withdraw a claim.
         """
-        formula, others, nothing = self.formula, self.judges.unseen, Declared(IndependentErrors(0, 0))
+        formula, others, nothing = self.formula, self.fresh, Declared(IndependentErrors(0, 0))
         if others is None or others.rows.weights is not None or others.units is not None:
             return nothing
         agreement = formula.agreement
@@ -373,7 +389,7 @@ class _Numbers:
 
 
 _LATER = (
-    *("span", "beyond", "constant", "support", "sharing", "leaves_open", "segment"),
+    *("span", "beyond", "is_noise", "stands_out", "constant", "support", "sharing", "leaves_open", "segment"),
     *("excludes_others", "eta_max", "resolution"),
 )
 """Numbers that are computed when a rung first asks for them."""
@@ -390,6 +406,7 @@ def _support_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
     if not judges.assumption.excludes:
         return None
     bound, margin = judges.assumption.wrong_at_most, 2 * found.half_widths
+    confidence = 1 - judges.assumption.delta / 2
     link, products = formula.link, found.products
     between = (products > link.lower + margin) & (products < link.upper - margin)  # by X and the frozen formula alone
     whole = measure_support(
@@ -398,7 +415,7 @@ def _support_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
         (marks & AGREES > 0) & between,
         found.half_widths,
         bound=bound,
-        confidence=judges.assumption.each,
+        confidence=confidence,
         rng=judges.rng,
         simulate=False,
     )
@@ -414,6 +431,6 @@ def _support_of_link(formula: Formula, judges: Judges, found: Verified, marks: M
         found.agree[part],
         found.half_widths[part],
         bound=bound,
-        confidence=1 - judges.assumption.delta / 2,
+        confidence=confidence,
     )
     return max(whole, support, key=lambda one: one.eta_max)

@@ -7,35 +7,47 @@ formula, and which rows these are does not depend on their labels (the idea of P
 squares, 1986). So a robust linear fit of those rows is neither biased by the labels that were clipped nor by the choice
 of the rows; the fit says which rows are far, and so on until they stay the same. A label at a limit, far inside, is
 wrong for sure and left out.
+
+Rows at a limit do not mislead that fit, and it does not use them. In a last step (:func:`refine_censored`) they count:
+a right label inside the limits has the density of :math:`N(w \cdot x, \sigma^2)`, one at a limit the probability of
+what lies beyond (Tobin 1958, *Estimation of relationships for limited dependent variables*). A wrong one is anywhere
+inside, or at a limit, with a share of its own, so that the trust in each row is the probability that it is right. EM
+steps from the robust fit alternate between these and least squares, with the expected product in place of a label that
+was cut off.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit, log_ndtr
 
 from massart.certificate import Span, span_of
 from massart.isotropy import decompose
-from massart.recover.censored import refine_censored
-from massart.recover.polish import NEAR, least_squares
-from massart.recover.propose import Options
+from massart.l1 import l1_regression
+from massart.recover.polish import NEAR
+from massart.recover.settings import Options
 from massart.robust import Inliers, RobustFit, judge_inliers, robust_regression
-from massart.rows import Agreement, BoolArray, FloatArray, Link, Sample, verify
+from massart.rows import Agreement, BoolArray, FloatArray, Link, Sample, Verified, verify
 from massart.search import Consensus, Limits, alternate
 
 FEWEST_SURPLUS = 10
 """Rows beyond those that any formula fits, of a majority that nearly agrees."""
 
-UNITS_SHARE, MOST_UNITS, NEARLY_ALL, ONE_SIDE = 0.05, 2.5, 0.95, 0.3
-"""Noise of the last place: more than this share of rows does not agree, nearly all of those are off by so few units,
-and at least this share of them to either side."""
-
 FAR = 2.5
 """Scales of the noise from the limits at which clipping does not matter: it touches one label in 160."""
 
+NORMAL_MEDIAN = 0.6745
+"""Of the size of a standard normal number."""
+
 CUTOFF = 3.0
 """Within so many times the median residual a row is explained by a start."""
+
+FEWEST_AT_LIMIT, NEAR_START = 0.02, 15.0
+"""Share of the rows at a limit, from which on they are worth counting; and standard errors of the robust fit within
+which the answer must be: else the rows at the limit follow something else."""
 
 _ROUNDS = 10
 _ALTERNATIONS = 8
@@ -43,6 +55,18 @@ _DIRECTIONS = 4
 _TINY = 1e-9
 _EDGE = 1e-10  # the last inlier is one in any arithmetic
 _FEWEST = 2  # rows a column, of those that a start must leave active
+_STEPS, _AT_REST = 500, 1e-8  # of EM
+_RIGHT = 0.9  # share to start with
+_LOG_ROOT = 0.5 * np.log(2 * np.pi)
+
+
+LEAST_INSIDE, MOST_SPREAD, LOOKED_AT = 0.8, 0.4, 300
+"""Noise is plain where so large a share of the rows lies within `CUTOFF` scales of a formula, and the scale is at most
+so large a part of the spread of the labels; of so many rows. With .75, one of 1,200 exact tables with 45 % wrong was
+called noisy, with .8 none of 2,000 others (`benchmarks/speed.py`, "chance")."""
+
+_NEAREST, _FITS = 0.55, 3  # share of the rows that L1 regression fits again, and how often
+_ROWS_A_COLUMN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +94,41 @@ class NoisyFit:
     span: Span
 
 
+def is_plain_noise(sample: Sample, first: FloatArray, levels: Sequence[Agreement], rng: np.random.Generator) -> bool:
+    """Return whether rows follow a linear formula up to noise and, as far as a glimpse shows, none exactly.
+
+    From `first` and L1 answers of other weights, L1 regression of the nearest rows goes on to where most rows are. If
+    more rows than chance gives agree on the way, an exact rule is possible, and it takes a search to tell.
+    """
+    n, d = sample.X.shape
+    if sample.weights is not None or n < _ROWS_A_COLUMN * d:
+        return False
+    some = sample.take(rng.choice(n, min(n, max(LOOKED_AT, 2 * _ROWS_A_COLUMN * d)), replace=False))
+    X, y = some.X, some.y
+    most = MOST_SPREAD * float(np.median(np.abs(y - np.median(y))))
+    closest, inside = np.inf, 0.0
+    for start in (first, None, *rng.exponential(size=(2, len(y)))):
+        w = first if start is first else l1_regression(X, y, sample_weight=start).coef
+        for _ in range(_FITS + 1):
+            if any(_is_beyond_chance(verify(X, y, w, level.uncapped), d) for level in levels):
+                return False
+            sizes = np.abs(y - X @ w)
+            middle = float(np.median(sizes))
+            if middle < closest:
+                closest, inside = middle, float(np.mean(sizes <= CUTOFF * middle / NORMAL_MEDIAN))
+            nearest = sizes <= np.quantile(sizes, _NEAREST)
+            w = l1_regression(X[nearest], y[nearest]).coef
+        if inside < LEAST_INSIDE or closest > most:  # most exact tables end with the first start
+            return False
+    return True
+
+
+def _is_beyond_chance(found: Verified, d: int) -> bool:
+    """Return whether more rows agree than any formula fits and the rows beside them explain."""
+    beside = np.count_nonzero(~found.agree & (np.abs(found.residuals) <= 3 * found.half_widths)) / 2
+    return bool(np.count_nonzero(found.agree) > d + 1 + beside + 3 * np.sqrt(beside))
+
+
 def find_noisy(
     sample: Sample,
     exact: FloatArray | None,
@@ -93,7 +152,7 @@ def find_noisy(
     forced : bool
         Whether the caller has said that labels are noisy.
     sharp : bool
-        Whether `exact` is an exact rule for sure (:func:`massart.recover.sharpness.stands_out`): then labels are noisy
+        Whether `exact` is an exact rule for sure (:func:`massart.recover.judges.stands_out`): then labels are noisy
         only if a majority clearly follows another formula.
     """
     found = _fit_part(sample, exact, link, options)
@@ -111,46 +170,7 @@ def find_noisy(
     reach = float(np.abs(part.y - part.X @ fit.coef)[fit.inliers].max()) * (1 + _EDGE)
     span = span_of(part.X[fit.inliers])
     answer = NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
-    if link.invertible:
-        return answer
-    better = refine_censored(sample.X, sample.y, sample.counts, fit.coef, fit.standard_errors, fit.scale, link)
-    if better is None:
-        return answer
-    errors = np.sqrt(better.covariance.diagonal())
-    return replace(
-        answer,
-        coef=better.coef,
-        standard_errors=errors,
-        covariance=better.covariance,
-        scale=better.scale,
-        reach=CUTOFF * better.scale,
-    )
-
-
-def noise_of_units(sample: Sample, coef: FloatArray, agreement: Agreement, link: Link) -> NoisyFit | None:
-    """Return the estimate of labels on a grid that are off by a unit or two, to both sides; None where they are not.
-
-    Such rows are not wrong: right labels carry noise that is about as large as their last place, and the rows that
-    agree do so because noise was rounded away.
-    """
-    found = verify(sample.X, sample.y, coef, agreement, link)
-    unit, off = agreement.unit, ~found.agree
-    if not agreement.rounded or unit is None or off.sum() <= UNITS_SHARE * len(off) or not link.invertible:
-        return None
-    signed = found.residuals[off] / unit
-    if (np.abs(signed) > MOST_UNITS).mean() > 1 - NEARLY_ALL or not ONE_SIDE < (signed > 0).mean() < 1 - ONE_SIDE:
-        return None
-    near = np.abs(found.residuals) <= MOST_UNITS * unit
-    X, y = sample.X[near], link.inverse(sample.y[near])
-    columns = span_of(X).columns
-    fit = coef.copy()
-    fit[columns] += least_squares(X[:, columns], y - X @ coef)
-    scale = float(np.sqrt(((y - X @ fit) ** 2).sum() / max(len(y) - len(columns), 1)))
-    errors, covariance = np.full(len(coef), np.nan), np.zeros((len(coef), len(coef)))
-    inverse = scale * np.linalg.pinv(X[:, columns])
-    covariance[np.ix_(columns, columns)] = inverse @ inverse.T
-    errors[columns] = np.linalg.norm(inverse, axis=1)
-    return NoisyFit(fit, errors, covariance, scale, MOST_UNITS * unit, span_of(X))
+    return answer if link.invertible else refine_censored(sample, answer, link)
 
 
 def _fit_part(
@@ -298,3 +318,56 @@ def _problem(X: FloatArray, y: FloatArray, counts: FloatArray, link: Link) -> tu
     limits = Limits(link.lower / lengths, link.upper / lengths, link.decisive(labels))
     nothing = np.zeros(len(Z))
     return Consensus(Z / lengths[:, None], labels / lengths, nothing, 0.0, counts[used], lengths, limits), basis
+
+
+def refine_censored(sample: Sample, start: NoisyFit, link: Link) -> NoisyFit:
+    """Take a robust fit to the rows at the limits; it stays where they are few, or where that leads elsewhere."""
+    X, y, counts, w, scale = sample.X, sample.y, sample.counts, start.coef, start.scale
+    at_lower, at_upper = y == link.lower, y == link.upper
+    if link.slope or (y < link.lower).any() or (y > link.upper).any() or not np.isfinite(start.standard_errors).all():
+        return start
+    if counts @ (at_lower | at_upper) < FEWEST_AT_LIMIT * counts.sum():
+        return start
+    inside = ~(at_lower | at_upper)
+    width = float(np.ptp(y[inside])) or 1.0
+    right, wrong_inside = _RIGHT, 0.5
+    trust = expected = spare = np.zeros(len(y))
+    for _ in range(_STEPS):
+        mean = X @ w
+        log_right, expected, spare = _behind(mean, y, scale, link, at_lower, at_upper)
+        log_wrong = np.where(inside, np.log(wrong_inside / width), np.log((1 - wrong_inside) / 2))
+        trust = expit(np.log(right / (1 - right)) + log_right - log_wrong)
+        a = counts * trust
+        gram = (X * a[:, None]).T @ X
+        following = np.linalg.lstsq(gram, (a * expected) @ X, rcond=None)[0]
+        change = float(np.abs(X @ (following - w)).max()) / scale
+        w = following
+        scale = float(np.sqrt(a @ ((expected - X @ w) ** 2 + spare) / max(a.sum() - X.shape[1], 1.0)))
+        right = float(np.clip(a.sum() / counts.sum(), 0.5, 1 - 1e-6))
+        off = counts * (1 - trust)
+        wrong_inside = float(np.clip(off @ inside / max(off.sum(), 1e-300), 0.01, 0.99))
+        if change <= _AT_REST:
+            break
+    if right <= 0.5 or not np.all(np.abs(w - start.coef) <= NEAR_START * start.standard_errors):
+        return start
+    a = counts * trust
+    bread = np.linalg.pinv((X * (a * (1 - spare / scale**2))[:, None]).T @ X)
+    force = a * (expected - X @ w)
+    covariance = bread @ ((X * force[:, None] ** 2).T @ X) @ bread
+    return NoisyFit(w, np.sqrt(covariance.diagonal()), covariance, scale, CUTOFF * scale, start.span)
+
+
+def _behind(
+    mean: FloatArray, y: FloatArray, scale: float, link: Link, at_lower: BoolArray, at_upper: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the log-likelihood of right labels, the expected product behind each, and the variance that is left."""
+    log_right = -_LOG_ROOT - np.log(scale) - 0.5 * ((y - mean) / scale) ** 2
+    expected, spare = y.copy(), np.zeros(len(y))
+    for rows, limit, sign in ((at_lower, link.lower, 1.0), (at_upper, link.upper, -1.0)):
+        if rows.any():
+            beyond = sign * (limit - mean[rows]) / scale
+            log_right[rows] = log_ndtr(beyond)
+            ratio = np.exp(-_LOG_ROOT - 0.5 * beyond**2 - log_ndtr(beyond))
+            expected[rows] = mean[rows] - sign * scale * ratio
+            spare[rows] = scale**2 * np.clip(1 - beyond * ratio - ratio**2, 0, 1)
+    return log_right, expected, spare

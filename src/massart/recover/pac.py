@@ -44,13 +44,13 @@ from massart.certificate import (
     largest_share_outside,
     measure_support,
     most_wrong,
-    sample_sharing,
 )
 from massart.isotropy import RadialIsotropy, decompose
-from massart.paper.pac import remove_outliers
+from massart.paper import remove_outliers
 from massart.recover.judge import judge
 from massart.recover.judges import Formula, Judges
-from massart.recover.propose import Options, propose
+from massart.recover.propose import propose
+from massart.recover.settings import Options
 from massart.rows import (
     IDENTITY,
     Agreement,
@@ -61,12 +61,13 @@ from massart.rows import (
     Sample,
     check_labels,
     check_matrix,
+    exponents,
     levels,
     precision_of,
     silent,
     tally_of,
+    typical_sizes,
 )
-from massart.rows.scaling import exponents, typical_sizes
 
 CLAIMS = 3
 """Statements that share the probability of being wrong: on labels, on hyperplanes, and on rows not seen."""
@@ -364,9 +365,6 @@ class _Evidence:
         limit = SLAB_REACH if self.agreement.rounded else EXACT_REACH
         case = Decisive(scaled, None, float(len(scaled)), wrong, limit)
         if bound_sharing(case).proven:
-            return Verdict.PROVEN
-        shared = sample_sharing(case, self.rng, confidence=1 - self.delta, wanted=case.total - wrong)
-        if shared is not None and case.total - shared > wrong:
             return Verdict.PROVEN
         Z = self.X[inside] @ new
         support = measure_support(

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
 
 from massart.l1 import l1_regression
-from massart.rows import Agreement, BoolArray, FloatArray, Link, Verified, verify
-from massart.rows.agreement import EDGE, compensated_products
+from massart.rows import (
+    EDGE,
+    Agreement,
+    BoolArray,
+    FloatArray,
+    Link,
+    Sample,
+    Verified,
+    compensated_products,
+    verify,
+)
 
 NEAR = 2.0**-26
 """Relative residual of a row that may agree once the answer is polished: half of the digits of float64."""
@@ -18,58 +28,89 @@ ROUNDING = 16 * float(np.finfo(float).eps)
 """Relative size of a term that is rounding of a larger one."""
 
 _STEPS = 3
+_SWEEPS = 5  # over the coefficients, one at a time
 _MANY, _WELL_CONDITIONED = 100, 1e-6  # columns; inverse of the condition number at which a step gains nine digits
 _CROWDED = 0.1  # share of rows that nearly agree and do not, at which small terms may hide beneath huge ones
-_NEARBY = (2.0, 2.0, 1.5, 1.25, 1.1)  # half-widths: rows that may lie in their intervals once the formula has moved
+_NEARBY = (2.0, 1.25)  # half-widths: rows that may lie in their intervals once the formula has moved
 
 
-def polish(
-    X: FloatArray, y: FloatArray, counts: FloatArray, w: FloatArray, agreement: Agreement, link: Link
-) -> tuple[FloatArray, Verified]:
-    """Fit the rows that nearly agree, then those that do; return the formula that fits most, and its rows.
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A formula that was found, and what the rows of a sample say of it.
+
+    Attributes
+    ----------
+    coef : (d,) array
+    agreement : Agreement
+        The level at which it was found.
+    rows : Verified
+        The rows next to it, at that level without the cap for coefficients that are exact numbers.
+    informative : (n,) boolean array
+        Rows that agree and tell a product.
+    weight, decided, total : float
+        Of the rows that agree, of the informative ones, and of all.
+    """
+
+    coef: FloatArray
+    agreement: Agreement
+    rows: Verified
+    informative: BoolArray
+    weight: float
+    decided: float
+    total: float
+
+    @classmethod
+    def of(cls, sample: Sample, coef: FloatArray, agreement: Agreement, link: Link) -> Candidate:
+        """Count the rows of a sample that agree with a formula."""
+        counts, rows = sample.counts, verify(sample.X, sample.y, coef, agreement.uncapped, link)
+        informative = rows.agree & link.decisive(sample.y, rows.half_widths)
+        weight, decided = float(counts[rows.agree].sum()), float(counts[informative].sum())
+        return cls(coef, agreement, rows, informative, weight, decided, float(counts.sum()))
+
+
+def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> Candidate:
+    """Fit the rows that nearly agree, then those that do; return the formula that fits most.
 
     Where a link clips, the rows that tell a product are fitted: those whose label and product lie between the limits.
     """
-    best, found = w, verify(X, y, w, agreement, link)
-    weight = float(counts[found.agree].sum())
+    X, y, counts = sample.X, sample.y, sample.counts
+    labels = link.inverse(y)
+    best = Candidate.of(sample, w, agreement, link)
 
-    def attempt(candidate: FloatArray | None, at_least: float) -> bool:
-        nonlocal best, found, weight
-        if candidate is None:
+    def attempt(coef: FloatArray | None, at_least: float) -> bool:
+        nonlocal best
+        found = None if coef is None else Candidate.of(sample, coef, agreement, link)
+        if found is None or found.weight < at_least:
             return False
-        now = verify(X, y, candidate, agreement, link)
-        reached = float(counts[now.agree].sum())
-        if reached < at_least:
-            return False
-        best, found, weight = candidate, now, reached
+        best = found
         return True
 
+    def told(rows: BoolArray) -> BoolArray:
+        return rows & link.decisive(best.rows.products) & link.decisive(y, best.rows.half_widths)
+
     def fit(rows: BoolArray) -> bool:
-        told = _told(rows, y, found, link)
-        return bool(told.any()) and attempt(_solve(X[told], link.inverse(y[told]), found.half_widths[told]), weight)
+        rows = told(rows)
+        return bool(rows.any()) and attempt(_solve(X[rows], labels[rows], best.rows.half_widths[rows]), best.weight)
 
     chosen = near = verify(X, y, w, agreement.loosened(NEAR), link).agree
     for _ in range(_STEPS):
-        if not fit(chosen) or np.array_equal(found.agree, chosen):
+        if not fit(chosen) or np.array_equal(best.rows.agree, chosen):
             break
-        chosen = found.agree
-    crowd = near & ~found.agree
-    if counts[crowd].sum() > weight * _CROWDED:
-        told = _told(near | found.agree, y, found, link)
-        if told.any():
-            attempt(best + _beneath(X[told], link.inverse(y[told]), best, found.half_widths[told]), weight)
+        chosen = best.rows.agree
+    if counts[near & ~best.rows.agree].sum() > best.weight * _CROWDED:
+        rows = told(near | best.rows.agree)
+        if rows.any():
+            attempt(best.coef + _beneath(X[rows], labels[rows], best.coef, best.rows.half_widths[rows]), best.weight)
         for _ in range(2):
-            if not fit(found.agree):
+            if not fit(best.rows.agree):
                 break
-    attempt(without_dust(X, best, ROUNDING), weight)
+    attempt(without_dust(X, best.coef, ROUNDING), best.weight)
     for reach in _NEARBY if agreement.rounded else ():  # wrong rows nearby pull: fewer of them take part each time
-        attempt(_into_intervals(X, y, best, found, link, reach), np.nextafter(weight, np.inf))
-    return best, found
-
-
-def _told(rows: BoolArray, y: FloatArray, found: Verified, link: Link) -> BoolArray:
-    """Return those of the rows that tell a product: label and product lie between the limits."""
-    return rows & link.decisive(found.products) & link.decisive(y, found.half_widths)
+        rows = told(np.abs(best.rows.residuals) <= reach * best.rows.half_widths)
+        if (rows & ~best.rows.agree).any():
+            step = _into_intervals(X[rows], labels[rows], best.coef, best.rows.half_widths[rows])
+            attempt(best.coef + step, np.nextafter(best.weight, np.inf))
+    return best
 
 
 def without_dust(X: FloatArray, w: FloatArray, share: float) -> FloatArray | None:
@@ -123,26 +164,58 @@ def _normal_equations(X: FloatArray) -> Callable[[FloatArray], FloatArray] | Non
     return lambda rest: np.asarray(sla.cho_solve((factor, False), X.T @ rest, check_finite=False))
 
 
-def _into_intervals(
-    X: FloatArray, y: FloatArray, w: FloatArray, found: Verified, link: Link, reach: float
-) -> FloatArray | None:
-    """Move `w` into the intervals of rounded labels, y - t <= w.x <= y + t, where least squares stays outside of some.
+def _into_intervals(X: FloatArray, y: FloatArray, w: FloatArray, half_widths: FloatArray) -> FloatArray:
+    """Return what moves `w` into the intervals of rounded labels, y - t <= w.x <= y + t, where it is outside of some.
 
-    The sum of what is missing to the interval of each row nearby is a one-sided L1 problem of two rows each.
+    The sum of what is missing to the interval of each row is a one-sided L1 problem of two rows each.
     """
-    t = found.half_widths
-    near = _told(np.abs(found.residuals) <= reach * t, y, found, link)
-    outside = near & ~found.agree
-    if not outside.any():
-        return None
-    labels = link.inverse(y[near])
     # In the units of the half-widths, around w, the numbers are of size one.
-    units = 1.0 / t[near]
-    rows = X[near] * units[:, None]
-    rest = (labels - X[near] @ w) * units
+    units = 1.0 / half_widths
+    rows, rest = X * units[:, None], (y - X @ w) * units
     scales = np.exp2(np.frexp(np.abs(rows).max(axis=0))[1].astype(np.float64))
-    both = np.vstack([rows, -rows]) / scales
     inner = 1 - EDGE  # the answer is a vertex, on the edge of some intervals
     ends = np.concatenate([inner + rest, inner - rest])
-    step = l1_regression(both, ends, one_sided=np.ones(len(ends), dtype=bool)).coef
-    return np.asarray(w + step / scales)
+    step = l1_regression(np.vstack([rows, -rows]) / scales, ends, one_sided=np.ones(len(ends), dtype=bool)).coef
+    return np.asarray(step / scales)
+
+
+def improve_coordinates(
+    X: FloatArray, y: FloatArray, w: FloatArray, threshold: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Return `w` after changes of single coefficients that each make more rows agree, counted with their weights.
+
+    A formula can fit most rows and still be wrong where few rows look: with a wrong coefficient of a dummy, the right
+    rows of that level disagree, and a majority of all rows does not notice. Changing one coefficient by t makes a row
+    agree when t is its residual over its entry, within the row's tolerance: the best t is the point that most such
+    intervals cover. A row agrees whose residual is not above its `threshold`.
+    """
+    w = w.copy()
+    residuals = y - X @ w
+    for _ in range(_SWEEPS):
+        changed = False
+        for j in range(X.shape[1]):
+            rows = np.flatnonzero(X[:, j])
+            now = float(weights[rows][np.abs(residuals[rows]) <= threshold[rows]].sum())
+            step, agreement = _most_covered(
+                residuals[rows] / X[rows, j], threshold[rows] / np.abs(X[rows, j]), weights[rows]
+            )
+            if agreement > now and step != 0:
+                w[j] += step
+                residuals[rows] -= step * X[rows, j]
+                changed = True
+        if not changed:
+            break
+    return w
+
+
+def _most_covered(centres: FloatArray, radii: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return a point that the most weight of intervals covers, and that weight."""
+    if not len(centres):
+        return 0.0, 0.0
+    ends = np.concatenate([centres - radii, centres + radii])
+    change = np.concatenate([weights, -weights])
+    order = np.lexsort((-change, ends))  # at equal ends, openings first
+    covered = np.cumsum(change[order])
+    best = int(np.argmax(covered))
+    following = ends[order[min(best + 1, len(order) - 1)]]
+    return float((ends[order[best]] + following) / 2), float(covered[best])

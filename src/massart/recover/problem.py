@@ -1,27 +1,39 @@
 """What is asked of a recovery, and the rows that certify a rule and propose one: chosen by X alone.
 
 All of it is fixed before any label is looked at.
+
+**Two stages.** Of a large table fewer rows judge first, which is enough for most rules, and as many as it takes where
+most of the labels are nearly wrong only if the first do not settle it. Each may fail with half of delta.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Assumption, Support, geometry_of
-from massart.certificate.geometry import Geometry
-from massart.certificate.support import weak_row_weights
-from massart.recover.judges import Judges
-from massart.recover.propose import Options
-from massart.recover.scanned import Covariates, Scanned
-from massart.recover.settings import Settings
-from massart.recover.snapping import SQUARE_IS_FINITE
-from massart.rows import Agreement, BoolArray, FloatArray, Link, Rows, Sample, Uses, nonzero_counts, total_of
+from massart.certificate import WIDE_COLUMNS, Assumption, Geometry, Support, geometry_of, weak_row_weights
+from massart.recover.judges import Covariates, Judges, Scanned
+from massart.recover.settings import Options, Settings
+from massart.rows import (
+    SQUARE_IS_FINITE,
+    Agreement,
+    BoolArray,
+    FloatArray,
+    Level,
+    Link,
+    Rows,
+    Sample,
+    Uses,
+    levels,
+    nonzero_counts,
+    total_of,
+)
 
 MOST_REPEATED = 20_000
 """Rows that whole weights may make."""
@@ -65,10 +77,15 @@ class Question:
     options: Options
     settings: Settings
 
+    @property
+    def may_be_noise(self) -> bool:
+        """Whether the rows are asked if right ones follow the formula up to noise."""
+        return self.inliers == "auto" and self.tolerance == "auto"
+
 
 @dataclass(frozen=True)
 class Problem:
-    """The rows of a table with all their label columns, what X alone says of them, and what is asked.
+    """The rows of a table with their labels, what X alone says of them, and what is asked.
 
     Attributes
     ----------
@@ -90,6 +107,12 @@ class Problem:
     seen : (m,) array of int or None
         Rows whose labels helped to choose the columns.
     covariates : Covariates or None
+    units : array or None
+        As `clusters`, for all rows of the table.
+    staged : bool
+        Whether more rows certify if these do not settle it.
+    place : int
+        Of the label column.
     """
 
     question: Question
@@ -102,6 +125,9 @@ class Problem:
     unit: float
     seen: NDArray[np.intp] | None
     covariates: Covariates | None
+    units: NDArray[np.integer] | None = None
+    staged: bool = False
+    place: int = 0
 
     @classmethod
     def of(
@@ -112,36 +138,69 @@ class Problem:
         units: NDArray[np.integer] | None = None,
         seen: NDArray[np.intp] | None = None,
         covariates: Covariates | None = None,
+        stages: int = 2,
     ) -> Problem:
-        """Choose the rows, by X alone."""
+        """Choose the rows, by X alone; those of the second stage at once where `stages` is 1."""
         settings, link, rng, d = question.settings, question.link, question.options.rng, rows.n_columns
         size = settings.certification_rows(d)
+        # The columns of a table are scanned for segments among all rows that certify.
+        staged = stages > 1 and link.invertible and covariates is None and d < WIDE_COLUMNS
+        staged = staged and settings.search < size < rows.n_rows
+        if staged:
+            size, halved = settings.search, 2 * question.assumption.hypotheses
+            question = replace(question, assumption=replace(question.assumption, hypotheses=halved))
         certify, rare = _with_rare_rows(rows, rows.sample(size, rng), rng, settings)
         certify, unit, repeated = counted_as_rows(certify)
         if size >= rows.n_rows:  # by X alone, where a part of the rows holds its labels back
             certify = certify.in_canonical_order(labels=link.invertible)
         check_size(certify)
+        vanishes = (np.abs(certify.X) < 1 / SQUARE_IS_FINITE) & (certify.X != 0)
+        if vanishes.any():  # exp(-400 * t): where squares underflow, a number says nothing of a direction
+            certify = replace(certify, X=np.where(vanishes, 0.0, certify.X))
         clusters = None if units is None else units[certify.index]
         if repeated and units is None:
             clusters = certify.index
-        problem = cls(question, rows, certify, certify, None, clusters, rare, unit, seen, covariates)
+        problem = cls(
+            question, rows, certify, certify, None, clusters, rare, unit, seen, covariates, units=units, staged=staged
+        )
+        n = len(certify.index)
         if link.invertible:
             # Where there are many columns, sums of all rows that certify are kept: then all of them propose.
-            if len(certify.index) <= settings.search or problem.geometry.wide is not None:
+            if staged or n <= settings.search or problem.geometry.wide is not None:
                 return problem
-            return problem.searched(some_of(certify, settings.search, rare, rng))
-        if len(certify.index) < settings.hold_out * d:
+            searched = replace(problem, search=problem.some(certify, settings.search))
+            vars(searched)["geometry"] = problem.geometry
+            return searched
+        if n < settings.hold_out * d:
             return problem
-        least = min(2 * settings.first_sample(d, clipped=True), len(certify.index) // 2)
-        share = max(round(settings.propose_share * len(certify.index)), least)
-        chosen = _some_clusters(np.arange(len(certify.index)) if clusters is None else clusters, share, rng)
+        least = min(2 * settings.first_sample(d, clipped=True), n // 2)
+        share = max(round(settings.propose_share * n), least)
+        chosen = _some_clusters(np.arange(n) if clusters is None else clusters, share, rng)
         return replace(problem, search=certify.take(chosen).in_canonical_order(), held_out=~chosen)
 
-    def searched(self, search: Sample) -> Problem:
-        """Return the problem with other search rows; what is known of the certification rows stays known."""
-        other = replace(self, search=search)
-        other.__dict__["geometry"] = self.geometry
-        return other
+    def columns(self) -> Iterator[Problem]:
+        """Yield the problem of each label column; what X alone says is said once."""
+        if self.rows.n_outputs > 1:
+            _ = self.geometry, self.search_geometry, self._scanned
+        for j in range(self.rows.n_outputs):
+            yield self._column(j)
+
+    def _column(self, j: int) -> Problem:
+        known = {name: value for name, value in vars(self).items() if name in _BY_X}
+        certify = self.certify.column(j)
+        search = certify if self.search is self.certify else self.search.column(j)
+        one = replace(self, certify=certify, search=search, place=j)
+        vars(one).update(known)
+        return one
+
+    def second_stage(self) -> Problem:
+        """Return the problem with as many rows as it takes to certify a rule."""
+        options = replace(self.question.options, rng=self.rng.spawn(1)[0])
+        given: dict[str, Any] = {"units": self.units, "seen": self.seen}
+        more = Problem.of(replace(self.question, options=options), self.rows, **given, stages=1)
+        if self.clusters is None and self.certify.weights is None:  # what X says of some rows serves others, too
+            vars(more)["geometry"] = self.geometry
+        return more._column(self.place)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -165,27 +224,41 @@ class Problem:
     def _scanned(self) -> Scanned:
         return Scanned.of(self.certify, self.clusters, self.covariates)
 
-    def judges(self, j: int) -> Judges:
-        """Return the rows that certify a rule, with one label column."""
-        return Judges(
-            self.certify.column(j),
-            self.geometry,
-            self.held_out,
-            self.clusters,
-            self.question.assumption,
-            self.rng,
-            self.seen,
-            self._scanned,
-        )
+    @cached_property
+    def _levels(self) -> tuple[Agreement, ...]:
+        return self._levels_of(self.search)
 
-    def scouts(self, rows: Sample) -> Judges:
-        """Return the rows that candidates are counted on, `rows`, and what X alone says of them."""
-        clusters = self.clusters if self.held_out is None else None
-        return Judges(rows, self.search_geometry, None, clusters, self.question.assumption, self.rng, self.seen)
+    def levels_of(self, sample: Sample) -> tuple[Agreement, ...]:
+        """Return the levels of agreement of some rows, the tightest first."""
+        return self._levels if sample is self.search else self._levels_of(sample)
+
+    def _levels_of(self, sample: Sample) -> tuple[Agreement, ...]:
+        question, (x_precision, y_precision) = self.question, self.rows.precision
+        found = levels(question.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
+        return found if question.inputs else tuple(level for level in found if level.level is not Level.INPUTS)
+
+    @cached_property
+    def judges(self) -> Judges:
+        """The rows that certify a rule."""
+        return self._judges(self.certify, self.geometry, self.held_out, self._scanned)
+
+    @property
+    def scouts(self) -> Judges:
+        """The rows that candidates are counted on."""
+        return self._judges(self.search, self.search_geometry, None, None)
+
+    def _judges(self, rows: Sample, geometry: Geometry, held_out: BoolArray | None, scanned: Scanned | None) -> Judges:
+        clusters = self.clusters if rows is self.certify else None
+        return Judges(rows, geometry, held_out, clusters, self.question.assumption, self.rng, self.seen, scanned)
 
     def some(self, rows: Sample, most: int) -> Sample:
         """Return the rows, or as many of them at random beside the rare ones."""
-        return some_of(rows, most, self.rare, self.rng)
+        n = len(rows.index)
+        if n <= most:
+            return rows
+        chosen = np.isin(rows.index, self.rare)
+        chosen[self.rng.choice(n, most, replace=False)] = True
+        return rows.take(np.flatnonzero(chosen))
 
     def drawn(self, rows: Sample, size: int, support: Support | None = None) -> Sample:
         """Return rows at random and, where a support is given, half of them where it is weak."""
@@ -200,14 +273,7 @@ class Problem:
         return rows.take(np.sort(chosen))
 
 
-def some_of(rows: Sample, most: int, rare: NDArray[np.intp], rng: np.random.Generator) -> Sample:
-    """Return the rows, or as many of them at random beside the rare ones."""
-    n = len(rows.index)
-    if n <= most:
-        return rows
-    chosen = np.isin(rows.index, rare)
-    chosen[rng.choice(n, most, replace=False)] = True
-    return rows.take(np.flatnonzero(chosen))
+_BY_X = ("geometry", "search_geometry", "_scanned")
 
 
 def _with_rare_rows(

@@ -21,20 +21,13 @@ from scipy.special import erf
 
 from massart.isotropy import RadialIsotropy, decompose
 from massart.paper import algorithm_2
-from massart.recover.polish import NEAR, polish
-from massart.recover.sharpness import is_sharp
-from massart.rows import Agreement, BoolArray, Callback, FloatArray, Level, Link, Sample, Verified, silent, verify
-from massart.search import Candidate as Fitted
-from massart.search import Consensus, Limits, alternate, improve_coordinates
+from massart.recover.judges import is_sharp
+from massart.recover.noisy import is_plain_noise
+from massart.recover.polish import NEAR, Candidate, improve_coordinates, polish
+from massart.recover.settings import SETTINGS, Options
+from massart.rows import Agreement, BoolArray, FloatArray, Level, Link, Sample
+from massart.search import ROUNDS, Consensus, FittedParameter, Limits, alternate
 from massart.search import search as search_consensus
-
-SEARCH_ROUNDS = 7
-SEARCH_ROWS_PER_COLUMN, SMALLEST_SEARCH = 16, 400
-"""Rows that the search looks at, at least."""
-
-PLENTY, FEW_ROUNDS = 12, 2
-PLENTY_CLIPPED, FEW_CLIPPED = 48, 3
-"""With so many rows a column, so many rounds find what there is to find."""
 
 FIRST_ALTERNATIONS = 12
 EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
@@ -45,9 +38,6 @@ half as many agree exactly: of quarters of an hour at 54.50 every second one end
 
 HIDDEN = 100.0
 """Half-widths that every term has at least, where labels are taken to be computed in many steps."""
-
-FINE = 1_000.0
-"""Half units of rounding in the spread of labels, at which few agree by chance."""
 
 NEARLY_ALL = 0.8
 """Share of the rows that are little off a majority at a tighter level, which a looser one explains at least."""
@@ -61,55 +51,6 @@ _LITTLE = 20.0  # half-widths: rows that are little off, so that a rule, right o
 _DIGITS = 1e-9  # relative: what float64 loses of a multiple of the unit; float32 loses what its precision says
 _FEW_FARTHER = 10  # of so many rows that rounded columns explain, one is off by more than a last place
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How hard to look.
-
-    Attributes
-    ----------
-    rng : numpy.random.Generator
-    rounds : int or None
-        Rounds of search for each piece: 0 for the published algorithm alone, all by default.
-    callback : callable
-    """
-
-    rng: np.random.Generator
-    rounds: int | None = None
-    callback: Callback = silent
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A formula that was found, and what some rows say of it.
-
-    Attributes
-    ----------
-    coef : (d,) array
-    agreement : Agreement
-        The level at which it was found.
-    rows : Verified
-        The rows next to it, at that level without the cap for coefficients that are exact numbers.
-    weight, decided, total : float
-        Of the rows that agree, of those that agree and tell a product, and of all.
-    """
-
-    coef: FloatArray
-    agreement: Agreement
-    rows: Verified
-    weight: float
-    decided: float
-    total: float
-
-
-def counted(coef: FloatArray, agreement: Agreement, sample: Sample, link: Link) -> Candidate:
-    """Return a candidate with what the rows of a sample say of it."""
-    counts, found = sample.counts, verify(sample.X, sample.y, coef, agreement.uncapped, link)
-    decided = found.agree & link.decisive(sample.y, found.half_widths)
-    return Candidate(
-        coef, agreement, found, float(counts[found.agree].sum()), float(counts[decided].sum()), float(counts.sum())
-    )
 
 
 def propose(
@@ -134,69 +75,71 @@ def propose(
     first : (d,) array, optional
         A formula near the right one, if one is known: it is polished at each level, and no other is looked for.
     """
-    X, y, counts = sample.X, sample.y, sample.counts
     if pieces is None and first is None:
-        pieces = decompose(X, sample_weight=sample.weights, callback=options.callback)
+        pieces = decompose(sample.X, sample_weight=sample.weights, callback=options.callback)
     # Labels of size one: coefficients and residuals have squares that neither overflow nor vanish.
-    unit = float(np.exp2(np.frexp(np.abs(y).max())[1]))
+    unit = float(np.exp2(np.frexp(np.abs(sample.y).max())[1]))
     inner = Link(link.lower / unit, link.upper / unit, link.slope)
-    problem = _Task(X, y / unit, counts, inner, pieces or (), options, None if first is None else first / unit)
-    if first is None and len(levels) > 1 and link.invertible:
-        problem = problem.begun(levels, unit)
+    task = _Task(
+        replace(sample, y=sample.y / unit), inner, pieces or (), options, first if first is None else first / unit
+    )
+    if first is None and link.invertible:
+        task = task.begun([level.scaled(unit) for level in levels])
     best: Candidate | None = None
     for level in levels:
-        if best is not None and not _crowded(best, X, y, level, counts):
+        if best is None:
+            best = Candidate.of(sample, task.solve(level.scaled(unit), None) * unit, level, link)
             continue
-        loose = level.uncapped
-        if best is not None and level.level is Level.EXACT and level.precision == best.agreement.precision:
+        if not _crowded(best, sample, level):
+            continue
+        if level.level is Level.EXACT and level.precision == best.agreement.precision:
             # The search is as generous at any exact level: its answer is polished again.
-            w, _ = polish(X, y, counts, best.coef, loose, link)
+            w = polish(sample, best.coef, level, link).coef
         else:
-            w = problem.solve(loose.scaled(unit), None if best is None else best.coef / unit) * unit
-        answer = counted(w, level, sample, link)
-        if best is not None:
-            if not (_gains(answer, best, X, y, counts) and has_edge(answer, y, counts)):
-                continue
-            minority = 2 * best.weight <= counts.sum()  # what it gains may be chance among so many that are wrong
-            if level.inputs and minority and is_sharp(sample, best.rows, best.agreement, link, X.shape[1]):
-                continue
-        best = answer
+            w = task.solve(level.scaled(unit), best.coef / unit) * unit
+        looser = Candidate.of(sample, w, level, link)
+        if not (_gains(looser, best, sample) and has_edge(looser, sample)):
+            continue
+        minority = 2 * best.weight <= best.total  # what it gains may be chance among so many that are wrong
+        if level.inputs and minority and is_sharp(sample, best.rows, best.agreement, link, sample.X.shape[1]):
+            continue
+        best = looser
     assert best is not None  # there is at least one level
     return best
 
 
-def _crowded(best: Candidate, X: FloatArray, y: FloatArray, level: Agreement, counts: FloatArray) -> bool:
+def _crowded(best: Candidate, sample: Sample, level: Agreement) -> bool:
     """Return whether a looser level may explain more: no majority agrees yet, or rows crowd outside of a tight one."""
-    if not has_majority(best.rows, X, counts):
+    if not has_majority(best, sample):
         return True
-    sizes = np.abs(best.rows.residuals)
+    counts, sizes = sample.counts, np.abs(best.rows.residuals)
     # The formula of a looser level may be another, with which rows agree that are a unit off here.
-    looser = _SHELL * level.half_widths(np.abs(best.rows.products) + np.abs(y), best.coef)
+    looser = _SHELL * level.half_widths(np.abs(best.rows.products) + np.abs(sample.y), best.coef)
     between = float(counts[~best.rows.agree & (sizes <= looser)].sum())
     beyond = float(counts[(sizes > looser) & (sizes <= _SHELL * looser)].sum())
     return _is_more(between, beyond / 2)
 
 
-def _gains(looser: Candidate, tighter: Candidate, X: FloatArray, y: FloatArray, counts: FloatArray) -> bool:
-    """Tell whether a looser level explains more rows than chance adds to a tighter one.
+def _gains(looser: Candidate, tighter: Candidate, sample: Sample) -> bool:
+    """Return whether a looser level explains more rows than chance adds to a tighter one.
 
     A majority that agrees more closely than it need is no chance. So where the tighter level has one (of all rows, and
     of those of each column), the looser has to keep it, and to explain nearly all the rows that are but little off.
     """
-    gain = looser.weight - tighter.weight
-    if not _is_more(gain, chance_inside(looser.rows, counts)):
+    gain, counts = looser.weight - tighter.weight, sample.counts
+    if not _is_more(gain, chance_inside(looser, sample)):
         return False
     gained = looser.rows.agree & ~tighter.rows.agree
-    if 2 * counts[gained & has_more_digits(y, looser.agreement)].sum() > gain:
+    if 2 * counts[gained & has_more_digits(sample.y, looser.agreement)].sum() > gain:
         return False  # no rounding to tens makes a 7
     if looser.agreement.level is Level.EXACT and looser.agreement.precision == tighter.agreement.precision:
         filled = np.abs(tighter.rows.residuals) > FILLED * tighter.rows.half_widths
-        terms = np.abs(looser.coef) * np.abs(X).max(axis=0)
+        terms = np.abs(looser.coef) * np.abs(sample.X).max(axis=0)
         hidden = (terms > 0) & (
             terms <= HIDDEN * np.median(looser.rows.half_widths)
         )  # beneath what arithmetic explains
         return bool(2 * counts[tighter.rows.agree & filled].sum() > tighter.weight and not hidden.any())
-    if not has_majority(tighter.rows, X, counts):
+    if not has_majority(tighter, sample):
         return True
     lost = float(counts[tighter.rows.agree & ~looser.rows.agree].sum())
     sizes = np.abs(tighter.rows.residuals)
@@ -211,15 +154,15 @@ def _gains(looser: Candidate, tighter: Candidate, X: FloatArray, y: FloatArray, 
     return gain >= NEARLY_ALL * float(counts[little].sum()) and lost <= (1 - NEARLY_ALL) / 10 * tighter.weight
 
 
-def has_majority(rows: Verified, X: FloatArray, counts: FloatArray, clear: float = CLEAR) -> bool:
+def has_majority(found: Candidate, sample: Sample, clear: float = CLEAR) -> bool:
     """Return whether more than half of the rows agree, and for no column clearly fewer of those where it is not zero.
 
     Fewer by `clear` standard deviations: of rates by category, some may be exact numbers and others within rounding.
     """
-    if 2 * float(counts[rows.agree].sum()) <= counts.sum() + X.shape[1]:
+    if 2 * found.weight <= found.total + sample.X.shape[1]:
         return False
-    present = X != 0
-    n_rows, n_agree = counts @ present, (counts * rows.agree) @ present
+    present, counts = sample.X != 0, sample.counts
+    n_rows, n_agree = counts @ present, (counts * found.rows.agree) @ present
     return bool(np.all((2 * n_agree + clear * np.sqrt(n_rows) > n_rows) | (n_rows == 0)))
 
 
@@ -242,25 +185,24 @@ def _share_in_the_middle(looser: Candidate) -> float:
     return float(erf(level.label / (np.sqrt(2) * spread)))
 
 
-def has_edge(answer: Candidate, y: FloatArray, counts: FloatArray) -> bool:
-    """Tell whether rows end where the half-widths do: few lie just outside, and a label tells more than its interval.
+def has_edge(answer: Candidate, sample: Sample) -> bool:
+    """Return whether rows end where the half-widths do: few lie just outside, and a label tells more than its interval.
 
     Labels that are rounded have as many residuals near the edge as elsewhere inside, and outside only wrong ones; noise
     goes on across the edge.
     """
     if not answer.agreement.inputs and answer.agreement.level is not Level.LABEL:
         return True
-    sizes, t = np.abs(answer.rows.residuals), answer.rows.half_widths
+    counts, sizes, t = sample.counts, np.abs(answer.rows.residuals), answer.rows.half_widths
     inside = float(counts[(sizes > t / 2) & (sizes <= t)].sum())
     outside = float(counts[(sizes > t) & (sizes <= 1.5 * t)].sum())
-    inside_all = float(counts[answer.rows.agree].sum())
     in_the_middle = float(counts[sizes <= (1 - PILED) * t].sum())
     at_edges = float(counts[answer.rows.agree & (sizes > PILED * t)].sum())
-    if at_edges > max(EDGE * inside_all, in_the_middle / EDGE):
+    if at_edges > max(EDGE * answer.weight, in_the_middle / EDGE):
         return False  # rows on both edges: a formula between two others
     if answer.agreement.inputs and np.quantile((sizes / t)[answer.rows.agree], 0.95) < FILLED:
         return False  # rows that agree far better than rounded columns would let them
-    low, high = np.percentile(y, [25, 75])
+    low, high = np.percentile(sample.y, [25, 75])
     few = outside <= EDGE * inside + np.sqrt(inside)
     return bool(few and UNITS_IN_SPREAD * float(np.median(t)) <= high - low)
 
@@ -269,81 +211,70 @@ def _is_more(gain: float, chance: float) -> bool:
     return bool(gain > chance + CLEAR * np.sqrt(chance) + _FEW)
 
 
-def chance_inside(rows: Verified, counts: FloatArray) -> float:
+def chance_inside(found: Candidate, sample: Sample) -> float:
     """Return how many rows would lie within their half-widths by chance: half of those in (t, 3t]."""
-    sizes = np.abs(rows.residuals)
-    return float(counts[~rows.agree & (sizes <= _SHELL * rows.half_widths)].sum()) / 2
+    near = np.abs(found.rows.residuals) <= _SHELL * found.rows.half_widths
+    return float(sample.counts[~found.rows.agree & near].sum()) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One sample, in labels of size one."""
+    """One sample, with labels of size one."""
 
-    X: FloatArray
-    y: FloatArray
-    counts: FloatArray
+    sample: Sample
     link: Link
     pieces: Sequence[RadialIsotropy]
     options: Options
     first: FloatArray | None = None
-    columns_too: bool = True  # whether nothing else is looked for even where columns are rounded
+    l1: FloatArray | None = None  # the answer of Algorithm 2, if it is known
 
-    def solve(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
+    def solve(self, level: Agreement, start: FloatArray | None) -> FloatArray:
         """Return the polished formula that fits the most weight of rows at this level."""
         w = self.first
-        if w is None or (agreement.inputs and not self.columns_too):
-            w = self._by_pieces(agreement, start)
-        w, found = polish(self.X, self.y, self.counts, w, agreement, self.link)
-        if start is not None and agreement.level is not Level.EXACT:  # the tighter answer may lie in every interval
-            other, its = polish(self.X, self.y, self.counts, start, agreement, self.link)
-            if self._weight(its.agree) > self._weight(found.agree):
-                w, found = other, its
+        if w is None:
+            w = self._by_pieces(level.uncapped, start)
+        found = polish(self.sample, w, level, self.link)
+        if start is not None and level.level is not Level.EXACT:  # the tighter answer may lie in every interval
+            found = max(found, polish(self.sample, start, level, self.link), key=_weight)
         if self.options.rounds != 0:
-            w, found = self._improve(w, found, agreement)
-        if not self.link.invertible:
-            w = self._or_nothing(w, found, agreement)
-        return w
+            found = self._improve(found)
+        return found.coef if self.link.invertible else self._or_nothing(found)
 
-    def begun(self, levels: Sequence[Agreement], unit: float) -> _Task:
-        """Return the task with an answer to begin with, where one serves several levels.
+    def begun(self, levels: Sequence[Agreement]) -> _Task:
+        """Return the task with the answer of L1 regression, which is the same at all levels.
 
-        L1 regression gives the same at all of them: where a majority follows it at one, a search at another finds
-        nothing, at the highest cost. And where labels are rounded so little that hardly any agrees by chance, what
-        agrees exactly is found within rounding, too: one search serves both.
+        Where a majority follows it at one of them, a search at another finds nothing, at the highest cost.
         """
-        scaled = [level.uncapped.scaled(unit) for level in levels]
-        w = algorithm_2(self.X, self.link.inverse(self.y), sample_weight=self.counts, pieces=self.pieces).w
-        for level in scaled:
-            _, found = polish(self.X, self.y, self.counts, w, level, self.link)
-            if has_majority(found, self.X, self.counts):
-                return replace(self, first=w)
-        low, high = np.percentile(self.y, [25, 75])
-        fine = [one for one in scaled if one.level is Level.LABEL and one.label * FINE <= high - low]
-        if not fine or self.options.rounds == 0:
-            return self
-        return replace(self, first=self._by_pieces(fine[-1], None), columns_too=False)
-
-    def _weight(self, agree: BoolArray) -> float:
-        return float(self.counts[agree].sum())
+        X, y = self.sample.X, self.sample.y
+        w = algorithm_2(X, self.link.inverse(y), sample_weight=self.sample.counts, pieces=self.pieces).w
+        if any(has_majority(polish(self.sample, w, level, self.link), self.sample) for level in levels):
+            return replace(self, first=w)
+        if self.options.may_be_noise and is_plain_noise(self.sample, w, levels, self.options.rng.spawn(1)[0]):
+            return replace(self, first=w, options=replace(self.options, rounds=0))  # there is nothing to search for
+        return replace(self, l1=w)
 
     def _by_pieces(self, agreement: Agreement, start: FloatArray | None) -> FloatArray:
-        slack = agreement.slack(start if start is not None else np.zeros(self.X.shape[1]))
-        possible = ~self.link.impossible(self.y, slack)
+        X, y = self.sample.X, self.sample.y
+        slack = agreement.slack(start if start is not None else np.zeros(X.shape[1]))
+        possible = ~self.link.impossible(y, slack)
 
         def solve(piece: RadialIsotropy, w: FloatArray) -> FloatArray:
             members = piece.members & possible
             if not members.any():
                 return np.zeros(len(w))
             basis = piece.subspace @ piece.matrix
-            return basis @ self._solve_piece(self._consensus(members, w, basis, slack, agreement))
+            known: FloatArray | None = None
+            if self.l1 is not None and len(self.pieces) == 1:
+                known = np.asarray(np.linalg.lstsq(basis, self.l1, rcond=None)[0], dtype=np.float64)
+            return basis @ self._solve_piece(self._consensus(members, w, basis, slack, agreement), known)
 
-        return algorithm_2(self.X, self.y, pieces=self.pieces, solve=solve).w
+        return algorithm_2(X, y, pieces=self.pieces, solve=solve).w
 
     def _consensus(
         self, members: BoolArray, w: FloatArray, basis: FloatArray, slack: float, agreement: Agreement
     ) -> Consensus:
         """Return what is left to find by the rows of one piece when `w` explains the pieces before it."""
-        X, y, link = self.X[members], self.y[members], self.link
+        X, y, link = self.sample.X[members], self.sample.y[members], self.link
         Z = X @ basis
         lengths = np.linalg.norm(Z, axis=1)
         Z /= lengths[:, None]
@@ -353,54 +284,58 @@ class _Task:
         labels = link.inverse(y)
         if not link.invertible:
             # Labels that zero or saturation explains are limits, whatever was rounded.
-            dust = slack + agreement.relative * (np.abs(explained) + np.abs(self.y).max())
+            dust = slack + agreement.relative * (np.abs(explained) + np.abs(self.sample.y).max())
             decisive = link.decisive(y, dust)
             upper = ~decisive & (y >= link.upper - dust)
             labels = np.where(decisive, y, np.where(upper, link.upper, link.lower))
             limits = Limits((link.lower - explained) / lengths, (link.upper - explained) / lengths, decisive)
         return Consensus(
-            Z, (labels - explained) / lengths, slack / lengths, near, self.counts[members], lengths, limits
+            Z, (labels - explained) / lengths, slack / lengths, near, self.sample.counts[members], lengths, limits
         )
 
-    def _solve_piece(self, problem: Consensus) -> FloatArray:
-        """Return the best parameter found: L1 regression, alternating where there are limits, then the search."""
+    def _solve_piece(self, problem: Consensus, known: FloatArray | None) -> FloatArray:
+        """Return the best parameter found: L1 regression, alternating where there are limits, then the search.
+
+        The L1 answer may be `known`.
+        """
         options, k = self.options, problem.Z.shape[1]
         clipped = problem.limits is not None
-        best, last = Fitted(np.zeros(k), -1.0), np.zeros(k)
+        best, last = FittedParameter(np.zeros(k), -1.0), np.zeros(k)
         start = _TINY * problem.Z[problem.decisive].sum(axis=0)
-        for last in alternate(problem, start, FIRST_ALTERNATIONS):
+        for last in alternate(problem, start, FIRST_ALTERNATIONS) if known is None else [known]:
             best = max(best, problem.best(last[None]), key=lambda candidate: candidate.agreement)
             if problem.settled(best, problem.unique):
                 return best.w
-        rounds = SEARCH_ROUNDS if options.rounds is None else options.rounds
+        rounds = ROUNDS if options.rounds is None else options.rounds
         if not rounds or not len(problem.decisive):
             return best.w if best.agreement > problem.chance or not clipped else last
-        plenty, few = (PLENTY_CLIPPED, FEW_CLIPPED) if clipped else (PLENTY, FEW_ROUNDS)
-        if len(problem.y) >= plenty * k:
-            rounds = min(rounds, few)
         return search_rows(problem, last, options, rounds)
 
-    def _improve(self, w: FloatArray, found: Verified, agreement: Agreement) -> tuple[FloatArray, Verified]:
+    def _improve(self, found: Candidate) -> Candidate:
         """Change single coefficients where that makes more rows agree."""
-        told = self.link.decisive(self.y, found.half_widths)
-        if not told.any() or has_majority(found, self.X, self.counts, clear=0.0):
-            return w, found
-        widths = agreement.loosened(NEAR).half_widths(np.abs(self.X[told]) @ np.abs(w) + np.abs(self.y[told]), w)
-        labels = self.link.inverse(self.y[told])
-        better = improve_coordinates(self.X[told], labels, w, widths, self.counts[told])
-        if np.array_equal(better, w):
-            return w, found
-        better, now = polish(self.X, self.y, self.counts, better, agreement, self.link)
-        return (better, now) if self._weight(now.agree) > self._weight(found.agree) else (w, found)
+        sample, link = self.sample, self.link
+        told = link.decisive(sample.y, found.rows.half_widths)
+        if not told.any() or has_majority(found, sample, clear=0.0):
+            return found
+        X, y, w = sample.X[told], sample.y[told], found.coef
+        widths = found.agreement.loosened(NEAR).half_widths(np.abs(X) @ np.abs(w) + np.abs(y), w)
+        better = improve_coordinates(X, link.inverse(y), w, widths, sample.counts[told])
+        return (
+            found
+            if np.array_equal(better, w)
+            else max(found, polish(sample, better, found.agreement, link), key=_weight)
+        )
 
-    def _or_nothing(self, w: FloatArray, found: Verified, agreement: Agreement) -> FloatArray:
+    def _or_nothing(self, found: Candidate) -> FloatArray:
         """Return zero where no more decisive rows agree than any w fits, and zero says it better."""
-        decided = found.agree & self.link.decisive(self.y, found.half_widths)
-        if decided.sum() > len(w) + 1:
-            return w
-        zero = np.zeros(len(w))
-        nothing = verify(self.X, self.y, zero, agreement, self.link)
-        return zero if self._weight(nothing.agree) > self._weight(found.agree) else w
+        if np.count_nonzero(found.informative) > len(found.coef) + 1:
+            return found.coef
+        nothing = Candidate.of(self.sample, np.zeros(len(found.coef)), found.agreement, self.link)
+        return max(found, nothing, key=_weight).coef
+
+
+def _weight(found: Candidate) -> float:
+    return found.weight
 
 
 def search_rows(problem: Consensus, first: FloatArray, options: Options, rounds: int) -> FloatArray:
@@ -409,7 +344,7 @@ def search_rows(problem: Consensus, first: FloatArray, options: Options, rounds:
     best = problem.best(first[None])
     if problem.settled(best, problem.unique):
         return best.w
-    size = max(SEARCH_ROWS_PER_COLUMN * k, SMALLEST_SEARCH)
+    size = SETTINGS.first_sample(k, clipped=False)
     part = problem
     if n > 2 * size:
         part = problem.restricted(np.sort(options.rng.choice(n, size, replace=False)))

@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate.mechanisms import fullest_window
+from massart.certificate import fullest_window
 from massart.rows import BoolArray, FloatArray
 
 FEWEST_ROWS, FEWEST_SHARE, MOST_AMOUNTS = 10, 0.01, 6

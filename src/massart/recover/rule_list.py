@@ -16,7 +16,7 @@ from typing import Literal, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.certificate.mechanisms import FurtherRule
+from massart.certificate import FurtherRule
 from massart.recover.further_rule import FoundRule, Search
 from massart.recover.rule_errors import RowsWithError, RuleError, error_between, errors_of
 from massart.rows import (

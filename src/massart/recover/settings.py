@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from massart.rows import Callback, silent
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -22,6 +26,10 @@ class Settings:
     search : int
         Rows, of those that certify, that candidates are looked for and counted on; also those that tell rounded
         numbers and estimate noise.
+    telling : int
+        Rows that tell noise from rounding: a few hundred are plenty.
+    most_wrong_at_first : float
+        Share of wrong rows up to which as many rows certify first; with more they would not (`speed.py`, "large").
     exact : int
         Rows that tell the numbers of exact labels, and among which a second rule is looked for.
     per_column, smallest : int
@@ -51,6 +59,8 @@ class Settings:
     rare: int = 64
     most_rare: int = 20_000
     search: int = 20_000
+    telling: int = 1_000
+    most_wrong_at_first: float = 0.35
     exact: int = 5_000
     per_column: int = 16
     smallest: int = 400
@@ -77,3 +87,23 @@ class Settings:
 
 SETTINGS = Settings()
 """The ones in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How hard to look.
+
+    Attributes
+    ----------
+    rng : numpy.random.Generator
+    rounds : int or None
+        Rounds of search for each piece: 0 for the published algorithm alone, all by default.
+    callback : callable
+    may_be_noise : bool
+        Whether labels that are plainly noisy end the search.
+    """
+
+    rng: np.random.Generator
+    rounds: int | None = None
+    callback: Callback = silent
+    may_be_noise: bool = False

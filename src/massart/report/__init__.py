@@ -1,27 +1,72 @@
-"""The page that shows an answer: its verdict, its formula, its rows."""
+"""What readers see: sentences, the page, and its short form for notebooks and terminals."""
 
 from massart.report.findings import (
     DATED,
     Cells,
     Findings,
-    Group,
-    JudgedRows,
+    GroupCount,
+    ReportRows,
     Rest,
     RowKinds,
     Usage,
     called_wrong,
     usage_of,
 )
-from massart.report.list_page import ListedFormula, ListFindings, ListReport
-from massart.report.notices import Notice
-from massart.report.page import Report, check_installed
+from massart.report.fragment import coefficients, enclosed, table
+from massart.report.page import (
+    ListedFormula,
+    ListFindings,
+    ListReport,
+    Report,
+    ScanFindings,
+    check_installed,
+    render_scan,
+)
+from massart.report.words import (
+    Notice,
+    SegmentFacts,
+    VerdictWords,
+    beyond_chance,
+    count,
+    counted,
+    explain,
+    explain_list,
+    explain_saved,
+    explain_second,
+    judgement,
+    listed,
+    name_of,
+    share,
+    up,
+    weakest_columns,
+)
 
 __all__ = [
+    "VerdictWords",
+    "ScanFindings",
+    "SegmentFacts",
+    "beyond_chance",
+    "coefficients",
+    "count",
+    "counted",
+    "enclosed",
+    "explain",
+    "explain_list",
+    "explain_saved",
+    "explain_second",
+    "judgement",
+    "listed",
+    "name_of",
+    "render_scan",
+    "share",
+    "table",
+    "up",
+    "weakest_columns",
     "Cells",
     "DATED",
     "Findings",
-    "Group",
-    "JudgedRows",
+    "GroupCount",
+    "ReportRows",
     "ListFindings",
     "ListReport",
     "ListedFormula",

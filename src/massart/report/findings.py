@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import Certificate, Verdict
-from massart.report.words import Judgement, SegmentFacts, judgement
+from massart.report.words import SegmentFacts, VerdictWords, count, judgement
 from massart.rows import BoolArray, FloatArray
-from massart.rules.formula import Formula
-from massart.rules.rates import Rates
+from massart.rules import Formula, Rates
 
 DATED = "date of the data"
 """The fact that says when the table was last changed."""
@@ -31,7 +30,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupCount:
     """Rows with the same value in the column that groups them."""
 
     name: str
@@ -58,7 +57,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedRows:
+class ReportRows:
     """All rows that were judged, or those of them that were kept."""
 
     given: FloatArray  # the target as it stands in the table
@@ -67,7 +66,7 @@ class JudgedRows:
     wrong: BoolArray  # those that do not agree and are called wrong
     cells: Cells  # the columns to show with them: the first one names the row
     group_column: str | None = None
-    groups: tuple[Group, ...] = ()  # by the share of wrong rows, the largest first
+    groups: tuple[GroupCount, ...] = ()  # by the share of wrong rows, the largest first
     kinds: RowKinds | None = None  # None where nothing was asked but whether rows are wrong
     rest: Rest | None = None  # where only some rows of the table were kept
     terms: Any = None  # their values, (n, d), for those who ask what other coefficients would give
@@ -89,7 +88,7 @@ class Findings:
     n_agree: int
     n_wrong: int  # those of the others that are called wrong
     usage: tuple[Usage, ...] = ()  # for each coefficient, the constant last; empty where rows were not kept
-    rows: JudgedRows | None = None  # None where they were not kept, or without a rule
+    rows: ReportRows | None = None  # None where they were not kept, or without a rule
     notices: tuple[str, ...] = ()  # columns and rows left out, categories and their base levels
     facts: Mapping[str, str] = field(default_factory=dict)  # the command, the file and its digest, versions
     n_left_out: int = 0  # rows that were not judged, since values are missing
@@ -97,15 +96,21 @@ class Findings:
     rates: tuple[Rates, ...] = ()  # by level, where a category multiplies something
     n_apart: int = 0  # rows that are set apart: they break the formula where most rows do
     segment: SegmentFacts | None = None  # where that is
+    is_saved: bool = False  # whether the formula was found in other rows: the verdict is about those
 
     @property
-    def judgement(self) -> Judgement:
+    def judgement(self) -> VerdictWords:
         """The verdict for the eye."""
-        return judgement(self.certificate, "" if self.segment is None else self.segment.where)
+        known = judgement(self.certificate, "" if self.segment is None else self.segment.where)
+        if not self.is_saved:
+            return known
+        return replace(known, meaning=f"A saved formula on other rows: it was {known.word} where it was found.")
 
     @property
     def explanation(self) -> str:
-        """The certificate in words."""
+        """The certificate in words; of a saved formula, how many rows follow it."""
+        if self.is_saved:
+            return f"{self.n_agree:,} of {count(self.n_rows, 'rows')} follow the saved formula."
         return self.certificate.explain(self.formula.names, self.segment)
 
     @property

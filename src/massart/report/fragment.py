@@ -1,23 +1,81 @@
-"""The report in a notebook and in a terminal: short, and without a script."""
+"""A report in a notebook and in a terminal: short, and without a script; and its table of coefficients."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from itertools import islice
 
-from massart.report.carried import columns_of, wrong_residuals
-from massart.report.coefficients import coefficients
-from massart.report.columns import Numbers, clean
-from massart.report.findings import Findings, JudgedRows
-from massart.report.legend import MARKS, legend, shown_kinds
-from massart.report.pictures import scatter
-from massart.report.words import count, share
-from massart.rules.formula import pieces
+from massart.report.findings import Findings, ReportRows
+from massart.report.pictures import MARKS, legend, scatter, shown_kinds
+from massart.report.rows import clean, columns_of, wrong_residuals
+from massart.report.words import count, listed, name_of, share
+from massart.rules import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand, pieces
 
-MOST_ROWS = 10
-MOST_TERMS = 40
+MOST_ROWS = 10  # wrong rows in a notebook
+MOST_TERMS = 40  # of a formula in one paragraph
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One row of the table of coefficients, in words."""
+
+    label: str
+    number: str
+    certainty: str
+    evidence: str
+    determined: bool  # whether the rows that agree determine it
+    silent: bool  # whether it is zero, and not just left out or open
+
+
+def coefficients(findings: Findings) -> Iterator[Coefficient]:
+    """Describe each coefficient, the constant last."""
+    formula, certificate = findings.formula, findings.certificate
+    groups = {column: group for group in certificate.undetermined_columns for column in group}
+    thin, names = dict(certificate.thin), formula.names
+    digits = ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS
+    for column, term in enumerate(formula.all_terms):
+        is_constant = column == len(formula.terms)
+        if not term.is_shown:
+            continue
+        evidence = ""
+        if column in thin:
+            evidence = f"left out: it rests on {count(thin[column], 'rows')}"
+        elif not term.determined:
+            evidence = _open(column, groups.get(column, ()), names)
+        elif findings.usage:
+            n, k = findings.usage[column].n_rows, findings.usage[column].n_agree
+            evidence = f"{k:,} of {n:,} {'rows' if is_constant else 'rows that use it'} agree ({share(k, n)})"
+        yield Coefficient(
+            clean(term.label),
+            term.number(digits),
+            _certainty(term, digits, column in thin),
+            evidence,
+            term.determined,
+            silent=formula.has_no_effect(term) and column not in thin,
+        )
+
+
+def _certainty(term: Summand, digits: int, thin: bool) -> str:
+    if not term.determined:
+        return "open"
+    if thin:
+        return "not known"
+    if term.exact is not None:
+        return "exact"
+    if term.standard_error > 0:
+        return f"± {term.standard_error:.2g}"
+    return "not known" if math.isnan(term.standard_error) else f"rounded to {digits} digits"
+
+
+def _open(column: int, group: tuple[int, ...], names: tuple[str, ...]) -> str:
+    if len(group) == 1:
+        return "not determined: no agreeing row uses it"
+    partners = [clean(name_of(other, names)) for other in group if other != column]
+    return f"not determined: moves together with {listed(partners)}" if partners else "not determined"
 
 
 def fragment(findings: Findings) -> str:
@@ -78,13 +136,13 @@ def _bar(findings: Findings, off: str) -> str:
     )
 
 
-def _kinds(rows: JudgedRows, n_wrong: int) -> str:
+def _kinds(rows: ReportRows, n_wrong: int) -> str:
     found = [(kind.label, f"{kind.n_rows:,}", share(kind.n_rows, n_wrong), *kind.example) for kind in shown_kinds(rows)]
     names = ("what happened", "rows", "share", "for example", "given", "implied")
     return table("", names, found[:MOST_ROWS], {1, 2, 4, 5}) if found else ""
 
 
-def _picture(rows: JudgedRows) -> str:
+def _picture(rows: ReportRows) -> str:
     drawn = scatter(rows, "Given against implied values; rows that agree are on the line.")
     marks = [(f"tone-{tone}", mark, label) for tone, mark, label in legend(shown_kinds(rows))]
     if not marks and rows.n_wrong:
@@ -103,14 +161,13 @@ def _coefficients(findings: Findings) -> str:
     return table("Coefficients", ("term", "coefficient", "precision", "what determines it"), rows, {1}) + note
 
 
-def _first_rows(rows: JudgedRows, off: str) -> str:
-    wrong = wrong_residuals(rows)
-    first = wrong.first(MOST_ROWS)
-    columns = columns_of(rows, first.index)
-    shown = ([column.shown(i) for column in columns] for i in range(len(first.index)))
-    numeric = {place for place, column in enumerate(columns) if isinstance(column, Numbers)}
-    few = len(first.index) < rows.n_wrong
-    caption = f"The {len(first.index)} largest of {rows.n_wrong:,} {off}" if few else off.capitalize()
+def _first_rows(rows: ReportRows, off: str) -> str:
+    first = wrong_residuals(rows).index[:MOST_ROWS]
+    columns = columns_of(rows, first)
+    shown = ([column.shown(i) for column in columns] for i in range(len(first)))
+    numeric = {place for place, column in enumerate(columns) if column.numeric}
+    few = len(first) < rows.n_wrong
+    caption = f"The {len(first)} largest of {rows.n_wrong:,} {off}" if few else off.capitalize()
     return table(caption, [column.name for column in columns], shown, numeric)
 
 

@@ -1,4 +1,4 @@
-"""Pages: one file that loads nothing, for a reader with a browser and no Python; of a fit, and of a scan.
+"""Pages: one file that loads nothing, for a reader with a browser and no Python; of a fit, a list of rules, a scan.
 
 Nothing of the data can run: the template escapes every text, the script writes texts as texts, and a content security
 policy admits one script only, the page's own, by its digest.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module, resources
@@ -19,64 +21,57 @@ from typing import Any
 
 import numpy as np
 
-from massart.report.carried import MOST_LARGEST, carry, wrong_residuals
-from massart.report.coefficients import coefficients
-from massart.report.columns import Numbers, clean, printable
-from massart.report.findings import DATED, Findings, Group, JudgedRows
-from massart.report.fragment import fragment, plain_text
-from massart.report.legend import GLYPHS, legend, shown_kinds, tones
-from massart.report.pictures import measure_sizes, scale_of, scatter
-from massart.report.what_if import what_if
+from massart.certificate import Verdict
+from massart.report.findings import DATED, Findings, GroupCount, ReportRows
+from massart.report.fragment import coefficients, fragment, plain_text
+from massart.report.pictures import GLYPHS, ShownKind, legend, measure_sizes, scale_of, scatter, shown_kinds, tones
+from massart.report.rows import MOST_LARGEST, Carried, ShownColumn, carry, clean, printable, wrong_residuals
 from massart.report.words import MEANINGS, count, share
-from massart.rows import files
-from massart.rules.formula import pieces
-from massart.rules.rates import text_by_level
+from massart.rows import EDGE, Level, files
+from massart.rules import Formula, pieces, text_by_level
 
 PAGE_ROWS = 50
 """Rows of the table that are seen at a time, and those that are there without a script."""
 
-_MOST_TERMS = 300
-_MOST_COEFFICIENTS = 1_000
-_MOST_GROUPS = 30
-_MOST_NAMES = 100
+WHAT_IF_TERMS, WHAT_IF_CHARACTERS = 100, 500_000
+"""Terms that a reader may change, and packed characters of their values; of more characters, fewer rows are taken."""
+
+_MOST_TERMS = 300  # of the formula
+_MOST_COEFFICIENTS = 1_000  # in the table
+_MOST_GROUPS = 30  # with a bar; the others are one
+_MOST_NAMES = 100  # of coefficients without effect
 _SCRIPTS = ("unpack.js", "filters.js", "rows.js", "table.js", "pictures.js", "what_if.js", "page.js")
-_KIND_PLACE = 5  # of the script's columns, before which there is the rank
+_COMPARED = 4  # columns that say which row it is, what was given and implied, and the difference
 # What a browser would take for the end of a script, or for a line end in one.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def render(findings: Findings) -> str:
     """Return the page."""
-    environment = environment_of_pages()
-    environment.filters["embed"] = _embedded
-    script = "(async () => {\n" + "\n".join(asset(name) for name in _SCRIPTS) + "})();\n"
+    script = "(async () => {\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page: str = environment.get_template("page.html").render(
-        **_context(findings),
-        style=raw_text(asset("style.css")),
-        script=raw_text(script),
-        policy=raw_text(f"'sha256-{digest}'"),
-    )
-    return page
+    policy = _raw_text(f"'sha256-{digest}'")
+    return _page("page.html", ["style.css"], **_context(findings), script=_raw_text(script), policy=policy)
 
 
-def environment_of_pages() -> Any:
-    """Return what renders templates: every text is escaped, and printable."""
-    jinja2 = _needed("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
+def _page(template: str, styles: Sequence[str], **context: Any) -> str:
+    """Return a page by its template, which escapes every text and makes it printable."""
+    environment = _needed("jinja2").Environment(
+        loader=_needed("jinja2").FunctionLoader(_asset),
         autoescape=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
-        undefined=jinja2.StrictUndefined,
+        undefined=_needed("jinja2").StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["clean"] = clean
+    environment.filters |= {"clean": clean, "embed": _embedded}
     environment.globals |= {"share": share, "count": count, "pieces_of": _pieces}
-    return environment
+    style = _raw_text("".join(map(_asset, styles)))
+    text: str = environment.get_template(template).render(**context, style=style)
+    return text
 
 
-def raw_text(text: str) -> Any:
+def _raw_text(text: str) -> Any:
     """Return our own text for a template, which does not escape it."""
     return _needed("markupsafe").Markup(text)
 
@@ -111,15 +106,9 @@ def _context(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
-    off = findings.judgement.off
+def _of_rows(findings: Findings, rows: ReportRows) -> dict[str, Any]:
     wrong = wrong_residuals(rows)
     carried = carry(rows, wrong)
-    kinds = shown_kinds(rows) if len(wrong.index) else []
-    named = legend(kinds)
-    groups = list(_shown_groups(rows.groups))
-    names = [column.name for column in carried.columns]
-    grouped_by = clean(rows.group_column or "")
     words = (
         f"Scatter plot of the given against the implied {clean(findings.formula.target)}: "
         f"{count(carried.n_right, 'rows')} on the line, {count(carried.n_drawn, 'rows')} off it."
@@ -129,42 +118,60 @@ def _of_rows(findings: Findings, rows: JudgedRows) -> dict[str, Any]:
         "table": carried.n_off > 0,
         "scale": scale_of(np.concatenate([rows.given[carried.index], rows.implied[carried.index]])),
         "picture_words": words,
-        "picture": raw_text(scatter(rows, words)),
+        "picture": _raw_text(scatter(rows, words)),
         "most_largest": MOST_LARGEST,
-        "sizes": measure_sizes(rows, wrong, off),
+        "sizes": measure_sizes(rows, wrong, findings.judgement.off),
         "first_rows": [
             [column.shown(place) for column in carried.columns] for place in range(min(carried.n_off, PAGE_ROWS))
         ],
-        "numeric": [isinstance(column, Numbers) for column in carried.columns],
-        "groups": groups,
-        "n_groups": min(len(rows.groups), _MOST_GROUPS),
-        "group_place": 1 + names.index(grouped_by, 4) if grouped_by in names[4:] else None,
-        "largest_share": max((group.n_wrong / max(1, group.n_rows) for group in groups), default=0.0),
-        "kinds": kinds,
-        "kind_place": _KIND_PLACE if "kind" in names[4:5] else None,
-        "most_of_a_kind": max((kind.n_rows for kind in kinds), default=1),
-        "legend": named,
-        "kind_labels": {tone: label for tone, _, label in named},
-        "kind_words": [clean(word) for word in rows.kinds.words] if rows.kinds and "kind" in names[4:5] else [],
-        "tones": tones(rows).tolist(),
-        "glyphs": GLYPHS,
+        "numeric": [column.numeric for column in carried.columns],
+        **_of_groups(rows, carried),
+        **_of_kinds(rows, carried, shown_kinds(rows) if len(wrong.index) else []),
         "what_if": what_if(findings, carried),
     }
 
 
-def _shown_groups(groups: Sequence[Group]) -> Iterator[Group]:
+def _of_groups(rows: ReportRows, carried: Carried) -> dict[str, Any]:
+    """Return the groups, and the place of their column among those of the script, before which there is the rank."""
+    groups, grouped_by = list(_shown_groups(rows.groups)), clean(rows.group_column or "")
+    others = [column.name for column in carried.columns[_COMPARED:]]
+    return {
+        "groups": groups,
+        "n_groups": min(len(rows.groups), _MOST_GROUPS),
+        "group_place": 1 + _COMPARED + others.index(grouped_by) if grouped_by in others else None,
+        "largest_share": max((group.n_wrong / max(1, group.n_rows) for group in groups), default=0.0),
+    }
+
+
+def _of_kinds(rows: ReportRows, carried: Carried, kinds: list[ShownKind]) -> dict[str, Any]:
+    """Return what happened, and where the rows that are carried say it, if they do."""
+    named = legend(kinds)
+    words = rows.kinds.words if rows.kinds and "kind" in [c.name for c in carried.columns[_COMPARED:][:1]] else ()
+    return {
+        "kinds": kinds,
+        "kind_place": 1 + _COMPARED if words else None,
+        "most_of_a_kind": max((kind.n_rows for kind in kinds), default=1),
+        "legend": named,
+        "kind_labels": {tone: label for tone, _, label in named},
+        "kind_words": [clean(word) for word in words],
+        "tones": tones(rows).tolist(),
+        "glyphs": GLYPHS,
+    }
+
+
+def _shown_groups(groups: Sequence[GroupCount]) -> Iterator[GroupCount]:
     for group in groups[:_MOST_GROUPS]:
         yield replace(group, name=clean(group.name))
     if others := groups[_MOST_GROUPS:]:
         named = f"{len(others):,} others" if len(others) > 1 else "1 other"
-        yield Group(named, sum(group.n_rows for group in others), sum(group.n_wrong for group in others))
+        yield GroupCount(named, sum(group.n_rows for group in others), sum(group.n_wrong for group in others))
 
 
 def _embedded(data: object) -> Any:
-    return raw_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES))
+    return _raw_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES))
 
 
-def asset(name: str) -> str:
+def _asset(name: str) -> str:
     """Return the text of a file of this package."""
     return resources.files("massart.report").joinpath("assets", name).read_text("utf-8")
 
@@ -179,6 +186,58 @@ def _needed(name: str) -> ModuleType:
         return import_module(name)
     except ImportError:
         raise ValueError(f"the report needs {name}: pip install 'massart[report]'") from None
+
+
+def what_if(findings: Findings, carried: Carried) -> dict[str, Any] | None:
+    """Return what the script needs to count the rows that would agree with other coefficients.
+
+    It counts as `massart.rows` does, with compensated sums, over the rows of the picture. None where the values of the
+    terms were not kept.
+    """
+    rows, formula, agreement = findings.rows, findings.formula, findings.certificate.agreement
+    shown = [j for j, term in enumerate(formula.all_terms) if term.is_shown]
+    if rows is None or rows.terms is None or not 0 < len(shown) <= WHAT_IF_TERMS:
+        return None
+    stride, terms = 1, [*_packed_terms(rows, formula, shown, carried, 1)]
+    if (size := sum(len(term.get("data", "")) for term in terms)) > WHAT_IF_CHARACTERS:
+        stride = math.ceil(size / WHAT_IF_CHARACTERS)
+        terms = [*_packed_terms(rows, formula, shown, carried, stride)]
+    return {
+        "stride": stride,
+        "terms": terms,
+        "coef": [formula.all_terms[j].coef for j in shown],
+        "link": [_finite(formula.link.lower), _finite(formula.link.upper), formula.link.slope],
+        "label": agreement.label,
+        "inputs": [agreement.inputs[j] for j in shown] if agreement.inputs else [],
+        "relative": agreement.relative,
+        "tight": agreement.tight,
+        "unit": agreement.unit,
+        "edge": EDGE if agreement.level in (Level.LABEL, Level.INPUTS) else 0,
+    }
+
+
+def _packed_terms(
+    rows: ReportRows, formula: Formula, shown: Sequence[int], carried: Carried, stride: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of terms in each `stride`-th row of the picture, or the column of the page that holds them."""
+    drawn = carried.packed["drawn"] or range(carried.n_off)
+    places = np.array([*drawn, *range(carried.n_off, len(carried.index))], dtype=np.intp)[::stride]
+    cells = {c.name: (k, c.values) for k, c in enumerate(carried.columns) if c.numeric and k >= _COMPARED}
+    for j in shown:
+        if j == len(formula.terms):
+            yield {"constant": True}
+            continue
+        column = rows.terms[carried.index[places], j]
+        values = np.asarray(column.toarray().ravel() if hasattr(column, "toarray") else column, dtype=float)
+        place, cell = cells.get(clean(formula.terms[j].label), (0, None))
+        if cell is not None and np.array_equal(cell[places], values):
+            yield {"column": place}  # which the page carries already
+        else:
+            yield ShownColumn("", values).packed()
+
+
+def _finite(limit: float) -> float | None:
+    return limit if math.isfinite(limit) else None
 
 
 class Report:
@@ -237,6 +296,71 @@ class ScanFindings:
 
 def render_scan(findings: ScanFindings) -> str:
     """Return the page; ValueError if jinja2 is not installed."""
-    style = raw_text(asset("style.css") + asset("scan.css"))
-    page: str = environment_of_pages().get_template("scan.html").render(findings=findings, style=style)
-    return page
+    return _page("scan.html", ["style.css", "scan.css"], findings=findings)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFormula:
+    """One rule: its formula, its own rows, those that fit another rule, too, and how many rows its test asked for."""
+
+    formula: Formula
+    n_rows: int
+    n_shared: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListFindings:
+    """What the page shows of a list of rules."""
+
+    title: str
+    target: str
+    rules: tuple[ListedFormula, ...]
+    kinds: tuple[tuple[str, int], ...]  # what happened in rows that follow none, and how often
+    n_rows: int
+    n_shared: int
+    n_none: int
+    verdict: Verdict
+    explanation: str
+    when: str
+    coefficients: tuple[tuple[str, tuple[str, ...]], ...]  # each term with its coefficient in each rule
+    rows: Mapping[str, Sequence[object]]  # some rows that follow none, by columns
+    notices: tuple[str, ...]
+    facts: Mapping[str, str]
+
+    @property
+    def n_shown(self) -> int:
+        """Number of the rows that are shown."""
+        return len(next(iter(self.rows.values()), ()))
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Columns of those rows that hold numbers."""
+        return tuple(name for name, cells in self.rows.items() if all(isinstance(cell, int | float) for cell in cells))
+
+    @property
+    def cells(self) -> list[list[tuple[str, str]]]:
+        """The rows that are shown: the name of each column with its cell as text."""
+        return [[(name, _text(cells[place])) for name, cells in self.rows.items()] for place in range(self.n_shown)]
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else f"{cell:.10g}" if isinstance(cell, float) else str(cell)
+
+
+class ListReport(Report):
+    """The page of a list of rules; a notebook and a terminal get its sentences and formulas."""
+
+    def __init__(self, findings: ListFindings) -> None:
+        self.listed = findings
+
+    def to_html(self) -> str:
+        """Return the whole page: one file, which loads nothing and is the same for the same findings."""
+        return _page("rules.html", ["style.css", "scan.css", "rules.css"], findings=self.listed)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+    def __repr__(self) -> str:
+        formulas = (f"rule {k}: {clean(rule.formula.text())}" for k, rule in enumerate(self.listed.rules, 1))
+        return "\n".join([*formulas, clean(self.listed.explanation)])

@@ -1,7 +1,8 @@
-"""What the two pictures show: given against implied, on which scale, and how many wrong rows are how far off."""
+"""Pictures of the rows: given against implied, and how many are how far off, in the colour and mark of each type."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,22 +10,95 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.report.carried import Residuals, sample, wrong_residuals
-from massart.report.columns import amounts, write
-from massart.report.findings import JudgedRows
-from massart.report.legend import GLYPHS, MARKS, codes_of, tones
+from massart.report.findings import ReportRows
+from massart.report.rows import Residuals, clean, compared, decimal_places, read, sample, write, wrong_residuals
 from massart.report.words import share
 from massart.rows import FloatArray
 
-_MOST_BINS = 40
-_STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-_HEAVY, _VERY_HEAVY = 5.0, 15.0
-_FEW = 10
-_MOST_POWERS = 30  # of ten that an axis shows
+_PLUS = ((-1, -3), (1, -3), (1, -1), (3, -1), (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1), (-3, -1), (-1, -1))
+_STAR = [(r, 0.2 * math.pi * k) for k, r in enumerate((1.4, 0.6) * 5)]
+
+MARKS = "◆■▲✚✖▼⬟★"
+"""Of rows that nothing explains, then of the kinds, the most frequent first; the last one is for all others."""
+
+GLYPHS = (
+    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    ((0, -1.2), (1.2, 0.9), (-1.2, 0.9)),
+    tuple((x / 2.5, y / 2.5) for x, y in _PLUS),
+    tuple((0.3 * (x - y), 0.3 * (x + y)) for x, y in _PLUS),
+    ((-1.2, -0.9), (1.2, -0.9), (0, 1.2)),
+    ((0, -1.2), (1.15, -0.35), (0.7, 1), (-0.7, 1), (-1.15, -0.35)),
+    tuple((round(r * math.sin(turn), 3), round(-r * math.cos(turn), 3)) for r, turn in _STAR),
+)
+"""The corners of the marks, for pictures that draw them, around the origin."""
+
+OTHERS = "other kinds"
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ShownKind:
+    """One kind."""
+
+    label: str
+    n_rows: int
+    tone: int  # number of its colour and of its mark
+    example: tuple[str, ...]  # a row in which it happened: which one, what was given, what is implied
+
+    @property
+    def mark(self) -> str:
+        """What the pictures draw for it."""
+        return MARKS[self.tone]
+
+
+def tones(rows: ReportRows) -> NDArray[np.uint8]:
+    """Return the number of the colour for each code of a kind; 0 where nothing is explained."""
+    found = np.zeros(len(rows.kinds.words) if rows.kinds else 1, dtype=np.uint8)
+    if rows.kinds is not None:
+        explained = [code for code, word in enumerate(rows.kinds.words) if word and code != rows.kinds.unexplained]
+        found[explained] = np.minimum(np.arange(1, len(explained) + 1), len(MARKS) - 1)
+    return found
+
+
+def codes_of(rows: ReportRows, index: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the codes of the kinds of some rows; all zero where kinds are not known."""
+    return np.zeros(len(index), dtype=np.intp) if rows.kinds is None else rows.kinds.codes[index]
+
+
+def shown_kinds(rows: ReportRows) -> list[ShownKind]:
+    """Return the kinds of the wrong rows in the order of their codes."""
+    if rows.kinds is None:
+        return []
+    wrong = np.flatnonzero(rows.wrong)
+    codes, first, counts = np.unique(rows.kinds.codes[wrong], return_index=True, return_counts=True)
+    if rows.rest is not None:
+        counts = np.array(rows.rest.kinds)[codes]
+    examples = wrong[first]
+    name, identity = next(iter(rows.cells(examples).items()), ("row", examples.tolist()))
+    columns = read(name, identity), *compared(rows, examples)[:2]
+    tone = tones(rows)
+    return [
+        ShownKind(clean(rows.kinds.words[code]), n, int(tone[code]), tuple(column.shown(k) for column in columns))
+        for k, (code, n) in enumerate(zip(codes.tolist(), counts.tolist(), strict=True))
+    ]
+
+
+def legend(kinds: list[ShownKind]) -> list[tuple[int, str, str]]:
+    """Return tone, mark and label of what the pictures distinguish."""
+    alone = {kind.tone for kind in kinds if [k.tone for k in kinds].count(kind.tone) == 1}
+    named = {kind.tone: kind.label if kind.tone in alone else OTHERS for kind in kinds}
+    return [(tone, MARKS[tone], label) for tone, label in named.items()]
+
+
+_MOST_BINS = 40  # of the histogram
+_STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+_HEAVY, _VERY_HEAVY = 5.0, 15.0  # the largest value over the middle one
+_FEW = 10  # rows, of which words say as much
+_MOST_POWERS = 40  # of ten that an axis shows
+
+
+@dataclass(frozen=True, slots=True)
+class AxisScale:
     """Of both axes of the picture of given against implied."""
 
     heavy: bool  # a few values are so much larger that a second scale helps: logarithmic from `unit` on
@@ -32,14 +106,14 @@ class Scale:
     unit: float  # a power of ten below which there are few values, or none that matters
 
 
-def scale_of(values: FloatArray) -> Scale:
+def scale_of(values: FloatArray) -> AxisScale:
     """Return the scale for these values."""
     size = np.abs(values[np.isfinite(values) & (values != 0)])
     if not len(size):
-        return Scale(False, False, 1.0)
+        return AxisScale(False, False, 1.0)
     few, common, largest = np.log10(np.quantile(size, [0.05, 0.5, 1.0]))
     ratio = 10 ** min(largest - common, 300.0)
-    return Scale(
+    return AxisScale(
         bool(ratio > _HEAVY), bool(ratio > _VERY_HEAVY), float(10.0 ** np.floor(max(few, largest - _MOST_POWERS)))
     )
 
@@ -60,7 +134,7 @@ class Sizes:
         return sum(self.counts) >= _FEW
 
 
-def measure_sizes(rows: JudgedRows, wrong: Residuals, off: str) -> Sizes | None:
+def measure_sizes(rows: ReportRows, wrong: Residuals, off: str) -> Sizes | None:
     """Count the wrong rows by the power of ten of their residual; None where there are none to count."""
     among = ""
     if rows.rest is not None:
@@ -89,7 +163,7 @@ def _words(wrong: Residuals, size: FloatArray, off: str) -> str:
     below = int((wrong.values < 0).sum())
     if n == 1:
         return f"The only one is off by {write(float(size[0]))}."
-    places = amounts("off by", wrong.values).places
+    places = decimal_places(wrong.values)
     middle, most, least = (write(float(v), places, digits=4) for v in (np.median(size), size.max(), size.min()))
     return (
         f"Half of the {off} are off by {middle} or more; the largest difference is {most}, the smallest {least}. "
@@ -97,15 +171,14 @@ def _words(wrong: Residuals, size: FloatArray, off: str) -> str:
     )
 
 
-WIDTH, HEIGHT = 640, 400
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 12, 10, 46
-_MOST_RIGHT, _MOST_WRONG = 300, 600
-_MOST_TICKS = 7
-_MOST_POWERS = 40
+WIDTH, HEIGHT = 640, 400  # of the picture
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 12, 10, 46  # its margins
+_MOST_RIGHT, _MOST_WRONG = 300, 600  # points of the picture without a script
+_MOST_TICKS = 7  # of an axis
 _LARGEST = 1e300  # beyond which the width of an axis overflows
 
 
-def scatter(rows: JudgedRows, words: str) -> str:
+def scatter(rows: ReportRows, words: str) -> str:
     """Return the picture as SVG; colours are those of the classes of its paths. `words` say what it shows."""
     rng = np.random.default_rng(0)
     seen = (np.abs(rows.given) < _LARGEST) & (np.abs(rows.implied) < _LARGEST)
@@ -145,7 +218,7 @@ def scatter(rows: JudgedRows, words: str) -> str:
 
 
 def _axis(
-    values: FloatArray, scale: Scale, start: float, end: float
+    values: FloatArray, scale: AxisScale, start: float, end: float
 ) -> tuple[Callable[[FloatArray], FloatArray], FloatArray]:
     """Return where values are drawn, and values for ticks."""
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from massart.certificate.assumption import CONFIDENCE
-from massart.certificate.mechanisms import FurtherRule
-from massart.certificate.segments import Breach, Segment
-from massart.certificate.support import PieceSupport
-from massart.certificate.verdict import Bound, Certificate, Reason, Verdict
-from massart.rules.formula import INTERCEPT
+from massart.certificate import (
+    CONFIDENCE,
+    Bound,
+    Breach,
+    Certificate,
+    FurtherRule,
+    PieceSupport,
+    Reason,
+    Segment,
+    Verdict,
+)
+from massart.rules import INTERCEPT
 
 MEANINGS = {
     Verdict.PROVEN: "no other formula fits as many rows",
@@ -48,14 +55,14 @@ _SIGNS = {
     Verdict.NOISY: "≈",
     Verdict.NONE: "✗",
 }
-_MOST_NAMES = 8
-_MOST_IN_DIRECTION = 3
+_MOST_NAMES = 8  # in one sentence
+_MOST_IN_DIRECTION = 3  # columns that name a direction
 _SMALL_ENTRY, _ROUNDING = 0.1, 1e-9  # of the largest entry of a direction: not worth a name, and nothing at all
-_TIE_DIGITS = 6
+_TIE_DIGITS = 6  # of entries that are equal
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class VerdictWords:
     """A verdict for the eye.
 
     Attributes
@@ -114,7 +121,7 @@ class SegmentFacts:
         return cls(" and ".join(where), *counts)
 
 
-def judgement(certificate: Certificate, where: str = "") -> Judgement:
+def judgement(certificate: Certificate, where: str = "") -> VerdictWords:
     """Say in short what a verdict means; `where` names the segment in which the formula breaks, if it is known."""
     verdict = certificate.verdict
     meaning = MEANINGS[verdict] + (_apart(certificate) if verdict is Verdict.PROVEN else "")
@@ -123,7 +130,7 @@ def judgement(certificate: Certificate, where: str = "") -> Judgement:
     if certificate.declared:
         meaning = "it is the formula if errors depend neither on the columns nor on each other, as declared"
     off = "wrong rows" if verdict.stands else "rows that do not follow"
-    return Judgement(verdict.name, _SIGNS[verdict], f"{meaning[0].upper()}{meaning[1:]}.", off)
+    return VerdictWords(verdict.name, _SIGNS[verdict], f"{meaning[0].upper()}{meaning[1:]}.", off)
 
 
 def explain(certificate: Certificate, names: Sequence[str] | None = None, segment: SegmentFacts | None = None) -> str:
@@ -155,13 +162,119 @@ def explain(certificate: Certificate, names: Sequence[str] | None = None, segmen
     return " ".join([*claim, *_also(certificate, names)])
 
 
-def _fits(c: Certificate) -> Iterator[str]:
-    possible = "" if c.n_active is None else " with a possible label"
-    yield (
-        f"The formula fits {number(c.n_agree)} of {count(c.n_rows, 'rows')}{possible} {c.agreement} "
-        f"({share(c.n_agree, c.n_rows)})."
+def explain_saved(n_agree: int, n_judged: int, known: str) -> str:
+    """Say how many rows follow a saved formula, and what was known of it before."""
+    follow = f"{n_agree:,} of {count(n_judged, 'rows')} follow a saved formula ({share(n_agree, n_judged)})"
+    return f"{follow}. Where it was found: {known}"
+
+
+def counted(n_total: int, n_judged: int, n_wrong: int) -> tuple[str, str]:
+    """Say how many rows are wrong, and how many are not judged.
+
+    Examples
+    --------
+    >>> counted(400, 400, 8)
+    ('8 of 400 rows are wrong (2.0 %)', '0 not judged')
+    >>> counted(20, 1, 0)
+    ('0 of 1 judged row is wrong (0 %)', '19 of 20 rows are not judged (95.0 %)')
+    """
+
+    def rows_are(some: int, n: int, things: str, what: str) -> str:
+        return f"{some:,} of {count(n, things)} {'is' if 1 in (some, n) else 'are'} {what} ({share(some, n)})"
+
+    if n_judged == n_total:
+        return rows_are(n_wrong, n_judged, "rows", "wrong"), "0 not judged"
+    return rows_are(n_wrong, n_judged, "judged rows", "wrong"), rows_are(
+        n_total - n_judged, n_total, "rows", "not judged"
     )
-    if c.n_active is not None:
+
+
+_LIST_SIZES = ("No rules", "One rule", "Two rules", "Three rules", "Four rules", "Five rules", "Six rules")
+_MOST_SHARED = 3  # groups of rules that rows fit together
+
+
+def explain_list(
+    n_rows: Sequence[int],
+    shared: Sequence[tuple[Sequence[str], int]],
+    branches: Mapping[int, tuple[str, int, int, int, int]],
+    left: Sequence[tuple[int, tuple[str, str], str]],
+    confirmed: Mapping[int, Sequence[str]],
+    deviation: float,
+    most_explained: int,
+) -> str:
+    """State what is known of a list of rules: which rows follow what, and what the test of the rules says.
+
+    Parameters
+    ----------
+    n_rows : sequence of int
+        Rows that follow each rule.
+    shared : sequence of (rules, int)
+        Rows that fit several rules.
+    branches : mapping of int to tuple
+        By the number of a rule: the segment that follows it, rows there that do, rows there, and the same elsewhere.
+    left : sequence of (int, verbs, str)
+        Rows that follow none: how many, the verb for one and for many, and what they are.
+    confirmed : mapping of int to sequence of str
+        By the number of a rule: terms whose coefficients are those of some rule.
+    deviation : float
+        Up to what change of a label these are confirmed.
+    most_explained : int
+        The largest number of rows of a further rule that chance explains.
+    """
+    heading = _LIST_SIZES[len(n_rows)] if len(n_rows) < len(_LIST_SIZES) else f"{len(n_rows)} rules"
+    found = [f"{heading}: {_following(n_rows, shared)}."]
+    unless = "errors, or which rule a row follows, depend on the columns or on other rows"
+    if branches:
+        there = (
+            f"{k:,} of {count(n, 'rows')} with {where} follow rule {rule}, {share(k_others, n_others)} elsewhere"
+            for rule, (where, k, n, k_others, n_others) in branches.items()
+        )
+        found.append(f"Which rule a row follows depends on the columns: {'; '.join(there)}.")
+        unless = "errors depend on the columns or on each other"
+    counts = [f"{k:,} {verb[k != 1]} {what}" for k, verb, what in left]
+    found.append(f"{listed([counts[0].replace(' ', ' row ' if left[0][0] == 1 else ' rows ', 1), *counts[1:]])}.")
+    found.append(
+        f"Unless {unless} ({100 * CONFIDENCE:.10g} % each), there are at least {heading[0].lower()}{heading[1:]}, "
+        f"and chance and repeated errors explain at most {count(most_explained, 'rows')} of a further one. "
+        f"Of the coefficients {_right_in_lists(confirmed, len(n_rows), deviation)}."
+    )
+    return " ".join(found)
+
+
+def _following(n_rows: Sequence[int], shared: Sequence[tuple[Sequence[str], int]]) -> str:
+    """Say how many rows follow each rule of a list, and how many fit several."""
+    first, *others = [f"{count(n, 'rows')} follow rule {k}" for k, n in enumerate(n_rows, 1)]
+    follow = listed([first, *(text.replace(" rows follow", " others") for text in others)])
+    fits = [f"{count(n, 'rows')} {'fits' if n == 1 else 'fit'} rules {listed(names)}" for names, n in shared]
+    if len(fits) > _MOST_SHARED:
+        fits = [f"{count(sum(n for _, n in shared), 'rows')} fit more than one"]
+    return "; ".join([follow, *([", ".join(fits)] if fits else [])])
+
+
+def _right_in_lists(confirmed: Mapping[int, Sequence[str]], n_rules: int, deviation: float) -> str:
+    """Say which coefficients of a list of rules are confirmed."""
+    if not confirmed:
+        return "none is confirmed"
+    of_all = [f"{listed(terms)} in rule {k}" for k, terms in confirmed.items()]
+    if len(confirmed) == n_rules and len({*map(tuple, confirmed.values())}) == 1:
+        of_all = [listed(next(iter(confirmed.values())))]
+    within = f"up to what changes a label by a standard deviation of {up(deviation)}"
+    return f"those of {listed(of_all)} are right, {within}; the others are not confirmed"
+
+
+def explain_second(n_rows: int, formula: str, test: FurtherRule, *, is_of_some: bool) -> str:
+    """Say what is known of a second rule among the wrong rows, which may have been tested in some of them."""
+    tested = f" That is said of the rows looked at closely: {test.rows:,} of these do." if is_of_some else ""
+    return f"{count(n_rows, 'rows')} follow another rule: {formula}. {beyond_chance(test)}{tested}"
+
+
+def _fits(c: Certificate) -> Iterator[str]:
+    percent = share(c.n_agree, c.n_rows)
+    if c.n_active is None:
+        yield f"The formula fits {number(c.n_agree)} of {count(c.n_rows, 'rows')} {c.agreement} ({percent})."
+    else:
+        rows = f"Of {count(c.n_rows, 'rows')} with a label within its limits"
+        yield f"{rows} the formula fits {number(c.n_agree)} {c.agreement} ({percent})."
         off = c.n_active - c.n_decisive
         yield (
             f"Where it is between its limits, {count(c.n_decisive, 'rows')} {_verb(c.n_decisive, 'agree')} and "
@@ -192,13 +305,11 @@ def _without(c: Certificate) -> str:
 
 def _same(c: Certificate) -> Iterator[str]:
     """Say which formulas are not distinguished."""
-    near = (
-        f"{up(c.resolution)} times what a row that agrees may be off"
-        if c.agreement.rounded
-        else f"{up(c.resolution * c.agreement.relative)} of the size of a row"
-    )
-    where = "the rows that prove it" if c.verdict is Verdict.PROVEN else "every row that judges it"
-    yield f"Formulas that differ from it by at most {near} on {where} count as the same."
+    near = f"{up(c.resolution * c.agreement.relative)} of the size of a row"
+    if c.agreement.rounded:
+        near = f"{up(c.resolution)} times the rounding error allowed in a row"
+    where = "on the rows that prove it" if c.verdict is Verdict.PROVEN else "on every row that judges it"
+    yield f"Not distinguished from it: formulas that differ by at most {near} {where}."
 
 
 def _confirmed(c: Certificate) -> Iterator[str]:
@@ -219,9 +330,8 @@ def _confirmed(c: Certificate) -> Iterator[str]:
 def _chosen(c: Certificate) -> Iterator[str]:
     """Say that labels had a say in the terms, and what that costs."""
     if c.n_seen == 0:
-        yield "Its terms were chosen on these rows: what may fail is shared by all terms that could have been chosen."
+        yield "Its terms were chosen on these rows; the confidence accounts for all terms that could have been chosen."
     elif c.n_seen is not None:
-        # How many others judge is another matter: of many rows, and of a stream, a part does.
         yield f"Its terms were chosen with the labels of {count(c.n_seen, 'rows')}: only other rows can confirm it."
 
 
@@ -245,11 +355,6 @@ def _plurality(c: Certificate, names: Sequence[str] | None, segment: SegmentFact
     if c.reason is Reason.PART and c.segment is not None and segment is not None:
         yield from _known_of(c.segment, segment)
     yield "It is the best formula found, but it is not confirmed: treat it as a hypothesis."
-    if c.chance:
-        yield (
-            f"When labels are shuffled over the rows, some formula fits about {number(c.chance)}, not counting those "
-            "with the most frequent value."
-        )
     if 2 * c.n_agree <= c.n_rows:
         yield (
             "At most half of the rows agree. That it is the rule rests on these alone: far more than chance explains, "
@@ -319,8 +424,13 @@ def _nothing(c: Certificate) -> Iterator[str]:
         between = "" if c.n_active is None else " between its limits"
         why = (
             f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
-            f"found{between}; but not counting rows with the most frequent value, these are not clearly more than the "
-            f"{number(c.chance)} or so with which some formula agrees when the labels are shuffled over the rows"
+            f"found{between}; but rows with the most frequent value aside, these are not clearly more than the "
+            f"{number(c.chance)} or so that fit some formula when the labels are shuffled"
+        )
+    elif c.reason is Reason.NEAR:
+        why = (
+            f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
+            "found; but labels lie about as densely beside it as on it, or no more are on it than chance gives"
         )
     elif c.reason is Reason.FEW and c.n_decisive > c.rank:
         inside = "" if c.n_active is None else " between its limits"
@@ -377,8 +487,8 @@ _DECLARED = (
 def _among(c: Certificate) -> str:
     """Say among which formulas one is confirmed."""
     up_to = ", up to what rounding leaves open" if c.agreement.rounded else ""
-    up_to += ", up to what no row tells" if c.undetermined_columns else ""
-    return f" (among formulas in these terms{' but those left out' if c.thin else ''}{up_to})"
+    up_to += ", up to what no row determines" if c.undetermined_columns else ""
+    return f" (among formulas in these terms{' except those left out' if c.thin else ''}{up_to})"
 
 
 def _either(c: Certificate, probability: float) -> str:
@@ -408,8 +518,8 @@ def _settled_by(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     else:
         piece, judged = c.support.weakest, c.support.n_rows
         few = count(piece.n_rows, "rows") + (f" of the {number(judged)} that judge" if judged < c.n_rows else "")
-        tested = f"{few} {_verb(piece.n_rows, 'test')} another ({_direction(piece, names)})"
-        yield f"Chance is not excluded, since only {tested}; more of them could settle it."
+        tests = f"{_verb(piece.n_rows, 'test')} one direction ({_direction(piece, names)})"
+        yield f"Chance is not excluded: only {few} {tests}; more of them could settle it."
 
 
 def weakest_columns(certificate: Certificate) -> tuple[int, ...]:
@@ -455,6 +565,20 @@ def _also(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     """Say what is so whatever the verdict: what is open, left out, constant, or off by a last place."""
     if c.verdict is Verdict.NONE:
         return
+    yield from _left_open(c, names)
+    for column, rows in c.thin[:_MOST_NAMES]:
+        yield f"{name_of(column, names)} rests on {count(rows, 'rows')} and was left out."
+    if len(c.thin) > _MOST_NAMES:
+        yield f"So were {len(c.thin) - _MOST_NAMES} more columns."
+    if c.constant:
+        always = "The column is constant: e" if c.n_agree == c.n_rows else "E"
+        yield f"{always}very row that agrees has the same value."
+    if c.n_last_place:
+        yield f"{count(c.n_last_place, 'rows')} {_verb(c.n_last_place, 'are')} off by one unit of the last place."
+
+
+def _left_open(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
+    """Say which coefficients no row determines, and which are determined together only."""
     thin = {column for column, _ in c.thin}
     alone = [group[0] for group in c.undetermined_columns if len(group) == 1]
     unused = [name_of(column, names) for column in alone if column not in thin]
@@ -468,15 +592,6 @@ def _also(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
             f"In the rows that agree, {'; '.join(linked[:2])} always move together{more}: only combinations of their "
             "coefficients are determined."
         )
-    for column, rows in c.thin[:_MOST_NAMES]:
-        yield f"{name_of(column, names)} rests on {count(rows, 'rows')} and was left out."
-    if len(c.thin) > _MOST_NAMES:
-        yield f"So were {len(c.thin) - _MOST_NAMES} more columns."
-    if c.constant:
-        always = "The column is constant: e" if c.n_agree == c.n_rows else "E"
-        yield f"{always}very row that agrees has the same value."
-    if c.n_last_place:
-        yield f"{count(c.n_last_place, 'rows')} {_verb(c.n_last_place, 'are')} off by one unit of the last place."
 
 
 def beyond_chance(test: FurtherRule) -> str:
@@ -561,3 +676,113 @@ def up(value: float) -> str:
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
     upper = math.ceil(value / step) * step
     return f"{upper:,.0f}" if 100 <= upper < 1e9 else f"{upper:.2g}"
+
+
+class Notice(str):
+    """A sentence for a reader; programs look at its code and its values.
+
+    Attributes
+    ----------
+    code : str
+        A key of `CODES`.
+    values : dict
+    """
+
+    __slots__ = ("code", "values")
+    code: str
+    values: dict[str, Any]
+
+    def __new__(cls, code: str, **values: Any) -> Notice:
+        """Write the sentence."""
+        self = super().__new__(cls, CODES[code](**values))
+        self.code, self.values = code, values
+        return self
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        return (self.code,), self.values
+
+
+def _of_rows(n: int, one: str, many: str) -> str:
+    return f"{count(n, 'rows')} {one if n == 1 else many}"
+
+
+def _limit(share: float) -> str:
+    return f"{100 * share:.4g} %"
+
+
+def _counted(n_total: int, n_judged: int, n_wrong: int, n_apart: int) -> tuple[str, str]:
+    found, left = counted(n_total, n_judged, n_wrong)
+    return found + (f", {n_apart:,} set apart" if n_apart else ""), left
+
+
+def _too_little_known(verdict: str, required: str, is_saved: bool, where: str | None) -> str:
+    broken = "" if where is None else f" It does not hold for {where}."
+    return f"The rule is {verdict}{' where it was found' if is_saved else ''}, less than {required}.{broken}"
+
+
+def _too_many_unjudged(max_unjudged: float, **counts: int) -> str:
+    found, left = _counted(**counts)
+    return f"{left}, more than {_limit(max_unjudged)} (--max-unjudged); {found}."
+
+
+def _passed(max_wrong: float | None, max_unjudged: float | None, **counts: int) -> str:
+    found, left = _counted(**counts)
+    if counts["n_judged"] < counts["n_total"] and max_unjudged is not None:
+        left += f", at most {_limit(max_unjudged)} allowed"
+    if max_wrong is not None:
+        return f"{found}, at most {_limit(max_wrong)} allowed; {left}."
+    return f"{found}{'; no --max-wrong given: nothing fails' if counts['n_wrong'] else ''}; {left}."
+
+
+CODES: dict[str, Callable[..., str]] = {
+    "after wrong": lambda n: (
+        _of_rows(n, "agrees once the row before it is", "agree once the rows before them are")
+        + " put right: right rows after wrong ones, and not called wrong."
+    ),
+    "among": lambda notice: f"Among these: {notice[0].lower()}{notice[1:]}",
+    "another table": lambda n_agree, n_judged: (
+        f"Only {n_agree:,} of {count(n_judged, 'rows')} follow the saved rule: it may not be the rule of this table."
+    ),
+    "blank": lambda column, n, n_agree: (
+        f'Took a blank in "{column}" for 0: '
+        + (f"{n_agree:,} of {n:,} rows with a blank follow" if n > 1 else "the row with a blank follows")
+        + " the rule then."
+    ),
+    "broken": broken,
+    "closely": lambda n, n_rows: f"Looked closely at {n:,} of {n_rows:,} rows, and compared all of them with the rule.",
+    "exact only": lambda: "Given terms are looked for in exact rules only: --inliers noisy estimates them up to noise.",
+    "first rows": lambda n: _of_rows(n, "left out: it has", "left out: they have") + " no row before.",
+    "listed": lambda n: f"Listed are the {n:,} wrong rows that are farthest off.",
+    "no value": lambda n: _of_rows(n, "has", "have") + " no implied value: a term cannot be computed there.",
+    "not apart": lambda where: f"The rule does not hold for {where}; this table does not show which rows these are.",
+    "not followed": lambda: "Most of these rows do not follow the saved rule: no values are replaced",
+    "of no rule": lambda: (
+        "A list of rules does not say which of them a wrong row should follow: no values are replaced"
+    ),
+    "one rule": lambda n_found, needed: (
+        f"No list of rules: no {'second rule' if n_found else 'rule'} passed the test of a list, which asks for "
+        f"{count(needed, 'rows')} or more. This is the fit of one rule."
+    ),
+    "passed": _passed,
+    "rests on others": lambda n: (
+        f"{count(n, 'wrong rows')} cannot be put right: what is implied for {'it' if n == 1 else 'them'} rests on "
+        "other rows, which may be wrong."
+    ),
+    "rewritten": lambda why: f"All cells of the fixed table were written anew (15.00 may have become 15), for {why}.",
+    "too little known": _too_little_known,
+    "too many unjudged": _too_many_unjudged,
+    "too many wrong": lambda max_wrong, **counts: "{}, more than {limit}; {}.".format(
+        *_counted(**counts), limit=_limit(max_wrong)
+    ),
+    "total row": lambda place, text: (
+        f"Row {place} says {text}, and is read as a row: totals are left out only of tables that fit into memory "
+        "(--max-memory)."
+    ),
+    "uncertain": lambda verdict: f"The rule is {verdict}, not certain: no values are replaced",
+    "uneven": uneven,
+    "unneeded": lambda columns, rule="the rule does not need": (
+        f"Left out {', '.join(f'{chr(34)}{name}{chr(34)}' for name in columns)}: {rule} it, and rows without it would "
+        "not be judged."
+    ),
+}
+"""The sentence for each code, given its values."""

@@ -10,8 +10,8 @@ of right rows, of a mode of wrong ones, and of rows anywhere. Its likelihood is 
 Laird and Rubin 1977): the *trust* in a row is the probability that it is right, and weights it in the next
 least-squares fit. What wrong rows do is explained, not bounded, so that a start is judged by all rows: a plane through
 a tight cluster of 40 % of the rows leaves the others unexplained. Nothing holds the fit to its start but the
-likelihood, and :math:`\sigma` is that of right rows alone, whatever their share. With few rows for each column
-residuals are studentized; planes are compared by the likelihood of deleted rows.
+likelihood, and :math:`\sigma` is that of right rows alone, whatever their share. Planes are compared by the likelihood
+of deleted rows.
 
 Where a single normal distribution explains the residuals nearly as well, or the other mode is no more than a heavy
 tail, there is nothing to separate, and the M-estimate is the better answer: see :meth:`Modes.is_apart`.
@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from massart.fast_lts import LeastSquares
 from massart.robust.refinement import leverages, solve
-from massart.robust.starts import Positioned
+from massart.robust.starts import WIDE, Positioned
 from massart.rows import Callback, FloatArray, Progress, silent
+from massart.search import LeastSquares
 
 EVIDENCE, EVIDENCE_OF_COLUMNS = 24.0, 12.0
 """Twice the gain of log-likelihood from which there are two modes, and what is added for r^2/n: the half of the rows
@@ -40,10 +40,9 @@ the middles of the modes, where there is a valley between them; and where it is 
 enough, if rows are not few (benchmarks/noisy.py, bad_40_n50_d3)."""
 
 _LOG_NORMAL = 0.5 * np.log(2 * np.pi)
-_LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is no mode
+_LEAST_SPREAD = 0.3  # of the other mode, in scales: a single value is not a mode
 _LEAST_SHARE = 1e-12
 _LEAST_SCALE = 1e-20  # of the range of residuals
-_FEW_ROWS = 20  # a column, with which residuals are clearly smaller than errors
 _LEAST_FREE = 0.2  # degrees of freedom a row, whatever the number of columns
 _NOTHING, _TRUSTED = 1e-9, 0.01  # trust that counts as none; and that of rows whose fits should come to rest
 _FAR = 2.5  # scales of the start beyond which a row belongs to the other mode at first
@@ -119,10 +118,6 @@ class Modes:
         """Whether a majority is right."""
         return bool(self.mixture.shares[0] >= 0.5)
 
-    def trust_of(self, residuals: FloatArray) -> FloatArray:
-        """Return the probability of rows to be right."""
-        return np.asarray(self.mixture.chances(residuals)[0][0])
-
     def slopes(self, residuals: FloatArray) -> FloatArray:
         r"""Return :math:`\psi'(r)` of :math:`\psi(r) = r\,` trust: how the pull of a row grows with its residual."""
         mixture, parts = self.mixture, self.mixture.log_parts(residuals)
@@ -138,7 +133,7 @@ class Modes:
         far = valley >= VALLEY or np.hypot(mixture.centre, mixture.spread) >= APART * self.scale
         apart = anywhere + (second if far else 0.0)
         needed = EVIDENCE + EVIDENCE_OF_COLUMNS * r * r / n
-        if valley >= GULF and 2 * n >= _FEW_ROWS * r:
+        if valley >= GULF and n >= WIDE * r:
             needed /= 2
         evident = 2.0 * (self.likelihood - single) > needed
         return bool(self.stands and evident and apart * n >= 1.0 and 2.0 * apart >= 1.0 - right)
@@ -186,28 +181,25 @@ def separate(
     width = max(width, np.finfo(float).tiny)
     least = max(least, _LEAST_SCALE * width)
     mixture = Mixture.start(residuals, shares, max(scale, least), width)
-    errors, few, step, rest = residuals, n < _FEW_ROWS * len(coef), 0, False
+    step, rest = 0, False
     while not rest and step < max_iter:
-        chances = mixture.chances(errors)[0]
+        chances = mixture.chances(residuals)[0]
         trust = np.where(chances[0] > _NOTHING, chances[0], 0.0)
         if np.count_nonzero(shares * trust) <= len(coef):
             break
         coef = solve(rows, shares * trust, rows.ridge * float(shares @ trust))
         now = rows.residuals(coef[None])[0]
         change = float(np.abs(now - residuals)[trust > _TRUSTED].max(initial=0.0))
-        errors = residuals = now
-        if few:  # the plane is drawn near to a row that it is fitted to
-            errors = residuals / np.sqrt(1.0 - leverages(rows, trust, rows.ridge))
-        step, before, mixture = step + 1, mixture.scale, mixture.following(chances, errors, shares, least)
+        residuals = now
+        step, before, mixture = step + 1, mixture.scale, mixture.following(chances, residuals, shares, least)
         change /= float(mixture.scale)
         rest = change <= tol and abs(float(mixture.scale) / float(before) - 1.0) <= tol
         callback(Progress("robust regression", step, change, tol))
-    trust = mixture.chances(errors)[0][0]
+    trust = mixture.chances(residuals)[0][0]
     own = leverages(rows, trust, rows.ridge)
-    if not few:
-        mass = max(float(shares @ trust), np.finfo(float).tiny)
-        free = max(mass - float(own.sum()) / n, _LEAST_FREE * mass)
-        mixture = replace(mixture, scale=mixture.scale * np.sqrt(mass / free))
+    mass = max(float(shares @ trust), np.finfo(float).tiny)
+    free = max(mass - float(own.sum()) / n, _LEAST_FREE * mass)
+    mixture = replace(mixture, scale=mixture.scale * np.sqrt(mass / free))
     likelihood = n * float(shares @ mixture.chances(residuals / (1.0 - own))[1])
     return Modes(coef, mixture, trust, likelihood, step, rest)
 

@@ -1,4 +1,4 @@
-r"""From a high-breakdown start to an efficient estimate: S-, M- and D-steps, shrinkage, covariance, exact fits.
+r"""From a high-breakdown start to an efficient estimate: M- and D-steps, shrinkage, covariance, exact fits.
 
 With the scale :math:`\sigma` fixed, the M-estimate is the local minimum next to the start of
 
@@ -15,8 +15,19 @@ four-fold near one half, so the scale is then estimated again from the rows that
 This is the D-scale of Koller and Stahel (2011); :math:`\tau_i` is the standard deviation of a residual whose row has
 leverage :math:`h_i`, to first order (:math:`1 - h_i` for least squares). It matters when columns are not few.
 
+The loss is Tukey's biweight, bounded, so that a residual beyond c scales counts as wrong and no further than that:
+
+.. math::
+
+    \rho_c(u) = 1 - (1 - u^2/c^2)_+^3, \qquad w_c(u) = (1 - u^2/c^2)_+^2, \qquad \psi_c(u) = u\, w_c(u)
+
+Its constants are integrals of a polynomial against the normal density on :math:`[-c, c]`, by the recursion
+:math:`m_k = (k - 1) m_{k-2} - 2 c^{k-1} \varphi(c)`.
+
 References
 ----------
+Beaton and Tukey (1974), *The fitting of power series, meaning polynomials, illustrated on band-spectroscopic data*.
+Rousseeuw and Yohai (1984), *Robust regression by means of S-estimators*.
 Yohai (1987), *High breakdown-point and high efficiency robust estimates for regression*.
 Koller and Stahel (2011), *Sharpening Wald-type inference in robust regression for small samples*.
 """
@@ -24,25 +35,25 @@ Koller and Stahel (2011), *Sharpening Wald-type inference in robust regression f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import exp, pi, sqrt
 
 import numpy as np
+from scipy.special import ndtr
 
-from massart.fast_lts import quantile
-from massart.robust.biweight import TUNING, constants, loss, m_scale, tuning_for_breakdown, weight
 from massart.robust.starts import Positioned
 from massart.rows import BoolArray, Callback, FloatArray, Progress
+from massart.search import quantile
 
-_S_STEPS = 50
-_S_TOLERANCE = 1e-4  # an S-estimate is only a start
+_SCALE_STEPS, _SCALE_SOLVED = 100, 1e-10  # of an M-scale
+_LONGEST_STEP = 0.5  # of the logarithm of a scale
 _MOST_ROUNDS = 30
 _MOST_WIDENED = 1.3  # of the scale of the start, which half of the rows decide: beyond it there is another mode
-_FEW_ROWS, _MOST_NARROWED = 10, 0.8  # rows a column with which it is held within these limits
 _SCALE_TOLERANCE = 1e-6
 _LEAST_TAU = 0.2
 _LEAST_FREE = 0.05  # 1 - h of a row that alone determines a direction
 _D_ROUNDS = 10  # of a scale and the leverages at it
 _D_STEPS = 500
-_AS_WELL = 4.0  # standard errors within which lambdas predict alike; rows that resemble each other make all look better
 _CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
 _LEAST_STEEPNESS = 0.1  # slope a row of full trust
 _LEAST_PART = 0.5  # of the mean slope, in each direction
@@ -58,6 +69,89 @@ UNDETERMINED = 1e-8
 """Part of a coefficient's direction that the trusted rows may leave open before it counts as not determined."""
 
 
+def loss(u: FloatArray, c: float) -> FloatArray:
+    r"""Return :math:`\rho_c(u)`, between 0 and 1."""
+    return np.asarray(1.0 - np.maximum(1.0 - (u / c) ** 2, 0.0) ** 3)
+
+
+def weight(u: FloatArray, c: float) -> FloatArray:
+    r"""Return :math:`w_c(u) = \psi_c(u)/u`, between 0 and 1."""
+    return np.asarray(np.maximum(1.0 - (u / c) ** 2, 0.0) ** 2)
+
+
+def slope(u: FloatArray, c: float) -> FloatArray:
+    r"""Return :math:`\psi_c'(u)`; negative where the influence of a residual falls again."""
+    t = (u / c) ** 2
+    return np.where(t < 1.0, (1.0 - t) * (1.0 - 5.0 * t), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Expectations under a standard normal e, for one c."""
+
+    mean_loss: float  # E rho_c(e): an M-scale that shall be consistent equates the mean loss with it
+    mean_slope: float  # E psi_c'(e)
+    efficiency: float  # (E psi')^2 / E psi^2: variance of the mean over that of the M-estimate
+    mean_weight: float  # E w_c(e)
+    kappa: float  # E w_c(e) e^2 / E w_c(e): by how much weighting makes residuals look smaller
+
+
+@lru_cache(maxsize=64)
+def constants(c: float) -> Constants:
+    """Return the Gaussian expectations for the tuning constant `c`."""
+    density = exp(-c * c / 2.0) / sqrt(2.0 * pi)
+    m = [2.0 * float(ndtr(c)) - 1.0]
+    for k in (2, 4, 6, 8, 10):
+        m.append((k - 1) * m[-1] - 2.0 * c ** (k - 1) * density)
+    q = [moment / c ** (2 * j) for j, moment in enumerate(m)]  # E (e/c)^(2j) on [-c, c]
+    slope_mean = q[0] - 6 * q[1] + 5 * q[2]
+    square = c * c * (q[1] - 4 * q[2] + 6 * q[3] - 4 * q[4] + q[5])
+    weight_mean = q[0] - 2 * q[1] + q[2]
+    return Constants(
+        mean_loss=3 * q[1] - 3 * q[2] + q[3] + 1.0 - q[0],
+        mean_slope=slope_mean,
+        efficiency=slope_mean**2 / square,
+        mean_weight=weight_mean,
+        kappa=c * c * (q[1] - 2 * q[2] + q[3]) / weight_mean,
+    )
+
+
+@lru_cache(maxsize=64)
+def tuning_for_breakdown(share: float) -> float:
+    """Return c with mean loss `share`: the M-scale then withstands that share of wrong rows (1.548 for one half)."""
+    from scipy.optimize import brentq  # slow to import
+
+    return float(brentq(lambda c: constants(c).mean_loss - share, 0.3, 50.0, xtol=1e-12))
+
+
+TUNING = 4.685064948543447
+"""c of M-steps: there :attr:`Constants.efficiency` against least squares is 95 % when all rows are right."""
+
+
+def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float, freedom: float = 1.0) -> FloatArray:
+    r"""Return the M-scale of each row of `residuals`, (..., n): s with :math:`\sum_i a_i \rho_c(r_i/s) = b`.
+
+    The shares a sum to 1; b is the `breakdown`, the share of wrong residuals that the scale withstands, times the
+    degrees of `freedom` of a residual; c makes it consistent. It is 0 where residuals that are not 0 weigh at most b.
+    """
+    c = tuning_for_breakdown(breakdown)
+    breakdown *= freedom
+    sizes = np.abs(residuals)
+    # The quantile is within a small factor of the answer, from where Newton's method for log s takes few steps.
+    scale = quantile(sizes, shares, 1.0 - breakdown)
+    positive = scale > 0
+    for _ in range(_SCALE_STEPS):
+        t = (sizes / np.where(positive, c * scale, 1.0)[..., None]) ** 2
+        rest = np.maximum(1.0 - t, 0.0)
+        excess = (1.0 - rest**3) @ shares - breakdown
+        descent = 6.0 * (t * rest**2) @ shares
+        step = np.clip(excess / np.maximum(descent, np.finfo(float).tiny), -_LONGEST_STEP, _LONGEST_STEP)
+        scale = np.where(positive, scale * np.exp(step), 0.0)
+        if np.all(np.abs(step[positive]) <= _SCALE_SOLVED):
+            break
+    return np.asarray(scale)
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Coefficients in position with their scale; `ridge` is lambda for weights that sum to 1."""
@@ -67,23 +161,6 @@ class Estimate:
     ridge: float = 0.0
     n_iter: int = 0
     converged: bool = True
-
-
-def s_steps(rows: Positioned, start: FloatArray, breakdown: float, freedom: float) -> Estimate:
-    """Lower the M-scale of the residuals from `start` until it hardly falls, and return where that led."""
-    c = tuning_for_breakdown(breakdown)
-    coef = start
-    scale = float(m_scale(rows.residuals(coef[None])[0], rows.shares, breakdown, freedom))
-    n_iter = 0
-    while scale > 0.0 and n_iter < _S_STEPS:
-        n_iter += 1
-        q = rows.shares * weight(rows.residuals(coef[None])[0] / scale, c)
-        following = solve(rows, q, rows.ridge)
-        lower = float(m_scale(rows.residuals(following[None])[0], rows.shares, breakdown, freedom))
-        if lower > scale * (1 - _S_TOLERANCE):
-            break
-        coef, scale = following, lower
-    return Estimate(coef, scale, rows.ridge, n_iter)
 
 
 def m_steps(rows: Positioned, start: Estimate, *, tol: float, max_iter: int, callback: Callback) -> Estimate:
@@ -104,12 +181,9 @@ def m_and_d_steps(
     rows: Positioned, start: Estimate, half: float, *, tol: float, max_iter: int, callback: Callback
 ) -> Estimate:
     """Alternate the D-scale and M-steps until both rest; the scale never goes far beyond that of the start."""
-    few = len(rows.y) < _FEW_ROWS * len(start.coef)  # the columns can imitate many rows
-    narrowest, widest = (_MOST_NARROWED, 1.0) if few else (0.0, _MOST_WIDENED)
     estimate = start
     for _ in range(_MOST_ROUNDS):
-        scale = min(d_scale(rows, estimate, half), widest * start.scale)
-        scale = max(scale, narrowest * start.scale) if scale else 0.0
+        scale = min(d_scale(rows, estimate, half), _MOST_WIDENED * start.scale)
         if scale == 0.0 or (estimate is not start and abs(scale / estimate.scale - 1.0) <= _SCALE_TOLERANCE):
             return replace(estimate, scale=scale)
         estimate = m_steps(rows, replace(estimate, scale=scale), tol=tol, max_iter=max_iter, callback=callback)
@@ -162,7 +236,7 @@ def leverages(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray
 
 
 def choose_ridge(rows: Positioned, estimate: Estimate, trust: FloatArray | None = None) -> float:
-    r"""Return the largest lambda that predicts deleted rows as well as the best one, to four standard errors.
+    r"""Return the largest lambda that predicts deleted rows as well as the best one, to one standard error.
 
     With few columns there is none, unless it predicts clearly better. Rows are weighted as the M-step from `estimate`
     does it, or by `trust`.
@@ -190,7 +264,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, trust: FloatArray | None 
     mean = excess @ rows.shares
     error = np.sqrt((excess - mean[:, None]) ** 2 @ rows.shares**2)
     clearly = len(sizes) >= _MANY_COLUMNS or mean[0] > _CLEARLY * error[0]
-    best = int(np.flatnonzero(mean <= _AS_WELL * error)[-1])
+    best = int(np.flatnonzero(mean <= error)[-1])  # the rule of one standard error (Breiman and others 1984)
     return float(_RIDGES[best] * middle) if best and clearly else 0.0
 
 

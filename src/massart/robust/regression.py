@@ -1,22 +1,53 @@
-r"""Robust regression when the right labels are noisy: the public function and its result.
+r"""Robust regression when the right labels are noisy: the public function, its result, and its steps.
 
-More than half of the rows follow :math:`y_i = x_i^\top w^* + \sigma e_i`; the labels of the others are arbitrary. The
-estimate withstands them (starts from Algorithm 2's answer, L1 regression in radial-isotropic position, FAST-LTS and
-sets of neighbours), separates them where they are a mode of their own, and loses little where there are none (Tukey's
-biweight at 95 % efficiency, the MM-estimate).
+More than half of the rows follow :math:`y_i = x_i^\top w^* + \sigma e_i`; the labels of the others are arbitrary.
+
+1. Place the rows in radial-isotropic position (:mod:`massart.robust.starts`).
+2. Collect starts that withstand wrong rows: zero, least squares, L1 and those given, each followed by concentration
+   steps. One that more than half of the rows agree with to rounding ends it: an exact fit.
+3. Separate right rows from a mode of wrong ones (:mod:`massart.robust.modes`). If the likelihood of deleted rows says
+   that there are two modes, the right one is the answer.
+4. Else it is the MM-estimate (:mod:`massart.robust.refinement`), Tukey's biweight at 95 % efficiency: from the start of
+   the smallest M-scale M-steps and the D-scale in turn, held near the scale of the start.
+
+With fewer than ten rows for each of many columns, the fit is shrunk by a ridge that predicts deleted rows well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.robust.biweight import TUNING, weight
-from massart.robust.mm_estimator import Problem, Status
-from massart.robust.refinement import agreeing_rows
+from massart.robust.modes import Modes, screened, separate, single_likelihood
+from massart.robust.refinement import (
+    TUNING,
+    UNDETERMINED,
+    Estimate,
+    agreeing_rows,
+    choose_ridge,
+    covariance_of,
+    m_and_d_steps,
+    m_scale,
+    slope,
+    solve_exactly,
+    weight,
+)
+from massart.robust.starts import (
+    NORMAL_MEDIAN,
+    SCREENED_ROWS,
+    Position,
+    Positioned,
+    find_starts,
+    place,
+    reach_all_directions,
+    starting_planes,
+)
 from massart.rows import (
     BoolArray,
     Callback,
@@ -24,15 +55,32 @@ from massart.rows import (
     check_labels,
     check_matrix,
     check_weights,
+    power_of_two,
     precision_of,
     silent,
 )
-from massart.rows.scaling import power_of_two
+from massart.search import quantile
 
 CUTOFF = 3.0
-"""Rows within so many scales are inliers."""
+"""Rows within this many scales are inliers."""
 
 _FAR_OFF = 1 / np.finfo(float).eps  # typical labels: whatever is further off is as wrong, and they are its rounding
+_LEAST_BREAKDOWN = 0.1
+_SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
+_FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 5, 50, 2  # how many are looked at, and followed
+_MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
+_MODE_WORK = 5e9  # multiplications for each of these
+_TIGHTER = 0.75  # benchmarks/noisy.py, tables with wrong rows of two kinds
+_ROUGH = 1e-3  # tolerance of steps on the way
+
+
+class Status(Enum):
+    """How an estimate came about; the value is the message."""
+
+    CONVERGED = "converged: a robust estimate with its scale"
+    EXACT_FIT = "exact fit: more than half of the rows agree with the coefficients to rounding, so that the scale is 0"
+    ITERATION_LIMIT = "not converged: the iteration limit was reached, and this is the last estimate"
+    UNDERDETERMINED = "underdetermined: no more rows than independent columns, so that any labels are fitted exactly"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +93,6 @@ class RobustFit:
         w, of minimum norm where X is rank deficient.
     scale : float
         :math:`\sigma`: the standard deviation of the noise on right rows, were it Gaussian. 0 for an exact fit.
-    weights : array of shape (n,)
-        Robustness weight of each row, from 1 (right) to 0 (wrong); the probability to be right where wrong rows are a
-        mode of their own.
     inliers : boolean array of shape (n,)
         Rows with :math:`|y_i - x_i^\top w| \le 3` times `scale`; for an exact fit, those that agree.
     covariance : array of shape (d, d)
@@ -56,28 +101,18 @@ class RobustFit:
         Square roots of the diagonal of `covariance`; infinite for a coefficient that the trusted rows do not
         determine (redundant columns, a dummy of which every row is wrong), 0 in an exact fit. Shrinkage makes them
         smaller and the coefficients biased towards 0.
-    ridge : float
-        :math:`\lambda` of the penalty :math:`\lambda |w|^2` on the weighted sum of squared residuals; 0 for none.
     rank : int
         The rank of X (of its rows of positive weight).
-    n_iter : int
-        Re-weighted least-squares steps.
     status : Status
-    separated : bool
-        Whether wrong rows were found to be a mode of their own: see :mod:`massart.robust.modes`.
     """
 
     coef: FloatArray
     scale: float
-    weights: FloatArray
     inliers: BoolArray
     covariance: FloatArray
     standard_errors: FloatArray
-    ridge: float
     rank: int
-    n_iter: int
     status: Status
-    separated: bool = False
 
 
 def robust_regression(
@@ -101,9 +136,9 @@ def robust_regression(
         How much a row counts. Only ratios matter: weights (2, 1) give the coefficients of the first row repeated, and
         the standard errors of two rows. A row of weight 0 is judged by the fit and has no part in it.
     starts : sequence of arrays of shape (d,)
-        Coefficients to start from besides our own, such as the answer of Algorithm 2.
+        Coefficients to start from in addition to our own, such as the answer of Algorithm 2.
     rng : numpy.random.Generator
-        Draws the random starts.
+        Draws sets of neighbours, and the rows of a sample where there are many.
     tol : float
         The steps end when no trusted row's fit changes by more than this share of the scale.
     max_iter : int
@@ -118,14 +153,7 @@ def robust_regression(
 
     Notes
     -----
-    Steps: place the rows in radial-isotropic position; collect starts (zero, least squares, L1, those given, 500
-    random ones) and take concentration steps from each; separate right rows from a mode of wrong ones by EM steps from
-    the best of them, from sets of neighbours and from least squares at another height (:mod:`massart.robust.modes`). If
-    the likelihood of deleted rows says that there are two modes, the right one is the answer. Else it is the
-    M-estimate: S-steps, then M-steps and the D-scale in turn, held near the scale of the start. With fewer than ten
-    rows for each of many columns, the fit is shrunk by a ridge that predicts deleted rows well; laws of equivariance
-    under linear maps of X hold without one. If the start, or anything on the way, fits more than half of the rows to
-    rounding, those rows are solved by least squares and the fit is exact.
+    The steps are listed at the top of this module. Laws of equivariance under linear maps of X hold without a ridge.
 
     Examples
     --------
@@ -156,9 +184,11 @@ def robust_regression(
     present = np.ones(n, dtype=bool) if sample is None else sample > 0
     counts = np.ones(n) if sample is None else sample / sample[present].mean()
     with np.errstate(over="ignore", under="ignore"):
-        problem = Problem(
-            X=matrix[present] / x_unit,
-            y=np.clip(labels[present] / y_unit, -_FAR_OFF, _FAR_OFF),
+        every = matrix / x_unit, labels / y_unit
+        problem = _Problem(
+            every=every,
+            X=every[0][present],
+            y=np.clip(every[1][present], -_FAR_OFF, _FAR_OFF),
             counts=counts[present],
             precision=precision,
             tol=tol,
@@ -167,28 +197,205 @@ def robust_regression(
         )
         unit = y_unit / x_unit
         answer = problem.solve([start / unit for start in given], rng)
-        residuals = labels / y_unit - matrix / x_unit @ answer.coef
-        if answer.scale == 0.0:
-            inliers = agreeing_rows(matrix / x_unit, labels / y_unit, answer.coef, precision)
-            weights = inliers.astype(float)
-        else:
-            inliers = np.abs(residuals) <= CUTOFF * answer.scale
-            weights = weight(residuals / answer.scale, TUNING)
-            if answer.modes is not None:
-                weights = answer.modes.trust_of(residuals)
-        return RobustFit(
+        return replace(
+            answer,
             coef=answer.coef * unit,
             scale=answer.scale * y_unit,
-            weights=weights,
-            inliers=inliers,
             covariance=answer.covariance * unit * unit,
             standard_errors=answer.standard_errors * unit,
-            ridge=answer.ridge * len(problem.y) * x_unit**2,
-            rank=answer.rank,
-            n_iter=answer.n_iter,
-            status=answer.status,
-            separated=answer.modes is not None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """All rows, and those that count, in safe units, and the options of one call."""
+
+    every: tuple[FloatArray, FloatArray]
+    X: FloatArray
+    y: FloatArray
+    counts: FloatArray  # sample weights of mean 1
+    precision: float
+    tol: float
+    max_iter: int
+    callback: Callback
+
+    @property
+    def rounding(self) -> float:
+        """The standard deviation that rounding gives labels, of which some are alike: a unit over the root of 12."""
+        values = np.unique(self.y)
+        gaps = np.diff(values)
+        return float(gaps.min()) / np.sqrt(12.0) if 1 < len(values) < len(self.y) else 0.0
+
+    def solve(self, given: list[FloatArray], rng: np.random.Generator) -> RobustFit:
+        """Return the estimate, from starts that are given and others."""
+        position = place(self.X, self.callback)
+        n, r = len(self.y), position.rank
+        rows = Positioned(position.Z, self.y, self.counts / n)
+        if n <= r or r == 0:
+            return self._trivial(position, rows)
+        half = half_of(n, r)
+        own = np.array([position.to_coordinates(start) for start in given]).reshape(-1, r)
+        candidates = find_starts(position, rows, own, half, self.callback)
+        for candidate in candidates:
+            agreeing = self._agreement(position.back @ candidate, r, half)
+            if agreeing is not None:
+                return self._exact(position, agreeing)
+        breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
+        if position.wide:
+            # Without it concentration settles on the half that the columns can imitate best.
+            blank = Estimate(np.zeros(r), float(m_scale(self.y, rows.shares, breakdown)))
+            rows = replace(rows, ridge=choose_ridge(rows, blank) if blank.scale > 0.0 else 0.0)
+            candidates = find_starts(position, rows, own, half, self.callback) if rows.ridge else candidates
+        modes, ridge = self._modes(position, rows, candidates, rng)
+        if ridge is not None:
+            rows, estimate = replace(rows, ridge=ridge), Estimate(modes.coef, modes.scale, ridge, modes.n_iter)
+            estimate = replace(estimate, converged=modes.converged)
+        else:
+            estimate = self._mm_estimate(rows, candidates, modes, half, breakdown)
+        agreeing = self._agreement(position.back @ estimate.coef, r, half)
+        if agreeing is not None:
+            return self._exact(position, agreeing)
+        return self._noisy(position, rows, estimate, None if ridge is None else modes)
+
+    def _mm_estimate(
+        self, rows: Positioned, candidates: FloatArray, modes: Modes, half: float, breakdown: float
+    ) -> Estimate:
+        """Return where M-steps from the candidate of the smallest M-scale lead."""
+        n, r = rows.Z.shape
+        planes = np.vstack([candidates, modes.coef])
+        freedom = 1.0 if rows.ridge > 0.0 else 1.0 - r / n
+        scales = m_scale(rows.residuals(planes), rows.shares, breakdown, freedom)
+        best = int(np.argmin(scales))
+        start = Estimate(planes[best], float(scales[best]), rows.ridge)
+        if not start.scale:
+            return start
+        if modes.stands:
+            start = replace(start, scale=min(start.scale, _MOST_WIDENED * modes.scale))
+        start = replace(start, coef=reach_all_directions(rows, start.coef, TUNING * start.scale))
+        return m_and_d_steps(rows, start, half, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
+
+    def _modes(
+        self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator
+    ) -> tuple[Modes, float | None]:
+        """Return the two modes of the rows, and the ridge of their fit; None for this if there is only one."""
+        n, r = len(self.y), position.rank
+        few, X = rows, self.X
+        if n > max(SCREENED_ROWS, 20 * r):
+            index = np.sort(rng.choice(n, max(SCREENED_ROWS, 20 * r), replace=False, p=rows.shares))
+            few, X = rows.take(index), X[index]
+        work = len(few.y) * r * r
+        most = int(np.clip(_MODE_WORK / (_SCREENING_STEPS * work), _FEWEST_PLANES, _MOST_PLANES))
+        plain = few.least_squares.fit(few.shares[None])[0]
+        width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
+        planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)
+        followed = int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))
+        found = screened(
+            few,
+            np.array(planes),
+            np.array(scales),
+            width=width,
+            least=self.rounding,
+            steps=_SCREENING_STEPS,
+            most=followed,
+        )
+        steps = partial(separate, width=width, least=self.rounding)
+        most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
+        best = min(
+            (steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found),
+            key=lambda modes: (not modes.stands, -modes.likelihood),
+        )
+        best = _tighter(few, candidates, best, partial(steps, few, max_iter=most, tol=_ROUGH))
+        if not best.is_apart(single_likelihood(few, plain)):
+            return best, None
+        ridge = rows.ridge
+        if ridge:
+            ridge = choose_ridge(few, Estimate(best.coef, best.scale), best.trust)
+            best = steps(replace(few, ridge=ridge), best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
+        final = separate(
+            replace(rows, ridge=ridge),
+            best.coef,
+            best.scale,
+            width=float(np.ptp(rows.residuals(best.coef[None]))),
+            least=self.rounding,
+            max_iter=int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), self.max_iter)),
+            tol=self.tol,
+            callback=self.callback,
+        )
+        # With few rows for each column, more steps may end at a few rows that the columns can imitate.
+        return final if final.stands or few is not rows else best, ridge
+
+    def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
+        """Return the rows that `coef`, polished on those it fits, reproduces to rounding, if they are enough."""
+        agreeing = solve_exactly(self.X, self.y, coef, self.precision)[1]
+        enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
+        return agreeing if enough else None
+
+    def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> RobustFit:
+        """Answer with an estimate from noisy rows."""
+        if modes is None:  # where errors are those of rounding, half of the rows may lie beyond any scale
+            middle = float(quantile(np.abs(rows.residuals(estimate.coef[None])[0]), rows.shares, 0.5))
+            estimate = replace(estimate, scale=max(estimate.scale, self.precision, middle / TUNING))
+        residuals = rows.residuals(estimate.coef[None])[0]
+        if modes is None:
+            trust, slopes = weight(residuals / estimate.scale, TUNING), slope(residuals / estimate.scale, TUNING)
+        else:
+            trust, slopes = modes.trust, modes.slopes(residuals)
+        covariance, errors = covariance_of(position.back, rows, estimate, trust, slopes)
+        status = Status.CONVERGED if estimate.converged else Status.ITERATION_LIMIT
+        coef, scale = position.back @ estimate.coef, max(estimate.scale, self.rounding)
+        return self._answer(coef, scale, position.rank, status, covariance, errors)
+
+    def _answer(
+        self, coef: FloatArray, scale: float, rank: int, status: Status, covariance: FloatArray, errors: FloatArray
+    ) -> RobustFit:
+        X, y = self.every
+        if scale == 0.0:
+            inliers = agreeing_rows(X, y, coef, self.precision)
+        else:
+            inliers = np.abs(y - X @ coef) <= CUTOFF * scale
+        return RobustFit(coef, scale, inliers, covariance, errors, rank, status)
+
+    def _exact(self, position: Position, rows: BoolArray) -> RobustFit:
+        """Solve `rows`, which agree, by least squares."""
+        X = self.X[rows]
+        coef = np.asarray(np.linalg.lstsq(X, self.y[rows], rcond=None)[0])
+        _, sizes, axes = np.linalg.svd(X, full_matrices=False)
+        basis = axes[sizes > 1e-12 * sizes[0]]
+        d = X.shape[1]
+        lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > UNDETERMINED
+        errors = np.where(lost, np.inf, 0.0)
+        return self._answer(coef, 0.0, position.rank, Status.EXACT_FIT, np.zeros((d, d)), errors)
+
+    def _trivial(self, position: Position, rows: Positioned) -> RobustFit:
+        """Answer for a matrix of zeros, or for too few rows."""
+        d, r = self.X.shape[1], position.rank
+        unknown = np.zeros((d, d)), np.full(d, np.inf)
+        if r > 0:
+            coef = np.asarray(np.linalg.lstsq(self.X, self.y, rcond=None)[0])
+            return self._answer(coef, 0.0, r, Status.UNDERDETERMINED, *unknown)
+        scale = float(m_scale(self.y, rows.shares, 0.5))
+        status = Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT
+        return self._answer(np.zeros(d), scale, r, status, *unknown)
+
+
+def _tighter(rows: Positioned, candidates: FloatArray, best: Modes, steps: Callable[..., Modes]) -> Modes:
+    """Return the modes, or those about the plane that half of the rows lie closest to, if they are far closer.
+
+    Wrong rows of two kinds may be likelier as a part of a wide right mode than as the one mode of wrong rows.
+    """
+    half = half_of(len(rows.y), len(best.coef))
+    reach = quantile(np.abs(rows.residuals(np.vstack([candidates, best.coef]))), rows.shares, half)
+    j = int(np.argmin(reach[:-1]))
+    if reach[j] > _TIGHTER * reach[-1]:
+        return best
+    other = steps(candidates[j], float(reach[j]) / NORMAL_MEDIAN / 2)
+    closer = quantile(np.abs(rows.residuals(other.coef[None])[0]), rows.shares, half)
+    return other if other.stands and closer < _TIGHTER * reach[-1] else best
+
+
+def half_of(n: int, rank: int) -> float:
+    """Return h/n: half of the rows, but enough of them to leave `rank` degrees of freedom, as far as LTS allows."""
+    return min((n + rank + 1) // 2, max(n // 2 + 1, 2 * rank)) / n
 
 
 def _typical(labels: FloatArray) -> float:

@@ -7,9 +7,8 @@ many rows, M comes from the radial-isotropic decomposition of X and :math:`\omeg
 has. With few rows for each column the estimate may have to be shrunk: M is then an orthonormal basis of the row space
 of columns of equal spread, but for constant ones, which are so much larger that no shrinkage reaches them.
 
-**Starts** are fits of few rows and others, with concentration steps (FAST-LTS, :mod:`massart.fast_lts`) or without.
-Wrong rows break starts in different ways. Scattered ones are missed by some of many small random sets of rows, whatever
-their labels are. Those that lie together in X, a cluster of leverage, are missed by sets of neighbours. And those that
+**Starts** are zero, least squares and L1 with concentration steps (FAST-LTS), and others without. Wrong rows break them
+in different ways. Those that lie together in X, a cluster of leverage, are missed by sets of neighbours. And those that
 are off by the same amount leave the slopes of least squares right, and only its height wrong.
 """
 
@@ -22,11 +21,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.fast_lts import LeastSquares, quantile, random_subsets, trimmed, trimmed_squares
 from massart.isotropy import decompose
 from massart.l1 import l1_regression
-from massart.robust.biweight import NORMAL_MEDIAN
 from massart.rows import Callback, FloatArray, Progress
+from massart.search import LeastSquares, quantile
+
+NORMAL_MEDIAN = 0.6744897501960817
+"""Median of the absolute value of a standard normal variable."""
 
 WIDE = 10
 """With fewer rows than this for each column, ordinary least squares predicts poorly and shrinking pays."""
@@ -35,21 +36,16 @@ _RANK_TOLERANCE = 1e-12  # of singular values, relative to the largest
 _CONSTANT = 1e4  # size of a constant column among others of spread 1
 
 SCREENED_ROWS = 2000
-"""Random starts are compared on a sample of this many rows (20 for each column, if that is more)."""
+"""Planes are compared on a sample of this many rows (20 for each column, if that is more)."""
 
-_MOST_STARTS = 500
-_FEWEST_STARTS = 10
-_SCREENING_STEPS, _FOLLOWED = 2, 10  # steps that tell good random starts from bad ones, and how many of these go on
-_SCREEN_WORK = 4e9  # multiplications for the comparison of random starts
 _L1_WORK = 2e8  # n r^2 up to which L1 regression in radial-isotropic position is worth its price here
 _MOST_STEPS = 50
 _AT_REST = 1e-9  # relative fall of the mean squares
 _UNREACHED = 1e-8  # share of a direction's rows that must be near for the direction to count as fitted
-_OF_HALF = (0.5, 1.0)  # scales to start from: with 40 % wrong rows, a half holds five of six right ones
-_OF_SHORTEST = (0.35, 0.45, 0.6)  # the same, where least squares is off in all directions
+_OF_HALF = 0.7  # of the scale of half of the rows, to start from: of 40 % wrong rows it holds some (noisy_families)
 _NEIGHBOURHOODS, _NEIGHBOURS = 20, 3  # sets of neighbours, and rows a column in them (noisy.py, bad_40_n50_d3)
 _IS_CONSTANT = 1e-7
-_VOTERS = 4  # rows for each direction, without which there is no majority to speak of
+_VOTERS = 4  # rows for each direction, without which a majority means nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +147,12 @@ class Positioned:
     def trimmed(self, C: FloatArray, half: float) -> tuple[FloatArray, FloatArray]:
         """Return the shares of the rows that each of `C` fits best, and their mean squares with the penalty."""
         sizes = np.abs(self.residuals(C))
-        kept = trimmed(sizes, self.shares, half)
-        return kept, trimmed_squares(sizes, kept) + self.ridge * (C * C).sum(axis=1)
+        kept = np.where(sizes <= quantile(sizes, self.shares, half)[:, None], self.shares, 0.0)
+        small = np.where(kept > 0, sizes, 0.0)
+        return kept, (kept * small * small).sum(axis=1) + self.ridge * (C * C).sum(axis=1)
 
 
-def find_starts(
-    position: Position, rows: Positioned, given: FloatArray, half: float, rng: np.random.Generator, callback: Callback
-) -> FloatArray:
+def find_starts(position: Position, rows: Positioned, given: FloatArray, half: float, callback: Callback) -> FloatArray:
     """Return coefficients that concentration steps have brought to rest, a row each, the best first.
 
     The starts that are `given`, (g, r), are followed to the end in any case; `half` is h as a share of the rows.
@@ -167,7 +162,6 @@ def find_starts(
     if len(rows.y) * r * r <= _L1_WORK:
         omega = position.leverage_weights
         starts.append(l1_regression(omega[:, None] * rows.Z, omega * rows.y, sample_weight=rows.shares).coef[None])
-    starts.append(_random_starts(position, rows, half, rng))
     C, values = _concentrate(rows, np.vstack(starts), half, callback)
     return np.asarray(C[np.argsort(values, kind="stable")])
 
@@ -181,13 +175,12 @@ def starting_planes(
     """
     level = _constant_of(rows)
     plain = rows.least_squares.fit(rows.shares[None])[0]
-    for plane, factors in ((concentrated[0], _OF_HALF), (plain, _OF_SHORTEST), (concentrated[1], _OF_HALF)):
+    for plane in (concentrated[0], plain, concentrated[1]):
         height, width = _shortest_half(rows.residuals(plane[None])[0], rows.shares)
-        yield from ((plane + height * level, factor * width) for factor in factors)
-    for plane in _neighbourhoods(position, rows, X, rng):
-        yield plane, _OF_SHORTEST[-1] * _typical(rows.residuals(plane[None])[0], rows.shares)
-    for plane in concentrated[2:]:
-        yield from ((plane, factor * _typical(rows.residuals(plane[None])[0], rows.shares)) for factor in _OF_HALF)
+        yield plane + height * level, _OF_HALF * width
+    for plane in (*_neighbourhoods(position, rows, X, rng), *concentrated[2:]):
+        half = float(quantile(np.abs(rows.residuals(plane[None])[0]), rows.shares, 0.5))
+        yield plane, _OF_HALF * half / NORMAL_MEDIAN
 
 
 def _constant_of(rows: Positioned) -> FloatArray:
@@ -208,11 +201,6 @@ def _shortest_half(residuals: FloatArray, shares: FloatArray) -> tuple[float, fl
     held = order[first : last[first] + 1]
     middle = float(shares[held] @ residuals[held] / shares[held].sum())
     return middle, float(widths[first]) / 2 / NORMAL_MEDIAN
-
-
-def _typical(residuals: FloatArray, shares: FloatArray) -> float:
-    """Return the median size of residuals, as a scale."""
-    return float(quantile(np.abs(residuals), shares, 0.5)) / NORMAL_MEDIAN
 
 
 def _neighbourhoods(
@@ -250,25 +238,6 @@ def reach_all_directions(rows: Positioned, coef: FloatArray, limit: float) -> Fl
     if len(within) < _VOTERS * k or within.sum() - k <= 0.5 * (len(within) - k):
         return coef
     return np.asarray(coef + unreached @ step)
-
-
-def _random_starts(position: Position, rows: Positioned, half: float, rng: np.random.Generator) -> FloatArray:
-    """Fit small random subsets, take two concentration steps from each, and return the best ten."""
-    n, r = rows.Z.shape
-    sampled = max(SCREENED_ROWS, 20 * r)
-    omega = position.leverage_weights
-    if n > sampled:
-        index = np.sort(rng.choice(n, sampled, replace=False, p=rows.shares))
-        rows, omega = rows.take(index), omega[index]
-        n = sampled
-    b = int(min(_SCREEN_WORK / (3.0 * n * r * r + r**3), _MOST_STARTS))
-    if b < _FEWEST_STARTS or r + 1 > n:
-        return np.empty((0, r))
-    # Leverage weights make the Gram matrix of a few random rows well conditioned wherever that is possible.
-    C = LeastSquares(rows.Z, rows.y).fit_subsets(random_subsets(b, r + 1, rows.shares, rng), omega)
-    for _ in range(_SCREENING_STEPS):
-        C, _ = rows.step(C, half)
-    return np.asarray(C[np.argsort(rows.trimmed(C, half)[1], kind="stable")[:_FOLLOWED]])
 
 
 def _concentrate(

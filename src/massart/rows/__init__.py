@@ -4,23 +4,41 @@ The arrays that kernels accept; tables of rows behind a few verbs (sample, take,
 definition for every row, every door and any cutting into blocks; progress.
 """
 
-from massart.rows.agreement import Agreement, Level, Verified, verify
+from massart.rows.agreement import (
+    EDGE,
+    EPS,
+    SQUARE_IS_FINITE,
+    Agreement,
+    Level,
+    Verified,
+    compare,
+    compensated_products,
+    doubt_of,
+    verify,
+)
+from massart.rows.ahead import ahead, in_order
 from massart.rows.arrays import (
-    BLOCK_BYTES,
     BoolArray,
     FloatArray,
-    block_rows,
     check_labels,
     check_mask,
     check_matrix,
     check_weights,
-    magnitudes,
+    clipped,
+    floats,
+    is_elsewhere,
+    is_on_host,
+    like,
+    matrix_of,
+    namespace_of,
     nonzero_counts,
+    place_of,
     precision_of,
     row_blocks,
+    to_numpy,
 )
-from massart.rows.block import Block, Sample, Uses
-from massart.rows.levels import levels
+from massart.rows.files import check_place, replacing, write
+from massart.rows.levels import LONG, count_decimals, levels
 from massart.rows.link import IDENTITY, RELU, Link
 from massart.rows.marks import (
     ACTIVE,
@@ -36,20 +54,46 @@ from massart.rows.marks import (
     tally,
     tally_of,
 )
-from massart.rows.memory import ArrayRows, ArrayValues, rows_of
-from massart.rows.namespace import is_elsewhere, like, matrix_of, namespace_of, to_numpy
+from massart.rows.memory import ArrayRows, ArrayValues, Columnwise, rows_of, times
 from massart.rows.progress import Callback, Progress, silent
-from massart.rows.rows import Kernel, Largest, Rows, Total, Values, total_of
+from massart.rows.rows import Block, Kernel, Rows, Sample, Uses, Values, total_of
+from massart.rows.sampling import RUN, Draw, Reservoir
+from massart.rows.scaling import exponents, power_of_two, scaled, typical_sizes, with_safe_exponents
 
 __all__ = [
+    "Columnwise",
+    "Draw",
+    "EDGE",
+    "EPS",
+    "SQUARE_IS_FINITE",
+    "LONG",
+    "RUN",
+    "Reservoir",
+    "ahead",
+    "check_place",
+    "clipped",
+    "compare",
+    "compensated_products",
+    "count_decimals",
+    "doubt_of",
+    "exponents",
+    "floats",
+    "in_order",
+    "is_on_host",
+    "place_of",
+    "power_of_two",
+    "replacing",
+    "scaled",
+    "times",
+    "typical_sizes",
+    "with_safe_exponents",
+    "write",
     "ACTIVE",
     "Agreement",
     "AGREES",
     "ArrayRows",
     "ArrayValues",
     "Block",
-    "BLOCK_BYTES",
-    "block_rows",
     "BoolArray",
     "Callback",
     "check_labels",
@@ -64,13 +108,11 @@ __all__ = [
     "is_elsewhere",
     "Kernel",
     "KINDS",
-    "Largest",
     "LAST_PLACE",
     "Level",
     "levels",
     "like",
     "Link",
-    "magnitudes",
     "Mark",
     "Marks",
     "matrix_of",
@@ -88,7 +130,6 @@ __all__ = [
     "tally",
     "tally_of",
     "to_numpy",
-    "Total",
     "total_of",
     "Uses",
     "Values",

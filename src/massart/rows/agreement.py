@@ -27,11 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from massart.rows.arrays import BoolArray, FloatArray, magnitudes
+from massart.rows.arrays import BoolArray, FloatArray, clipped, magnitudes, namespace_of
 from massart.rows.link import IDENTITY, Link
-from massart.rows.namespace import clipped, namespace_of
 
 EPS = float(np.finfo(np.float64).eps)
+
+SQUARE_IS_FINITE = 1e152
+"""Largest number whose square does not overflow, by far; the squares of smaller ones than its inverse vanish."""
 
 EDGE = 1e-6
 """Half a unit is taken so much wider: labels at the very edge, halves that were rounded, pin a formula on both sides,
@@ -134,7 +136,7 @@ class Agreement:
         return slack + arithmetic
 
     def scales_up_to(self, size: float) -> bool:
-        """Tell whether what arithmetic explains is in proportion to the size of all rows that are not larger."""
+        """Return whether what arithmetic explains is in proportion to the size of all rows that are not larger."""
         return self.unit is None or self.relative <= self.tight or self.relative * size <= self.unit / 4
 
     def slack(self, w: FloatArray | None = None) -> float:

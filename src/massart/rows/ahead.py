@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,37 +17,12 @@ _END = object()
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:
     """Yield items that another thread makes, one ahead; what fails there is raised here."""
-    made: queue.Queue[object] = queue.Queue(maxsize=1)
-    stopped = threading.Event()
-
-    def put(item: object) -> bool:
-        while not stopped.is_set():
-            try:
-                made.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def make() -> None:
-        try:
-            for item in items:
-                if not put(item):
-                    return
-            put(_END)
-        except BaseException as error:
-            put(error)
-
-    thread = threading.Thread(target=make, daemon=True)
-    thread.start()
-    try:
-        while (item := made.get()) is not _END:
-            if isinstance(item, BaseException):
-                raise item
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        following: Future[object] = pool.submit(next, iterator, _END)
+        while (item := following.result()) is not _END:
+            following = pool.submit(next, iterator, _END)
             yield item  # type: ignore[misc]
-    finally:
-        stopped.set()
-        thread.join()
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -55,7 +55,7 @@ def total_of(tasks: Sequence[Any]) -> Any:
 
 
 def room(share: float) -> float:
-    """Return the bytes that workers can hold within a share of their memory, beside what they hold already."""
+    """Return the bytes that workers can hold within a share of their memory, in addition to what they hold."""
     try:
         import distributed.system
     except ImportError:

@@ -1,20 +1,15 @@
-"""Files that are never half written: each is made beside its place and then renamed."""
+"""Files that are never half written: each is made under another name and then renamed."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-import re
 import stat
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-
-if sys.platform != "win32":
-    import fcntl
 
 
 def check_place(path: Path) -> None:
@@ -34,22 +29,18 @@ def check_place(path: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends, whole; if it fails, nothing has happened.
 
-    A link stays one: what it leads to is replaced. Raises ValueError where there is something that is no regular file.
+    A link stays one: what it leads to is replaced. Raises ValueError where something else than a file is.
     """
     place = _behind(path)
-    _remove_stale(place)
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    temporary = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        with _locked(beside) as file:
+        with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if sys.platform != "win32":
-                beside.replace(place)
-        if sys.platform == "win32":  # which does not rename what is open
-            beside.replace(place)
+        temporary.replace(place)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -90,42 +81,3 @@ def _behind(path: Path) -> Path:
     if not stat.S_ISREG(mode):
         raise ValueError(f'"{path}": this is not a regular file')
     return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write, locked as long as this process has it open: the system unlocks what a killed one had."""
-    while True:
-        with path.open("wb") as file:
-            if sys.platform != "win32":
-                with suppress(OSError):  # some network drives have no locks, and there nothing is taken for stale
-                    fcntl.flock(file, fcntl.LOCK_EX)
-                if not os.fstat(file.fileno()).st_nlink:  # another process took it for stale before it was locked
-                    continue
-            yield file
-            return
-
-
-def _remove_stale(place: Path) -> None:
-    """Remove what killed processes left beside a file.
-
-    The lock tells, and not the number of the process in the name: that number may be another's by now, and that of a
-    process on another machine, or in another container, means nothing here.
-    """
-    ours = re.compile(re.escape(f".{place.name}.") + "[0-9]+")
-    with suppress(OSError):
-        for path in [path for path in place.parent.iterdir() if ours.fullmatch(path.name)]:
-            with suppress(OSError):
-                if stat.S_ISREG(path.lstat().st_mode):
-                    _remove_unlocked(path)
-
-
-def _remove_unlocked(path: Path) -> None:
-    """Remove a file unless a process has it locked; then OSError."""
-    if sys.platform == "win32":  # which removes no open file
-        path.unlink()
-        return
-    with path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(file.fileno()), path.lstat()):  # it may have been renamed since it was opened
-            path.unlink()

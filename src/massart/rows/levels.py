@@ -11,14 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from massart.rows.agreement import EPS, Agreement, Level
 from massart.rows.arrays import FloatArray, check_labels, check_matrix, precision_of
-from massart.rows.decimals import LONG, IntArray, count_decimals
+
+IntArray: TypeAlias = NDArray[np.int64]
+
+LONG = 99
+"""The number of decimals given for a number that is not a short decimal."""
 
 ARITHMETIC = 6
 """Epsilons that a residual may have, apart from one a column, where numbers were computed in float64."""
@@ -31,8 +35,9 @@ FEWEST_ROWS = 20
 """With fewer, an interval for each label leaves room for too many formulas."""
 
 _COARSE = 2.0  # the same for float32, in units of its rounding, with one half a column: w is solved for in float64
-_UNITS_IN_SPREAD = 20  # rounding is plausible when half of the labels span so many units: else a label says nothing
+_UNITS_IN_SPREAD = 20  # rounding is plausible when half of the labels span this many units: else a label says nothing
 _MOST_ZEROS = 12  # of a grid of 10^k
+_MOST_DECIMALS = 22  # 10.0**22 is the largest power of ten that float64 holds exactly
 _LOOKED_AT, _GLIMPSE = 500, 8
 
 
@@ -155,7 +160,7 @@ def _places(values: FloatArray, precision: float) -> IntArray:
 
 
 def _is_plausible(y: FloatArray, unit: float, precision: float) -> bool:
-    """Tell whether labels may have been rounded to multiples of the unit, and what is left says something."""
+    """Return whether labels may have been rounded to multiples of the unit, and what is left says something."""
     labels = y[y != 0]
     low, high = np.percentile(labels, [25, 75])
     # Labels that nothing rounded have as many digits as their type: then half a unit is what floats lose anyway.
@@ -180,3 +185,45 @@ def _half_units(X: FloatArray, places: IntArray, precision: float) -> list[float
         unit = 0.0 if p == LONG else 10.0 ** -int(p)
         halves.append(unit / 2 if unit and column.any() and _is_plausible(column, unit, precision) else 0.0)
     return halves
+
+
+def count_decimals(values: FloatArray, precision: float = EPS) -> IntArray:
+    """Return the digits after the point of each value, as it prints; `LONG` for a number with too many digits.
+
+    A float stands for the shortest decimal that rounds to it: 0.1 for 1/10, not for 3602879701896397 / 2**55. That is
+    what a person typed or a file held, provided that it has few enough digits to survive the float: 15 for float64, 6
+    for float32. Numbers with more digits were computed, and no decimal is read into them.
+
+    Parameters
+    ----------
+    values : array of finite numbers
+    precision : float
+        Machine epsilon of the type that the values had before they became float64.
+
+    Examples
+    --------
+    >>> count_decimals(np.array([3.0, -19.99, 0.1, 0.1 + 0.2, 1e15, 1e-7])).tolist()
+    [0, 2, 1, 99, 0, 7]
+    """
+    kind = _type_of(precision)
+    flat = np.abs(np.asarray(values, dtype=np.float64).ravel())
+    count = np.where(flat == np.rint(flat), 0, LONG)
+    left = np.flatnonzero(count)
+    for places in range(1, _MOST_DECIMALS + 1):
+        power = 10.0**places
+        scaled = flat[left] * power
+        # Below this bound the rounded product is the numerator, and both it and the power are exact, so that one
+        # division rounds once: the quotient is the float that this decimal is read as.
+        short = scaled < 0.25 / precision
+        left, scaled = left[short], scaled[short]
+        same = (np.rint(scaled) / power).astype(kind) == flat[left].astype(kind)
+        count[left[same]] = places
+        left = left[~same]
+    return count.astype(np.int64).reshape(np.shape(values))
+
+
+def _type_of(precision: float) -> type[np.floating[Any]]:
+    for kind in (np.float64, np.float32):
+        if precision <= float(np.finfo(kind).eps):
+            return kind
+    return np.float16

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from massart.rows.arrays import BoolArray, FloatArray
-from massart.rows.namespace import clipped, namespace_of
+from massart.rows.arrays import BoolArray, FloatArray, clipped, namespace_of
 
 
 @dataclass(frozen=True, slots=True)

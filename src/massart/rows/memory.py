@@ -6,7 +6,7 @@ what goes there are coefficients and, once, labels and weights that were not the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,23 +14,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.rows.arrays import (
+    BLOCK_BYTES,
     FloatArray,
     check_integers,
     check_labels,
     check_weights,
     first_fault,
+    floats,
+    is_elsewhere,
+    is_on_host,
+    like,
+    namespace_of,
+    place_of,
     precision_of,
     row_blocks,
+    to_numpy,
 )
-from massart.rows.block import Block, Extent, Sample
-from massart.rows.namespace import floats, is_elsewhere, is_on_host, like, namespace_of, place_of, to_numpy
-from massart.rows.rows import Kernel, Rows, Sum, Values
+from massart.rows.rows import Block, Extent, Kernel, Rows, Sample, Sum, Values
 from massart.rows.sampling import Draw
 
-_BLOCK_BYTES = 1 << 20  # what a kernel makes of a block stays in the cache
-_DOUBLE = float(np.finfo(np.float64).eps)
 _DEVICE_BLOCK_BYTES = 1 << 30  # starting a function takes as long as a few megabytes; each block starts some dozens
-_DEVICE_BLOCKS = 2  # so many at most: each waits for the device some times
+_DEVICE_BLOCKS = 2  # at most: each waits for the device some times
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,11 +48,11 @@ class ArrayValues:
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return ``kernel(values, *aligned)``."""
-        return kernel(self.array, *(_beside(self.array, values) for values in aligned))
+        return kernel(self.array, *(_next_to(self.array, values) for values in aligned))
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:
         """Return ``kernel(values, *aligned)``."""
-        return ArrayValues(kernel(self.array, *(_beside(self.array, values) for values in aligned)))
+        return ArrayValues(kernel(self.array, *(_next_to(self.array, values) for values in aligned)))
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers."""
@@ -68,7 +72,7 @@ def array_of(values: Values) -> Any:
     return values.array if isinstance(values, ArrayValues) else values.to_numpy()
 
 
-def _beside(array: Any, values: Values) -> Any:
+def _next_to(array: Any, values: Values) -> Any:
     """Return the array behind values, where another array is."""
     own = array_of(values)
     return like(own, array) if isinstance(own, np.ndarray) and is_elsewhere(array) else own
@@ -84,7 +88,7 @@ class ArrayRows:
     ----------
     X : (n, d) array, memory map, sparse matrix, or a matrix whose rows are made when they are read
     y : (n,) or (n, m) array
-        Of numpy, or beside `X`.
+        Of numpy, or where `X` is.
     sample_weight : (n,) array, optional
         Likewise.
     intercept : bool
@@ -125,7 +129,7 @@ class ArrayRows:
         self._weights = None if weights is None else ArrayValues(weights)
         self._intercept = intercept
         self._extent = None if is_on_host(self._X) else Extent(self._X)  # a second read costs there as much as marking
-        own = _precision_of(self._X), _precision_of(y)
+        own = precision_of(self._X), precision_of(y)
         self._precision = own if precision is None else (max(own[0], precision), max(own[1], precision))
 
     @property
@@ -178,7 +182,7 @@ class ArrayRows:
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:
         """Return ``kernel(block, *aligned)`` of all blocks, one value or one row of values for each row."""
-        parts = [kernel(*block) for block in self._blocks(aligned, getattr(kernel, "block_bytes", _BLOCK_BYTES))]
+        parts = [kernel(*block) for block in self._blocks(aligned)]
         return ArrayValues(parts[0] if len(parts) == 1 else namespace_of(parts[0]).concat(parts))
 
     def fault(self) -> str:
@@ -192,12 +196,42 @@ class ArrayRows:
             start += len(block)
         return "X times the coefficients is not finite: the numbers are too large"
 
-    def _blocks(self, aligned: tuple[Values, ...], block_bytes: int = _BLOCK_BYTES) -> Iterator[tuple[Any, ...]]:
-        arrays = [_beside(self._X, values) for values in aligned]
-        for rows in _cuts(self._X, self.n_columns, block_bytes):
+    def _blocks(self, aligned: tuple[Values, ...]) -> Iterator[tuple[Any, ...]]:
+        arrays = [_next_to(self._X, values) for values in aligned]
+        for rows in _cuts(self._X, self.n_columns):
             weights = None if self._weights is None else self._weights.array[rows]
             block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept, self._extent)
             yield block, *(_cut(array, rows) for array in arrays)
+
+
+class Columnwise:
+    """Columns of numbers that lie apart, as a matrix whose rows are put together when they are read."""
+
+    ndim = 2
+    dtype = np.dtype(np.float64)
+    made_when_read = True
+
+    def __init__(self, columns: Sequence[FloatArray]) -> None:
+        self._columns = columns
+        self.shape = (len(columns[0]), len(columns))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        """Return some rows, or with ``[:, j]`` one column."""
+        if isinstance(key, tuple):
+            rows, j = key
+            return self._columns[j][rows]
+        first = self._columns[0][key]
+        found = np.empty((len(first), len(self._columns)), order="F")
+        for j, column in enumerate(self._columns):
+            found[:, j] = column[key]
+        return found
+
+    def __matmul__(self, w: FloatArray) -> FloatArray:
+        """Return the products with coefficients."""
+        return np.concatenate([self[rows] @ w for rows in row_blocks(*self.shape)])
 
 
 def rows_of(X: Any, y: Any, sample_weight: Any = None, *, intercept: bool = False) -> Rows:
@@ -221,10 +255,10 @@ def times(X: Any, W: FloatArray) -> Any:
     return namespace_of(X).concat(parts)
 
 
-def _cuts(X: Any, n_columns: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
+def _cuts(X: Any, n_columns: int) -> Iterator[slice]:
     n_rows = int(X.shape[0])
     part = 8 * n_columns * -(-n_rows // _DEVICE_BLOCKS)
-    return row_blocks(n_rows, n_columns, block_bytes if is_on_host(X) else max(_DEVICE_BLOCK_BYTES, part))
+    return row_blocks(n_rows, n_columns, BLOCK_BYTES if is_on_host(X) else max(_DEVICE_BLOCK_BYTES, part))
 
 
 def _cut(array: Any, rows: slice) -> Any:
@@ -268,11 +302,3 @@ def _placed(values: Any, X: Any, name: str, check: Callable[..., Any]) -> Any:
     if not (ok and _is_finite(array)):
         check(to_numpy(array), X.shape[0], name)
     return array
-
-
-def _precision_of(array: Any) -> float:
-    if not is_elsewhere(array):
-        return precision_of(array)
-    xp = namespace_of(array)
-    floating = xp.isdtype(array.dtype, "real floating")
-    return max(float(xp.finfo(array.dtype).eps), _DOUBLE) if floating else _DOUBLE

@@ -25,12 +25,15 @@ class Progress:
         Distance from the goal, in the task's own measure; the task ends when it is at most `goal`.
     goal : float
         The residual at which the task ends.
+    found : str
+        What there is so far, such as a rule as it grows.
     """
 
     task: str
     step: int
     residual: float
     goal: float
+    found: str = ""
 
 
 Callback = Callable[[Progress], None]

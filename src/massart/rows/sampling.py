@@ -25,18 +25,18 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Which rows are drawn: so many, and more where the last run is to be complete."""
+    """Which rows are drawn: a number of them, and more where the last run is to be complete."""
 
     size: int
     seed: int
 
     @classmethod
     def of(cls, size: int, rng: np.random.Generator) -> Draw:
-        """Return a draw of so many rows, with a seed from a generator, whose own numbers go on as if nothing was."""
+        """Return a draw of a number of rows, with a seed from a generator, whose own numbers go on as before."""
         return cls(int(size), int(rng.spawn(1)[0].integers(2**63)))
 
     def index(self, n_rows: int, weights: FloatArray | None = None) -> NDArray[np.intp]:
-        """Return the numbers of the rows that are drawn of so many, in order; rows of weight 0 never are."""
+        """Return the numbers of the rows that are drawn of a number, in order; rows of weight 0 never are."""
         if weights is not None:
             candidates = np.flatnonzero(weights)
             chosen = smallest(self.weighted_keys(candidates, weights[candidates]), self.size)
@@ -86,7 +86,7 @@ class Reservoir:
         self._count, self._limit = 0, limit
 
     def offer(self, start: int, n_rows: int) -> NDArray[np.intp]:
-        """Return which of so many rows are kept for now, the first of which has the number `start`."""
+        """Return which of some rows are kept for now, the first of which has the number `start`."""
         keys = self._draw.run_keys(start, start + n_rows)
         runs = np.flatnonzero(keys <= self._limit)
         numbers = ((start // RUN + runs)[:, None] * RUN + np.arange(RUN)).ravel()
@@ -112,7 +112,7 @@ class Reservoir:
 
 
 def smallest(keys: FloatArray, count: int) -> NDArray[np.intp]:
-    """Return the places of so many of the smallest keys, in no order; among equal ones the first."""
+    """Return the places of a number of the smallest keys, in no order; among equal ones the first."""
     if count >= len(keys):
         return np.arange(len(keys))
     limit = np.partition(keys, count - 1)[count - 1]

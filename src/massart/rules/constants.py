@@ -9,7 +9,7 @@ many minima, so it is searched:
    should be near one, so one over a quantile of t. Combinations are fitted.
 2. The best few are **refined** on all search rows. A Gauss-Newton step fits one term more for each constant, the
    derivative :math:`\partial t_j / \partial c`: its coefficient is :math:`w_j \delta`. Steps to either side and short
-   numbers nearby are tried beside it, since ``ceil(x / ?)`` and ``(x > ?)`` have no derivative that leads anywhere.
+   numbers nearby are tried, too, since ``ceil(x / ?)`` and ``(x > ?)`` have no derivative that leads anywhere.
 3. Each constant is **written** as the shortest number that keeps the rows. Terms whose constants cost more bits than
    they save are left out: some step in some column always explains some wrong rows.
 
@@ -52,7 +52,7 @@ _EXPONENTS = np.array([-3, -2, -1, -0.5, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.9, 1.1
 
 
 @dataclass(frozen=True, eq=False)
-class Constants:
+class FoundConstants:
     """Terms with the constants that were found.
 
     Attributes
@@ -93,7 +93,7 @@ def find_constants(
     tries: int = 100,
     starts: int = 16,
     lost: float = 0.002,
-) -> Constants:
+) -> FoundConstants:
     """Return terms with numbers for their unknown constants.
 
     Parameters
@@ -129,7 +129,7 @@ def find_constants(
     h = unit_of(y[rows]) / 2 if half_unit is None else half_unit
     sample = Sample(columns.take(rows), y[rows], h, settings.levels, constant=intercept)
     limits = NO_LIMITS if link == IDENTITY else link
-    search = _Search(tuple(terms), Labels.of(sample, "identity", settings), limits)
+    search = _ConstantSearch(tuple(terms), Labels.of(sample, "identity", settings), limits)
     end = time.thread_time() + seconds
     with threadpool_limits(1, user_api="blas"):  # the matrices are small
         best, settled = None, False
@@ -164,9 +164,9 @@ def find_constants(
             f"No constant was found for {_words(terms)}, which is left out: {numbers} came closest, with which "
             f"{n_agree:,} of {len(rows):,} rows agree; without it, {without.n_agree:,} do."
         )
-        return Constants(tuple(known), np.array(coef), rows, h, missed, missed)
+        return FoundConstants(tuple(known), np.array(coef), rows, h, missed, missed)
     where = f"{len(rows):,} of {len(y):,} rows: only the others can" if len(rows) < len(y) else "all rows: none can"
-    return Constants(
+    return FoundConstants(
         filled,
         np.array(coef),
         rows,
@@ -187,7 +187,7 @@ def _check(terms: Sequence[Term]) -> None:
         raise TermError(f"{_words(terms)}: {n_unknown} constants are asked for, and {MOST_CONSTANTS} is the most")
     for term in terms:
         if term.needs_order:
-            raise TermError(f"{term}: a term that looks at other rows cannot stand beside one with ?")
+            raise TermError(f"{term}: a term that looks at other rows cannot be in a rule with ?")
         parts = [term, *term.factors, *(part for part in term.parts if isinstance(part, Term))]
         if term.op in ("*", "+", "-", "?") and any(part.op == "?" for part in parts):
             raise TermError(f"{term}: the coefficient of a term and the constant of a rule are found without a ?")
@@ -201,7 +201,7 @@ class _Trial:
     fit: Fit
 
     def keeps(self, other: _Trial, lost: int) -> bool:
-        """Return whether it keeps the rows of another one, and is no farther off in them."""
+        """Return whether it keeps the rows of another one, and is not farther off in them."""
         return len(self.near) >= len(other.near) - lost and self.off <= max(_FARTHER * other.off, _LITTLE)
 
     @cached_property
@@ -216,7 +216,7 @@ class _Trial:
         return float(np.sqrt((self.near**2).sum() / max(len(self.near), 1)))
 
 
-class _Search:
+class _ConstantSearch:
     """The rows on which constants are looked for."""
 
     def __init__(self, terms: tuple[Term, ...], labels: Labels, limits: Link) -> None:
@@ -322,7 +322,7 @@ class _Search:
                 yield (*best.constants[:k], float(value), *best.constants[k + 1 :])
 
     def _newton(self, best: _Trial, widths: FloatArray) -> FloatArray | None:
-        """Return the Gauss-Newton step: the coefficients of the derivatives beside the terms."""
+        """Return the Gauss-Newton step: the coefficients of the derivatives, in a fit with the terms."""
         here, derivatives, slopes = np.array(best.constants), [], []
         owners = [j for j, term in enumerate(self.terms) for _ in range(term.n_unknown)]
         filled = self.filled(best.constants)
@@ -374,7 +374,7 @@ def _days_near(value: float) -> list[float]:
 
 
 def _numbers_near(value: float) -> Iterator[list[float]]:
-    """Yield the numbers beside one with one digit, with two of which the last is a 5, with two, and so on."""
+    """Yield the numbers near one with one digit, with two of which the last is a 5, with two, and so on."""
     first = np.floor(np.log10(abs(value) or 1.0))
     for step in (lead * 10.0 ** (first - digits) for digits in range(12) for lead in (1.0, 0.5)):
         options = {round(float(way(value / step)) * step, 12) for way in (np.floor, np.round, np.ceil)}
@@ -441,6 +441,6 @@ def _thinned(values: FloatArray, most: int) -> FloatArray:
 
 
 def _gap(values: FloatArray, place: int) -> float:
-    """Return the distance of a candidate from those beside it."""
+    """Return the distance of a candidate from its neighbours."""
     near = np.diff(values)[max(place - 1, 0) : place + 1]
     return float(near.max()) / 2 if len(near) else max(abs(float(values[place])), 1.0) / 2

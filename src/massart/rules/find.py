@@ -9,20 +9,20 @@ hundred rows would not confirm anything at its price.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.certificate import Assumption, SegmentScan, Verdict
+from massart.certificate import Assumption, Reason, SegmentScan, Verdict
 from massart.options import Inliers, Model
-from massart.recover import Covariates, Formula, Recovery, Start, recover
-from massart.recover.score import rule_beyond_chance
-from massart.recover.sharpness import stands_out
+from massart.recover import Covariates, Recovery, Start, is_noise, recover
 from massart.rows import (
     AGREES,
     DECISIVE,
@@ -36,18 +36,18 @@ from massart.rows import (
     Link,
     Mark,
     Progress,
-    Sample,
     silent,
     tally_of,
 )
 from massart.rules import grow
 from massart.rules.columns import Columns
-from massart.rules.constants import Constants
+from massart.rules.constants import FoundConstants
 from massart.rules.formula import Formula as Written
 from massart.rules.formula import Summand
 from massart.rules.literals import fraction_of
 from massart.rules.matrix import TermMatrix
-from massart.rules.terms import CONDITIONS, Term
+from massart.rules.terms import CONDITIONS, Term, number, product
+from massart.rules.thresholds import Thresholds, compared
 
 KINDS = {"linear": IDENTITY, "relu": RELU}
 
@@ -75,8 +75,6 @@ class Settings:
     linear : float
         Of what may fail, the share of the linear rule where one with a limit at zero is judged, too: it is right more
         often.
-    bits : float
-        What a grown rule says of rows that did not choose it beyond chance: 10 bits, once in a thousand tables.
     """
 
     growth: grow.Settings = field(default_factory=grow.Settings)
@@ -87,7 +85,6 @@ class Settings:
     part: float = 0.25
     whole: int = 600
     linear: float = 0.9
-    bits: float = 10.0
 
 
 EVEN = "Rows that do not agree are spread evenly over the columns: nothing was looked for beyond these."
@@ -99,6 +96,16 @@ SEARCHED = (
 )
 """What is said of a search beyond the plain columns."""
 
+CONTESTED = (
+    "Rows that would follow the rule on the other side of a threshold of {} crowd near it: another condition may hold."
+)
+"""What is said where rows speak against a condition, which are too few to name a segment."""
+
+UNTESTED = (
+    "Rates inside of a rounding were chosen by labels, and rows do not test each of them: nothing confirms such a rule."
+)
+"""What is said where the whole rule is one term that rounds."""
+
 NEXT = (
     "What may help: terms that you know of (--terms), a larger --tolerance if right values are only near, more rows, "
     "or a larger --budget."
@@ -107,7 +114,7 @@ NEXT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class RuleQuestion:
     """A column that should follow a rule of others."""
 
     columns: Columns
@@ -123,7 +130,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SearchOptions:
     """How to look for the answer."""
 
     model: Model
@@ -132,14 +139,24 @@ class Options:
     assumption: Assumption
     seconds: float  # time for what is beyond the plain columns; 0 for the plain columns alone
     # told of the answer of the plain columns, or None if a first glance sees none, before the search goes on
-    announce: Callable[[Answer | None], None] = lambda answer: None
+    announce: Callable[[FoundRule | None], None] = lambda answer: None
     callback: Callback = silent
     inliers: Inliers = "auto"  # "noisy": an estimate of the terms as they stand, no search for exact rules
     settings: Settings = field(default_factory=Settings)
 
+    @property
+    def half_unit(self) -> float | None:
+        """Within which a row agrees, if that is known."""
+        return None if self.tolerance == "auto" else max(float(self.tolerance), 1e-300)
+
+    def shared(self, hypotheses: float) -> SearchOptions:
+        """Return the same where so many more rules share delta."""
+        assumption = replace(self.assumption, hypotheses=self.assumption.hypotheses * hypotheses)
+        return replace(self, assumption=assumption)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class FoundRule:
     """A rule, verified on all rows."""
 
     terms: tuple[Term, ...]  # the library in which it was found and judged
@@ -170,59 +187,25 @@ class Answer:
         return self.recovery.certificates[0].verdict
 
 
-def find_rule(question: Question, options: Options) -> Answer:
+def find_rule(question: RuleQuestion, options: SearchOptions) -> FoundRule:
     """Return the rule of the plain columns, or one that is grown beyond them and explains clearly more rows."""
-    beyond = options.seconds > 0 and options.model != "relu" and options.inliers != "noisy"
-    # What may fail is shared by the rule of the plain columns and the one that is grown beyond them.
-    hypotheses = 2.0 if beyond else 1.0
-
-    def of_columns(patience: bool | int) -> Answer:
-        answer = _recovered(question, options, question.X, options.model, hypotheses, patience=patience)
-        shorter = _in_short_numbers(question, options, answer, hypotheses) if answer.verdict.stands else answer
-        bent = answer.recovery.coef.size  # a coefficient that is free can be bent to one row more
-        is_as_good = shorter.n_agree >= answer.n_agree - bent and shorter.verdict >= answer.verdict
-        return shorter if is_as_good else answer
-
-    # 1. Has the first glance seen a rule of the plain columns, or may a limit at zero hide one?
-    if not beyond:
-        return of_columns(patience=True)
+    if options.seconds <= 0 or options.model == "relu" or options.inliers == "noisy":
+        return _of_columns(question, options)
     end = time.thread_time() + options.seconds
-    half_unit = None if options.tolerance == "auto" else max(float(options.tolerance), 1e-300)
-    seen = grow.glance(question.columns, question.plain, question.y, np.random.default_rng(options.seed), half_unit)
-    plain: Answer | None = None
-    if seen > options.settings.clear or (
-        options.model == "auto" and np.mean(question.y == 0) >= options.settings.zeros
-    ):
-        plain = of_columns(patience=seen > options.settings.clear or 1)
-        # 2. If hardly a row is left, or those that are lie evenly, there is nothing more to explain.
-        if plain.verdict.stands and len(question.y) - plain.n_agree < _more(question, options):
-            return plain
-        if plain.verdict.certain and _breaks_are_even(question, options, plain):
-            return replace(plain, notices=(*plain.notices, EVEN))
+    options = options.shared(2)  # by the rule of the plain columns, and the one that is grown beyond them
+    # 1. The plain columns first, if a glance sees their rule or a limit at zero may hide it.
+    plain = _at_first_glance(question, options)
+    # 2. If hardly a row is left, or those that are lie evenly, there is nothing more to explain.
+    if plain is not None and plain.verdict.stands and len(question.y) - plain.n_agree < _more(question, options):
+        return plain
+    if plain is not None and plain.verdict.certain and _breaks_are_even(question, options, plain):
+        return replace(plain, notices=(*plain.notices, EVEN))
     options.announce(plain)
-    # 3. Grow a rule on the search rows; if these of a small table show none, on all rows.
-    best, closest, complete = None, None, True
-    try:
-        for growth in (options.settings.growth, replace(options.settings.growth, share=1.0)):
-            grown = _grown(question, options, end - time.thread_time(), half_unit, growth)
-            complete &= grown is None or grown.complete
-            if grown is not None and grown.is_clear:
-                if set(grown.terms) <= set(question.plain) and grown.link in (RELU, IDENTITY):
-                    same = plain is not None and plain.link == grown.link
-                    best = plain if same else of_columns(patience=True)
-                else:  # 4. All rows judge it.
-                    best = _better(best, _beyond(question, options, grown, plain, hypotheses))
-            if best is None and grown is not None and (closest is None or grown.n_agree > closest.n_agree):
-                closest = grown
-            if (best is not None and best.verdict.stands) or len(question.y) > options.settings.whole or not complete:
-                break
-    except KeyboardInterrupt:
-        if best is None and plain is None:
-            raise
-        complete = False
-    # 5. Say what was looked at and, where no rule was found, what came closest and what to try next.
+    # 3. Grow a rule on the search rows, and let all rows judge it.
+    best, closest, complete = _grow(question, options, plain, end)
+    # 4. Say what was looked at and, where no rule was found, what came closest and what to try next.
     if best is None:
-        best = of_columns(patience=1) if plain is None else plain
+        best = _of_columns(question, options, patience=1) if plain is None else plain
     why = f"The time of {options.seconds:g} s ended" if time.thread_time() >= end else "You stopped it"
     said = [SEARCHED if complete else f"{SEARCHED} {why} before all was tried."]
     if best.verdict < Verdict.PLURALITY:
@@ -230,20 +213,71 @@ def find_rule(question: Question, options: Options) -> Answer:
     return replace(best, notices=(*best.notices, *said))
 
 
-def _grown(
-    question: Question, options: Options, seconds: float, half_unit: float | None, settings: grow.Settings
-) -> grow.Grown | None:
-    return grow.grow(
-        question.columns,
-        question.y,
-        np.random.default_rng(options.seed),
-        seconds,
-        half_unit=half_unit,
-        linear=options.model == "linear",
-        constant=question.intercept,
-        settings=settings,
-        watch=lambda fits: options.callback(Progress(TASK, fits, 0, 0.0)),
-    )
+def _at_first_glance(question: RuleQuestion, options: SearchOptions) -> FoundRule | None:
+    """Return the rule of the plain columns, if a quick fit sees one, or labels at zero may hide it."""
+    rng, settings = np.random.default_rng(options.seed), options.settings
+    seen = grow.glance(question.columns, question.plain, question.y, rng, options.half_unit) > settings.clear
+    if not seen and (options.model != "auto" or np.mean(question.y == 0) < settings.zeros):
+        return None
+    return _of_columns(question, options, patience=seen or 1)
+
+
+def _of_columns(question: RuleQuestion, options: SearchOptions, patience: bool | int = True) -> FoundRule:
+    """Return the rule of the plain columns, in short numbers if these keep it."""
+    answer = _recovered(question, options, question.X, options.model, patience=patience)
+    shorter = _in_short_numbers(question, options, answer) if answer.verdict.stands else answer
+    bent = answer.recovery.coef.size  # a coefficient that is free can be bent to one row more
+    is_as_good = shorter.n_agree >= answer.n_agree - bent and shorter.verdict >= answer.verdict
+    return shorter if is_as_good else answer
+
+
+def _grow(
+    question: RuleQuestion, options: SearchOptions, plain: FoundRule | None, end: float
+) -> tuple[FoundRule | None, grow.Grown | None, bool]:
+    """Return the best rule that was grown, the closest one where none was found, and whether the search is complete.
+
+    Of a small table, all rows are searched where the search rows show none: then nothing is confirmed.
+    """
+    settings = options.settings
+    best, closest, complete = None, None, True
+    try:
+        for growth in (settings.growth, replace(settings.growth, share=1.0)):
+            grown = grow.grow(
+                question.columns,
+                question.y,
+                np.random.default_rng(options.seed),
+                end - time.thread_time(),
+                half_unit=options.half_unit,
+                linear=options.model == "linear",
+                constant=question.intercept,
+                settings=growth,
+                watch=lambda fits, rule: options.callback(Progress(TASK, fits, np.inf, 0.0, rule)),
+            )
+            if grown is not None:
+                complete &= grown.complete
+                best = _judged(question, options, grown, plain, best) if grown.is_clear else best
+                if best is None and (closest is None or grown.n_agree > closest.n_agree):
+                    closest = grown
+            if (best is not None and best.verdict.stands) or len(question.y) > settings.whole or not complete:
+                break
+    except KeyboardInterrupt:
+        if best is None and plain is None:
+            raise
+        complete = False
+    return best, closest, complete
+
+
+def _judged(
+    question: RuleQuestion, options: SearchOptions, grown: grow.Grown, plain: FoundRule | None, best: FoundRule | None
+) -> FoundRule | None:
+    """Return the best rule so far, or what all rows say of one that was grown on some of them, if that is more."""
+    if set(grown.terms) <= set(question.plain) and grown.link in (RELU, IDENTITY):
+        same = plain is not None and plain.link == grown.link
+        best = plain if same else _of_columns(question, options)
+    if best is not None and best.verdict >= Verdict.PLURALITY:
+        return best
+    other = _beyond(question, options, grown, plain)
+    return other if best is None or (other is not None and other.net > best.net) else best
 
 
 def _closest(grown: grow.Grown | None) -> list[str]:
@@ -254,23 +288,17 @@ def _closest(grown: grow.Grown | None) -> list[str]:
     constant = Summand(None, float(grown.coef[-1]), None, 0.0, True)
     rule = Written("", tuple(terms), constant, grown.link, noisy=True).expression(most_terms=4)
     return [
-        f"Closest was {rule}, which {grown.n_agree:,} of {len(grown.rows):,} rows follow, hardly more than by chance."
+        f"Closest was {rule}: {grown.n_agree:,} of the {len(grown.rows):,} rows that were searched follow it, no more "
+        "than chance or an approximation gives."
     ]
 
 
-def _better(first: Answer | None, second: Answer | None) -> Answer | None:
-    """Return the answer that explains more rows."""
-    if first is None or second is None:
-        return second if first is None else first
-    return second if second.net > first.net else first
-
-
-def _more(question: Question, options: Options) -> float:
+def _more(question: RuleQuestion, options: SearchOptions) -> float:
     """Return how many more rows other terms have to explain."""
     return max(options.settings.fewest, options.settings.more * len(question.y))
 
 
-def _breaks_are_even(question: Question, options: Options, plain: Answer) -> bool:
+def _breaks_are_even(question: RuleQuestion, options: SearchOptions, plain: FoundRule) -> bool:
     """Return whether the rows that break a rule lie all over the table, so that no other terms explain enough of them.
 
     If other terms explain rows that the rule gets wrong, and keep those that it gets right, then what they add is zero
@@ -289,7 +317,9 @@ def _breaks_are_even(question: Question, options: Options, plain: Answer) -> boo
     )
 
 
-def fit_terms(question: Question, options: Options, matrix: TermMatrix, constants: Constants | None = None) -> Answer:
+def fit_terms(
+    question: RuleQuestion, options: SearchOptions, matrix: TermMatrix, constants: FoundConstants | None = None
+) -> FoundRule:
     """Return the rule in terms that were given, with their values; rows that chose constants in them do not judge."""
     matrix.check()
     if constants is None:
@@ -301,47 +331,78 @@ def fit_terms(question: Question, options: Options, matrix: TermMatrix, constant
 
 
 def _beyond(
-    question: Question, options: Options, grown: grow.Grown, plain: Answer | None, hypotheses: float
-) -> Answer | None:
+    question: RuleQuestion, options: SearchOptions, grown: grow.Grown, plain: FoundRule | None
+) -> FoundRule | None:
     """Return what all rows say of a rule that was grown on some of them, or the plain answer if that is no more."""
     best = None if plain is None or plain.verdict in (Verdict.NONE, Verdict.NOISY) else plain
     if not grown.terms:
         return best
-    matrix = TermMatrix(question.columns, grown.terms)
-    if not matrix.has_values().all() or not all(np.isfinite(matrix[:, j]).all() for j in range(len(grown.terms))):
+    known = Thresholds.of(question.columns, grown.terms, grown.coef, grown.link, question.y, grown.half_width)
+    terms, options = known.terms, options.shared(known.shares)
+    matrix = TermMatrix(question.columns, terms)
+    if not matrix.has_values().all() or not all(np.isfinite(matrix[:, j]).all() for j in range(len(terms))):
         return best
+    exactly = _without_rounding(question, terms[0])
+    if exactly is not None:  # labels are near the term, and rounded: they do not follow it as rounded
+        of_term = replace(question, intercept=False)
+        near = TermMatrix(question.columns, (exactly,))
+        return best or _recovered(of_term, replace(options, inliers="noisy"), near, grown.link)
     constant = question.intercept and not grown.has_constant
     start = Start(grown.coef if constant else grown.coef[:-1], grown.half_width)
-    within = replace(question, intercept=constant)
-    answer = _recovered(within, options, matrix, grown.link, hypotheses, seen=grown.rows, start=start)
+    covariates = replace(question.covariates, contested=known.contested is not None)
+    within = replace(question, intercept=constant, covariates=covariates)
+    untested = any(map(_hides_numbers, terms))
+    seen = np.arange(len(question.y)) if untested else grown.rows
+    answer = _recovered(within, options, matrix, grown.link, seen=seen, start=start)
+    (certificate,) = answer.recovery.certificates
+    if best is None and certificate.reason is Reason.NEAR and 2 * answer.n_agree > len(question.y):
+        # Most labels are near it: as an estimate it says more than one of the plain columns.
+        return _recovered(within, replace(options, inliers="noisy"), matrix, grown.link, start=start)
     if answer.verdict is Verdict.NONE:
         return best
-    answer = _in_short_numbers(within, options, answer, hypotheses, grown.rows)
-    if not (answer.verdict.stands or _holds_elsewhere(within, options, answer, grown.rows)):
-        return best
+    answer = _in_short_numbers(within, options, answer, seen)
+    if untested:
+        answer = replace(answer, notices=(*answer.notices, UNTESTED))
+    if known.contested is not None:
+        answer = replace(answer, notices=(*answer.notices, CONTESTED.format(known.contested)))
     return answer if best is None or answer.net > best.net + _more(question, options) else best
 
 
-def _holds_elsewhere(question: Question, options: Options, answer: Answer, seen: NDArray[np.intp]) -> bool:
-    """Return whether rows that did not choose the terms of a rule show it: by its edge, and beyond chance.
+def _hides_numbers(term: Term) -> bool:
+    """Return whether a term rounds a sum or a multiple: labels chose the rates in it, and no coefficient tests them."""
+    rounded = [factor for factor in term.factors if factor.op in ("round", "ceil", "floor")]
+    insides = [factor.parts[0] for factor in rounded if isinstance(factor.parts[0], Term)]
+    return any(
+        inner.op == "+" or any(factor.op in ("+", "number") for factor in inner.factors)
+        for inner in insides
+        if inner.op != "number"
+    )
 
-    A rule that a minority follows may be an approximation: labels lie as densely beside it as on it. That it fits the
-    rows on which it was grown says little, since it was the best of many there.
+
+def _without_rounding(question: RuleQuestion, term: Term) -> Term | None:
+    """Return what a term rounds, if labels are near that and not the rounded term: rounded noise is a step off, too.
+
+    What is rounded up is half a step higher in the middle, and what is rounded down half a step lower.
     """
-    fresh = np.setdiff1d(np.arange(len(question.y)), seen)
-    rows = fresh if len(fresh) else np.arange(len(question.y))
-    X = answer.X[rows]
-    X = np.column_stack([X, np.ones(len(X))]) if question.intercept else X
-    (certificate,), coef = answer.recovery.certificates, answer.recovery.coef[:, 0]
-    sample = Sample(X, question.y[rows], None, np.arange(len(rows)))
-    if not stands_out(Formula(coef, certificate.agreement, answer.link), sample, certificate.rank):
-        return False
-    return rule_beyond_chance(X, sample.y, coef, certificate.agreement, answer.link) >= options.settings.bits
+    *sizes, rounded = term.factors
+    if rounded.op not in ("round", "ceil", "floor") or any(size.op != "number" for size in sizes):
+        return None
+    inner = rounded.parts[0]
+    unit = (
+        float(str(rounded.parts[1])) if rounded.op == "round" else math.prod(float(str(one.parts[0])) for one in sizes)
+    )
+    assert isinstance(inner, Term)
+    agree = term.evaluate(question.columns) == question.y
+    if rounded.op != "round":
+        middle = Term("+" if rounded.op == "ceil" else "-", (inner, number(0.5)))
+        inner = product(*sizes, middle)
+    off = question.y - inner.evaluate(question.columns)
+    return inner if is_noise(off, agree, np.array([float(str(unit)) / 2])) else None
 
 
 def _in_short_numbers(
-    question: Question, options: Options, answer: Answer, hypotheses: float, seen: NDArray[np.intp] | None = None
-) -> Answer:
+    question: RuleQuestion, options: SearchOptions, answer: FoundRule, seen: NDArray[np.intp] | None = None
+) -> FoundRule:
     """Return the same rule in shorter numbers, if hardly a row is lost: coefficients may use all rows."""
     (certificate,), (exact,) = answer.recovery.certificates, answer.recovery.fractions
     unit, coef = certificate.agreement.unit, answer.recovery.coef[:, 0]
@@ -362,72 +423,82 @@ def _in_short_numbers(
     numbers = tuple(fraction_of(value) for value in short.tolist())
     known = tuple(number if number.denominator <= 10**9 else None for number in numbers)
     start = Start(short, fractions=known, agreement=certificate.agreement)
-    tried = _recovered(question, options, answer.X, answer.link, hypotheses, seen=seen, start=start)
+    tried = _recovered(question, options, answer.X, answer.link, seen=seen, start=start)
     return tried if tried.n_agree >= answer.n_agree - lost else answer
 
 
 def _recovered(
-    question: Question,
-    options: Options,
+    question: RuleQuestion,
+    options: SearchOptions,
     X: FloatArray | TermMatrix,
     kind: Model | Link,
-    hypotheses: float = 1.0,
     *,
     seen: NDArray[np.intp] | None = None,
     patience: bool | int = True,
     start: Start | None = None,
-) -> Answer:
+) -> FoundRule:
     """Return what all rows say of a rule in some terms, of the kind asked for or of that of which they say more.
 
     A linear rule that stands is kept unless a limit at zero would make it fit more rows. Otherwise both are judged,
     where labels at zero leave room for a limit, and the better verdict is taken; of equal ones, that with more rows.
     """
-    rows = ArrayRows(X, question.y, intercept=question.intercept, precision=question.precision)
     terms = X.terms if isinstance(X, TermMatrix) else question.plain
+    rows = _rows_of(question, X)
     seen = question.seen if seen is None else seen
-
-    def attempt(link: Link, share: float = 1.0, start: Start | None = start, some: ArrayRows = rows) -> Recovery:
-        return recover(
-            some,
-            tolerance=options.tolerance,
-            inliers="exact" if isinstance(X, TermMatrix) and options.inliers == "auto" else options.inliers,
-            rng=np.random.default_rng(options.seed),
-            link=link,
-            search=patience,
-            assumption=replace(options.assumption, hypotheses=options.assumption.hypotheses * hypotheses / share),
-            units=question.units if some is rows else None,
-            seen=seen if some is rows else None,
-            covariates=question.covariates if some is rows else None,
-            start=start,
-            inputs=not isinstance(X, TermMatrix),
-            callback=options.callback,
-        )
-
+    table: dict[str, Any] = {
+        "units": question.units,
+        "seen": seen,
+        "covariates": question.covariates.beside(
+            one.evaluate(question.columns) for one in compared(question.columns, terms)
+        ),
+    }
+    attempt = partial(_recover, options, terms=isinstance(X, TermMatrix), search=patience)
     if kind != "auto":
         link = kind if isinstance(kind, Link) else KINDS[kind]
-        found = attempt(link)
+        found = attempt(rows, link, start=start, **table)
         if start is None or seen is None or not len(seen) or not found.certificates[0].verdict.certain:
-            return Answer(terms, X, link, found)
+            return FoundRule(terms, X, link, found)
         # The rows that chose the terms choose the level, too: at any other one the rule is judged again.
-        those = ArrayRows(
-            X.take(seen) if isinstance(X, TermMatrix) else X[seen],
-            question.y[seen],
-            intercept=question.intercept,
-            precision=question.precision,
-        )
-        agreement = attempt(link, some=those).certificates[0].agreement
+        agreement = attempt(_rows_of(question, X, seen), link, start=start).certificates[0].agreement
         if agreement != found.certificates[0].agreement:
-            found = attempt(link, start=Start(found.coef[:, 0], fractions=found.fractions[0], agreement=agreement))
-        return Answer(terms, X, link, found)
-    linear = attempt(IDENTITY, options.settings.linear)
+            again = Start(found.coef[:, 0], fractions=found.fractions[0], agreement=agreement)
+            found = attempt(rows, link, start=again, **table)
+        return FoundRule(terms, X, link, found)
+    share = options.settings.linear
+    linear = attempt(rows, IDENTITY, share=share, start=start, **table)
     if not _may_be_clipped(linear, rows, options.settings.zeros):
-        return Answer(terms, X, IDENTITY, linear)
-    relu = attempt(RELU, 1 - options.settings.linear)
+        return FoundRule(terms, X, IDENTITY, linear)
+    relu = attempt(rows, RELU, share=1 - share, start=start, **table)
     noisy = relu.certificates[0].verdict is Verdict.NOISY
     if _worth(relu) <= _worth(linear) or (noisy and relu.n_agree[0] < linear.n_agree[0]):
-        return Answer(terms, X, IDENTITY, linear)  # a smaller scale of fewer rows says nothing
+        return FoundRule(terms, X, IDENTITY, linear)  # a smaller scale of fewer rows says nothing
     why = ": so more rows follow than with no limit" if relu.n_agree[0] > linear.n_agree[0] else ""
-    return Answer(terms, X, RELU, relu, (f"Values below zero are taken as 0{why}.",))
+    return FoundRule(terms, X, RELU, relu, (f"Values below zero are taken as 0{why}.",))
+
+
+def _rows_of(question: RuleQuestion, X: FloatArray | TermMatrix, some: NDArray[np.intp] | None = None) -> ArrayRows:
+    """Return the rows, or some of them, with the values of terms."""
+    y = question.y
+    if some is not None:
+        X, y = X.take(some) if isinstance(X, TermMatrix) else X[some], y[some]
+    return ArrayRows(X, y, intercept=question.intercept, precision=question.precision)
+
+
+def _recover(
+    options: SearchOptions, rows: ArrayRows, link: Link, *, terms: bool, share: float = 1.0, **given: Any
+) -> Recovery:
+    """Recover a formula; products and other terms have no noise of their own, and were not rounded."""
+    return recover(
+        rows,
+        link=link,
+        tolerance=options.tolerance,
+        inliers="exact" if terms and options.inliers == "auto" else options.inliers,
+        inputs=not terms,
+        rng=np.random.default_rng(options.seed),
+        assumption=options.shared(1 / share).assumption,
+        callback=options.callback,
+        **given,
+    )
 
 
 def _may_be_clipped(linear: Recovery, rows: ArrayRows, zeros: float) -> bool:

@@ -17,9 +17,9 @@ import numpy as np
 
 from massart.certificate import Certificate, Verdict
 from massart.rows import IDENTITY, FloatArray, Link
-from massart.rules.literals import fraction_of, level_order
+from massart.rules.literals import fraction_of, level_order, quoted
 from massart.rules.matrix import Matrix
-from massart.rules.terms import CONDITIONS, Term, level, number, quoted
+from massart.rules.terms import CONDITIONS, Term, level, number
 
 SHOWN_DIGITS = 10
 ESTIMATE_DIGITS = 5
@@ -80,7 +80,7 @@ class Summand:
         return self.coef != 0 or self.term is None or self.term.is_column
 
     def number(self, digits: int = SHOWN_DIGITS) -> str:
-        """Return the coefficient as text: in full where it is exact, else as far as it is known, to so many digits."""
+        """Return the coefficient as text: in full where it is exact, else as far as it is known."""
         return write_number(self.coef, self.exact, digits, self.standard_error)
 
 
@@ -124,7 +124,7 @@ class Formula:
         return self.text()
 
     def text(self, most_terms: int | None = None) -> str:
-        """Write it in one line, with at most so many terms."""
+        """Write it in one line, with at most a number of terms."""
         return f"{quoted(self.target)} {'≈' if self.noisy else '='} {self.expression(most_terms)}"
 
     def expression(self, most_terms: int | None = None) -> str:
@@ -347,7 +347,7 @@ def _cut(constant: Summand, certificate: Certificate) -> Fraction | None:
 
 
 def write_number(value: float, exact: Fraction | None, digits: int = SHOWN_DIGITS, error: float = 0.0) -> str:
-    """Return an exact number in full, as a decimal or a fraction, and another one rounded to so many digits.
+    """Return an exact number in full, as a decimal or a fraction, and another one rounded to a number of digits.
 
     An estimate is rounded to the second digit of its standard error.
 

@@ -11,8 +11,8 @@ The grammar, in which each line is read by one method of `Reader`::
     member    = level | day of the week | month | condition
 
 with ``<``, ``<=``, ``>`` or ``>=`` to compare. Functions are those of :mod:`massart.rules.operations`, ``C`` and ``I``.
-A name is a column, in backquotes if it is no plain word. A column of text in a product stands for all its levels, and
-``C(plan)`` takes numbers as levels. What ``str`` writes of a term is read as that term. Nothing of a text is run.
+A name is a column, in backquotes if it is not a plain word. A column of text in a product stands for all its levels,
+and ``C(plan)`` takes numbers as levels. What ``str`` writes of a term is read as that term. Nothing of a text is run.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 
 from massart.rules import terms as t
 from massart.rules.columns import Columns
-from massart.rules.literals import CALENDAR
+from massart.rules.literals import CALENDAR, TermError, day_of, plain_number, quoted, shown
 from massart.rules.operations import OPERATIONS
-from massart.rules.terms import Term, TermError
+from massart.rules.terms import Term
 
 MOST_TERMS = 2_000
 """Terms that a formula may have."""
@@ -85,7 +85,7 @@ def check_number(n_terms: int) -> None:
 def distinct(found: Sequence[Term], text: str) -> tuple[Term, ...]:
     """Return terms that were read from a text, each once."""
     if not found:
-        raise TermError(f"there are no terms in {t.shown(text)}")
+        raise TermError(f"there are no terms in {shown(text)}")
     for term in found:
         t.check_size(term)
     keys = [(term, place if term.n_unknown else 0) for place, term in enumerate(found)]  # each ? is its own
@@ -97,8 +97,8 @@ def _near(name: str, names: Iterable[str]) -> str:
     some = [other for other in names if len(other) <= _LONGEST_NAME and other.isprintable()]
     close = difflib.get_close_matches(name, some, n=3) if len(name) <= _LONGEST_NAME else []
     if close:
-        return f"did you mean {' or '.join(map(t.quoted, close))}?"
-    return f"there are {', '.join(map(t.quoted, some[:_MOST_NAMES]))}" if some else "there are none"
+        return f"did you mean {' or '.join(map(quoted, close))}?"
+    return f"there are {', '.join(map(quoted, some[:_MOST_NAMES]))}" if some else "there are none"
 
 
 def _is_constant(term: Term) -> bool:
@@ -135,9 +135,9 @@ class Reader:
 
     # --- tokens
 
-    def error(self, why: str = "it is no list of terms such as qty*price, max(0, kwh - 200)") -> TermError:
+    def error(self, why: str = "it is not a list of terms such as qty*price, max(0, kwh - 200)") -> TermError:
         """Return what is raised, with the text in it."""
-        return TermError(f"{t.shown(self.text)} cannot be read: {why}")
+        return TermError(f"{shown(self.text)} cannot be read: {why}")
 
     @property
     def kind(self) -> str:
@@ -296,7 +296,7 @@ class Reader:
         if name in self.columns.levels:
             return _Levels(tuple(t.level(name, level) for level in self.columns.levels[name].names), name)
         hint = _near(name, [*self.columns.numbers, *self.columns.levels])
-        raise self.error(f"there is no column {t.shown(name)} to use; {hint}")
+        raise self.error(f"there is no column {shown(name)} to use; {hint}")
 
     # --- functions
 
@@ -305,7 +305,7 @@ class Reader:
             return self._ordered(name)
         if name not in _FUNCTIONS:
             hint = _near(name, [*_FUNCTIONS, *_ORDERED])
-            raise self.error(f"there is no function {t.shown(name)}; {hint}")
+            raise self.error(f"there is no function {shown(name)}; {hint}")
         if name == "round":
             return self._rounded()
         values = self._listed(self._condition)
@@ -346,7 +346,7 @@ class Reader:
         columns = {option: _name(kind, word) for option, kind, word in found}
         for option, column in columns.items():
             if isinstance(self._column(column), _Levels) and option != "by":
-                raise self.error(f"column {t.shown(column)} holds text, not numbers")
+                raise self.error(f"column {shown(column)} holds text, not numbers")
         return Term(name, (columns[""], columns.get("by"), columns.get("order")))
 
     def _category(self, term: Term) -> _Levels:
@@ -359,7 +359,7 @@ class Reader:
             return _Levels(tuple(Term("=", (term, t.number(one))) for one in values))
         name = str(term.parts[0])
         days = name in self.columns.dates and bool((values == np.round(values)).all())
-        texts = [str(np.datetime64(int(one), "D")) if days else t.plain_number(one) for one in values]
+        texts = [str(np.datetime64(int(one), "D")) if days else plain_number(one) for one in values]
         return _Levels(tuple(t.level(name, text) for text in texts), name)
 
     # --- conditions
@@ -376,12 +376,12 @@ class Reader:
         return t.one_of(term, *(self._day(term.op, one) for one in members))
 
     def _level(self, name: str, value: str | Term) -> str:
-        value = value if isinstance(value, str) else t.plain_number(self._number_of(value, _LEVEL))
+        value = value if isinstance(value, str) else plain_number(self._number_of(value, _LEVEL))
         if name not in self.columns.levels:
-            t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is no number and no date
+            t.level(name, value).evaluate(self.columns.take(slice(0, 1)))  # says what is neither a number nor a date
         elif value not in self.columns.levels[name].names:
             hint = _near(value, self.columns.levels[name].names)
-            raise self.error(f"column {t.shown(name)} has no level {t.shown(value)}; {hint}")
+            raise self.error(f"column {shown(name)} has no level {shown(value)}; {hint}")
         return value
 
     def _day(self, function: str, value: str | Term) -> float:
@@ -390,7 +390,7 @@ class Reader:
         if isinstance(value, str):
             places = [k for k, name in enumerate(names) if value.casefold() in (name[:3].casefold(), name.casefold())]
             if not places:
-                raise self.error(f"there is no {function} {t.shown(value)}; {_near(value.title(), names)}")
+                raise self.error(f"there is no {function} {shown(value)}; {_near(value.title(), names)}")
             return places[0] + 1.0
         found = self._number_of(value, _LEVEL)
         if names and found not in range(1, len(names) + 1):
@@ -401,7 +401,7 @@ class Reader:
         """Return the term of ``kwh <= 200``, ``200 < kwh <= 500``, ``paid >= due``."""
         for side in sides:
             if isinstance(side, _Levels) and side.column is not None:
-                raise self.error(f"column {t.shown(side.column)} holds text, not numbers")
+                raise self.error(f"column {shown(side.column)} holds text, not numbers")
         if len(sides) > 3:
             raise self.error(_COMPARISON)
         found, known = [], [side if isinstance(side, str) else self._term(side) for side in sides]
@@ -432,8 +432,8 @@ class Reader:
         if isinstance(side, Term):
             return side if side.op == "?" else self._number_of(side) if _is_constant(side) else None
         if column.parts[0] not in self.columns.dates:
-            raise self.error(f"column {t.shown(str(column.parts[0]))} holds no dates to compare with")
-        t.day_of(side)
+            raise self.error(f"column {shown(str(column.parts[0]))} holds no dates to compare with")
+        day_of(side)
         return side
 
 

@@ -82,7 +82,7 @@ def day_of(text: str) -> float:
             return float(date.fromisoformat(text).toordinal() - _EPOCH)
     except ValueError:
         pass
-    raise TermError(f"{shown(text)} is no date such as 2024-05-01")
+    raise TermError(f"{shown(text)} is not a date such as 2024-05-01")
 
 
 def fraction_of(value: float) -> Fraction:

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from massart.rows import BoolArray, FloatArray, row_blocks
-from massart.rows.columnwise import Columnwise
+from massart.rows import BoolArray, Columnwise, FloatArray, row_blocks
 from massart.rules.columns import Columns
-from massart.rules.terms import Term, TermError
+from massart.rules.literals import TermError
+from massart.rules.terms import Term
 
 
 class TermMatrix:

@@ -1,7 +1,7 @@
 """All that terms can do, in one table: how an operation is evaluated, written, and said in SQL, Python and Excel.
 
 ``ceil``, ``floor`` and ``round`` read numbers as people do. In floats 0.3 / 0.1 is a little less than 3, and 1.15 / 0.1
-a little less than 11.5. So a number is taken for the whole number next to it if it is no farther off than a billionth,
+a little less than 11.5. So a number is taken for the whole number next to it if it is within a billionth of it,
 or 1e-13 of its size, and half of a step is rounded away from zero. Every target does the same.
 """
 
@@ -29,6 +29,9 @@ from massart.rules.literals import (
 
 DUST, RELATIVE_DUST = 1e-9, 1e-13
 """How far from a whole number a number is still taken for it: so far, and so far for each unit of its size."""
+
+EXCEL_EPOCH = 25569
+"""1970-01-01 in Excel's count of days."""
 
 Parts = tuple[Any, ...]
 
@@ -213,32 +216,30 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[[Columns, Parts], A
 # --- how they are written ---------------------------------------------------------------------------------------------
 
 
-_SAME = {" * ": ("/",), " / ": ("*", "/"), " + ": ("-",), " - ": ("+", "-")}
-_SUMS = ("+", "-")
+_BOUND = ("column", "log", "exp", "sqrt", "abs", "max", "min", "ceil", "floor", "round", "?")
+_BINDS = {"+": 1, "-": 1, "*": 2, "/": 2, **dict.fromkeys(_BOUND, 4)}
+"""How tightly an operation binds; others 3."""
 
 
-def _infix(sign: str, tight: tuple[str, ...]) -> Callable[[Parts], str]:
-    """Write parts with a sign between them, in brackets where they bind less tightly."""
+def _bracketed(part: Any, least: int) -> str:
+    """Write a part, in brackets where it binds less tightly than its place asks for."""
+    return f"({part})" if _BINDS.get(part.op, 3) < least else str(part)
+
+
+def _infix(sign: str) -> Callable[[Parts], str]:
+    """Write parts with a sign between them; sums in sums, and products in products, need no brackets."""
+    least, same = _BINDS[sign], sign if sign in "+*" else ""
 
     def write(parts: Parts) -> str:
-        first, *others = parts
-        words = [str(first) if first.op not in tight else f"({first})"]
-        loose = (*tight, *_SAME.get(sign, ()))
-        words += [f"({part})" if part.op in loose else str(part) for part in others]
-        return sign.join(words)
+        return f" {sign} ".join(
+            _bracketed(part, least + (place > 0 and part.op != same)) for place, part in enumerate(parts)
+        )
 
     return write
 
 
-_BOUND = ("column", "log", "exp", "sqrt", "abs", "max", "min", "ceil", "floor", "round", "?")
-"""Operations that need no brackets beside a power."""
-
-
 def _write_power(parts: Parts) -> str:
-    base, exponent = (
-        plain_number(part) if isinstance(part, float) else str(part) if part.op in _BOUND else f"({part})"
-        for part in parts
-    )
+    base, exponent = (plain_number(part) if isinstance(part, float) else _bracketed(part, 4) for part in parts)
     return f"{base}^({exponent})" if exponent.startswith("-") else f"{base}^{exponent}"
 
 
@@ -292,7 +293,8 @@ def _function(name: str, values: Callable[[FloatArray], FloatArray], sql: str, p
 
 
 def _extreme(name: str, function: Callable[[Any, Any], Any]) -> Operation:
-    return Operation(_folded(function), lambda parts: f"{name}({', '.join(map(str, parts))})", "tt+", (2, 9))
+    said = {"python": f"{name}({{0}})", "excel": f"{name.upper()}({{0}})"}  # {0} is all of them
+    return Operation(_folded(function), lambda parts: f"{name}({', '.join(map(str, parts))})", "tt+", (2, 9), **said)
 
 
 def _comparison(sign: str, otherwise: str, function: Callable[[Any, Any], Any]) -> Operation:
@@ -334,12 +336,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "=": _comparison("=", "<>", np.equal),
     ">=": _comparison(">=", "<", np.greater_equal),
     "<": _comparison("<", ">=", np.less),
-    "+": Operation(_folded(np.add), _infix(" + ", ()), "tt+"),
-    "-": Operation(_folded(np.subtract), _infix(" - ", ()), "tt"),
-    "*": Operation(_folded(np.multiply), _infix(" * ", _SUMS), "tt+"),
-    "/": Operation(
-        _folded(np.divide), _infix(" / ", _SUMS), "tt", None, "({0} / NULLIF({1}, 0e0))", "({0} / {1})", "({0}/{1})"
-    ),
+    "+": Operation(_folded(np.add), _infix("+"), "tt+"),
+    "-": Operation(_folded(np.subtract), _infix("-"), "tt"),
+    "*": Operation(_folded(np.multiply), _infix("*"), "tt+"),
+    "/": Operation(_folded(np.divide), _infix("/"), "tt", None, "({0} / NULLIF({1}, 0e0))", "({0} / {1})", "({0}/{1})"),
     "^": Operation(_power, _write_power, "t[tn]", None, _SQL_POWER, "math.pow({0}, {1})", _EXCEL_POWER),
     "min": _extreme("min", np.minimum),
     "max": _extreme("max", np.maximum),
@@ -350,8 +350,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "floor": _function("floor", _floor, _SQL_FLOOR, "_floor({0})", _EXCEL_FLOOR),
     "ceil": Operation(None, lambda parts: f"ceil({parts[0]})", "t", (1, 1)),
     "round": Operation(None, _write_round, "tn", (1, 2)),
-    "month": _function("month", _month, "", "", ""),
-    "weekday": _function("weekday", _weekday, "", "", ""),
+    "month": _function("month", _month, "", "float(_date({0}).month)", f"MONTH({{0}}+{EXCEL_EPOCH})"),
+    "weekday": _function("weekday", _weekday, "", "float(_date({0}).isoweekday())", f"WEEKDAY({{0}}+{EXCEL_EPOCH},2)"),
     "lag": _of_rows("lag", _lagged),
     "cumsum": _of_rows("cumsum", _running),
 }

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from massart.rules.formula import SHOWN_DIGITS, Formula, Summand, write_number
-from massart.rules.terms import Term, product, quoted
+from massart.rules.literals import quoted
+from massart.rules.terms import Term, product
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Rates:
 def rates_by_level(formula: Formula, levels: Mapping[str, Sequence[str]]) -> tuple[Rates, ...]:
     """Return the rates by level in a rule, given the levels of its categories.
 
-    A category that multiplies something beside another one has none: its rates are what the other one leaves. Nor is
+    A category that multiplies what another one multiplies has none: its rates are what the other one leaves. Nor has
     one with a level for which there is no rate: other rules hold there, and are written as they are.
 
     Examples

@@ -19,10 +19,10 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from massart.rules import terms as t
 from massart.rules.columns import Columns
 from massart.rules.language import DEEPEST, LONGEST, Reader, Value, check_number, distinct
-from massart.rules.terms import Term, TermError
+from massart.rules.literals import TermError, shown
+from massart.rules.terms import Term
 
 
 def parse_formula(text: str, columns: Columns) -> tuple[str, tuple[Term, ...], bool]:
@@ -54,10 +54,10 @@ def _sides(text: str) -> tuple[str, str]:
     if len(text) > LONGEST:
         raise TermError(f"the formula has {len(text):,} characters, more than {LONGEST:,}")
     if "~" not in text:
-        raise TermError(f"the formula {t.shown(text)} has no ~ between its target and its terms")
+        raise TermError(f"the formula {shown(text)} has no ~ between its target and its terms")
     sides = re.match(r"\s*(?:`((?:[^`]|``)*)`|([^\W\d]\w*))\s*~", text)
     if sides is None:
-        raise TermError(f"the formula {t.shown(text)} needs one column on the left of ~")
+        raise TermError(f"the formula {shown(text)} needs one column on the left of ~")
     quoted, plain = sides.groups()
     return plain if quoted is None else quoted.replace("``", "`"), text[sides.end() :].strip()
 
@@ -76,7 +76,7 @@ class _Formula(Reader):
             raise self.error()
         return found
 
-    def error(self, why: str = "it is no formula such as total ~ qty:price + hours") -> TermError:
+    def error(self, why: str = "it is not a formula such as total ~ qty:price + hours") -> TermError:
         return super().error(why)
 
     def _sums(self, found: _Products) -> _Products:

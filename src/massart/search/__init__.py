@@ -1,21 +1,31 @@
 """More candidates when L1 regression is not certified: a portfolio of searches, every candidate counted."""
 
-from massart.search.alternation import active_rows, alternate
-from massart.search.concentration import concentrate
-from massart.search.consensus import Candidate, Consensus, Limits, is_clear_majority
-from massart.search.coordinates import improve_coordinates
-from massart.search.portfolio import search
-from massart.search.reweighting import reweighted
+from massart.search.consensus import (
+    Consensus,
+    FittedParameter,
+    Limits,
+    accidental_agreement,
+    active_rows,
+    alternate,
+    is_clear_majority,
+)
+from massart.search.fast_lts import LeastSquares, quantile, random_subsets, reweighted, smallest
+from massart.search.portfolio import ROUNDS, concentrate, search
 
 __all__ = [
-    "Candidate",
+    "FittedParameter",
     "Consensus",
+    "LeastSquares",
     "Limits",
+    "ROUNDS",
+    "accidental_agreement",
     "active_rows",
     "alternate",
     "concentrate",
-    "improve_coordinates",
     "is_clear_majority",
+    "quantile",
+    "random_subsets",
     "reweighted",
     "search",
+    "smallest",
 ]

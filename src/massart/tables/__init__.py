@@ -7,21 +7,37 @@ try:
 except ModuleNotFoundError:
     raise MissingLibrary("reading tables needs pyarrow: pip install 'massart[io]'") from None
 
-from massart.tables.design import Design, Gap, category_codes, column_values, encode, left_out, precision_of_columns
-from massart.tables.encoding import Category, Date, Encoding, Flag, Input, Number, Target
-from massart.tables.frames import assembled, frame_in, frame_like, table_of
-from massart.tables.levels import folded, groups_of
-from massart.tables.meaning import NO, YES, role_of
-from massart.tables.numbers import date_texts
-from massart.tables.plan import Plan, make_plan, names_rows
-from massart.tables.sample import Gathered, Piece, gather, gather_some, join, limit_of, pieces_of
-from massart.tables.stream import Stream, default_memory, read_table, stream_table
-from massart.tables.table import Table, free_name, require_column
-from massart.tables.text import TOTAL
+from massart.tables.design import (
+    NO,
+    YES,
+    Category,
+    Date,
+    Design,
+    Encoding,
+    Flag,
+    Gap,
+    Input,
+    Number,
+    Target,
+    category_codes,
+    column_values,
+    encode,
+    folded,
+    left_out,
+    precision_of_columns,
+)
+from massart.tables.meaning import Plan, make_plan, names_rows, role_of
+from massart.tables.numbers import TOTAL, date_texts
+from massart.tables.sample import Gathered, RowGroups, gather, gather_some, join, limit_of, row_groups_of
+from massart.tables.source import files_of
+from massart.tables.stream import Stream, default_memory, read_table, stream_table, table_of
+from massart.tables.table import Table, assembled, free_name, groups_of, require_column
 from massart.tables.writing import (
     Notes,
     check_output,
     csv_text,
+    frame_in,
+    frame_like,
     replaced,
     table_writer,
     write_columns,
@@ -43,7 +59,7 @@ __all__ = [
     "MissingLibrary",
     "Notes",
     "Number",
-    "Piece",
+    "RowGroups",
     "Plan",
     "Stream",
     "Table",
@@ -58,6 +74,7 @@ __all__ = [
     "date_texts",
     "default_memory",
     "encode",
+    "files_of",
     "folded",
     "frame_in",
     "frame_like",
@@ -70,7 +87,7 @@ __all__ = [
     "limit_of",
     "make_plan",
     "names_rows",
-    "pieces_of",
+    "row_groups_of",
     "precision_of_columns",
     "quote",
     "read_table",

@@ -1,27 +1,218 @@
-"""From a table to numbers: the matrix X, the labels y, and the rows they come from."""
+"""From a table to numbers: how each column is read, the matrix X, the labels y, and the rows they come from.
+
+An encoding has one entry for the target and one for each input, in a form that JSON can hold. It is made from one table
+and read back for others, possibly from a file of unknown origin, so `Encoding.from_json` checks everything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray, FloatArray, precision_of
-from massart.rows.columnwise import Columnwise
-from massart.rules.columns import Columns
-from massart.rules.columns import Levels as Coded
-from massart.tables.encoding import Category, Date, Encoding, Flag, Number, Target
+from massart.options import fits, in_words
+from massart.rows import BoolArray, Columnwise, FloatArray, precision_of
+from massart.rules import Columns, Levels
 from massart.tables.errors import TableError, counted, quote
-from massart.tables.levels import Levels, folded, levels_in, numbers_in
-from massart.tables.meaning import unfit_type, words_for_flags
-from massart.tables.numbers import days_of, is_date, is_missing, read_dates
-from massart.tables.table import LARGEST_EXACT, Table, decoded, is_text, view
+from massart.tables.numbers import Order, days_of, is_date, is_missing, numbers_in, read_dates
+from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, is_text, levels_in, view
 
-_MANY = 0.2
+YES = ("yes", "true", "y", "t")
+NO = ("no", "false", "n", "f")
+
+
+# --- how columns are read ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table, and the columns of X that it becomes: one of its own, by default."""
+
+    kind: ClassVar[str]
+
+    column: str
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """The column and, for a category, the level behind each of its columns of X."""
+        return ((self.column, None),)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Number(_Column):
+    """A column of numbers."""
+
+    kind = "number"
+
+    decimal: Literal[".", ","] = "."  # the decimal mark of those that are text
+    unit: str | None = None  # what stands behind those that are text; a number with another unit behind it is a fault
+    blank_is_zero: bool = False  # whether a cell without a value means 0
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values; what a blank means only where it means 0."""
+        found = {"kind": self.kind, **asdict(self)}
+        return {name: value for name, value in found.items() if value or name != "blank_is_zero"}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(_Column):
+    """A column of yes and no, as 1 and 0."""
+
+    kind = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Category(_Column):
+    """A column of text with few levels: a column of X for each, 1 where a row has it."""
+
+    kind = "category"
+
+    levels: tuple[str, ...]  # those that have a column
+    base: str | None  # the level that has none, for which all of them are 0
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """Those of each level but the base."""
+        return tuple((self.column, level) for level in self.levels)
+
+    @property
+    def all_levels(self) -> tuple[str, ...]:
+        """The base, if there is one, and then the others."""
+        return self.levels if self.base is None else (self.base, *self.levels)
+
+    @property
+    def alike(self) -> dict[str, str]:
+        """The levels by their texts without capitals and extra spaces; empty where two of them are then the same."""
+        found = {folded(level): level for level in self.all_levels}
+        return found if len(found) == len(self.all_levels) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Date(_Column):
+    """A column of dates, as days since 1970-01-01; `order` is that of day, month and year in those that are text."""
+
+    kind = "date"
+
+    order: Order = "ymd"
+
+
+Input: TypeAlias = Number | Flag | Category | Date
+Target: TypeAlias = Number | Flag | Date
+
+
+def folded(text: str) -> str:
+    """Return a text in small letters, with single spaces between words.
+
+    Examples
+    --------
+    >>> folded("New  York ") == folded("new york")
+    True
+    """
+    return " ".join(text.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a table becomes X and y: an entry for the target, and one for each input."""
+
+    target: Target
+    inputs: tuple[Input, ...]
+
+    @property
+    def has_date_terms(self) -> bool:
+        """Whether dates have columns of X: where the target is a date, and where there are no other inputs.
+
+        Elsewhere the days since 1970 say nothing by themselves.
+        """
+        return isinstance(self.target, Date) or all(isinstance(entry, Date) for entry in self.inputs)
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """The column and, for a category, the level behind each column of X."""
+        with_dates = self.has_date_terms
+        return tuple(term for entry in self.inputs if with_dates or not isinstance(entry, Date) for term in entry.terms)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each column of X: "hours", "region = north"."""
+        return tuple(column if level is None else f"{column} = {level}" for column, level in self.terms)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as dicts, lists and texts."""
+        return {"target": self.target.to_json(), "inputs": [entry.to_json() for entry in self.inputs]}
+
+    @classmethod
+    def from_json(cls, content: object) -> Encoding:
+        """Return the encoding that `to_json` wrote.
+
+        Raises
+        ------
+        TableError
+            Naming what is wrong.
+        """
+        given = _checked(content, Mapping, "the encoding")
+        _check_keys(given, {"target", "inputs"}, "the encoding")
+        target = _entry(given["target"], "target")
+        if isinstance(target, Category):
+            raise TableError("encoding: target must be a number, a flag or a date, not a category")
+        listed = _checked(given["inputs"], list, "inputs")
+        inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(listed))
+        columns = [entry.column for entry in inputs]
+        if len(set(columns)) < len(columns):
+            raise TableError("encoding: two inputs read the same column")
+        if target.column in columns:
+            raise TableError(f"encoding: the target {quote(target.column)} is among the inputs")
+        return cls(target, inputs)
+
+
+_ENTRIES: dict[object, type[Input]] = {entry.kind: entry for entry in (Number, Flag, Category, Date)}
+
+
+def _entry(content: object, where: str) -> Input:
+    given = {**_checked(content, Mapping, where)}
+    entry = _ENTRIES.get(kind) if isinstance(kind := given.pop("kind", None), str) else None
+    if entry is None:
+        raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
+    if entry is Number:
+        given.setdefault("blank_is_zero", False)
+    hints = {one.name: get_type_hints(entry)[one.name] for one in fields(entry)}
+    _check_keys(given, set(hints), where)
+    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    for name, hint in hints.items():
+        if not fits(values[name], hint):
+            raise TableError(f"encoding: {where}.{name} must be {in_words(hint)}, got {quote(given[name])}")
+    if values.get("unit") == "":
+        raise TableError(f"encoding: {where}.unit must be null or a unit")
+    levels = values.get("levels", ())
+    if len(set(levels)) < len(levels) or values.get("base") in levels:
+        raise TableError(f"encoding: {where} has the same level twice")
+    return entry(**values)
+
+
+def _checked(content: object, kind: type, where: str) -> Any:
+    """Return an object or a list from a file of unknown origin; TableError if it is something else."""
+    if not isinstance(content, kind):
+        what = "a list" if kind is list else "a JSON object"
+        raise TableError(f"encoding: {where} must be {what}, got {type(content).__name__}")
+    return content
+
+
+def _check_keys(found: Mapping[Any, object], keys: set[str], where: str) -> None:
+    for name in sorted(map(str, found.keys() ^ keys)):
+        verb = "lacks" if name in keys else "has an unknown entry"
+        raise TableError(f"encoding: {where} {verb} {quote(name)}")
+
+
+# --- X and y ---
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,59 +257,52 @@ def encode(
     if is_part and with_target and (views := _views(table, encoding, is_finite)) is not None:
         return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
     gaps = _Gaps(table.n_rows)
-    X, numbers, codes = _inputs(table, encoding, gaps)
-    y = None
-    if with_target:
-        y = np.empty(table.n_rows)
-        _fill(table, encoding.target, y, gaps)
-    kept = np.arange(table.n_rows, dtype=np.intp)
-    if gaps.any:
-        if strict:
-            raise gaps.error(table)
-        kept = np.flatnonzero(gaps.owner < 0)
-        if kept.size == 0 and not is_part:
-            raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), table.n_rows)[0]}")
-        X, y = X.T.take(kept, axis=1).T, None if y is None else y[kept]
-        numbers = {name: values[kept] for name, values in numbers.items()}
-        codes = {name: values[kept] for name, values in codes.items()}
-    seen = _columns(encoding, X, numbers, codes)
-    return Design(X, y, seen, kept, table.n_rows, gaps.counts(), tuple(gaps.remarks))
+    matrix, others = _inputs(table, encoding, gaps)
+    y = _values(table, encoding.target, gaps) if with_target else None
+    kept = gaps.kept(table, strict)
+    if gaps.reasons:
+        matrix, y = matrix.take(kept, axis=1), None if y is None else y[kept]
+        others = {name: values[kept] for name, values in others.items()}
+    if not (kept.size or is_part):
+        raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), table.n_rows)[0]}")
+    columns = _columns(encoding, matrix, others)
+    return Design(matrix.T, y, columns, kept, table.n_rows, gaps.counts(), tuple(gaps.remarks))
 
 
-def _inputs(
-    table: Table, encoding: Encoding, gaps: _Gaps
-) -> tuple[FloatArray, dict[str, FloatArray], dict[str, NDArray[np.int32]]]:
-    """Return X with all rows, columns of dates that are not in it, and the codes of categories."""
-    n, place = table.n_rows, 0
-    matrix = np.empty((len(encoding.terms), n))
-    dates: dict[str, FloatArray] = {}
-    codes: dict[str, NDArray[np.int32]] = {}
+def _inputs(table: Table, encoding: Encoding, gaps: _Gaps) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
+    """Return the columns of X with all rows, and what has none of its own: codes of categories, and dates."""
+    matrix, place = np.empty((len(encoding.terms), table.n_rows)), 0
+    others: dict[str, NDArray[Any]] = {}
     for entry in encoding.inputs:
-        if isinstance(entry, Date) and not encoding.has_date_terms:
-            _fill(table, entry, dates.setdefault(entry.column, np.empty(n)), gaps)
-            continue
-        part = matrix[place : place + len(entry.terms)]
-        place += len(entry.terms)
         if isinstance(entry, Category):
-            codes[entry.column] = _fill_category(table, entry, part, gaps)
+            others[entry.column] = codes = _codes(table, entry, gaps)
+            for level in range(entry.base is not None, len(entry.all_levels)):
+                np.equal(codes, level, out=matrix[place], casting="unsafe")
+                place += 1
+        elif encoding.has_date_terms or not isinstance(entry, Date):
+            out = matrix[place]
+            if (values := _values(table, entry, gaps, out)) is not out:
+                out[:] = values
+            place += 1
         else:
-            _fill(table, entry, part[0], gaps)
-    return matrix.T, dates, codes
+            others[entry.column] = _values(table, entry, gaps)
+    return matrix, others
 
 
-def _columns(
-    encoding: Encoding, X: FloatArray, dates: dict[str, FloatArray], codes: dict[str, NDArray[np.int32]]
-) -> Columns:
+def _columns(encoding: Encoding, matrix: FloatArray, others: Mapping[str, NDArray[Any]]) -> Columns:
     """Return the same rows as terms see them, in the order of the inputs."""
-    places = {column: place for place, (column, level) in enumerate(encoding.terms) if level is None}
     numbers: dict[str, FloatArray] = {}
-    levels: dict[str, Coded] = {}
+    levels: dict[str, Levels] = {}
+    place = 0
     for entry in encoding.inputs:
         if isinstance(entry, Category):
-            levels[entry.column] = Coded(codes[entry.column], entry.all_levels)
+            levels[entry.column] = Levels(others[entry.column], entry.all_levels)
+            place += len(entry.levels)
+        elif entry.column in others:
+            numbers[entry.column] = others[entry.column]
         else:
-            place = places.get(entry.column)
-            numbers[entry.column] = dates[entry.column] if place is None else X[:, place]
+            numbers[entry.column] = matrix[place]
+            place += 1
     return Columns(numbers, levels, frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date)))
 
 
@@ -140,15 +324,16 @@ def _views(table: Table, encoding: Encoding, is_finite: bool) -> tuple[Columnwis
 
 def column_values(table: Table, entry: Target) -> FloatArray:
     """Return one column as numbers, NaN where a value is missing."""
-    values = np.empty(table.n_rows)
-    _fill(table, entry, values, _Gaps(table.n_rows))
-    return values
+    return _values(table, entry, _Gaps(table.n_rows))
 
 
 def category_codes(table: Table, entry: Category) -> NDArray[np.int32]:
     """Return the place of each row's level among `entry.all_levels`: -1 where it is missing or not among them."""
-    codes = _fill_category(table, entry, np.empty((len(entry.levels), table.n_rows)), _Gaps(table.n_rows))
+    codes = _codes(table, entry, _Gaps(table.n_rows))
     return np.where(codes == len(entry.all_levels), -1, codes)
+
+
+# --- rows without a value ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,36 +358,40 @@ class _Gaps:
     def __init__(self, n_rows: int) -> None:
         self.owner = np.full(0, -1, dtype=np.int32)
         self.remarks: list[str] = []
+        self.reasons: list[Gap] = []
         self._n_rows = n_rows
-        self._reasons: list[Gap] = []
-
-    @property
-    def any(self) -> bool:
-        """Whether any row lacks a value."""
-        return bool(self._reasons)
 
     def add(self, column: str, rows: BoolArray, example: str, lack: str = "no") -> None:
         """Note the rows that have no value in a column, or no known one."""
         if not rows.any():
             return
-        if not self._reasons:
+        if not self.reasons:
             self.owner = np.full(self._n_rows, -1, dtype=np.int32)
-        self.owner[rows & (self.owner < 0)] = len(self._reasons)
-        self._reasons.append(Gap(column, lack, example))
+        self.owner[rows & (self.owner < 0)] = len(self.reasons)
+        self.reasons.append(Gap(column, lack, example))
+
+    def add_texts(self, column: str, levels: CodedTexts, which: BoolArray) -> None:
+        """Note the rows whose text is not what a column should hold."""
+        if which.any():
+            self.add(
+                column, np.append(which, False)[levels.codes], levels.text(levels.first_row(which)), "an unreadable"
+            )
 
     def counts(self) -> dict[Gap, int]:
         """Return how many rows are left out for each reason."""
-        counts = np.bincount(self.owner[self.owner >= 0], minlength=len(self._reasons)).tolist()
-        return {reason: count for reason, count in zip(self._reasons, counts, strict=True) if count}
+        counts = np.bincount(self.owner[self.owner >= 0], minlength=len(self.reasons)).tolist()
+        return {reason: count for reason, count in zip(self.reasons, counts, strict=True) if count}
 
-    def error(self, table: Table) -> TableError:
-        """Return the error for the first row that lacks a value."""
+    def kept(self, table: Table, strict: bool) -> NDArray[np.intp]:
+        """Return the rows that lack no value; TableError for the first one that does if this is to be `strict`."""
+        if not self.reasons:
+            return np.arange(table.n_rows, dtype=np.intp)
+        if not strict:
+            return np.flatnonzero(self.owner < 0)
         row = int(np.argmax(self.owner >= 0))
-        reason = self._reasons[self.owner[row]]
-        shown = (
-            "" if reason.lack == "no" else f": {quote(table.cells([reason.column], np.array([row]))[reason.column][0])}"
-        )
-        return TableError(f"{table.name}: row {table.place(row)} has {reason.lack} {quote(reason.column)}{shown}")
+        reason = self.reasons[self.owner[row]]
+        shown = "" if reason.lack == "no" else f": {quote(table.cell(reason.column, row))}"
+        raise TableError(f"{table.name}: row {table.place(row)} has {reason.lack} {quote(reason.column)}{shown}")
 
 
 def left_out(gaps: Mapping[Gap, int], n_rows: int, *, refit: bool = True) -> tuple[str, ...]:
@@ -212,12 +401,11 @@ def left_out(gaps: Mapping[Gap, int], n_rows: int, *, refit: bool = True) -> tup
     """
     if not gaps:
         return ()
-    parts: list[str] = []
-    for reason, count in gaps.items():
-        verb = "" if parts else "has " if count == 1 else "have "
-        parts.append(f"{count:,} {verb}{reason}")
-    total, reasons = sum(gaps.values()), ", ".join(parts)
-    if total <= _MANY * n_rows:
+    verbs = ["has " if count == 1 else "have " for count in gaps.values()]
+    verbs[1:] = [""] * (len(gaps) - 1)
+    reasons = ", ".join(f"{n:,} {verb}{reason}" for verb, (reason, n) in zip(verbs, gaps.items(), strict=True))
+    total = sum(gaps.values())
+    if 5 * total <= n_rows:
         return (f"{counted(total, 'row')} left out: {reasons}.",)
     return (f"{total:,} of {n_rows:,} rows left out: {reasons}. {_advice(max(gaps, key=gaps.__getitem__), refit)}",)
 
@@ -236,111 +424,122 @@ def _advice(reason: Gap, refit: bool) -> str:
     return f"To keep them, fill in {quote(reason.column)}{', or fit without it' if refit else ''}."
 
 
-def _fill(table: Table, entry: Target, out: FloatArray, gaps: _Gaps) -> None:
-    """Fill `out` with the numbers of an entry, and note the rows without a value."""
-    if isinstance(entry, Date):
-        spelling = _fill_dates(table, entry, out, gaps)
-        gaps.add(entry.column, np.isnan(out), spelling)
-        return
-    column = table.column(entry.column)
-    unfit = unfit_type(column.type)
-    if unfit:
-        raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {unfit}")
-    if is_text(column.type):
-        spelling = _fill_text(table, entry, out, gaps)
-    else:
-        spelling = table.spellings.get(entry.column, "")
-        _fill_numbers(table, column, entry, out)
-        if isinstance(entry, Number) and entry.unit is not None:
-            gaps.remarks.append(f"Took {quote(entry.column)}, which has no unit, to be in {entry.unit}.")
+# --- one column ---
+
+
+_UNFIT: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (is_date, "it holds dates"),
+    (pa.types.is_time, "it holds times of the day"),
+    (pa.types.is_temporal, "it holds durations"),
+    (pa.types.is_struct, "it holds structures"),
+    (pa.types.is_map, "it holds structures"),
+    (pa.types.is_nested, "it holds lists"),
+    (lambda kind: "binary" in str(kind), "it holds binary data"),
+)
+_FIT = (
+    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null),
+    is_text,
+)
+
+
+def unfit_type(kind: pa.DataType) -> str:
+    """Return why a type has no numbers in it: "it holds dates"; empty for numbers, booleans and text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if any(is_fit(kind) for is_fit in _FIT):
+        return ""
+    return next((why for is_unfit, why in _UNFIT if is_unfit(kind)), f"it holds values of type {kind}")
+
+
+def words_for_flags(levels: CodedTexts) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Return which texts mean yes, which mean no, and which mean that the value is missing."""
+    small = pc.utf8_lower(levels.texts)
+    yes, no = (flags(pc.is_in(small, value_set=pa.array(words, small.type))) for words in (YES, NO))
+    return yes, no, is_missing(levels.texts)
+
+
+def _values(table: Table, entry: Target, gaps: _Gaps, out: FloatArray | None = None) -> FloatArray:
+    """Return the numbers of an entry, possibly in `out`; NaN where a row has no value, which is noted."""
+    name = entry.column
+    values, spelling = _read(table, entry, gaps, out)
     if isinstance(entry, Number) and entry.blank_is_zero:
-        out[np.isnan(out)] = 0.0  # what cannot be read is noted as such
-    finite = np.isfinite(out)
-    if finite.all():
-        return
-    missing = np.isnan(out)
-    if (finite | missing).sum() < finite.size:
-        row = int(np.argmin(finite | missing))
-        raise _infinite(table, entry.column, row, str(table.cells([entry.column], np.array([row]))[entry.column][0]))
-    gaps.add(entry.column, missing, spelling)
+        values = np.where(np.isnan(values), 0.0, values)  # what cannot be read is noted as such
+    if isinstance(entry, Flag) and (strange := ~(np.isnan(values) | (values == 0) | (values == 1))).any():
+        row = int(np.argmax(strange))
+        raise TableError(
+            f"{table.name}: column {quote(name)} should say yes or no, but row {table.place(row)} has {values[row]:g}"
+        )
+    if np.isfinite(values).all():
+        return values
+    if (infinite := np.isinf(values)).any():
+        row = int(np.argmax(infinite))
+        cell = table.cell(name, row)
+        shown = quote(cell.strip()) if isinstance(cell, str) else cell
+        where = f"column {quote(name)} has {shown} in row {table.place(row)}"
+        raise TableError(f"{table.name}: {where}, which is infinite or too large for a number")
+    gaps.add(name, np.isnan(values), spelling)
+    return values
 
 
-def _fill_dates(table: Table, entry: Date, out: FloatArray, gaps: _Gaps) -> str:
-    """Fill `out` with days, and return the spelling that most missing values have, "" if they are empty."""
-    column = table.column(entry.column)
+def _read(table: Table, entry: Target, gaps: _Gaps, out: FloatArray | None) -> tuple[FloatArray, str]:
+    """Return the numbers of an entry, and what is written where most missing values are, "" for nothing."""
+    name, column, unfit = entry.column, table.column(entry.column), ""
+    spelling = table.spellings.get(name, "")
     if is_text(column.type):
-        levels = levels_in(table, entry.column)
-        days, missing = read_dates(levels.texts, entry.order), is_missing(levels.texts)
-        strange = np.isnan(days) & ~missing
-        _add_unreadable(gaps, entry.column, levels, strange)
-        np.take(np.append(days, np.nan), levels.codes, out=out, mode="wrap")
-        return _most_frequent(levels, missing)
-    if pa.types.is_null(column.type):
-        out[:] = np.nan
-    else:
-        days, why = days_of(column) if is_date(column.type) else (out, "it holds no dates")
-        if why:
-            raise TableError(f"{table.name}: column {quote(entry.column)} cannot be read as it was before: {why}")
-        out[:] = days
-    return table.spellings.get(entry.column, "")
+        return _dates_of_text(table, entry, gaps) if isinstance(entry, Date) else _numbers_of_text(table, entry, gaps)
+    if isinstance(entry, Date) and not pa.types.is_null(column.type):
+        days, unfit = days_of(column) if is_date(column.type) else (np.empty(0), "it holds no dates")
+        if not unfit:
+            return days, spelling
+    elif not (unfit := unfit_type(column.type)):
+        if isinstance(entry, Number) and entry.unit is not None:
+            gaps.remarks.append(f"Took {quote(name)}, which has no unit, to be in {entry.unit}.")
+        return _numbers(table, name, column, out), spelling
+    raise TableError(f"{table.name}: column {quote(name)} cannot be read as it was before: {unfit}")
 
 
-def _add_unreadable(gaps: _Gaps, column: str, levels: Levels, strange: BoolArray) -> None:
-    """Note the rows whose text is not what a column should hold."""
-    if strange.any():
-        rows = np.append(strange, False)[levels.codes]
-        gaps.add(column, rows, levels.text(int(np.argmax(rows))), "an unreadable")
+def _dates_of_text(table: Table, entry: Date, gaps: _Gaps) -> tuple[FloatArray, str]:
+    """Return days, and the spelling that most missing values have, "" if they are empty."""
+    levels = levels_in(table, entry.column)
+    days, missing = read_dates(levels.texts, entry.order), is_missing(levels.texts)
+    gaps.add_texts(entry.column, levels, np.isnan(days) & ~missing)
+    return np.append(days, np.nan)[levels.codes], _most_frequent(levels, missing)
 
 
-def _fill_category(table: Table, entry: Category, out: FloatArray, gaps: _Gaps) -> NDArray[np.int32]:
-    """Fill the rows of `out`, one for each level with a term, note the rows without one, and return the codes."""
+def _numbers_of_text(table: Table, entry: Number | Flag, gaps: _Gaps) -> tuple[FloatArray, str]:
+    """Return numbers, and the spelling that most missing values have, "" if they are empty."""
+    name, levels = entry.column, levels_in(table, entry.column)
+    decimal, unit = (entry.decimal, entry.unit) if isinstance(entry, Number) else (".", None)
+    numbers = numbers_in(table, name, decimal=decimal, unit=unit)
+    values, strange = numbers.values, ~(numbers.is_number | numbers.missing)
+    if isinstance(entry, Flag):
+        yes, no, nothing = words_for_flags(levels)
+        strange = ~(yes | no | nothing | np.isin(values, (0.0, 1.0)))
+        values = np.where(yes, 1.0, np.where(no, 0.0, np.where(strange, np.nan, values)))
+    gaps.add_texts(name, levels, strange)
+    if numbers.inexact.any():
+        row = levels.first_row(numbers.inexact)
+        raise _inexact(table, name, row)
+    if numbers.bare.any():
+        cells = counted(int(levels.counts[numbers.bare].sum()), "cell")
+        gaps.remarks.append(f"Took {cells} of {quote(name)} without a unit to be in {unit}.")
+    # The code -1 of a missing text finds the NaN at the end.
+    return np.append(values, np.nan)[levels.codes], _most_frequent(levels, numbers.missing)
+
+
+def _codes(table: Table, entry: Category, gaps: _Gaps) -> NDArray[np.int32]:
+    """Return the place of each row's level among all levels, -1 where it has none, and their number for others."""
     levels = levels_in(table, entry.column)
     known = {level: place for place, level in enumerate(entry.all_levels)}
-    unknown = len(known)
     alike = {text: known[level] for text, level in entry.alike.items()}
-    texts = levels.texts.to_pylist()
-    places = [known.get(text, alike.get(folded(text), unknown)) for text in texts]
-    renamed = np.array([*places, -1], dtype=np.int32)
-    codes = renamed[levels.codes]
-    for place, level in enumerate(entry.levels):
-        np.equal(codes, known[level], out=out[place], casting="unsafe")
+    places = [known.get(text, alike.get(folded(text), len(known))) for text in levels.texts.to_pylist()]
+    codes = np.array([*places, -1], dtype=np.int32)[levels.codes]
     gaps.add(entry.column, codes < 0, "")
-    strange = codes == unknown
-    example = levels.text(int(np.argmax(strange))) if strange.any() else ""
-    gaps.add(entry.column, strange, example, "an unknown")
+    strange = codes == len(known)
+    gaps.add(entry.column, strange, levels.text(int(np.argmax(strange))) if strange.any() else "", "an unknown")
     return codes
 
 
-def _fill_text(table: Table, entry: Number | Flag, out: FloatArray, gaps: _Gaps) -> str:
-    """Fill `out`, and return the spelling that most missing values have, "" if they are empty."""
-    levels = levels_in(table, entry.column)
-    decimal, unit = (entry.decimal, entry.unit) if isinstance(entry, Number) else (".", None)
-    numbers = numbers_in(table, entry.column, decimal=decimal, unit=unit)
-    values = np.append(numbers.values, np.nan)
-    if isinstance(entry, Flag):
-        yes, no, nothing = words_for_flags(levels)
-        zero_or_one = np.isin(numbers.values, (0.0, 1.0))
-        strange = ~(yes | no | nothing | zero_or_one)
-        values[:-1][yes], values[:-1][no] = 1.0, 0.0
-        values[:-1][strange] = np.nan
-    else:
-        strange = ~(numbers.is_number | numbers.missing)
-    _add_unreadable(gaps, entry.column, levels, strange)
-    if numbers.inexact.any():
-        row = levels.first_row(numbers.inexact)
-        raise _inexact(table, entry.column, row, levels.text(row))
-    infinite = np.isinf(values[:-1])
-    if infinite.any():
-        row = levels.first_row(infinite)
-        raise _infinite(table, entry.column, row, quote(levels.text(row)))
-    np.take(values, levels.codes, out=out, mode="wrap")  # the code -1 of a missing text finds the NaN at the end
-    if numbers.bare.any():
-        cells = counted(int(levels.counts[numbers.bare].sum()), "cell")
-        gaps.remarks.append(f"Took {cells} of {quote(entry.column)} without a unit to be in {unit}.")
-    return _most_frequent(levels, numbers.missing)
-
-
-def _most_frequent(levels: Levels, which: BoolArray) -> str:
+def _most_frequent(levels: CodedTexts, which: BoolArray) -> str:
     """Return the most frequent text among those marked, "" if empty cells are more."""
     counts = np.where(which, levels.counts, 0)
     if not which.any() or counts.max() < len(levels.codes) - levels.n_present:
@@ -348,59 +547,34 @@ def _most_frequent(levels: Levels, which: BoolArray) -> str:
     return str(levels.texts[int(np.argmax(counts))].as_py())
 
 
-def _fill_numbers(table: Table, column: pa.ChunkedArray, entry: Number | Flag, out: FloatArray) -> None:
-    """Copy numbers chunk by chunk; null becomes NaN."""
+def _numbers(table: Table, name: str, column: pa.ChunkedArray, out: FloatArray | None) -> FloatArray:
+    """Return numbers and booleans as floats; null becomes NaN."""
     column = decoded(column)
-    if pa.types.is_null(column.type):
-        out[:] = np.nan
-        return
-    if pa.types.is_decimal(column.type):
-        _check_exact(table, entry.column, column)
+    kind = column.type
+    if kind in (pa.bool_(), pa.null()):
+        column = column.cast(pa.float64())
+    elif pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64()):
+        limits = [limit.as_py() or 0 for limit in pc.min_max(column).values()]
+        worst = limits[limits[1] > LARGEST_EXACT]
+        if abs(worst) > LARGEST_EXACT:
+            raise _inexact(table, name, int(pc.index(column, pa.scalar(worst, kind)).as_py()))
+    if pa.types.is_decimal(kind):
         # Arrow's cast to float rounds twice; by way of text each number is the nearest one.
         column = column.cast(pa.string()).cast(pa.float64())
-    elif pa.types.is_integer(column.type) and column.type.bit_width == 64:
-        _check_exact(table, entry.column, column)
-    start = 0
+    values, start = np.empty(len(column)) if out is None else out, 0
     for chunk in column.chunks:
-        part = out[start : start + len(chunk)]
+        part = values[start : start + len(chunk)]
         start += len(chunk)
-        if pa.types.is_boolean(chunk.type):
-            chunk = chunk.cast(pa.uint8())
+        part[:] = view(pc.fill_null(chunk, 0) if chunk.null_count else chunk)
         if chunk.null_count:
-            missing = view(pc.is_null(chunk).cast(pa.uint8())).astype(bool)
-            part[:] = view(pc.fill_null(chunk, 0))
-            part[missing] = np.nan
-        else:
-            part[:] = view(chunk)
-    if isinstance(entry, Flag):
-        strange = ~(np.isnan(out) | (out == 0) | (out == 1))
-        if strange.any():
-            row = int(np.argmax(strange))
-            raise TableError(
-                f"{table.name}: column {quote(entry.column)} should say yes or no, "
-                f"but row {table.place(row)} has {out[row]:g}"
-            )
+            part[flags(pc.is_null(chunk))] = np.nan
+    return values
 
 
-def _check_exact(table: Table, name: str, column: pa.ChunkedArray) -> None:
-    limits = pc.min_max(column)
-    low, high = limits["min"].as_py() or 0, limits["max"].as_py() or 0
-    if -LARGEST_EXACT <= low and high <= LARGEST_EXACT:
-        return
-    worst = high if high > LARGEST_EXACT else low
-    row = int(pc.index(column, pa.scalar(worst, column.type)).as_py())
-    raise _inexact(table, name, row, str(table.cells([name], np.array([row]))[name][0]))
-
-
-def _infinite(table: Table, name: str, row: int, shown: str) -> TableError:
-    where = f"column {quote(name)} has {shown} in row {table.place(row)}"
-    return TableError(f"{table.name}: {where}, which is infinite or too large for a number")
-
-
-def _inexact(table: Table, name: str, row: int, shown: str) -> TableError:
+def _inexact(table: Table, name: str, row: int) -> TableError:
     return TableError(
-        f"{table.name}: column {quote(name)} has {shown} in row {table.place(row)}, an integer beyond 2**53 that "
-        "float64 cannot hold exactly (leave the column out, or use it as the id)"
+        f"{table.name}: column {quote(name)} has {table.cell(name, row)} in row {table.place(row)}, an integer beyond "
+        "2**53 that float64 cannot hold exactly (leave the column out, or use it as the id)"
     )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import islice
-
-_LONGEST_SHOWN = 60
-_MOST_NAMES = 8
+from typing import Any
 
 
 class TableError(ValueError):
@@ -18,16 +17,24 @@ class MissingLibrary(TableError, ModuleNotFoundError):
     """A library that reads tables is not installed."""
 
 
-def quote(text: object) -> str:
-    r"""Return a name or a cell in quotes, on one line and not longer than a line should be.
+def library(name: str, purpose: str, extra: str) -> Any:
+    """Return a library that massart works without; MissingLibrary says how to install it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise MissingLibrary(f"{purpose} needs {name.replace('_', '-')}: pip install 'massart[{extra}]'") from None
+
+
+def quote(text: object, most: int = 60) -> str:
+    r"""Return a name or a cell in quotes, on one line and of at most that many characters.
 
     Examples
     --------
     >>> print(quote("two\nlines"))
     "two\nlines"
     """
-    shown = on_one_line(str(text)[: _LONGEST_SHOWN + 1])
-    return f'"{shown}"' if len(shown) <= _LONGEST_SHOWN else f'"{shown[:_LONGEST_SHOWN]}..."'
+    shown = on_one_line(str(text)[: most + 1])
+    return f'"{shown}"' if len(shown) <= most else f'"{shown[:most]}..."'
 
 
 def on_one_line(text: str) -> str:
@@ -60,4 +67,4 @@ def near(name: str, names: Iterable[str]) -> str:
     names = list(names)
     if close := near_names(name, names):
         return f"did you mean {close}?"
-    return f"there are {listed(map(quote, names), len(names), _MOST_NAMES)}" if names else "there are none"
+    return f"there are {listed(map(quote, names), len(names), 8)}" if names else "there are none"

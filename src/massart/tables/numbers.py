@@ -18,6 +18,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
 from massart.tables.errors import quote
-from massart.tables.table import LARGEST_EXACT, decoded, flags, view
+from massart.tables.table import LARGEST_EXACT, Table, decoded, flags, levels_in, view
 
 _ABBREVIATIONS = ("na", "n/a", "n.a.", "n.a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none")
 MISSING = (
@@ -40,24 +41,25 @@ MISSING = (
 WORDS_FOR_MISSING = ("nil", "missing", "unknown")
 """Words that mean the same among numbers, but may be an answer among others."""
 
+TOTAL = (
+    r"^\s*\W*(?:(?:grand|sub|over ?all|end|zwischen|gesamt|general)[ -]?)?"
+    r"(?:totals?|totale[ns]?|totaux|sums?|summen?|somm[ae]|sumas?|gesamt|insgesamt|saldo|balance|kontostand|ensemble|"
+    r"average|mean|mittelwert|moyenne|media|promedio|durchschnitt)(?:\W.*)?$"
+)
+"""What a row that sums up others begins with, in English, German, French, Spanish and Italian."""
+
 _CODES = (
     "USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|CAD|AUD|NZD|SGD|HKD|TWD|KRW|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|"
     "BRL|MXN|ARS|CLP|COP|PEN|ZAR|NGN|KES|EGP|AED|SAR|THB|IDR|MYR|PHP|VND|PKR|BDT|LKR"
 )
 _CURRENCY = rf"(?:[A-Z]{{0,3}}\p{{Sc}}|(?i:{_CODES}|kr\.?|s?fr\.|rs\.?|zł|kč|ft|lei|euros?|dollars?))"
 _SAME_CURRENCY = {
-    **dict.fromkeys(("€", "EURO", "EUROS"), "EUR"),
-    **dict.fromkeys(("$", "US$", "DOLLAR", "DOLLARS"), "USD"),
-    **dict.fromkeys(("£",), "GBP"),
-    **dict.fromkeys(("FR", "SFR"), "CHF"),
-    **dict.fromkeys(("₹", "RS"), "INR"),
-    "ZŁ": "PLN",
-    "KČ": "CZK",
-    "FT": "HUF",
-    "LEI": "RON",
-    "₽": "RUB",
-    "₺": "TRY",
-    "₪": "ILS",
+    sign: code
+    for code, signs in (
+        *(("EUR", "€ EURO EUROS"), ("USD", "$ US$ DOLLAR DOLLARS"), ("GBP", "£"), ("CHF", "FR SFR"), ("INR", "₹ RS")),
+        *(("PLN", "ZŁ"), ("CZK", "KČ"), ("HUF", "FT"), ("RON", "LEI"), ("RUB", "₽"), ("TRY", "₺"), ("ILS", "₪")),
+    )
+    for sign in signs.split()
 }
 # Each step needs a sign that few texts hold, so that most steps need not look at them closely; "" is in all.
 _TYPOGRAPHY = (
@@ -66,9 +68,8 @@ _TYPOGRAPHY = (
     ("", "[\u2018\u2019\u02bc\u00b4]", "'"),
     ("\u221e", "^([-+]?)\u221e$", r"\1inf"),
 )
-_FOOTNOTE = ("", "([0-9][.,]?)[ ]*(?:[*\u2020\u2021]+|[\u00b9\u00b2\u00b3\u2074-\u2079]+)$", r"\1")  # 12.5*
 _STEPS = (
-    _FOOTNOTE,
+    ("", "([0-9][.,]?)[ ]*(?:[*\u2020\u2021]+|[\u00b9\u00b2\u00b3\u2074-\u2079]+)$", r"\1"),  # 12.5*
     ("(", r"^([^()\-]*)\(\s*([^()\-]*?)\s*\)([^()\-]*)$", r"-\1\2\3"),  # accountants write -5 as (5)
     ("-", r"[.,]-{1,2}(\D*)$", r"\1"),  # CHF 5.- has no cents
     ("", rf"^([-+]?)\s*{_CURRENCY}\s*", r"\1"),
@@ -113,7 +114,7 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class TextNumbers:
     """Distinct texts read as numbers."""
 
     values: FloatArray  # (k,), NaN where a text is missing or no number
@@ -134,7 +135,7 @@ def read_numbers(
     decimal: str | None = None,
     hint: str | None = None,
     unit: str | None = None,
-) -> Numbers:
+) -> TextNumbers:
     """Read distinct texts, stripped, as numbers, given how often each occurs.
 
     The texts decide on the decimal mark if it is not given, and where they do not, the hint does. Numbers that a unit
@@ -148,22 +149,24 @@ def read_numbers(
     """
     missing = is_missing(texts, words=True)
     plain = flags(pc.match_substring_regex(texts, _PLAIN))
-    clean, has_unit = (texts, np.zeros(len(texts), dtype=bool)) if plain.all() else _cleaned(texts, unit)
+    clean, has_unit = _cleaned(texts, unit, plain)
+    # 1. The decimal mark.
     fits = {mark: flags(pc.match_substring_regex(clean, _grammar(mark))) & ~missing for mark in ".,"}
     support = {mark: int(counts[fits[mark]].sum()) for mark in ".,"}
     tie = support["."] == support[","]
     chosen = decimal or (hint or "." if tie else max(support, key=lambda mark: support[mark]))
-    is_number = fits[chosen]
-    if not (is_number | missing).all():
-        is_number = is_number | (flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing)
-    bare = pc.replace_substring_regex(clean, "[ ',]" if chosen == "." else "[ '.]", "")
-    if chosen == ",":
-        bare = pc.replace_substring(bare, ",", ".")
-    values = _cast(bare, is_number)
+    # 2. The numbers, infinity and clock times among them.
+    is_infinite = flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing
+    is_number = fits[chosen] | is_infinite
+    bare = pc.replace_substring_regex(clean, {".": "[ ',]", ",": "[ '.]"}[chosen], "")
+    bare = pc.replace_substring(bare, ",", ".")
+    values = np.full(len(texts), np.nan)
+    # Arrow reads decimals as Python does: the nearest float64.
+    values[is_number] = view(pc.cast(bare.filter(pa.array(is_number)), pa.float64()))
     clocks = flags(pc.match_substring_regex(clean, _CLOCK))
     values[clocks] = [_of_clock(text) for text in clean.filter(pa.array(clocks)).to_pylist()]  # 7:45 is 7.75
-    is_number = is_number | clocks
-    return Numbers(
+    is_number |= clocks
+    return TextNumbers(
         values=values,
         missing=missing,
         is_number=is_number,
@@ -174,6 +177,18 @@ def read_numbers(
         percent=unit is None and _holds(texts, "%", is_number),
         bare=is_number & ~has_unit if unit is not None else has_unit,
     )
+
+
+def numbers_in(table: Table, name: str, *, decimal: str | None = None, unit: str | None = None) -> TextNumbers:
+    """Return the texts of a column as numbers, in the order of its levels; read once for all who ask.
+
+    Without a decimal mark the column decides, and where it does not, the table.
+    """
+    levels = levels_in(table, name)
+    hint = table.decimal if decimal is None else None
+    read = partial(read_numbers, levels.texts, levels.counts, decimal=decimal, hint=hint, unit=unit)
+    found = table.once(("numbers", name, decimal, unit), read)
+    return table.once(("numbers", name, found.decimal, unit), lambda: found)
 
 
 def currencies_in(texts: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
@@ -209,8 +224,10 @@ def in_ascii(texts: pa.Array) -> pa.Array:
     return texts if pc.all(pc.string_is_ascii(texts)).as_py() else _without_surroundings(texts, _TYPOGRAPHY)
 
 
-def _cleaned(texts: pa.Array, unit: str | None) -> tuple[pa.Array, BoolArray]:
+def _cleaned(texts: pa.Array, unit: str | None, plain: BoolArray) -> tuple[pa.Array, BoolArray]:
     """Return texts without what surrounds a number, and which of them had the unit."""
+    if plain.all():
+        return texts, np.zeros(len(texts), dtype=bool)
     clean = in_ascii(texts)
     if unit is None:
         return _without_surroundings(clean, _STEPS), np.zeros(len(texts), dtype=bool)
@@ -261,15 +278,6 @@ def _of_clock(text: str) -> float:
     parts = [int(part) for part in text.lstrip("+-").split(":")]
     value = sum(part * 60.0**-place for place, part in enumerate(parts))
     return -value if text.startswith("-") else value
-
-
-def _cast(texts: pa.Array, which: BoolArray) -> FloatArray:
-    values = np.full(len(texts), np.nan)
-    if which.any():
-        # Arrow reads decimals as Python does: the nearest float64.
-        numbers = pc.cast(texts.filter(pa.array(which)), pa.float64())
-        values[which] = view(numbers)
-    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,23 +341,17 @@ def days_of(column: pa.ChunkedArray) -> tuple[FloatArray, str]:
     if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz not in _UTC:
         return np.empty(0), f"it holds dates with times in the time zone {quote(kind.tz)}"
     a_day = 1 if pa.types.is_date32(kind) else _TICKS_A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
-    # A day has 2**k times an odd number of these units, and a fraction is exact where only 2**k is left below it.
-    odd = a_day // (a_day & -a_day)
-    days, start = np.empty(len(column)), 0
-    for chunk in column.cast(pa.int32() if a_day == 1 else pa.int64()).chunks:
-        units = view(pc.fill_null(chunk, 0)).astype(np.int64)
-        if (units % odd).any():
-            return np.empty(0), "it holds dates with times of the day"
-        part = days[start : start + len(chunk)]
-        part[:] = units // a_day
-        part += units % a_day / a_day
-        part[flags(pc.is_null(chunk))] = np.nan
-        start += len(chunk)
-    return days, ""
+    column = column.cast(pa.int32() if a_day == 1 else pa.int64())
+    parts = [view(pc.fill_null(chunk, 0)) for chunk in column.chunks]
+    ticks = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+    # A day has 2**k times an odd number of these ticks, and a fraction is exact where only 2**k is left below it.
+    if (ticks % (a_day // (a_day & -a_day))).any():
+        return np.empty(0), "it holds dates with times of the day"
+    return np.where(flags(pc.is_null(column)), np.nan, ticks // a_day + ticks % a_day / a_day), ""
 
 
 def read_dates(texts: pa.Array, order: Order) -> FloatArray:
-    """Return texts as days, NaN where one is no date; those that begin with the year are, whatever the order."""
+    """Return texts as days, NaN where one is not a date; those that begin with the year are, whatever the order."""
     days = np.full(len(texts), np.nan)
     for sign in _SEPARATORS:
         for form in dict.fromkeys(("ymd", order)):

@@ -19,14 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray
-from massart.rows.sampling import RUN, Draw, Reservoir
-from massart.tables.columnar import ParquetPart
+from massart.rows import RUN, BoolArray, Draw, Reservoir
 from massart.tables.errors import TableError
-from massart.tables.levels import levels_of
 from massart.tables.source import Beginning, ReadOptions, file_source
 from massart.tables.stream import Stream, cast
-from massart.tables.table import Table, is_text, view
+from massart.tables.table import Table, is_text, levels_of, view
+from massart.tables.typed import ParquetPart
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 """Rows drawn at random, and rare rows at most: together no more than judge a formula."""
@@ -80,15 +78,14 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np
     first = None
     for block in blocks:
         arrow = block.arrow
-        first = first or block
-        if block.numbers is not None and len(block.numbers):
-            start = int(block.numbers[0])
+        first = block if first is None else first
+        start = start if block.numbers is None or not block.n_rows else int(block.numbers[0])
         drawn.add(arrow, start, reservoir.offer(start, block.n_rows))
         if reservoir.is_crowded:
             drawn.keep(reservoir.prune())
         seen = _NO_ROWS
         for name, column in zip(arrow.column_names, arrow.columns, strict=True):
-            gappy |= {name} if _has_gaps(column) else set()
+            gappy.update([name] * _has_gaps(column))
             seen = np.union1d(seen, columns.setdefault(name, _Watch()).keep(column, start))
         rare.add(arrow, start, seen)
         start += block.n_rows
@@ -251,7 +248,7 @@ class _Watch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class RowGroups:
     """Some row groups of a Parquet file: small, and it can be sent."""
 
     path: str  # of the file, as all workers see it
@@ -278,7 +275,7 @@ class Piece:
             part.source.check_unchanged()
 
 
-def pieces_of(stream: Stream) -> list[Piece]:
+def row_groups_of(stream: Stream) -> list[RowGroups]:
     """Cut a stream of Parquet files into pieces, in order.
 
     Raises
@@ -286,7 +283,7 @@ def pieces_of(stream: Stream) -> list[Piece]:
     TableError
         Naming a file that is not Parquet, or not where workers could read it.
     """
-    found: list[Piece] = []
+    found: list[RowGroups] = []
     start = 0
     for k, part in enumerate(stream.parts):
         own = stream.files[k : k + 1]
@@ -300,7 +297,7 @@ def pieces_of(stream: Stream) -> list[Piece]:
             rows += n_rows
             if rows >= ROWS_A_PIECE or group == len(sizes) - 1:
                 found.append(
-                    Piece(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes, own)
+                    RowGroups(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes, own)
                 )
                 start += rows
                 groups, rows = [], 0
@@ -318,7 +315,7 @@ def gather_some(stream: Stream, seed: int) -> Gathered | None:
         return None
     if not all(isinstance(part, ParquetPart) and part.path is not None and part.is_full for part in stream.parts):
         return None
-    pieces = pieces_of(stream)
+    pieces = row_groups_of(stream)
     n_read = max(FEWEST_PIECES, len(pieces) // SHARE_READ)
     if 2 * n_read > len(pieces):
         return None

@@ -1,4 +1,4 @@
-"""Where a table comes from: a file, a folder, a pattern or standard input; its bytes, and what the first of them say.
+"""Where a table comes from: a file, a folder, a pattern or standard input; its bytes, and its text.
 
 The suffix says what a file is meant to be and the first bytes say what it is, and the bytes win where they are sure: a
 Parquet file named ``.csv`` is read as Parquet, and a gzip file needs no suffix. A format of files is one module that
@@ -7,18 +7,20 @@ defines a `Format`, and one line that lists it (`massart.tables.stream.FORMATS`)
 
 from __future__ import annotations
 
+import codecs
 import errno
 import glob
 import io
 import os
+import re
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 import pyarrow as pa
 
@@ -30,13 +32,23 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt")
 BEGINNING_BYTES = 1 << 21
 """What is looked at to find out what a file holds, how it is written and the types of its columns."""
 
-_STEP_BYTES = 1 << 20
+UTF_8 = "utf-8"
+
 _FOREIGN = (
     (b"%PDF", "a PDF: export the table as CSV"),
     (b"PK\x03\x04", "a ZIP archive: unpack it first"),
     *((begin, "a web page (HTML), not a table: download the table as CSV") for begin in (b"<!doctype", b"<html")),
     (b"<?xml", "an XML file, not a table: export the table as CSV"),
 )
+_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARKS = (  # that of UTF-32 begins as that of UTF-16 does
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NO_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1b]")
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +60,11 @@ class ReadOptions:
     decimal: str | None = None
     sheet: str | None = None  # of a workbook: the name or the number, from 1, of a sheet
     skip: int | None = None  # lines of a text file, or rows of a sheet, above the header
-    na: tuple[str, ...] = ()  # texts that mean that a value is missing, besides those that everybody knows
     chunk_bytes: int = 1 << 21  # of 1 << 20 a CSV file of 2,000,000 x 21 decimals takes a tenth more processor time
     callback: Callback = silent
 
 
-class Widened(Exception):
-    """Some cells did not fit the types that were expected: all is to be parsed again with wider ones."""
-
-
-class Reader(Protocol):
+class FileReader(Protocol):
     """Parses one file; it is made from a `Source`, its `Beginning` and `ReadOptions`.
 
     Attributes
@@ -65,7 +72,8 @@ class Reader(Protocol):
     names : list of str
         Of the columns, all different.
     types : list of DataType
-        Of the columns; `batches` makes them wider where it has to, and so may the caller.
+        Of the columns; the caller may make them wider. So does `batches` where some cells do not fit: then it has left
+        out rows, and all is to be parsed again.
     decimal : str or None
         The decimal mark that the file as a whole suggests.
     spellings : mapping of str to str
@@ -86,7 +94,7 @@ class Reader(Protocol):
         """What was left out so far; None where every row of the file is a row of the table."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in order; raise `Widened` after the last if some of them needed wider types."""
+        """Yield the rows, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ class Format:
     suffixes: tuple[str, ...]
     is_binary: bool
     matches: Callable[[Source, bytes], bool]  # whether the first bytes, unpacked, are surely of this format
-    # a `Reader` of text that is parsed once and kept, or a `massart.tables.columnar.FilePart` that is read again
+    # a `FileReader` of text that is parsed once and kept, or a `massart.tables.columnar.FilePart` that is read again
     read: Callable[[Source, Beginning, ReadOptions], object]
 
 
@@ -116,10 +124,10 @@ class Source:
     """A file, or a copy of standard input: bytes that can be read several times."""
 
     name: str  # for messages
-    path: Path | None  # None for standard input
-    copy: IO[bytes] | None  # of standard input: a temporary file without a name
+    path: Path | None  # None for a copy
+    copy: IO[bytes] | None  # of standard input, or of a compressed file: a temporary file without a name
     size: int  # in bytes, as stored
-    modified: int  # time of the last change, in nanoseconds
+    modified: int = 0  # time of the last change, in nanoseconds
 
     def open(self, callback: Callback = silent) -> _File:
         """Return the bytes as stored, from the start."""
@@ -127,43 +135,38 @@ class Source:
 
     def open_unpacked(self, callback: Callback = silent) -> io.RawIOBase | pa.NativeFile:
         """Return the bytes, decompressed; they can be sought only if nothing is compressed."""
-        file = self.open(callback)
-        compression = compression_of(file.head)
-        return file if compression is None else pa.CompressedInputStream(pa.PythonFile(file, mode="r"), compression)
+        return _unpacking(self.open(callback))
+
+    def unpacked(self) -> Source:
+        """Return a copy of a compressed file."""
+        with self.open_unpacked() as stream:
+            return _copied(self.name, stream)
 
     def beginning(self) -> Beginning:
         """Return the first bytes; TableError if there are none, or if they are compressed twice."""
-        stored, left = 0, BEGINNING_BYTES
-        parts: list[bytes] = []
-
-        def note(progress: Progress) -> None:
-            nonlocal stored
-            stored = progress.step
-
-        with self.open_unpacked(note) as stream:
+        left, parts = BEGINNING_BYTES, []
+        file = self.open()
+        with _unpacking(file) as stream:
             while left > 0 and (part := stream.read(left)):
                 parts.append(part)
                 left -= len(part)
             is_all = left > 0 or not stream.read(1)
-            is_packed = not isinstance(stream, _File)
-        data = b"".join(parts)
-        if not data:
+            found = Beginning(b"".join(parts), max(file.tell(), 1), stream is not file, is_all)
+        if not found.data:
             raise TableError(f"{self.name}: the file is empty")
-        if compression_of(data) is not None:
+        if compression_of(found.data) is not None:
             raise TableError(f"{self.name}: the file is compressed twice: unpack it once")
-        return Beginning(data, max(stored, 1), is_packed, is_all)
+        return found
 
     @property
     def suffix(self) -> str:
         """The suffix in small letters, without that of a compression."""
         suffixes = [] if self.path is None else [suffix.lower() for suffix in self.path.suffixes]
-        if suffixes and suffixes[-1] in COMPRESSIONS:
-            suffixes.pop()
-        return suffixes[-1] if suffixes else ""
+        return next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSIONS), "")
 
     def is_named_text(self, head: bytes) -> bool:
         """Whether a file is text by its name and may be text by its bytes: a column may be named PAR1 or ORCID."""
-        return self.suffix in TEXT_SUFFIXES and may_be_text(head)
+        return self.suffix in TEXT_SUFFIXES and _may_be_text(head)
 
     def close(self) -> None:
         """Remove the copy, if this is one."""
@@ -192,9 +195,8 @@ class _File(io.RawIOBase):
         self._name, self._size, self._callback = f"reading {source.name}", source.size, callback
         self._own: IO[bytes] | None = None
         if source.copy is None:
-            assert source.path is not None
             try:
-                self._own = source.path.open("rb", buffering=0)
+                self._own = cast(Path, source.path).open("rb", buffering=0)
             except PermissionError:
                 raise TableError(f"{source.name}: no permission to read the file") from None
         self._file = cast("IO[bytes]", self._own or source.copy)
@@ -228,6 +230,11 @@ class _File(io.RawIOBase):
         super().close()
 
 
+def _unpacking(file: _File) -> io.RawIOBase | pa.NativeFile:
+    compression = compression_of(file.head)
+    return file if compression is None else pa.CompressedInputStream(pa.PythonFile(file, mode="r"), compression)
+
+
 def sources_of(path: str | Path) -> tuple[str, list[Source]]:
     """Return the name of a file, a folder or a pattern, or of standard input for "-", and the sources meant.
 
@@ -236,45 +243,64 @@ def sources_of(path: str | Path) -> tuple[str, list[Source]]:
     TableError
         If there is nothing that can be read, or it is empty.
     """
+    files = files_of(path)
+    if files is not None:
+        return on_one_line(Path(path).name or str(path)), [file_source(file) for file in files]
+    source = _standard_input() if str(path) == "-" else file_source(Path(path))
+    return source.name, [source]
+
+
+def files_of(path: str | Path) -> list[Path] | None:
+    """Return the files of a folder or of a pattern, by name; None for one file. TableError if there are none."""
     written, place = str(path), Path(path)
-    name = on_one_line(place.name or written)
-    if place.is_dir():
-        paths = [file for file in place.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
-        if not paths:
-            raise TableError(f"{name}: there are no files in this folder")
-    elif glob.has_magic(written) and not place.exists():
-        paths = [file for file in map(Path, glob.glob(written, recursive=True)) if file.is_file()]  # noqa: PTH207
-        if not paths:
+    if os.path.isdir(written):  # noqa: PTH112 (a name that is too long is none)
+        found = [file for file in place.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
+        if not found:
+            raise TableError(f"{on_one_line(place.name or written)}: there are no files in this folder")
+    elif glob.has_magic(written) and not os.path.exists(written):  # noqa: PTH110
+        found = [file for file in map(Path, glob.glob(written, recursive=True)) if file.is_file()]  # noqa: PTH207
+        if not found:
             raise TableError(f"{on_one_line(written)}: no file has such a name")
     else:
-        source = _standard_input() if written == "-" else file_source(place)
-        return source.name, [source]
-    return name, [file_source(file) for file in sorted(paths)]
+        return None
+    return sorted(found)
 
 
 def _standard_input() -> Source:
-    """Copy standard input, which can be read once only, into a temporary file."""
+    """Copy standard input, which can be read once only."""
     if sys.stdin is None:
         raise TableError("standard input: there is none, for it was closed")
+    try:
+        source = _copied("standard input", sys.stdin.buffer)
+    except OSError as error:
+        words = error.strerror or "input/output error"
+        raise TableError(f"standard input: cannot be read ({words})") from None
+    if not source.size:
+        source.close()
+        raise TableError("standard input: the file is empty")
+    return source
+
+
+def _copied(name: str, stream: Any) -> Source:
+    """Return a copy of a stream in a temporary file without a name."""
     size = 0
     with in_temporary_folder():
         copy = tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
-    while True:
-        try:
-            data = sys.stdin.buffer.read(_STEP_BYTES)
-        except OSError as error:
-            words = error.strerror or "input/output error"
-            raise TableError(f"standard input: cannot be read ({words})") from None
-        if not data:
-            break
-        with in_temporary_folder():
-            if copy.write(data) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        size += len(data)
-    if not size:
+    try:
+        while data := stream.read(1 << 20):
+            append(copy, data)
+            size += len(data)
+    except BaseException:
         copy.close()
-        raise TableError("standard input: the file is empty")
-    return Source("standard input", None, copy, size, 0)
+        raise
+    return Source(name, None, copy, size)
+
+
+def append(file: IO[bytes], data: Any) -> None:
+    """Write bytes at the end of a temporary file without a buffer; TableError if there is no room for them."""
+    with in_temporary_folder():
+        if file.write(data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def file_source(path: Path) -> Source:
@@ -329,12 +355,12 @@ def format_of(source: Source, head: bytes, formats: Sequence[Format]) -> Format:
             raise TableError(f"{source.name}: this is {words}")
     meant = next((one for one in formats if source.suffix in one.suffixes), formats[-1])
     if meant.is_binary:
-        hint = ": it looks like text, so name it .csv" if may_be_text(head) else ""
+        hint = ": it looks like text, so name it .csv" if _may_be_text(head) else ""
         raise TableError(f"{source.name}: this is not {meant.name}, whatever its name says{hint}")
     return meant
 
 
-def may_be_text(head: bytes) -> bool:
+def _may_be_text(head: bytes) -> bool:
     """Whether some bytes may be text: in UTF-16 or UTF-32 by their mark, or without a NUL byte."""
     return head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in head
 
@@ -398,3 +424,119 @@ def in_temporary_folder() -> Iterator[None]:
             f"({error.strerror or 'input/output error'}): "
             "make room there, or name another folder by the variable TMPDIR"
         ) from None
+
+
+# --- text ---
+
+
+def encoding_of(source: Source, beginning: Beginning, asked: str | None) -> tuple[str, str]:
+    """Return the encoding of a text, and a remark where it was guessed.
+
+    It is the one asked for, that of a byte order mark, or UTF-8; or that of Windows, if the first bytes are not UTF-8
+    but may be what Windows writes, and none of them is a letter in UTF-8.
+    """
+    if asked is not None:
+        try:
+            "".encode(asked)  # refuses what is not an encoding of text, such as base64
+            return codecs.lookup(asked).name, ""
+        except LookupError:
+            raise TableError(
+                f"{source.name}: {quote(asked)} is not an encoding of text: try utf-8, latin-1 or cp1252"
+            ) from None
+    data = beginning.data[: 1 << 18]  # what is not UTF-8 further down is an error
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return encoding, ""
+    text = data.decode(UTF_8, "surrogateescape")
+    cut = 3 if len(beginning.data) > len(data) else 0  # a letter may be cut at the end
+    odd = _NO_UTF_8.search(text[: len(text) - cut])
+    has_letters = any(not c.isascii() and not "\udc80" <= c <= "\udcff" for c in text)
+    if odd is None or b"\0" in data or _NO_WINDOWS.search(data) or has_letters:
+        return UTF_8, ""
+    return "cp1252", "Read the text in the encoding of Windows (cp1252), for it is not UTF-8; --encoding names another."
+
+
+class Text:
+    """The text of a source as UTF-8 without a byte order mark, read once from its start."""
+
+    def __init__(self, source: Source, encoding: str, callback: Callback = silent) -> None:
+        self.source, self.encoding, self._done = source, encoding, 0
+        self._stream: Any = source.open_unpacked(callback)
+        if encoding != UTF_8:
+            stream = self._stream if isinstance(self._stream, pa.NativeFile) else pa.PythonFile(self._stream, mode="r")
+            self._stream = pa.transcoding_input_stream(stream, encoding, UTF_8)
+
+    def __enter__(self) -> Text:
+        """Return the text."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the source."""
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        try:
+            data = self.read_unchecked(size)
+        except UnicodeError:
+            raise _not_in(self.source, self.encoding, line_at(self.source, self.encoding, self._done)) from None
+        if b"\0" in data:
+            done = self._done - len(data) + data.index(b"\0")
+            raise _not_text(self.source, line_at(self.source, self.encoding, done))
+        return data
+
+    def read_unchecked(self, size: int) -> bytes:
+        """Return up to `size` bytes, whatever they are."""
+        data: bytes = self._stream.read(size)
+        data = data if self._done else data.removeprefix(_MARK)
+        self._done += len(data)
+        return data
+
+
+def first_of(source: Source, encoding: str, beginning: Beginning) -> bytes:
+    """Return the beginning of a text as UTF-8."""
+    data = beginning.data
+    if encoding != UTF_8:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(data, final=beginning.is_all)
+        except UnicodeError:
+            raise _not_in(source, encoding, 1) from None
+        data = text.encode(UTF_8, "replace")
+    if b"\0" in data:
+        raise _not_text(source, data[: data.index(b"\0")].count(b"\n") + 1)
+    return data.removeprefix(_MARK)
+
+
+def _not_in(source: Source, encoding: str, line: int) -> TableError:
+    return TableError(
+        f"{source.name}: line {line:,} or below is not {encoding} text: name the right encoding (--encoding)"
+    )
+
+
+def _not_text(source: Source, line: int) -> TableError:
+    return TableError(
+        f"{source.name}: line {line:,} holds a NUL byte, so this is not a text file: export the table as CSV, or name "
+        "its encoding (--encoding utf-16-le)"
+    )
+
+
+def line_at(source: Source, encoding: str, place: int) -> int:
+    """Return the number of the line, from 1, that the byte at a place of a text stands in; the text is read again."""
+    line, before = 1, b""
+    with Text(source, encoding) as text, suppress(UnicodeError):
+        while place > 0 and (data := text.read_unchecked(min(place, 1 << 20))):
+            # A line ends with \n, \r\n, or the \r of old Macs.
+            line += data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+            line -= before == b"\r" and data.startswith(b"\n")
+            before, place = data[-1:], place - len(data)
+    return line
+
+
+def check_utf_8(text: str, source: Source, encoding: str, place: int) -> None:
+    """Raise TableError naming the first line that is not UTF-8 of a piece, decoded by "surrogateescape", of a text."""
+    if not text.isascii() and (odd := _NO_UTF_8.search(text)):
+        before = text[: odd.start()].encode(UTF_8, "surrogateescape")
+        raise TableError(
+            f"{source.name}: line {line_at(source, encoding, place + len(before)):,} is not UTF-8 text: "
+            "name the encoding, for instance --encoding latin-1 or cp1252"
+        )

@@ -1,4 +1,4 @@
-"""Files as tables: one file, a folder of files or a pattern, read block by block, any number of times, or as a whole.
+"""Tables from files and frames: read block by block, any number of times, or as a whole.
 
 A table is a stream that was read as a whole. All files of a stream have the same columns; where their types differ, the
 wider one holds for all. Parquet and Arrow files are read from where they are. Text is parsed once and kept, for parsing
@@ -9,83 +9,49 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
 from massart.rows import Callback, Progress, silent
-from massart.tables import columnar, delimited, json_lines, workbook
-from massart.tables.errors import TableError, quote
+from massart.tables import delimited, typed, workbook
+from massart.tables.errors import TableError, library, quote
 from massart.tables.source import (
-    Reader,
+    FileReader,
     ReadOptions,
     Source,
-    Widened,
+    append,
     format_of,
     in_plain_words,
     in_temporary_folder,
     sources_of,
 )
-from massart.tables.table import Table, joined_type, require_column, with_missing
+from massart.tables.table import (
+    REFUSALS,
+    Table,
+    assembled,
+    check_names,
+    joined_type,
+    named,
+    require_column,
+    with_missing,
+)
 from massart.tables.tidy import tidied
 
-FORMATS = (columnar.PARQUET, columnar.ARROW, workbook.FORMAT, json_lines.FORMAT, delimited.FORMAT)
+FORMATS = (typed.PARQUET, typed.ARROW, workbook.FORMAT, typed.JSON, delimited.FORMAT)
 """The formats of files that are read; each says by which bytes it is known, and the last is that of any other text."""
 
-_LARGEST_BLOCK = 1 << 25  # judging is quicker than in smaller ones, and four of them are under way at most
-_SMALLEST_CHUNK = 1 << 12
+INDEX = "index label"
+"""The column that an index of pandas without a name becomes."""
+
 _COPIES = 3  # what a table in memory and its numbers take at most: benchmarks/bench_fit.py
-_LEAST_MEMORY = 1 << 29
-_MOST_KEPT = 1 << 27  # of parsed text in memory; from a file it is read nearly as fast
-_HEAD_BYTES = 1 << 12
-
-
-def read_table(
-    path: str | Path,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    sheet: str | int | None = None,
-    skip: int | None = None,
-    na: Sequence[str] = (),
-    callback: Callback = silent,
-) -> Table:
-    """Read a table from a file.
-
-    Parameters
-    ----------
-    path : str or Path
-        CSV, TSV, JSON lines, Parquet or Arrow (Feather), each also compressed by gzip, zstd or bz2; or a workbook
-        (.xlsx, .ods, .xls). A folder of such files, or a pattern such as ``data/*.parquet``, is one table: its files
-        are read in the order of their names. "-" is standard input.
-    delimiter, encoding, decimal : str, optional
-        Of a text file: what separates its cells, its encoding and its decimal mark. By default they are found from its
-        first lines.
-    sheet : str or int, optional
-        Of a workbook: its name or its number, from 1. By default the largest that can be seen.
-    skip : int, optional
-        Number of lines above the column names; found by default.
-    na : sequence of str
-        Texts that mean that a value is missing, besides "", "-", "NA" and the like.
-    callback : callable
-        Called with a `Progress` as bytes are read.
-
-    Raises
-    ------
-    TableError
-        One line that names the file and what is wrong with it.
-    """
-    known = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet, "skip": skip, "na": na}
-    with stream_table(path, **known, callback=callback) as stream:  # type: ignore[arg-type]
-        return stream.whole(callback)
 
 
 def stream_table(
@@ -104,12 +70,23 @@ def stream_table(
 
     Parameters
     ----------
-    path, delimiter, encoding, decimal, sheet, skip, na
-        As `read_table` takes them.
+    path : str or Path
+        CSV, TSV, JSON lines, Parquet or Arrow (Feather), each also compressed by gzip, zstd or bz2; or a workbook
+        (.xlsx, .ods, .xls). A folder of such files, or a pattern such as ``data/*.parquet``, is one table: its files
+        are read in the order of their names. "-" is standard input.
+    delimiter, encoding, decimal : str, optional
+        Of a text file: what separates its cells, its encoding and its decimal mark. By default they are found from its
+        first lines.
+    sheet : str or int, optional
+        Of a workbook: its name or its number, from 1. By default the largest that can be seen.
+    skip : int, optional
+        Number of lines above the column names; found by default.
+    na : sequence of str
+        Texts that mean that a value is missing, besides "", "-", "NA" and the like.
     max_memory : int
         Bytes that blocks, and what is kept of parsed text, may take.
     callback : callable
-        Called with a `Progress` while text is parsed.
+        Called with a `Progress` as text is parsed.
 
     Raises
     ------
@@ -119,14 +96,14 @@ def stream_table(
     if skip is not None and skip < 0:
         raise ValueError(f"skip must be a number of lines, got {skip}")
     na = (na,) if isinstance(na, str) else tuple(map(str, na))
-    block_bytes = min(max(max_memory // 16, 1), _LARGEST_BLOCK)
-    chunk_bytes = max(block_bytes // 16, _SMALLEST_CHUNK)
+    # Judging is quicker than in smaller blocks, and four of them are under way at most.
+    block_bytes = min(max(max_memory // 16, 1), 1 << 25)
     sheet = None if sheet is None else str(sheet)
-    options = ReadOptions(delimiter, encoding, decimal, sheet, skip, na, chunk_bytes, callback)
+    options = ReadOptions(delimiter, encoding, decimal, sheet, skip, max(block_bytes // 16, 1 << 12), callback)
     name, sources = sources_of(path)
     parts: list[Part] = []
     try:
-        most_kept = min(max_memory // 4, _MOST_KEPT) // len(sources)
+        most_kept = min(max_memory // 4, 1 << 27) // len(sources)  # from a file it is read nearly as fast
         parts.extend(_opened(source, options, most_kept) for source in sources)
     except BaseException:
         for one in (*parts, *sources):
@@ -139,13 +116,88 @@ def _opened(source: Source, options: ReadOptions, most_kept: int) -> Part:
     """Return a file as a part of a stream: its beginning is read, which says what it holds and how it is written."""
     with in_plain_words(source):
         beginning = source.beginning()
-        found = format_of(source, beginning.data[:_HEAD_BYTES], FORMATS).read(source, beginning, options)
-    return found if isinstance(found, columnar.FilePart) else ParsedPart(source, found, most_kept)  # type: ignore[arg-type]
+        found: Any = format_of(source, beginning.data[: 1 << 12], FORMATS).read(source, beginning, options)
+    return found if isinstance(found, typed.FilePart) else ParsedPart(source, found, most_kept)
+
+
+def read_table(path: str | Path, *, callback: Callback = silent, **options: Any) -> Table:
+    """Read a table from a file, or from several, into memory; parameters and errors are those of `stream_table`."""
+    with stream_table(path, callback=callback, **options) as stream:
+        return stream.whole(callback)
+
+
+def table_of(
+    frame: object,
+    name: str = "the table",
+    *,
+    na: Sequence[str] = (),
+    **options: Any,
+) -> Table:
+    """Return a data frame as a table, sharing its memory where that is possible.
+
+    Parameters
+    ----------
+    frame : data frame, mapping of column names to sequences, str or Path
+        pandas, polars, pyarrow or anything else that narwhals reads; a lazy frame is collected, a path is read.
+        The index of a pandas frame is a column if it has a name; else its labels name the rows, unless they count them.
+    name : str
+        For messages.
+    na : sequence of str
+        Texts that mean that a value is missing.
+    **options
+        Of a file, as `stream_table` takes them.
+
+    Raises
+    ------
+    TableError
+        If it is not a table, or two columns have the same name.
+    """
+    if isinstance(frame, Table):
+        return frame
+    if isinstance(frame, str | Path):
+        return read_table(frame, na=na, **options)
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    arrow: Any = frame
+    if not isinstance(frame, pa.Table):
+        arrow = assembled(frame, name) if isinstance(frame, Mapping) else _of_frame(frame, name)
+    names = named(arrow.column_names)
+    if not names:
+        raise TableError(f"{name}: there are no columns")
+    check_names(names, name)
+    if arrow.num_rows == 0:
+        raise TableError(f"{name}: there are no rows below the column names")
+    return Table(with_missing(arrow.rename_columns(names), na), name)
+
+
+def _of_frame(frame: Any, name: str) -> pa.Table:
+    nw = narwhals()
+    if not hasattr(frame, "collect_schema"):  # a lazy frame warns, and pandas alone allows twins
+        check_names(named([str(column) for column in getattr(frame, "columns", ())]), name)
+    try:
+        wrapped: Any = nw.from_native(frame)
+    except TypeError:
+        raise TableError(
+            f"{name}: cannot read a table from {type(frame).__name__}: "
+            "give a path, a data frame or a mapping of columns"
+        ) from None
+    if isinstance(wrapped, nw.LazyFrame):
+        wrapped = wrapped.collect()
+    try:
+        arrow = wrapped.to_arrow()
+    except REFUSALS:  # a column of objects of several types
+        arrow = assembled({str(column.name): column.to_list() for column in wrapped.iter_columns()}, name)
+    return arrow.rename_columns([INDEX if c == "__index_level_0__" else c for c in arrow.column_names])
+
+
+def narwhals() -> Any:
+    """Return the library that knows data frames."""
+    return library("narwhals", "reading and returning data frames", "io")
 
 
 def default_memory() -> int:
-    """Return the bytes that massart takes by default: an eighth of the machine's memory."""
-    return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, _LEAST_MEMORY)
+    """Return the bytes that massart takes by default: an eighth of the machine's memory, and 512 MiB at least."""
+    return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, 1 << 29)
 
 
 class Stream:
@@ -186,37 +238,35 @@ class Stream:
         """Names and types of the columns, the same in every block."""
         is_text = all(isinstance(part, ParsedPart) for part in self.parts)
         types: dict[str, pa.DataType] = {}
-        is_settled = False
-        while not is_settled:  # types only become wider, so this ends
+        before = None
+        while before != types and (is_text or not types):  # types only become wider, so this ends
+            before = types
             for part in self.parts:
                 part.settle(types)
-                types = self._joined(types, part, joined_type if is_text else _promoted)
-            fields = [field for part in self.parts for field in part.schema]
-            is_settled = not is_text or all(field.type in (types[field.name], pa.null()) for field in fields)
+                types = self._joined(types, part, is_text)
         if not any(part.n_rows for part in self.parts):
             raise TableError(f"{self.name}: there are no rows below the column names")
         return pa.schema(types)
 
-    def _joined(
-        self,
-        types: Mapping[str, pa.DataType],
-        part: Part,
-        common: Callable[[pa.DataType, pa.DataType], pa.DataType | None],
-    ) -> dict[str, pa.DataType]:
+    def _joined(self, types: Mapping[str, pa.DataType], part: Part, is_text: bool) -> dict[str, pa.DataType]:
         """Return the types of columns that hold for one more file as well."""
-        if not part.schema.names:
-            raise TableError(f"{part.source.name}: there are no columns")
-        if types:
-            self._check_columns(part)
+        name, first = part.source.name, self.parts[0].source.name
+        schema = part.schema
+        if not schema.names:
+            raise TableError(f"{name}: there are no columns")
+        if types and types.keys() != {*schema.names}:
+            column = next(one for one in (*types, *schema.names) if one not in types or one not in schema.names)
+            lacks, has = (name, first) if column in types else (first, name)
+            raise TableError(f"{lacks}: there is no column {quote(column)}, but there is one in {has}")
         found = dict(types)
-        for field in part.schema:
-            kind = common(found.get(field.name, pa.null()), field.type)
-            if kind is None:
+        for field in schema:
+            pair = [found.get(field.name, pa.null()), field.type]
+            try:
+                found[field.name] = joined_type(*pair) if is_text else _promoted(*pair)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
                 raise TableError(
-                    f"{part.source.name}: column {quote(field.name)} holds {field.type}, "
-                    f"but {found[field.name]} in {self.parts[0].source.name}"
-                )
-            found[field.name] = kind
+                    f"{name}: column {quote(field.name)} holds {field.type}, but {pair[0]} in {first}"
+                ) from None
         return found
 
     @property
@@ -279,10 +329,9 @@ class Stream:
         batches = [*self._batches(self.schema, 1 << 62, callback)]
         arrow = with_missing(pa.Table.from_batches(batches, self.schema), self._na)
         numbers = np.arange(arrow.num_rows) if self.files else None
+        table = Table(arrow, self.name, self.decimal, self.spellings, numbers, self.files)
         said = [part.remarks for part in self.parts if part.remarks is not None]
-        remarks = tuple(chain(*said))
-        table = Table(arrow, self.name, self.decimal, self.spellings, numbers, self.files, remarks=remarks)
-        return tidied(table) if said else table
+        return tidied(replace(table, remarks=tuple(chain(*said)))) if said else table
 
     def _batches(self, schema: pa.Schema, block_bytes: int, callback: Callback = silent) -> Iterator[pa.RecordBatch]:
         for part in self.parts:
@@ -291,21 +340,12 @@ class Stream:
             for batch in part.batches(schema.names, block_bytes):
                 part.source.check_unchanged()
                 n_done += batch.num_rows
-                if isinstance(part, columnar.FilePart):
+                if isinstance(part, typed.FilePart):
                     done = size * n_done // max(part.n_rows, 1)
                     callback(Progress(f"reading {part.source.name}", done, float(size - done), 0.0))
                 with in_plain_words(part.source):
                     yield cast(batch, schema)
             part.source.check_unchanged()
-
-    def _check_columns(self, part: Part) -> None:
-        first = self.parts[0]
-        for one, other in ((first, part), (part, first)):
-            for name in one.schema.names:
-                if name not in other.schema.names:
-                    raise TableError(
-                        f"{other.source.name}: there is no column {quote(name)}, but there is one in {one.source.name}"
-                    )
 
 
 class ParsedPart:
@@ -317,10 +357,10 @@ class ParsedPart:
     count as memory of the process.
     """
 
-    def __init__(self, source: Source, reader: Reader, most_kept: float) -> None:
+    def __init__(self, source: Source, reader: FileReader, most_kept: float) -> None:
         self.source, self.decimal, self.spellings = source, reader.decimal, reader.spellings
         self.most_kept = most_kept
-        self._reader, self._is_parsed, self._lock = reader, False, threading.Lock()
+        self._reader, self._is_parsed = reader, False
         self._file: IO[bytes] | None = None
         self.close()
 
@@ -350,15 +390,14 @@ class ParsedPart:
         with in_plain_words(self.source):
             while not self._is_parsed:
                 self.close()
+                expected = [*self._reader.types]
                 try:
                     for batch in self._reader.batches():
                         self._keep(batch)
-                    self._is_parsed = True
-                except Widened:
-                    continue
                 except BaseException:
                     self.close()
                     raise
+                self._is_parsed = self._reader.types == expected
         self.source.check_unchanged()
 
     def batches(self, columns: Sequence[str], block_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -386,34 +425,29 @@ class ParsedPart:
         if self._n_bytes <= self.most_kept:
             self._kept.append(batch)
             return
-        with in_temporary_folder():
-            self._file = self._file or tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
-            places = []
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                message = pa.RecordBatch.from_arrays([column], [name]).serialize()
-                places.append((self._file.tell(), message.size))
-                if self._file.write(message) < message.size:
-                    raise OSError(28, "No space left on device")
+        if self._file is None:
+            with in_temporary_folder():
+                self._file = tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
+        places = []
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            message = pa.RecordBatch.from_arrays([column], [name]).serialize()
+            places.append((self._file.tell(), message.size))
+            append(self._file, message)
         self._moved.append((batch.schema, places))
 
     def _message(self, schema: pa.Schema, start: int, size: int) -> pa.Array:
         assert self._file is not None
-        with self._lock:
-            self._file.seek(start)
-            message = self._file.read(size)
+        message = os.pread(self._file.fileno(), size, start)  # two readers at a time do not disturb each other
         return pa.ipc.read_record_batch(pa.py_buffer(message), schema).column(0)
 
 
-Part = ParsedPart | columnar.FilePart
+Part = ParsedPart | typed.FilePart
 
 
-def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of two others; None if there is none."""
-    try:
-        pair = [pa.schema([("", kind)]) for kind in (one, other)]
-        return pa.unify_schemas(pair, promote_options="permissive").types[0]
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return None
+def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type that holds the values of two others."""
+    pair = [pa.schema([("", kind)]) for kind in (one, other)]
+    return pa.unify_schemas(pair, promote_options="permissive").types[0]
 
 
 def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -6,7 +6,8 @@ import json
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import itemgetter
@@ -27,6 +28,12 @@ Made = TypeVar("Made")
 
 LARGEST_EXACT = 2**53
 """Integers beyond it have no exact float64."""
+
+NO_GROUP = "(missing)"
+"""The name of the group of rows without a value."""
+
+REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
+"""What Arrow raises where values cannot be a column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +97,13 @@ class Table:
         indices = adopted(np.ascontiguousarray(rows, dtype=np.int64))
         return {name: plain_values(self.column(name).take(indices)) for name in columns}
 
+    def cell(self, name: str, row: int) -> object:
+        """Return one cell as a plain Python value."""
+        return self.cells([name], np.array([row]))[name][0]
+
+
+# --- names of columns ---
+
 
 def require_column(table: Table | Stream, name: str) -> None:
     """Raise TableError with near names if there is no column of that name."""
@@ -106,26 +120,25 @@ def check_names(names: Sequence[str], name: str) -> None:
         raise TableError(f"{name}: columns {places[0]} and {places[1]} are both named {quote(twice[0])}")
 
 
-def free_name(name: str, taken: Container[str]) -> str:
-    """Return the name of a column beside others: itself, or one like it that is not taken."""
-    while name in taken:
-        name += "_"
-    return name
-
-
 def named(names: Sequence[str]) -> list[str]:
     """Return names without surrounding blanks, and "column 3" for the third where it has none."""
     return [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
 
 
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name that no other column has: itself, or one like it."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+# --- columns to plain values, and back ---
+
+
 def plain_values(column: pa.ChunkedArray) -> list[object]:
     """Return Arrow values as str, int, float, bool or None."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return plain_values(column.cast(kind.value_type))
-    if pa.types.is_temporal(kind):
-        return list(as_text(column).to_pylist())
-    return [_plain(value) for value in column.to_pylist()]
+    column = decoded(column)
+    return [_plain(value) for value in (as_text(column) if pa.types.is_temporal(column.type) else column).to_pylist()]
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -150,24 +163,86 @@ def _plain(value: object) -> object:
 
 
 def _as_json(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, bytes):
-        return value.hex()
+    if value is None or isinstance(value, bytes):
+        return None if value is None else value.hex()
     return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def array_of(values: list[object]) -> pa.Array:
+    """Return plain Python values as a column; text where their types do not go together, or an integer is too large."""
+    kinds = {type(value) for value in values if value is not None}
+    exact = range(-LARGEST_EXACT, LARGEST_EXACT + 1) if kinds == {int, float} else range(-(2**63), 2**63)
+    if all(value in exact for value in values if isinstance(value, int)):
+        with suppress(*REFUSALS):
+            return pa.array(values, from_pandas=True)
+    return texts_of(values)
+
+
+def texts_of(values: Iterable[object]) -> pa.Array:
+    """Return plain Python values as texts: what is not text is written as JSON has it, NaN is missing."""
+    there = (None if isinstance(value, float) and math.isnan(value) else value for value in values)
+    texts = [value if isinstance(value, str | None) else json.dumps(value, default=str) for value in there]
+    return pa.array(texts, pa.string())
+
+
+def assembled(columns: Mapping[str, object], name: str) -> pa.Table:
+    """Return columns (sequences, arrays, columns of frames) as a table; `name` is for complaints."""
+    names = [*map(str, columns)]
+    check_names(names, name)
+    arrays = [_column_from(values, column, name) for column, values in zip(names, columns.values(), strict=True)]
+    for column, array in zip(names, arrays, strict=True):
+        if len(array) != len(arrays[0]):
+            raise TableError(
+                f"{name}: column {quote(column)} has {len(array):,} rows, but {quote(names[0])} has {len(arrays[0]):,}"
+            )
+    return pa.table(arrays, names=names)
+
+
+def _column_from(values: object, column: str, name: str) -> pa.ChunkedArray | pa.Array:
+    """Return a sequence, an array or a column of a frame as an Arrow column; NaN, NaT and masked cells are null."""
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return values
+    if hasattr(values, "to_numpy") and not isinstance(values, Sequence):
+        values = values.to_numpy()
+    shown = f"{name}: column {quote(column)}"
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TableError(f"{shown} is not a sequence of values")
+    try:
+        if not isinstance(values, np.ndarray) or values.dtype == object:
+            return array_of([_unboxed(value) for value in values])
+        if values.ndim == 1:
+            mask = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
+            return pa.array(np.asarray(values), mask=mask, from_pandas=True)
+    except REFUSALS:
+        raise TableError(f"{shown} holds values that cannot be cells of a table") from None
+    raise TableError(f"{shown} has {values.ndim} dimensions, not one")
+
+
+def _unboxed(value: object) -> object:
+    """Return a numpy or pandas scalar as Python's own; NaN, NaT and NA as None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if type(value).__name__ in ("NAType", "NaTType") or value is np.ma.masked else value
+
+
+# --- types ---
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type holds text, possibly coded already."""
     if pa.types.is_dictionary(kind):
         return is_text(kind.value_type)
-    is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(kind)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_plain_text(kind: pa.DataType) -> bool:
     """Whether a type holds text that is not coded."""
     return is_text(kind) and not pa.types.is_dictionary(kind)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a type holds integers or floats."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -184,22 +259,20 @@ def joined_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else pa.string()
 
 
+def written_types(schema: pa.Schema) -> list[pa.DataType]:
+    """Return the types of columns of text; dates stay as they are written, for nothing is computed with them."""
+    return [pa.string() if pa.types.is_temporal(kind) else kind for kind in schema.types]
+
+
 def may_have_lost(column: pa.ChunkedArray) -> bool:
-    """Whether a column of floats may come from integers that they do not hold, or from numbers too large."""
-    return pa.types.is_float64(column.type) and not all(map(_are_small, column.chunks))
+    """Whether a column of floats may come from integers that they do not hold, or from numbers too large; or is NaN."""
+    if not pa.types.is_float64(column.type):
+        return False
+    parts = [view(pc.fill_null(chunk, 0.0) if chunk.null_count else chunk) for chunk in column.chunks]
+    return not all(-LARGEST_EXACT < part.min(initial=0.0) and part.max(initial=0.0) < LARGEST_EXACT for part in parts)
 
 
-def _are_small(numbers: pa.Array) -> bool:
-    """Whether all numbers are below the first integer that has no float of its own; NaN is not."""
-    if numbers.null_count:
-        if pc.any(pc.is_nan(numbers)).as_py():
-            return False
-        limits = pc.min_max(numbers).as_py()
-        low, high = limits["min"] or 0.0, limits["max"] or 0.0
-    else:  # numpy answers a few thousand numbers sooner
-        values = view(numbers)
-        low, high = values.min(initial=0.0), values.max(initial=0.0)
-    return bool(-LARGEST_EXACT < low and high < LARGEST_EXACT)
+# --- Arrow and numpy ---
 
 
 def view(array: pa.Array) -> NDArray[Any]:
@@ -235,28 +308,93 @@ def with_missing(arrow: pa.Table, na: Sequence[str]) -> pa.Table:
     """
     if not na:
         return arrow
-    numbers = [number for number in map(_number, na) if number is not None]
-    return pa.table([_without(column, na, numbers) for column in arrow.columns], schema=arrow.schema)
+    texts, numbers = pa.array([text.strip() for text in na], pa.large_string()), []
+    for text in na:
+        with suppress(ValueError):
+            numbers.append(float(text))
+    columns = [_without(column, texts, pa.array(numbers, pa.float64())) for column in arrow.columns]
+    return pa.table(columns, schema=arrow.schema)
 
 
-def _without(column: pa.ChunkedArray, na: Sequence[str], numbers: Sequence[float]) -> pa.ChunkedArray:
+def _without(column: pa.ChunkedArray, texts: pa.Array, numbers: pa.Array) -> pa.ChunkedArray:
     kind = column.type
     if is_plain_text(kind):
-        # Of views on texts few functions of Arrow know.
-        cells = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-        values = pa.array([text.strip() for text in na], pa.large_string())
-    elif numbers and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-        cells, values = column.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64())
+        column = column.cast(pa.large_string())  # few functions of Arrow know views on texts
+        gone = pc.is_in(pc.utf8_trim_whitespace(column), value_set=texts)
+    elif is_number(kind):
+        gone = pc.is_in(column.cast(pa.float64(), safe=False), value_set=numbers)
     else:
         return column
-    gone = pc.is_in(cells, value_set=values)
-    if is_plain_text(kind):
-        return pc.if_else(gone, None, column.cast(pa.large_string())).cast(kind)
-    return pc.if_else(gone, pa.scalar(None, kind), column)
+    return pc.if_else(gone, pa.scalar(None, column.type), column).cast(kind)
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+# --- the distinct texts of a column ---
+
+
+@dataclass(frozen=True, slots=True)
+class CodedTexts:
+    """A column of text, coded."""
+
+    texts: pa.Array  # (k,), all different, none empty, stripped, by first occurrence
+    codes: NDArray[np.int32]  # (n,), the text of each row, -1 where there is none
+    counts: NDArray[np.int64]  # (k,)
+
+    @property
+    def n_present(self) -> int:
+        """Number of rows that have a text."""
+        return int(self.counts.sum())
+
+    def first_row(self, which: BoolArray) -> int:
+        """Return the first row, from 0, whose text is among those marked."""
+        return int(np.argmax(np.append(which, False)[self.codes]))
+
+    def text(self, row: int) -> str:
+        """Return the text of a row."""
+        return str(self.texts[int(self.codes[row])].as_py())
+
+
+def levels_of(column: pa.ChunkedArray) -> CodedTexts:
+    """Return a column of text, or of any type that can be written as text, coded."""
+    if column.type != pa.string() and column.type != pa.large_string():
+        column = decoded(column).cast(pa.large_string())
+    coded = column.dictionary_encode()
+    parts = [view(pc.fill_null(chunk.indices, -1)) for chunk in coded.chunks]
+    codes = np.concatenate([np.empty(0, dtype=np.int32), *parts])
+    texts = coded.chunks[0].dictionary if parts else pa.array([], pa.string())
+    trimmed = pc.utf8_trim_whitespace(texts)
+    if not trimmed.equals(texts) or pc.any(pc.equal(trimmed, "")).as_py():
+        merged = pc.dictionary_encode(pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed))
+        texts = merged.dictionary
+        codes = np.append(view(pc.fill_null(merged.indices, -1)), -1).astype(np.int32)[codes]
+    counts = np.bincount(codes + 1, minlength=len(texts) + 1)[1:].astype(np.int64)
+    return CodedTexts(texts, codes, counts)
+
+
+def levels_in(table: Table, name: str) -> CodedTexts:
+    """Return a column, whatever it holds, coded by its values as text: 101 for 101.0, dates in ISO form.
+
+    A column is coded once for all who ask.
+    """
+    return table.once(("levels", name), lambda: levels_of(_as_written(table.column(name))))
+
+
+def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if is_text(column.type):
+        return column
+    column = decoded(column)
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        with suppress(pa.ArrowInvalid):  # unless all are whole
+            column = column.cast(pa.int64())
+    return as_text(column)
+
+
+def groups_of(table: Table, column: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the group of each row by the value of a column, whatever it holds, and the names of the groups.
+
+    Rows without a value are a group, too, the last one.
+    """
+    levels = levels_in(table, column)
+    names = levels.texts.to_pylist()
+    return np.where(levels.codes < 0, len(names), levels.codes).astype(np.intp), [*names, NO_GROUP]

@@ -8,6 +8,7 @@ says "total"), is a total.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,17 +18,20 @@ import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
 from massart.tables.errors import counted, listed, quote
-from massart.tables.levels import Levels, levels_in, levels_of, numbers_in
-from massart.tables.numbers import Numbers, in_ascii, read_numbers, units_of
-from massart.tables.table import Table, flags, is_plain_text, is_text, named
-from massart.tables.text import TOTAL
+from massart.tables.numbers import TOTAL, TextNumbers, in_ascii, numbers_in, read_numbers, units_of
+from massart.tables.table import (
+    CodedTexts,
+    Table,
+    flags,
+    is_number,
+    is_plain_text,
+    is_text,
+    levels_in,
+    levels_of,
+    named,
+)
 
 _NEARLY_ALL = 0.9  # benchmarks/messy.py, sap_bars
-_MOST_TOTALS = 0.1  # share of the rows; benchmarks/messy.py, section_headings
-_SHOWN = 3
-_FIRST_ROWS = 100
-_MOST_LOOKED_AT = 200
-_ROUNDING = 1e-9
 
 
 def tidied(table: Table) -> Table:
@@ -80,11 +84,11 @@ def _numbers_of(table: Table) -> dict[int, FloatArray]:
     """Return the columns that hold numbers but for a few cells, with NaN for these."""
     found: dict[int, FloatArray] = {}
     for j, (name, column) in enumerate(zip(table.column_names, table.arrow.columns, strict=True)):
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        if is_number(column.type):
             found[j] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         elif is_plain_text(column.type):
             # To read the words of a text takes long, and the first hundred tell that they are no numbers.
-            few = levels_of(column.slice(0, _FIRST_ROWS))
+            few = levels_of(column.slice(0, 100))
             with_number = _with_number(few, read_numbers(few.texts, few.counts, hint=table.decimal))
             if 2 * with_number.sum() <= len(with_number):
                 continue
@@ -97,7 +101,7 @@ def _numbers_of(table: Table) -> dict[int, FloatArray]:
     return found
 
 
-def _with_number(levels: Levels, read: Numbers) -> BoolArray:
+def _with_number(levels: CodedTexts, read: TextNumbers) -> BoolArray:
     """Mark the texts that are numbers, with a unit or without."""
     found, other = read.is_number.copy(), np.flatnonzero(~read.is_number)
     found[other] = units_of(in_ascii(levels.texts.take(pa.array(other)))).codes >= 0
@@ -120,25 +124,29 @@ def _texts_where_numbers_are(present: Sequence[BoolArray], numbers: dict[int, Fl
 def _totals(
     arrow: pa.Table, present: Sequence[BoolArray], numbers: dict[int, FloatArray], data: BoolArray
 ) -> BoolArray:
-    """Mark rows that lack what nearly all rows have and are, or say that they are, the total of those above."""
-    lacking, said, found = (np.zeros(len(data), dtype=bool) for _ in range(3))
-    for filled, column in zip(present, arrow.columns, strict=True):
-        if filled[data].mean() >= _NEARLY_ALL:
-            lacking |= ~filled & data
-        if is_plain_text(column.type):
-            said |= flags(pc.match_substring_regex(column, TOTAL, ignore_case=True))
-    most = max(_MOST_TOTALS * len(data), 1)
+    """Mark rows that lack what nearly all rows have and are, or say that they are, the total of those above.
+
+    Of more than a tenth of the rows none is: benchmarks/messy.py, section_headings.
+    """
+    found = np.zeros_like(data)
+    lacking = np.logical_or.reduce([found, *(~has & data for has in present if has[data].mean() >= _NEARLY_ALL)])
+    texts = [column for column in arrow.columns if is_plain_text(column.type)]
+    said = np.logical_or.reduce(
+        [found, *(flags(pc.match_substring_regex(one, TOTAL, ignore_case=True)) for one in texts)]
+    )
+    most = max(len(data) // 10, 1)
     if said.sum() > most:
         return found
     last = np.flatnonzero(data)[-1:]
-    for row in np.union1d(np.flatnonzero(lacking | said)[-_MOST_LOOKED_AT:], last).tolist():
-        is_sure = said[row] and (lacking[row] or row in last)
+    for row in np.union1d(np.flatnonzero(lacking | said)[-200:], last).tolist():
+        # A last row that lacks nothing is one if it begins so: a remark in it may begin with "total", too.
+        is_sure = said[row] and (lacking[row] or (row in last and _says_total(_first(arrow, row))))
         found[row] = is_sure or ((said[row] or lacking[row]) and _is_sum(numbers, row, data & ~found, found))
     return found if found.sum() <= most else np.zeros_like(found)
 
 
 def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: BoolArray) -> bool:
-    """Whether a number of a row is the sum of at least three above it, or of those below the last total."""
+    """Whether a number of a row is, to half a cent, the sum of three above it or more, all or those below a total."""
     before = np.flatnonzero(totals[:row])
     for start in {0, int(before[-1]) + 1 if before.size else 0}:
         for values in numbers.values():
@@ -146,7 +154,7 @@ def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: B
             above, total = above[~np.isnan(above)], values[row]
             with np.errstate(over="ignore"):
                 size = np.abs(above).sum()
-            if len(above) > 2 and total and size < np.inf and abs(above.sum() - total) <= _ROUNDING * size + 0.005:
+            if len(above) > 2 and total and size < np.inf and abs(above.sum() - total) <= 1e-9 * size + 0.005:
                 return True
     return False
 
@@ -154,9 +162,13 @@ def _is_sum(numbers: dict[int, FloatArray], row: int, data: BoolArray, totals: B
 def _examples(arrow: pa.Table, which: BoolArray) -> str:
     """Return the numbers of some rows, each with its first text."""
     rows = np.flatnonzero(which).tolist()
-    return listed((f"row {row + 1:,} {quote(_first_text(arrow, row))}" for row in rows), len(rows), _SHOWN)
+    return listed((f"row {row + 1:,} {quote(_first(arrow, row))}" for row in rows), len(rows), 3)
 
 
-def _first_text(arrow: pa.Table, row: int) -> object:
-    cells = (column[row].as_py() for column in arrow.columns)
-    return next((cell for cell in cells if cell not in (None, "")), "")
+def _first(arrow: pa.Table, row: int) -> object:
+    """Return the first cell of a row in which something is written."""
+    return next((cell for column in arrow.columns if (cell := column[row].as_py()) not in (None, "")), "")
+
+
+def _says_total(cell: object) -> bool:
+    return isinstance(cell, str) and re.match(TOTAL, cell, re.IGNORECASE) is not None

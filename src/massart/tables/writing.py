@@ -15,7 +15,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,33 +26,33 @@ import pyarrow.ipc
 import pyarrow.parquet
 from numpy.typing import ArrayLike, NDArray
 
-from massart.rows import BoolArray, FloatArray
-from massart.rows.files import check_place, replacing
-from massart.tables.design import column_values
-from massart.tables.encoding import Date, Target
-from massart.tables.errors import MissingLibrary, TableError, quote
-from massart.tables.frames import assembled
-from massart.tables.levels import levels_of
+from massart.rows import BoolArray, FloatArray, check_place, replacing
+from massart.tables.design import Date, Target, column_values
+from massart.tables.errors import TableError, library, quote
 from massart.tables.numbers import as_dates, read_numbers
 from massart.tables.source import COMPRESSIONS
-from massart.tables.table import LARGEST_EXACT, Table, as_text, decoded, flags, is_text, plain_values
+from massart.tables.stream import INDEX, Stream, narwhals
+from massart.tables.table import (
+    LARGEST_EXACT,
+    Table,
+    as_text,
+    assembled,
+    decoded,
+    flags,
+    is_text,
+    levels_of,
+    plain_values,
+)
 
-MOST_ROWS = 1 << 20
-MOST_COLUMNS = 1 << 14
+MOST_ROWS, MOST_COLUMNS, _LONGEST_TEXT = 1 << 20, 1 << 14, 32_767
+"""What a sheet of Excel holds."""
 
-_LONGEST_TEXT = 32_767
-_RED, _DARK_RED = "#FFC7CE", "#9C0006"
-_SAME_BYTES = datetime.datetime(2000, 1, 1)
-_WIDEST, _NARROWEST = 60, 8
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _BOOK = ".xlsx"
 _BINARIES = (".parquet", ".arrow", ".feather", _BOOK)
-_BLOCK_ROWS = 1 << 16
 # Spreadsheets run what begins with one of these as a formula.
 _FORMULA = "^([=+\\-@\t\r])"
 _PLAIN_NUMBER = r"^[-+]?(?:[1-9][\d.,' ]*|0(?:[.,]\d*)?)$"  # without a currency or a unit, and no code such as 007
-_SHORT_DIGITS = 9
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,8 @@ def write_columns(path: str | Path, columns: Mapping[str, object], notes: Notes 
     TableError
         Without anything written.
     """
-    path = Path(path)
-    _write(path, assembled(columns, path.name), notes, harmless=True)
+    with table_writer(path, harmless=True, notes=notes) as write:
+        write(assembled(columns, Path(path).name))
 
 
 def csv_text(columns: Mapping[str, object]) -> str:
@@ -110,12 +109,8 @@ def csv_text(columns: Mapping[str, object]) -> str:
 
 def write_table(path: str | Path, table: Table, notes: Notes = NO_NOTES) -> None:
     """Write a table in the format that the suffix names; its texts stay as they are."""
-    _write(Path(path), table.arrow, notes, harmless=False)
-
-
-def _write(path: Path, arrow: pa.Table, notes: Notes, *, harmless: bool) -> None:
-    with table_writer(path, harmless=harmless, notes=notes) as write:
-        write(arrow)
+    with table_writer(path, harmless=False, notes=notes) as write:
+        write(table.arrow)
 
 
 @contextmanager
@@ -228,14 +223,14 @@ def _without_formula(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:
-    names = arrow.column_names
     as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    for start in range(0, arrow.num_rows, _BLOCK_ROWS):
-        block = arrow.slice(start, _BLOCK_ROWS)
-        text = io.StringIO()
-        for row in zip(*map(plain_values, block.columns), strict=True):
-            text.write(as_json(dict(zip(names, row, strict=True))) + "\n")
-        stream.write(text.getvalue().encode())
+    for block in arrow.to_batches(1 << 16):
+        columns = (plain_values(pa.chunked_array([column])) for column in block.columns)
+        try:
+            lines = [as_json(dict(zip(arrow.column_names, row, strict=True))) for row in zip(*columns, strict=True)]
+        except ValueError:
+            raise pa.ArrowInvalid("an infinite number") from None
+        stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
 class BookWriter:
@@ -244,12 +239,13 @@ class BookWriter:
     def __init__(self, stream: BinaryIO, name: str, notes: Notes) -> None:
         # No text is taken for a formula, a number or a link; rows go to a temporary file as they come.
         options = dict.fromkeys(("strings_to_formulas", "strings_to_numbers", "strings_to_urls"), False)
-        self._book: Any = _library().Workbook(stream, {"constant_memory": True, **options})
-        self._book.set_properties({"created": _SAME_BYTES, "author": "massart"})
+        xlsxwriter = library("xlsxwriter", "writing workbooks", "excel")
+        self._book: Any = xlsxwriter.Workbook(stream, {"constant_memory": True, **options})
+        self._book.set_properties({"created": datetime.datetime(2000, 1, 1), "author": "massart"})
         self._sheet = self._book.add_worksheet("rows")
         self._formats = {
             "name": self._book.add_format({"bold": True, "bottom": 1}),
-            "wrong": self._book.add_format({"bg_color": _RED, "font_color": _DARK_RED}),
+            "wrong": self._book.add_format({"bg_color": "#FFC7CE", "font_color": "#9C0006"}),
         }
         self._name, self._notes, self._row, self._n_columns = name, notes, 0, 0
 
@@ -263,7 +259,7 @@ class BookWriter:
             self._sheet.freeze_panes(1, 0)
             self._n_columns = arrow.num_columns
             for j, name in enumerate(arrow.column_names):
-                self._sheet.set_column(j, j, min(max(len(name) + 2, _NARROWEST), _WIDEST))
+                self._sheet.set_column(j, j, min(max(len(name) + 2, 8), 60))
             self._write_row(arrow.column_names, [self._formats["name"]] * arrow.num_columns)
         marks = [self._notes.marked.get(name) for name in arrow.column_names]
         start = self._row - 1
@@ -295,26 +291,12 @@ class BookWriter:
 
     def _write_row(self, cells: Sequence[object], formats: Sequence[Any]) -> None:
         for j, (cell, form) in enumerate(zip(cells, formats, strict=True)):
-            self._write(j, cell, form)
+            is_number = isinstance(cell, int | float) and abs(cell) <= LARGEST_EXACT and math.isfinite(cell)
+            if is_number or cell is None or cell == "":
+                self._sheet.write(self._row, j, cell, form)
+            else:
+                self._sheet.write_string(self._row, j, str(cell)[:_LONGEST_TEXT], form)
         self._row += 1
-
-    def _write(self, j: int, cell: object, form: Any) -> None:
-        sheet, row = self._sheet, self._row
-        if isinstance(cell, bool):
-            sheet.write_boolean(row, j, cell, form)
-        elif isinstance(cell, int | float) and abs(cell) <= LARGEST_EXACT and math.isfinite(cell):
-            sheet.write_number(row, j, cell, form)
-        elif cell is None or cell == "":
-            sheet.write_blank(row, j, None, form)
-        else:
-            sheet.write_string(row, j, str(cell)[:_LONGEST_TEXT], form)
-
-
-def _library() -> Any:
-    try:
-        return import_module("xlsxwriter")
-    except ModuleNotFoundError:
-        raise MissingLibrary("writing workbooks needs xlsxwriter: pip install 'massart[excel]'") from None
 
 
 def replaced(
@@ -353,7 +335,7 @@ def replaced(
     return replace(table, arrow=arrow, spellings=spellings)
 
 
-def shortened(values: FloatArray) -> FloatArray:
+def shortened(values: FloatArray, digits: int = 9, rounding: float = 1e-12) -> FloatArray:
     """Return values with those replaced by a decimal of few digits that differ from it only by rounding.
 
     Examples
@@ -361,5 +343,29 @@ def shortened(values: FloatArray) -> FloatArray:
     >>> shortened(np.array([0.1 + 0.2, 1 / 3]))
     array([0.3       , 0.33333333])
     """
-    short = np.array([float(f"{value:.{_SHORT_DIGITS}g}") for value in values], dtype=np.float64)
-    return np.where(np.abs(short - values) <= _ROUNDING * np.abs(values), short, values)
+    short = np.array([float(f"{value:.{digits}g}") for value in values], dtype=np.float64)
+    return np.where(np.abs(short - values) <= rounding * np.abs(values), short, values)
+
+
+# --- data frames ---
+
+
+def frame_in(source: object) -> object | None:
+    """Return the data frame that a source of a table is, if it is one."""
+    return None if isinstance(source, str | Path | Table | Stream | Mapping) else source
+
+
+def frame_like(frame: object, columns: Mapping[str, Any] | pa.Table, rows: NDArray[np.intp]) -> Any:
+    """Return columns as a data frame of the kind of another: of pandas, with the index that `rows` of it have."""
+    arrow = columns if isinstance(columns, pa.Table) else assembled(columns, "the result")
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return arrow
+    nw = narwhals()
+    wrapped: Any = nw.from_native(frame)
+    found: Any = nw.from_arrow(arrow, backend=wrapped.implementation).to_native()
+    if wrapped.implementation.is_pandas_like():
+        pandas: Any = frame
+        labels = {INDEX, *pandas.index.names} - {*pandas.columns}  # which the index has
+        found = found.drop(columns=[name for name in found.columns if name in labels])
+        found.index = pandas.index.take(rows)
+    return found

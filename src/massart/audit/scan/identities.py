@@ -14,32 +14,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.finding import Request, find
+from massart.audit.finding import find
+from massart.audit.question import Request
 from massart.audit.table_audit import Audit
 from massart.certificate import Verdict
-from massart.recover.score import beyond_chance, choice_bits, integer_bits, rule_beyond_chance, short_number
+from massart.recover import beyond_chance, choice_bits, integer_bits, rule_beyond_chance, short_number
 from massart.rows import BoolArray, FloatArray
-from massart.rules import grow
-from massart.rules.columns import Columns
-from massart.rules.grow.units import unit_of
-from massart.rules.terms import OPERATIONS, Term, TermError
+from massart.rules import OPERATIONS, Columns, Summand, Term, TermError, grow, unit_of
 from massart.tables import Table, TableError, counted
 
 _COMMON = ("*", "/", "^", "log")  # operations with short names in the prefix code
 _ARITHMETIC = (*_COMMON, "column", "number", "+", "-")
 _SINGLE = float(np.finfo(np.float32).eps)
-
-
-def _brief() -> grow.Settings:
-    return grow.Settings(
-        number_bits=12.0, rows=300, share=1.0, beam=1, tests=5, votes=3, effort=1000, start=200, short=4, windows=0
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +60,7 @@ class Settings:
         A rule says at least so much more of the labels than chance does: 10 bits, once in a thousand tables.
     """
 
-    growth: grow.Settings = field(default_factory=_brief)
+    growth: grow.Settings = grow.BRIEF
     known: float = 0.6
     units: float = 200.0
     columns: int = 60
@@ -125,6 +117,11 @@ class Identity:
         """The target, and the columns that its terms read."""
         return (self.target, *dict.fromkeys(name for term in self.terms for name in term.columns()))
 
+    def __str__(self) -> str:
+        return f"{self.target} = " + " + ".join(
+            f"{w:.4g} * {term}" for term, w in zip(self.terms, self.coef, strict=False)
+        )
+
     @property
     def is_sum(self) -> bool:
         """Whether its terms are columns as they stand."""
@@ -132,16 +129,27 @@ class Identity:
 
     @property
     def difficulty(self) -> tuple[float, ...]:
-        """How hard it is to read: columns, terms that are none, minus signs, numbers, what is not said, letters."""
+        """How hard it is to read: columns, odd numbers, other terms, minus signs, numbers, rows not said, letters."""
         inner = [number for term in self.terms for number in _numbers_in(term)]
         return (
             len(self.columns),
+            sum(not _is_round(w, 1e-6) for w in self.coef[:-1]),
             sum(not term.is_column for term in self.terms),
             sum(w < 0 for w in self.coef),
             sum(abs(abs(w) - 1) > 1e-6 for w in self.coef if w) + sum(not number.is_integer() for number in inner),
             -round(self.saved, 1),
             sum(len(str(term)) for term in self.terms),
         )
+
+    @property
+    def simplest(self) -> Identity:
+        """The same identity, solved for the column for which it is easiest to read: a sum for any of its columns."""
+        forms = [self]
+        for j, w in enumerate(self.coef[:-1] if self.is_sum and all(self.coef[:-1]) else ()):
+            terms = (*self.terms[:j], Term("column", (self.target,)), *self.terms[j + 1 :])
+            coef = (*self.coef[:j], -1.0, *self.coef[j + 1 :])
+            forms.append(Identity(str(self.terms[j].parts[0]), terms, tuple(-one / w for one in coef), self.saved))
+        return min(forms, key=lambda one: one.difficulty)
 
     def design_bits(self, n_columns: int) -> float:
         """Return the length of its target and terms in a prefix code; coefficients cost nothing."""
@@ -168,6 +176,11 @@ class Identity:
             with np.errstate(invalid="ignore"):
                 found[:, j] = self.residuals(up) - self.residuals(down)
         return found
+
+
+def _is_round(number: float, error: float) -> bool:
+    """Return whether a number has four digits at most, but for a relative error."""
+    return abs(number - float(f"{number:.4g}")) <= error * abs(number)
 
 
 def _numbers_in(term: Term) -> Iterator[float]:
@@ -227,22 +240,27 @@ class Grower:
     seed: int
     settings: Settings = SETTINGS
 
-    def identity(self, target: str, seconds: float, without: frozenset[str] = frozenset()) -> Identity | None:
-        """Return what most rows of a column follow, of the others but some; None if they follow nothing."""
+    def identities(self, target: str, seconds: float, without: frozenset[str] = frozenset()) -> list[Identity]:
+        """Return what most rows of a column follow, of the others but some, each in its simplest form."""
         end, seen = time.thread_time() + seconds, set[tuple[int, ...]]()
         j = self.numbers.names.index(target)
         for rows, others in self._views(j, without):
             look = (len(rows), *others)
+            if time.thread_time() > end:
+                break
             if others and look not in seen and len(rows) and np.ptp(self.numbers.values[rows, j]) > 0:
                 seen.add(look)
-                found = self._twice(j, rows, others, end)
-                if found is not None:
-                    return found
-        return None
+                found = self._twice(j, rows, others)
+                alike = {name for one in found if len(one.columns) == 2 for name in one.columns}
+                if alike:  # what a column is beside another one that says the same
+                    found += self._twice(j, rows, [k for k in others if self.numbers.names[k] not in alike])
+                if found:
+                    return [one.simplest for one in found]
+        return []
 
     def _views(self, target: int, without: frozenset[str]) -> Iterator[tuple[NDArray[np.intp], list[int]]]:
-        """Yield rows and columns known there: those of all rows, then of most, then where rare zeros do not divide."""
-        values, names, most = self.numbers.values, self.numbers.names, self.settings.columns
+        """Yield rows and columns known there: all rows, most rows, those without rare zeros, and without its own."""
+        values, names = self.numbers.values, self.numbers.names
         for known in (1.0, self.settings.known):
             rows, others = np.isfinite(values[:, target]), list[int]()
             least = max(known * np.count_nonzero(rows), 1)
@@ -251,61 +269,90 @@ class Grower:
                 if j != target and names[j] not in without and np.count_nonzero(rows & there[:, j]) >= least:
                     others.append(j)
                     rows = rows & there[:, j]
-            ranks = np.argsort(np.argsort(values[rows], axis=0, kind="stable"), axis=0, kind="stable")
-            ranks = ranks - ranks.mean(axis=0)
-            nearest = np.argsort(-np.abs(ranks[:, target] @ ranks[:, others]), kind="stable")
-            others = sorted(others[k] for k in nearest[:most])
-            yield np.flatnonzero(rows), others
+            yield np.flatnonzero(rows), self._nearest(target, np.flatnonzero(rows), others)
+        others = self._nearest(target, np.flatnonzero(rows), others)
         nonzero = values != 0
-        for j in sorted(others, key=lambda j: -np.count_nonzero(rows & nonzero[:, j])):
-            if np.count_nonzero(rows & nonzero[:, j]) >= least:
-                rows = rows & nonzero[:, j]
-        yield np.flatnonzero(rows), others
+        for known_rows in (
+            rows,
+            rows & nonzero[:, target],
+        ):  # a quotient is zero, or left out, where it divides by zero
+            rows, least = known_rows, max(self.settings.known * np.count_nonzero(known_rows), 1)
+            for j in sorted(others, key=lambda j: -np.count_nonzero(known_rows & nonzero[:, j])):
+                if np.count_nonzero(rows & nonzero[:, j]) >= least:
+                    rows = rows & nonzero[:, j]
+            yield np.flatnonzero(rows), others
 
-    def _twice(self, j: int, rows: NDArray[np.intp], others: list[int], end: float) -> Identity | None:
-        """Grow an identity on some rows, and again where rows that do not follow are half of them.
+    def _nearest(self, target: int, rows: NDArray[np.intp], others: list[int]) -> list[int]:
+        """Return the columns that go with a target most, of a wide table."""
+        if len(others) > self.settings.columns:
+            some = self.numbers.values[rows[:: max(1, len(rows) // 1000)]]
+            ranks = np.argsort(np.argsort(some, axis=0, kind="stable"), axis=0, kind="stable")
+            ranks = ranks - ranks.mean(axis=0)
+            order = np.argsort(-np.abs(ranks[:, target] @ ranks[:, others]), kind="stable")
+            others = [others[k] for k in order[: self.settings.columns]]
+        return sorted(others)
+
+    def _twice(self, j: int, rows: NDArray[np.intp], others: list[int]) -> list[Identity]:
+        """Grow identities on some rows, and again where rows that do not follow the best one are half of them.
 
         So a column is seen that is zero nearly everywhere. A value that most rows of a target have is half of them.
         """
         rng, growth = np.random.default_rng(self.seed), self.settings.growth
         _, places, counts = np.unique(self.numbers.values[rows, j], return_inverse=True, return_counts=True)
         rare = (places != np.argmax(counts)) & bool(2 * counts.max() > len(rows))
-        found = self._grown(j, others, _half_of(rng, rows, rare, growth.rows), end)
-        if found is None or len(rows) <= growth.rows:
+        found = self._grown(j, others, _half_of(rng, rows, rare, growth.rows))
+        if not found or len(rows) <= growth.rows:
             return found
         half, numbers = self._half_width(j, rows), self.numbers.take(rows)
-        off = np.abs(found.residuals(numbers)) > half
-        again = self._grown(j, others, _half_of(rng, rows, off, growth.rows), end) if off.any() else None
-        if again is None:
+        off = np.abs(found[0].residuals(numbers)) > half
+        again = self._grown(j, others, _half_of(rng, rows, off, growth.rows)) if off.any() else []
+        if not again:
             return found
-        won = np.count_nonzero(off) - np.count_nonzero(np.abs(again.residuals(numbers)) > half)
-        price = growth.number_bits / growth.miss_bits * (len(again.terms) - len(found.terms))
+        won = np.count_nonzero(off) - np.count_nonzero(np.abs(again[0].residuals(numbers)) > half)
+        price = growth.number_bits / growth.miss_bits * (len(again[0].terms) - len(found[0].terms))
         return again if won > max(price, 0) else found
 
     def _half_width(self, j: int, rows: NDArray[np.intp]) -> float:
         """Return within what a target follows: its unit; what is left of numbers that were single; rounded columns."""
         y = self.numbers.values[rows, j]
-        unit, (low, high) = unit_of(y[y != 0] if y.any() else y), np.quantile(y, [0.05, 0.95])
-        single = 2 * _SINGLE * float(np.quantile(np.abs(y), 0.9))
+        low, high = np.quantile(y, [0.05, 0.95])
+        some = y[y != 0][:: max(1, len(y) // 1000)] if y.any() else y
+        with np.errstate(over="ignore"):
+            if np.array_equal(some.astype(np.float32), some):  # 23.64 was kept as 23.6400013
+                some = np.array([float(f"{one:.6g}") for one in some.tolist()])
+        unit, single = unit_of(some), _error_of_single(y, float(np.quantile(np.abs(y), 0.9)))
         wide = high - low > self.settings.units * unit
         return single if unit < single else 1.5 * unit if wide else 0.49 * unit  # 0.5 is neither 0 nor 1
 
-    def _grown(self, j: int, others: list[int], rows: NDArray[np.intp], end: float) -> Identity | None:
+    def _grown(self, j: int, others: list[int], rows: NDArray[np.intp]) -> list[Identity]:
+        """Return identities that most of some rows follow, and more than chance explains."""
         some, names, rng = self.numbers.take(rows), self.numbers.names, np.random.default_rng(self.seed)
         y, half = some.values[:, j], self._half_width(j, rows)
         columns = Columns({names[k]: some.values[:, k] for k in others})
-        seconds, growth = end - time.thread_time(), self.settings.growth
-        grown = grow.grow(columns, y, rng, seconds, half_unit=half, linear=True, settings=growth)
-        if grown is None or not grown.terms or not all(map(_is_arithmetic, grown.terms)):
-            return None
-        one = Identity(names[j], grown.terms, tuple(grown.coef.tolist()))
-        residuals = one.residuals(some)
-        low, high = y - residuals - half, y - residuals + half
-        agree = np.abs(residuals) <= half
-        if 2 * np.count_nonzero(agree) <= len(y) or beyond_chance(y, low, high, one.design_bits(len(names)), agree) < 0:
-            return None
-        spread = float(np.subtract(*np.quantile(y, [0.95, 0.05])))
-        return replace(one, saved=float(np.mean(agree) * np.log2(spread / half + 1)))
+        spread, found = float(np.subtract(*np.quantile(y, [0.95, 0.05]))), []
+        for terms, coef in grow.arithmetic(columns, y, half, rng, self.settings.growth):
+            one = Identity(names[j], terms, tuple(coef.tolist()))
+            residuals, bits = one.residuals(some), one.design_bits(len(names)) + 1  # for one of two widths
+            share = float(np.mean(np.abs(residuals) <= half))
+            beyond = [
+                beyond_chance(y, y - residuals - width, y - residuals + width, bits, np.abs(residuals) <= width)
+                for width in (half, _SINGLE * half)  # labels may be coarse, of which some are not
+            ]
+            if 2 * share > 1 and max(beyond) >= 0 and all(map(_is_arithmetic, terms)):
+                found.append(replace(one, saved=share * float(np.log2(spread / half + 1))))
+        return found
+
+
+def _error_of_single(y: FloatArray, size: float) -> float:
+    """Return the error of labels that were computed in float32 from numbers of a size, or from the larger ones.
+
+    The difference of 13.1 and 13.2 has the last bit of these.
+    """
+    mantissas, exponents = np.frexp(y[y != 0][:1000])
+    whole = (np.abs(mantissas) * 2.0**53).astype(np.int64)
+    lowest = exponents - 53 + np.log2(np.maximum(whole & -whole, 1))
+    bit = 2.0 ** float(np.quantile(lowest, 0.05)) if len(lowest) else 0.0
+    return max(2 * _SINGLE * size, 2 * bit if unit_of(y) < bit else 0.0)
 
 
 def _half_of(rng: np.random.Generator, rows: NDArray[np.intp], rare: BoolArray, size: int) -> NDArray[np.intp]:
@@ -324,7 +371,7 @@ def judged(table: Table, numbers: Numbers, one: Identity, request: Request, sett
     def audit(tolerance: float | Literal["auto"]) -> Audit:
         terms = "columns" if one.is_sum else [str(term) for term in one.terms]
         asked = replace(request, target=one.target, terms=terms, features=one.columns[1:], tolerance=tolerance)
-        asked = replace(asked, model="linear", hypotheses=2 ** (bits + 1))  # 1 for two tolerances
+        asked = replace(asked, model="linear", inliers="exact", hypotheses=2 ** (bits + 1))  # 1 for two tolerances
         some = table if rows is None else replace(table, arrow=table.arrow.take(rows))
         return find(some, asked, seen=np.empty(0, dtype=np.intp)).audit
 
@@ -332,7 +379,9 @@ def judged(table: Table, numbers: Numbers, one: Identity, request: Request, sett
         found = audit("auto")
         if not found.agree.all():
             coef = np.array([term.coef for term in found.formula.terms])
-            reach = 2 * _SINGLE * float((np.abs(found.X[:]) @ np.abs(coef) + np.abs(found.given)).max())
+            reach = _error_of_single(
+                found.given, float((np.abs(found.X[:]) @ np.abs(coef) + np.abs(found.given)).max())
+            )
             off = np.abs(found.given - found.formula.predict(found.X))[~found.agree]
             if 2 * np.count_nonzero(off <= reach) > len(off):  # no more than what float32 once left
                 found = audit(reach)
@@ -347,6 +396,13 @@ def judged(table: Table, numbers: Numbers, one: Identity, request: Request, sett
     return replace(found, table=table, design=design, notices=(notice, *found.notices))
 
 
+def _is_short(term: Summand, digits: int) -> bool:
+    """Return whether a coefficient is a number that people write, or what float32 makes of one."""
+    if term.exact is not None and len(term.number().strip("-").replace(".", "")) <= digits:
+        return True
+    return _is_round(term.coef, _SINGLE)
+
+
 def _is_worth_showing(audit: Audit, design_bits: float, settings: Settings) -> bool:
     """Return whether a rule says more than rounding and chance do, in numbers that people write.
 
@@ -357,11 +413,11 @@ def _is_worth_showing(audit: Audit, design_bits: float, settings: Settings) -> b
     used = [term for term in audit.formula.terms if term.coef]
     low, high = np.percentile(audit.given[audit.agree], [5, 95])
     slack = audit.agreement.slack(audit.formula.coef) / max(high - low, 1e-300)
-    digits = [term.number().strip("-").replace(".", "") for term in used]
-    odd = any(term.exact is None or len(text) > settings.digits for term, text in zip(used, digits, strict=True))
+    odd = not all(_is_short(term, settings.digits) for term in used)
     if not used or slack > settings.rounding:
         return False
-    if odd and (len(used) > 2 or audit.wrong_share > settings.few or slack > settings.tight):
+    broken = audit.certificate.verdict < Verdict.MAJORITY  # by a part of the table
+    if odd and (broken or len(used) > 2 or audit.wrong_share > settings.few or slack > settings.tight):
         return False
     counts = np.sort(np.unique(audit.given[audit.agree], return_counts=True)[1])
     if not audit.is_certain and audit.wrong_share > settings.few and 2 * counts[-2:].sum() > counts.sum():

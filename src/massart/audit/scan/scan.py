@@ -7,7 +7,8 @@ one that follows from others is left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -15,20 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.finding import Request, check_size
+from massart.audit.question import Request, check_size
 from massart.audit.scan.identities import SETTINGS, Grower, Identity, Known, Numbers, judged
 from massart.audit.table_audit import Audit, versions
-from massart.recover.snapping import SQUARE_IS_FINITE
-from massart.report import Findings
-from massart.report.page import ScanFindings, render_scan
-from massart.rows import Callback, FloatArray, Progress, silent
+from massart.report import Findings, ScanFindings, render_scan
+from massart.rows import SQUARE_IS_FINITE, Callback, FloatArray, Progress, silent
 from massart.tables import Category, Flag, Number, Table, TableError, column_values, groups_of, quote, role_of, table_of
 
 MOST_TERMS = 8
 BUDGET = 60.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scan:
     """The rules among the columns of a table.
 
@@ -115,6 +114,12 @@ class Scan:
         """Return the page that shows the rules: one file, which loads nothing."""
         return render_scan(self.findings(facts))
 
+    def __repr__(self) -> str:
+        rules = [repr(audit) for audit in (*self.identities, *self.copies)]
+        return "\n".join(
+            [f"<Scan of {self.table.name}: {len(self.tried)} columns tried, {len(rules)} follow a rule>", *rules]
+        )
+
 
 def _rule(audit: Audit) -> Findings:
     return Findings(
@@ -182,41 +187,18 @@ def scan_table(
     table = source if isinstance(source, Table) else table_of(source)
     for name in exclude:
         table.column(name)
-    clock = _Clock(time.thread_time() + budget)
+    clock = _Clock(time.thread_time() + budget, callback)
     seen = _look_at(table, frozenset(exclude))
-    numbers, p = seen.numbers, len(seen.numbers.names)
-    grower, known = Grower(numbers, seed), Known(numbers)
+    numbers, notices = seen.numbers, list(seen.notices)
+    grower, ready, audits = Grower(numbers, seed), list[Identity](), list[Audit]()
     request = Request(numbers.names[0], wrong_at_most=wrong_at_most, seed=seed, callback=clock)
-    ready: list[Identity] = []
-    audits: list[Audit] = []
-    notices, undone = list(seen.notices), "columns were tried"
-    try:
+    with _until_stopped(notices, "columns were tried"):
         for k, target in enumerate(numbers.names):
-            callback(Progress("looking for rules", k + 1, float(p - k - 1), 0.0))
-            ready += [one for one in [grower.identity(target, clock.share(p - k))] if one is not None]
-        undone = "rules were judged"
-        again: set[str] = set()
-        while ready:
-            callback(Progress("judging rules", len(audits) + 1, float(len(ready)), 0.0))
-            one = min(ready, key=lambda one: one.difficulty)
-            ready.remove(one)
-            implied, derived = known.implies(one), frozenset(audit.formula.target for audit in audits)
-            if one.target not in again and (implied or derived & set(one.columns)):
-                again.add(one.target)  # there may be another one, or a simpler form, without what is derived
-                other = grower.identity(one.target, clock.share(len(ready) + 1), derived - {one.target})
-                as_good = other is not None and other.saved > one.saved - 0.1
-                if other is not None and as_good and (implied or other.difficulty < one.difficulty):
-                    ready.append(other)
-                    continue
-            audit = (
-                judged(table, numbers, one, request, SETTINGS) if not implied and len(one.terms) <= most_terms else None
-            )
-            if audit is not None:
-                audits.append(audit)
-                known.add(Identity.of(audit))
-    except (KeyboardInterrupt, _OutOfTime) as stop:
-        why = "Time was over" if isinstance(stop, _OutOfTime) else "Interrupted"
-        notices.append(f"{why} before all {undone}: a larger budget does them.")
+            clock.show("looking for rules", k + 1, len(numbers.names) - k - 1, ready[-1] if ready else "")
+            ready += grower.identities(target, clock.share(len(numbers.names) - k))
+    with _until_stopped(notices, "rules were judged"):
+        for audit in _judged(table, grower, ready, request, most_terms, clock):
+            audits.append(audit)
     audits = [audit for audit in audits if not _is_part(audit, audits)]
     trivial = [_is_copy(audit) for audit in audits]
     return Scan(
@@ -230,8 +212,50 @@ def scan_table(
     )
 
 
+def _judged(
+    table: Table, grower: Grower, ready: list[Identity], request: Request, most_terms: int, clock: _Clock
+) -> Iterator[Audit]:
+    """Yield what all rows say of identities, the simplest first, but for those that follow from others.
+
+    Where one reads a column that follows from others, there may be a simpler one without it, or another one.
+    """
+    known, derived, again, found = Known(grower.numbers), set[str](), set[str](), ""
+    while ready:
+        clock.show("judging rules", len(derived) + 1, len(ready), found)
+        one = min(ready, key=lambda one: one.difficulty)
+        ready.remove(one)
+        implied = known.implies(one)
+        if one.target not in again and (implied or derived & set(one.columns)):
+            again.add(one.target)
+            others = grower.identities(one.target, clock.share(len(ready) + 1), frozenset(derived - {one.target}))
+            better = [other for other in others if implied or other.difficulty < one.difficulty]
+            if any(other.saved > one.saved - 0.1 for other in better):
+                ready += better if implied else [*better, one]
+                continue
+        if implied or len(one.terms) > most_terms:
+            continue
+        audit = judged(table, grower.numbers, one, request, SETTINGS)
+        if audit is not None:
+            known.add(Identity.of(audit))
+            derived.add(audit.formula.target)
+            found = str(audit.formula)
+            yield audit
+
+
 class _OutOfTime(Exception):
     """The time is over; never leaves this module."""
+
+
+@contextmanager
+def _until_stopped(notices: list[str], what: str) -> Iterator[None]:
+    """Say what was left undone, where time or a user stops the work; what was found by then stands."""
+    try:
+        yield
+    except (KeyboardInterrupt, _OutOfTime) as stop:
+        if isinstance(stop, KeyboardInterrupt):
+            notices.append(f"You stopped it before all {what}.")
+        else:
+            notices.append(f"Time was over before all {what}: a larger budget does them.")
 
 
 @dataclass(frozen=True)
@@ -239,14 +263,20 @@ class _Clock:
     """Processor time until which the scan may work; as a callback it stops what is running."""
 
     end: float
+    callback: Callback
 
     def __call__(self, progress: Progress) -> None:
         if time.thread_time() > self.end:
             raise _OutOfTime
 
+    def show(self, task: str, done: int, left: int, found: object) -> None:
+        """Show how far a task is, and what was found last."""
+        progress = Progress(task, done, float(left), 0.0, str(found))
+        self(progress)
+        self.callback(progress)
+
     def share(self, n_targets: int) -> float:
         """Return the time of one of the targets that are left: half of what there is, as the rest judges."""
-        self(Progress("", 0, 0.0, 0.0))
         return (self.end - time.thread_time()) / (2 * n_targets)
 
 

@@ -1,11 +1,10 @@
-"""Regression by NumPy, scikit-learn and statsmodels, without intercept, with the settings named here.
+"""Regression by NumPy and scikit-learn, without intercept, with the settings named here.
 
-The libraries are imported when they are called: scikit-learn is slow to load, and statsmodels need not be installed.
+scikit-learn is imported when it is called: it is slow to load.
 """
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 
 import numpy as np
@@ -22,8 +21,6 @@ RANSAC_TRIALS = 2000
 
 RANSAC_THRESHOLD = 1e-6
 """Residual of an inlier over the median absolute label: inliers that fit exactly."""
-
-RLM_ITERATIONS = 200
 
 
 def least_squares(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -84,31 +81,3 @@ def ransac(
         random_state=int(rng.integers(2**31)),
     )
     return np.asarray(model.fit(X, y).estimator_.coef_)
-
-
-def rlm(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """M-estimation with Tukey's biweight and the scale by MAD (statsmodels), from least squares."""
-    sm = importlib.import_module("statsmodels.api")
-    model = sm.RLM(y, X, M=sm.robust.norms.TukeyBiweight())
-    return np.asarray(model.fit(maxiter=RLM_ITERATIONS).params)
-
-
-def theil_sen(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Theil-Sen (scikit-learn) with d rows a subsample, the most robust choice, and the 10,000 subsamples it takes."""
-    from sklearn.linear_model import TheilSenRegressor
-
-    model = TheilSenRegressor(fit_intercept=False, n_subsamples=X.shape[1], random_state=int(rng.integers(2**31)))
-    return np.asarray(model.fit(X, y).coef_)
-
-
-def quantile(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Median regression (scikit-learn) without the penalty that it has by default, by HiGHS."""
-    from sklearn.linear_model import QuantileRegressor
-
-    return np.asarray(QuantileRegressor(alpha=0.0, solver="highs", fit_intercept=False).fit(X, y).coef_)
-
-
-def quant_reg(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Median regression (statsmodels), by its reweighted least squares with more and finer steps than by default."""
-    sm = importlib.import_module("statsmodels.api")
-    return np.asarray(sm.QuantReg(y, X).fit(q=0.5, max_iter=5000, p_tol=1e-9).params)

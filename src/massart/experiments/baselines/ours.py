@@ -7,8 +7,8 @@ import numpy as np
 from massart.cutting_plane import analytic_center
 from massart.l1 import l1_regression
 from massart.paper import algorithm_2, recover_relu
-from massart.recover import recover_matrix
-from massart.rows import RELU, FloatArray
+from massart.recover import recover
+from massart.rows import RELU, ArrayRows, FloatArray
 
 TIGHT_GAMMA = 1e-3
 """Of the second curve of Algorithm 1, whose line 2 says 1/2."""
@@ -43,12 +43,12 @@ def algorithm_1_effective(X: FloatArray, y: FloatArray, rng: np.random.Generator
 
 def massart(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Recover as users of this package do."""
-    return recover_matrix(X, y, rng=rng).coef
+    return recover(ArrayRows(X, y), rng=rng, inliers="exact").coef[:, 0]
 
 
 def massart_relu(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Recover a ReLU as users of this package do."""
-    return recover_matrix(X, y, link=RELU, rng=rng).coef
+    return recover(ArrayRows(X, y), rng=rng, link=RELU, inliers="exact").coef[:, 0]
 
 
 def published_relu(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -4,7 +4,7 @@ const RANK = 0, IDENTITY = 1, GIVEN = 2, IMPLIED = 3, OFF = 4, KIND = 5;
 
 async function openRows(packed) {
   const { n, wrong } = packed;
-  const [identity, given, implied, ...others] = await Promise.all(packed.columns.map((c) => unpackColumn(c, n)));
+  const [identity, given, implied, ...others] = await Promise.all(packed.columns.map(unpackColumn));
   const off = numbers({ name: "off by", places: packed.places, grouped: true }, given.values.map((value, i) => difference(value, implied.values[i])));
   const ranks = Float64Array.from({ length: n }, (_, i) =>
     i < packed.largest ? i + 1 : packed.ranks[i - packed.largest] ?? NaN);
@@ -37,9 +37,9 @@ async function openRows(packed) {
 // Without what floats lose in a difference: 176.62, not 176.6200000000008.
 function difference(a, b) {
   const places = 14 - Math.ceil(Math.log10(Math.abs(a) + Math.abs(b)));
-  const scale = POWERS[places];
+  const scale = places >= 0 && places < 128 ? Number(`1e${places}`) : NaN;
   const found = a - b;
-  return scale === undefined || !Number.isFinite(found * scale) ? found : Math.round(found * scale) / scale + 0;
+  return !Number.isFinite(found * scale) ? found : Math.round(found * scale) / scale + 0;
 }
 
 function select(store) {

@@ -1,39 +1,11 @@
 "use strict";
-// Unpacking: columns come as base64 of gzip, their bytes by place; see columns.py.
+// Unpacking: columns come as base64 of compressed JSON; see rows.py.
 
-async function inflate(base64) {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+async function unpackColumn({ data, ...column }) {
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-function fromPlanes(bytes, n, size) {
-  const together = new Uint8Array(n * size);
-  for (let place = 0; place < size; place++)
-    for (let i = 0, at = place * n; i < n; i++) together[i * size + place] = bytes[at + i];
-  return together.buffer;
-}
-
-// Rounded once, which ** does not promise.
-const POWERS = Array.from({ length: 128 }, (_, k) => Number(`1e${k}`));
-
-async function unpackColumn(column, n) {
-  const bytes = await inflate(column.data);
-  if (column.kind === "float") return numbers(column, new Float64Array(fromPlanes(bytes, n, 8)));
-  if (column.kind === "text") {
-    const words = JSON.parse(new TextDecoder().decode(bytes.subarray(4 * n)));
-    return texts(column, new Uint32Array(fromPlanes(bytes, n, 4)), words);
-  }
-  const mantissas = new Int32Array(fromPlanes(bytes, n, 4));
-  const exponents = new Int8Array(bytes.buffer, 4 * n, n);
-  const values = new Float64Array(n);
-  for (let i = 0; i < n; i++) {
-    const m = mantissas[i], e = exponents[i];
-    values[i] = e === -128 ? (m ? m * Infinity : NaN) : e < 0 ? m / POWERS[-e] : m * POWERS[e];
-  }
-  return numbers(column, values);
+  const cells = JSON.parse(await new Response(stream).text());
+  return column.numeric ? numbers(column, Float64Array.from(cells, (cell) => cell ?? NaN)) : texts(column, cells);
 }
 
 // A column has: text(i) for the eye, raw(i) for a file, keys() to sort by, keep(condition, rows) to cross out rows.
@@ -52,12 +24,15 @@ function numbers({ name, places, grouped }, values) {
   };
 }
 
-function texts({ name }, codes, words) {
+function texts({ name }, cells) {
+  const words = [...new Set(cells)];
+  const places = new Map(words.map((word, place) => [word, place]));
+  const codes = Uint32Array.from(cells, (cell) => places.get(cell));
   let keys = null;
   return {
     name, number: false,
-    text: (i) => words[codes[i]],
-    raw: (i) => safeForSpreadsheets(words[codes[i]]),
+    text: (i) => cells[i],
+    raw: (i) => safeForSpreadsheets(cells[i]),
     keys: () => (keys ??= alphabetical(codes, words)),
     keep({ test }, rows) {
       const fits = words.map(test);

@@ -43,7 +43,7 @@ async function startWhatIf(store, rule) {
   const terms = await Promise.all(rule.terms.map(async (term) => {
     if (term.constant) return Float64Array.from(rows, () => 1);
     if (term.column) return Float64Array.from(rows, (i) => store.columns[term.column + 1].values[i]);
-    return (await unpackColumn(term, rows.length)).values;
+    return (await unpackColumn(term)).values;
   }));
   const panel = document.getElementById("what-if");
   const inputs = [...document.querySelectorAll("input[data-term]")];

@@ -24,8 +24,9 @@ that the terms are fixed before a label of the other rows is looked at, and thes
 (:func:`massart.recover.recover` with `seen`). Only coefficients are fitted again on all rows.
 """
 
+from massart.rules.grow.arithmetic import BRIEF, arithmetic
 from massart.rules.grow.growing import Grown, glance, grow
+from massart.rules.grow.numbers import short_coefficients
 from massart.rules.grow.settings import Settings
-from massart.rules.grow.written import short_coefficients
 
-__all__ = ["Grown", "Settings", "glance", "grow", "short_coefficients"]
+__all__ = ["BRIEF", "Grown", "Settings", "arithmetic", "glance", "grow", "short_coefficients"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from massart.rows import FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.fit import Fit, Labels
 from massart.rules.grow.sample import (
-    SEVERAL_VALUES,
     Category,
     Product,
     Sample,
@@ -31,8 +30,10 @@ STEPS = (1, 1.2, 1.5, 2, 2.4, 2.5, 3, 3.6, 4, 4.5, 5, 6, 7, 7.5, 8, 9)
 """What people count in, times a power of ten: per started hour (60 minutes), 200 m, dozen, 1,500 characters."""
 
 
-_STEPPED = ("ceil", "floor")
+STEPPED = ("ceil", "floor")
 _PERCENT = (1, 100, 1200)  # 1 + rate, 1 + rate / 100, 1 + rate / 1200
+_FINE, _FINEST = 500, 50_000  # steps in the range of a column, of any length that people count in, and of 1 or 5
+_GROWTH = 7.0  # the largest logarithm of compound interest
 _SQUARE = 2  # times that a column is in a product: with more, a series of powers stands for any curve, within rounding
 
 
@@ -54,21 +55,22 @@ def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
         found += combinations(near, 2)
         for a, b in combinations(near, 2):
             difference = sample.factor(a) - sample.factor(b)
-            if difference.min() < 0 < difference.max():  # else it is what it exceeds by, everywhere
+            if (
+                sample.most_levels and difference.min() < 0 < difference.max()
+            ):  # else it is what it exceeds by, everywhere
                 found += [(excess(a, b),), (excess(b, a),)]
             for x, z in ((a, b), (b, a)):
                 if not sample.has_zero(z):
-                    quotient = Term("/", (x, z))
-                    found += [
-                        (x, divided(z)),
-                        (x, t.power(z, -2)),
-                        (Term("ceil", (quotient,)),),
-                        (Term("floor", (quotient,)),),
-                    ]
+                    found += [(x, divided(z)), (x, t.power(z, -2))]
+                    if sample.most_levels:
+                        found += [(Term(step, (Term("/", (x, z)),)),) for step in STEPPED]
+        for z in near if sample.most_levels else ():  # shares of a total
+            others = [one for one in near if one != z and not sample.has_zero(z)]
+            found += [(*pair, divided(z)) for pair in combinations(others, 2)]
     for category in sample.categories:
         if len(category) <= labels.settings.each:
             found += [(condition,) for condition in category.conditions]
-    return list(dict.fromkeys(found))
+    return [one for one in dict.fromkeys(found) if not one or np.ptp(sample.column(one))]  # as (), the constant
 
 
 def _functions(sample: Sample, one: Term, is_near: bool) -> Iterator[Term]:
@@ -79,17 +81,20 @@ def _functions(sample: Sample, one: Term, is_near: bool) -> Iterator[Term]:
         yield from (divided(one), Term("log", (one,)))
     if values.min() >= 0:
         yield t.power(one, 0.5)
-    if is_near and len(np.unique(values)) > SEVERAL_VALUES:
+    if is_near and one in sample.thresholds:
         yield from _started(values, one)
 
 
-def _started(values: FloatArray, one: Term, finest: int = 500) -> Iterator[Term]:
-    """Yield the started and the full steps of a number, of each length that people count in, up to the finest."""
+def _started(values: FloatArray, one: Term) -> Iterator[Term]:
+    """Yield the started and the full steps of a number, of each length that people count in; fine ones only in tens."""
     whole, reach = bool((values == np.round(values)).all()), float(np.ptp(values))
-    for exponent in range(math.floor(math.log10(reach / finest)), math.floor(math.log10(reach)) + 1):
+    if reach == 0:  # among the rows of a branch, say
+        return
+    for exponent in range(math.floor(math.log10(reach / _FINEST)), math.floor(math.log10(reach)) + 1):
         for lead in STEPS:
             step = round(lead * 10.0**exponent, 9)
-            if reach / finest <= step < reach / 3 and not (whole and step <= 1):
+            least = reach / (_FINEST if lead in (1, 5) else _FINE)
+            if least <= step < reach / 3 and not (whole and step <= 1):
                 quotient = one if step == 1 else Term("/", (one, t.number(step)))
                 yield from (Term("ceil", (quotient,)), Term("floor", (quotient,)))
 
@@ -100,7 +105,28 @@ def _growth(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
         for factor in growth_factors(sample, rate):
             logarithm = Term("log", (factor,))
             yield logarithm
-            yield from (t.product(time, logarithm) for time in near if time != rate)
+            for time in near:
+                if time != rate:
+                    yield t.product(time, logarithm)
+                    yield from _annuity(sample, factor, time)
+
+
+def _annuity(sample: Sample, factor: Term, time: Term) -> Iterator[Term]:
+    """Yield the logarithms of an annuity: of ``rate / (1 - 1 / (1 + rate)^n)`` and ``((1 + rate)^n - 1) / rate``."""
+    grown = Term("^", (factor, time))
+    for one in (Term("-", (t.number(1), Term("/", (t.number(1), grown)))), Term("-", (grown, t.number(1)))):
+        if factor.op == "+" and sample.factor(one).min() > 0 and np.log(sample.factor(grown)).max() < _GROWTH:
+            yield Term("log", (one,))
+
+
+def _compound(sample: Sample, term: Product) -> Iterator[Product]:
+    """Yield a product with compound in place of simple interest: a rate that grows with a whole number of times."""
+    for rate, time in permutations([one for one in term if one in sample.numbers], 2):
+        times, rest = sample.factor(time), without(term, t.product(rate, time))
+        if rest is not None and times.min() >= 0 and (times == np.round(times)).all():
+            for factor in growth_factors(sample, rate):
+                if np.abs(np.log(sample.factor(factor)) * times).max() < _GROWTH:
+                    yield (*rest, t.power(factor, time))
 
 
 def growth_factors(sample: Sample, rate: Term) -> Iterator[Term]:
@@ -181,13 +207,18 @@ def grown_terms(fit: Fit) -> list[Product]:
     for bare in dict.fromkeys(
         tuple(one for one in term if not is_condition(one)) for term in fit.terms[: fit.labels.settings.few]
     ):
-        if len(bare) > 1:
+        if len(bare) > 1 and sample.most_levels:
             number = t.product(*bare)
             found += [(step,) for step in _started(sample.factor(number), number)]
     for term in _small(fit):
+        found += _compound(sample, term)
+        for one in term if 1 < len(term) < fit.labels.settings.tries else ():
+            if one in sample.thresholds:
+                rest = without(term, one) or ()
+                found += [(*rest, step) for step in _started(sample.factor(one), one)]
         for one in sample.numbers if term else ():
-            inverse = divided(one)
-            if inverse not in term and term.count(one) < _SQUARE:
+            inverse, most = divided(one), 1 if sample.is_flag(one) else _SQUARE
+            if not {inverse, t.power(one, -2)}.intersection(term) and term.count(one) < most:
                 found.append(tuple(sorted((*term, one), key=str)))
             if one not in term and not sample.has_zero(one):
                 found.append(tuple(sorted((*term, inverse), key=str)))
@@ -203,7 +234,7 @@ def single_changes(
     fit: Fit, candidates: Sequence[Product], Z: FloatArray, n_old: int, rng: np.random.Generator
 ) -> Iterator[Change]:
     """Yield the rule with one more term, and with a grown term in place of the one that it comes from."""
-    settings = fit.labels.settings
+    settings, sample = fit.labels.settings, fit.labels.sample
     usable = np.isfinite(Z).all(axis=0)
     Z = np.where(usable, np.where(np.isfinite(Z), Z, 0.0), 0.0)
     tested, voted = score_test(fit, Z, weights_of(fit)), votes(fit, Z, rng, settings.pairs)
@@ -215,25 +246,30 @@ def single_changes(
         old = [term for term in _small(fit) if len(term) == len(grown) - 1 and set(term) <= set(grown)]
         if old:
             yield [*(term for term in fit.terms if term != old[0]), grown], None
-    for step in [candidates[j][0] for j in places if len(candidates[j]) == 1 and candidates[j][0].op in _STEPPED]:
+        base = tuple(one for one in grown if one.op != "^" or not isinstance(one.parts[1], Term))
+        if base != grown:  # compound interest, with and without what it grows from
+            simple = [term for term in fit.terms if grown not in _compound(sample, term) and term != base]
+            yield from (([*simple, grown, base], None), ([*simple, grown], None))
+    for *rest, step in [candidates[j] for j in places if candidates[j] and candidates[j][-1].op in STEPPED]:
         number = step.parts[0]
         number = number.parts[0] if isinstance(number, Term) and number.op == "/" else number
         rests = [without(term, number) for term in fit.terms if isinstance(number, Term)]
         if any(rest is not None for rest in rests):  # steps in place of what they count
-            yield [term if rest is None else (*rest, step) for term, rest in zip(fit.terms, rests, strict=True)], None
+            new = [term if rest is None else (*rest, step) for term, rest in zip(fit.terms, rests, strict=True)]
+            yield from ((new, None), ([*new, tuple(rest)], None))
 
 
 def whole_changes(fit: Fit) -> Iterator[Change]:
-    """Yield the rule with all of its terms once more, times a column: a tax on everything."""
-    sample = fit.labels.sample
-    if not sample.numbers:
-        return
-    Z = fit.predicted[:, None] * np.column_stack([sample.factor(one) for one in sample.numbers])
+    """Yield the rule with all of its terms once more, times a factor: a tax on everything, half of it for some."""
+    sample, few = fit.labels.sample, fit.labels.settings.each
+    levels = [one for category in sample.categories if len(category) <= few for one in category.conditions]
+    factors = [*sample.numbers, *levels]
+    Z = fit.predicted[:, None] * np.column_stack([np.empty((len(sample), 0)), *map(sample.factor, factors)])
     for j in np.argsort(-score_test(fit, Z, weights_of(fit)), kind="stable")[:2]:
-        one = sample.numbers[j]
-        if all(term.count(one) < _SQUARE for term in fit.terms):
-            also = [(*term, one) for term in fit.terms]
-            yield [*fit.terms, *also], [*fit.coef, *[0.0] * len(also)]
+        one = factors[j]
+        most = 1 if is_condition(one) or sample.is_flag(one) else _SQUARE
+        also = [(*term, one) for term in fit.terms if term.count(one) < most]
+        yield [*fit.terms, *also], None  # rows of which it was forgotten would hold a start from zero
 
 
 def looser_changes(fit: Fit) -> Iterator[Change]:
@@ -271,7 +307,7 @@ def level_changes(fit: Fit) -> Iterator[Change]:
 
 def _differ(base: Product, category: Category) -> bool:
     """Return whether a product does not say anything of a category yet."""
-    if category.comparison is not None:
+    if category.cuts:
         return not any(factor.op in (">=", "<") for factor in base)
     return all(
         category.column not in factor.columns() or (category.calendar is not None and not is_condition(factor))

@@ -15,6 +15,7 @@ from the coefficients that are known, and for short rules also from L1 regressio
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from massart.rows import BoolArray, FloatArray, Link
-from massart.rules.grow.sample import Product, Sample, clip_of, n_constants, threshold_of
+from massart.rules.grow.sample import Product, Sample, clip_of, n_constants, threshold_of, written
 from massart.rules.grow.settings import Settings
 from massart.rules.terms import Term
 
@@ -95,6 +96,25 @@ class Labels:
             cost = np.minimum(np.log2(np.maximum(off, 1.0)), self.cap) + self.settings.miss_bits * (off > SLACK)
         return np.asarray(cost)
 
+    def shuffled(self, rng: np.random.Generator) -> Labels:
+        """Return the same labels, each at another row."""
+        order = rng.permutation(len(self.y))
+        return replace(self, y=self.y[order], half_widths=self.half_widths[order], usable=self.usable[order])
+
+    def follows(self, X: FloatArray) -> BoolArray:
+        """Mark the rows that agree with robust regression on some columns and a constant."""
+        with np.errstate(all="ignore"):
+            X = (X - np.median(X, axis=0)) / np.maximum(X.std(axis=0), _TINY)
+        X = np.column_stack([np.ones(len(X)), X[:, np.isfinite(X).all(axis=0)]])[self.usable]
+        y, h = self.y[self.usable], self.half_widths[self.usable]
+        rows = self.usable.copy()
+        try:
+            coef = _descend(np.ascontiguousarray(X.T) / h, y / h, _isotropic_l1(X, y), _FLAT_STEPS)
+        except np.linalg.LinAlgError:
+            return np.zeros(len(rows), dtype=bool)
+        rows[self.usable] = np.abs(y - X @ coef) <= SLACK * h
+        return rows
+
     def fit(
         self,
         terms: Sequence[Product],
@@ -111,8 +131,9 @@ class Labels:
 
         None where too few rows have something to say.
         """
-        if len(set(terms)) < len(terms):
-            terms, coef = list(dict.fromkeys(terms)), None
+        alike = {frozenset(Counter(term).items()): term for term in terms}
+        if len(alike) < len(terms):
+            terms, coef = list(alike.values()), None
         X = self.sample.matrix(terms)
         rows = self.usable
         if limits != NO_LIMITS:
@@ -156,6 +177,12 @@ class Fit:
     limits: Link = NO_LIMITS
     X: FloatArray | None = None
 
+    def __str__(self) -> str:
+        terms = [
+            f"{w:.4g}" + (f" * {written(term)}" if term else "") for term, w in zip(self.terms, self.coef, strict=True)
+        ]
+        return " + ".join(terms).replace("+ -", "- ")
+
     @property
     def matrix(self) -> FloatArray:
         """The values of its terms."""
@@ -182,6 +209,11 @@ class Fit:
         return self.labels.usable & (np.abs(self.residuals) <= SLACK * self.labels.half_widths)
 
     @property
+    def inside(self) -> BoolArray:
+        """Rows that agree between the limits: a label beside a limit says nothing of coefficients."""
+        return self.agree & (self.predicted > self.limits.lower) & (self.predicted < self.limits.upper)
+
+    @property
     def n_agree(self) -> int:
         """Number of rows that agree."""
         return int(np.count_nonzero(self.agree))
@@ -197,7 +229,7 @@ class Fit:
                     cuts[known[:2]] = 1 + n_constants(known[0])
                 elif factor.op in ("within", ">=", "<"):
                     cuts[factor.parts] = 1 + (n_constants(factor.parts[0]) if isinstance(factor.parts[0], Term) else 0)
-                elif factor.op in ("min", "max"):
+                elif factor.op in ("min", "max") or (factor.op == "^" and factor.parts[1] == -1):
                     cuts[factor] = n_constants(factor)
         return len(self.terms) + sum(cuts.values()) + int(np.isfinite([self.limits.lower, self.limits.upper]).sum())
 
@@ -205,6 +237,12 @@ class Fit:
     def total(self) -> float:
         """The score: bits of the rows, and of the numbers."""
         return float(self.bits.sum()) + self.labels.settings.number_bits * self.n_numbers
+
+    @property
+    def saved(self) -> float:
+        """The bits that rows cost less than wrong ones would."""
+        labels = self.labels
+        return labels.n * (labels.cap + labels.settings.miss_bits) - float(self.bits.sum())
 
     def coefficient(self, term: Product) -> float:
         """Return the coefficient of a term, 0 if the rule does not have it."""

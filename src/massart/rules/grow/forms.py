@@ -14,26 +14,32 @@ import numpy as np
 from massart.rows import FloatArray, Link
 from massart.rules import terms as t
 from massart.rules.grow.cases import (
+    clipped_columns,
     dates,
     equal_cases,
-    limits_by_case,
+    factor_tables,
     limits_of_intervals,
     numbers_of_levels,
+    started_steps,
     sums,
     tables,
     without_condition,
 )
+from massart.rules.grow.evidence import STEPPED
 from massart.rules.grow.fit import NO_LIMITS, Fit
+from massart.rules.grow.numbers import in_few_digits, written_coefficients
 from massart.rules.grow.sample import (
     Product,
     above,
     below,
     clip_of,
     clipped,
+    excess,
+    is_condition,
     threshold_of,
 )
-from massart.rules.grow.units import near_numbers, simplest
-from massart.rules.grow.written import Form, cost, factors_of, in_few_digits, without, written_coefficients
+from massart.rules.grow.units import DECIMALS, near_numbers, simplest
+from massart.rules.grow.written import Form, cost, factors_of, without
 from massart.rules.terms import Term
 
 _MOST_TERMS = 60  # of a rule that is written in other ways
@@ -72,9 +78,9 @@ def rewritten(fit: Fit, terms: Sequence[Product], limits: Link) -> Fit | None:
     terms = list(dict.fromkeys(terms))
     if not labels.sample.constant and () in terms:
         return None
-    rows = fit.agree & (labels.y > limits.lower) & (labels.y < limits.upper)
-    if limits == NO_LIMITS:
-        rows = fit.agree
+    if len(terms) == len(fit.terms):  # each may stand for the one in its place, and more rows may agree
+        fit = max(fit, Fit(labels, tuple(terms), fit.coef, limits), key=lambda one: one.n_agree)
+    rows = fit.agree if limits == NO_LIMITS else fit.inside & (labels.y > limits.lower) & (labels.y < limits.upper)
     while terms and np.count_nonzero(rows) > 2 * len(terms):
         X = labels.sample.matrix(terms)
         if not np.isfinite(X).all():
@@ -82,14 +88,24 @@ def rewritten(fit: Fit, terms: Sequence[Product], limits: Link) -> Fit | None:
         Z = X[rows] / labels.half_widths[rows, None]
         sizes = np.sqrt((Z**2).mean(axis=0)) + 1e-300
         coef, _, rank, _ = np.linalg.lstsq(Z / sizes, labels.y[rows] / labels.half_widths[rows], rcond=1e-9)
-        if rank < len(terms):
-            return None
+        if rank < len(terms):  # one of them is a sum of others
+            terms = _independent(Z / sizes, terms)
+            continue
         other = Fit(labels, tuple(terms), coef / sizes, limits, X)
         kept = written_coefficients(other) != 0
         if kept.all():
             return in_few_digits(other)
         terms = [term for term, keep in zip(terms, kept, strict=True) if keep]
     return None
+
+
+def _independent(Z: FloatArray, terms: list[Product]) -> list[Product]:
+    """Return terms without the last one that is a sum of others."""
+    rank = np.linalg.matrix_rank(Z, tol=1e-9 * np.linalg.norm(Z))
+    for j in reversed(range(len(terms))):
+        if np.linalg.matrix_rank(np.delete(Z, j, axis=1), tol=1e-9 * np.linalg.norm(Z)) == rank:
+            return [*terms[:j], *terms[j + 1 :]]
+    return terms[:-1]
 
 
 # Steps.
@@ -199,20 +215,22 @@ def _bent(fit: Fit, column: Term, number: Term) -> Iterator[Form]:
     if np.count_nonzero(is_line) < 2:
         return
     numbers = fit.labels.sample.factor(number)
-    for base, own in lines.items():
-        size, (level, slope) = _size(fit, base), own[is_line][0]
-        if abs(level) * size > fit.labels.typical:
-            kept[base] = None
-        if abs(slope) * size * float(np.ptp(numbers)) > fit.labels.typical:
-            kept[(*base, number)] = None
-        for (level, slope), (next_level, next_slope) in pairwise(own[is_line]):
-            turn = float(next_slope - slope)
-            if abs(turn) * size * float(np.ptp(numbers)) <= fit.labels.typical:
-                continue
-            meet, error = -float(next_level - level) / turn, 4 * fit.labels.typical / (abs(turn) * size)
-            if numbers.min() < meet < numbers.max():
-                kept[(*base, above(number, simplest(meet - error, meet + error)))] = None
-    yield list(kept), fit.limits
+    for end, hinge in ((0, above), (-1, below)):  # the line at one end, and hinges from there
+        new = dict(kept)
+        for base, own in lines.items():
+            size, (level, slope) = _size(fit, base), own[is_line][end]
+            if abs(level) * size > fit.labels.typical:
+                new[base] = None
+            if abs(slope) * size * float(np.ptp(numbers)) > fit.labels.typical:
+                new[(*base, number)] = None
+            for (level, slope), (next_level, next_slope) in pairwise(own[is_line]):
+                turn = float(next_slope - slope)
+                if abs(turn) * size * float(np.ptp(numbers)) <= fit.labels.typical:
+                    continue
+                meet, error = -float(next_level - level) / turn, 4 * fit.labels.typical / (abs(turn) * size)
+                if numbers.min() < meet < numbers.max():
+                    new[(*base, hinge(number, simplest(meet - error, meet + error)))] = None
+        yield list(new), fit.limits
 
 
 def _is_cut(factor: Term, column: Term) -> bool:
@@ -251,6 +269,90 @@ def _line(term: Product, column: Term, number: Term, low: float, high: float) ->
     return result if is_line or not result.any() else None
 
 
+def _hinges_of_extremes(fit: Fit) -> Iterator[Form]:
+    """Write the larger of two as one of them and what the other exceeds it by: pay, and half of it above 40 hours.
+
+    What a sum exceeds another one by is a hinge where these differ by multiples of two products.
+    """
+    for term in fit.terms:
+        for factor in term:
+            sums = [_weights(arm) for arm in factor.parts] if factor.op in ("max", "min") else []
+            if len(sums) != 2 or not all(sums):
+                continue
+            rest = without(term, factor)
+            others = [one for one in fit.terms if one != term]
+            yield from (([*others, *((*rest, *one) for one in own)], fit.limits) for own in sums)
+            for one, other in (sums, sums[::-1]):
+                for hinge in _excesses(fit, other, one):
+                    yield [*others, *((*rest, *part) for part in one), (*rest, *hinge)], fit.limits
+
+
+def _extremes_of_columns(fit: Fit) -> Iterator[Form]:
+    """Write the smaller of two sums with the same rates by case as these rates times the smaller of two columns."""
+    sample = fit.labels.sample
+    for term in fit.terms:
+        for factor in term:
+            sums = [_weights(arm) for arm in factor.parts] if factor.op in ("max", "min") else []
+            bares = [{tuple(one for one in part if not is_condition(one)) for part in own} for own in sums]
+            if len(sums) != 2 or not all(sums) or any(len(bare) != 1 for bare in bares):
+                continue
+            with np.errstate(all="ignore"):
+                first, second = (
+                    sample.matrix(list(own)) @ np.array(list(own.values())) / sample.column(next(iter(bare)))
+                    for own, bare in zip(sums, bares, strict=True)
+                )
+            others = [one for one in fit.terms if one != term]
+            for rates, amounts, (up,), (over,) in ((first, second, *bares), (second, first, *bares[::-1])):
+                own = sums[0] if rates is first else sums[1]
+                if len(up) != 1 or not rates.all() or np.isnan(amounts).any():
+                    continue
+                k, least = float(np.median(amounts / rates)), float(np.abs(rates).min())
+                error = 2 * fit.labels.typical / (least * _size(fit, over))
+                for size in near_numbers(k, error)[:2] if np.ptp(amounts / rates) <= 2 * error else ():
+                    limit = t.product(*([] if size == 1 and over else [t.number(size)]), *over)
+                    lower = Term(factor.op, (up[0], limit))
+                    moved = [(lower, *(one for one in part if one != up[0])) for part in own]
+                    yield [*others, *((*without(term, factor), *part) for part in moved)], fit.limits
+
+
+def _weights(arm: object) -> dict[Product, float]:
+    """Return the products of a sum, with their numbers."""
+    assert isinstance(arm, Term)
+    found: dict[Product, float] = {}
+    for part in arm.parts if arm.op == "+" else (arm,):
+        assert isinstance(part, Term)
+        size = float(np.prod([float(str(one.parts[0])) for one in part.factors if one.op == "number"]))
+        product = tuple(one for one in part.factors if one.op != "number")
+        found[product] = found.get(product, 0.0) + size
+    return found
+
+
+def _excesses(fit: Fit, more: dict[Product, float], less: dict[Product, float]) -> Iterator[Product]:
+    """Yield the hinge by which a sum exceeds another one, if their difference has two products but for conditions."""
+    sample = fit.labels.sample
+    change = {term: more.get(term, 0.0) - less.get(term, 0.0) for term in dict.fromkeys([*more, *less])}
+    change = {term: w for term, w in change.items() if abs(w) * _size(fit, term) > fit.labels.typical}
+    bare = list(dict.fromkeys(tuple(one for one in term if not is_condition(one)) for term in change))
+    if len(bare) != 2 or any(one.op in ("max", "min") for term in bare for one in term):
+        return
+    gap = sample.matrix(list(change)) @ np.array(list(change.values()))
+    X = sample.matrix(bare)
+    weights = np.linalg.lstsq(X, gap, rcond=1e-12)[0]
+    if np.abs(gap - X @ weights).max() > fit.labels.typical or weights.min() > 0 or not weights.all():
+        return
+    up, down = (bare[int(j)] for j in (np.argmax(weights), np.argmin(weights)))
+    ratio, error = -float(weights.min() / weights.max()), 4 * fit.labels.typical / float(np.abs(gap).max())
+    shared = [one for one in up if one in down]
+    left, right = (tuple(one for one in term if one not in shared) for term in (up, down))
+    for k in near_numbers(ratio, error * ratio)[:2]:
+        if left and right:
+            yield (*shared, excess(t.product(*left), t.product(t.number(k), *right)))
+        elif left and len(left) == 1:
+            yield (*shared, above(left[0], k))
+        elif right and len(right) == 1:
+            yield (*shared, below(right[0], round(1 / k, DECIMALS)))
+
+
 def _decimal_logarithms(fit: Fit) -> Iterator[Form]:
     """Write decimal logarithms, as decibels have them."""
     for factor in factors_of(fit.terms):
@@ -261,6 +363,13 @@ def _decimal_logarithms(fit: Fit) -> Iterator[Form]:
 
 def _limits_of_columns(fit: Fit) -> Iterator[Form]:
     """Write a limit of all as a limit of a column: min(7550, pay) times a rate, max(0, days - 3) times pay."""
+    yield from _limits_of(fit)
+    for terms, limits in tables(fit) if fit.limits != NO_LIMITS else ():
+        other = rewritten(fit, terms, limits)
+        yield from () if other is None else _limits_of(other)
+
+
+def _limits_of(fit: Fit) -> Iterator[Form]:
     terms, lower, upper = list(fit.terms), fit.limits.lower, fit.limits.upper
     if len(terms) == 1 and len(terms[0]) == 1:
         (number,), w = terms[0], float(fit.coef[0])
@@ -268,14 +377,29 @@ def _limits_of_columns(fit: Fit) -> Iterator[Form]:
             if np.isfinite(limit) and not np.isfinite(other):
                 for threshold in near_numbers(limit / w, abs(fit.labels.typical / w)):
                     yield [(clipped(number, threshold, is_cap=is_cap),)], NO_LIMITS
-    if len(terms) == 2 and lower == 0 and upper == np.inf:
-        for long, short in (terms, terms[::-1]):
-            extra = [one for one in long if one not in short]
-            if len(extra) == 1 and len(long) == len(short) + 1 and extra[0].op in ("column", "-"):
-                threshold = -fit.coefficient(short) / fit.coefficient(long)
-                error = 4 * fit.labels.typical / (abs(fit.coefficient(long)) * _size(fit, short))
-                for k in (*near_numbers(threshold, error), threshold):
-                    yield [(*short, above(extra[0], k))], NO_LIMITS
+    for number in factors_of(terms) if lower == 0 and upper == np.inf else ():
+        long = [term for term in terms if number in term]
+        short = [without(term, number) for term in long]
+        if number.op not in ("column", "-", *STEPPED) or sorted(short, key=str) != sorted(
+            set(terms) - set(long), key=str
+        ):
+            continue
+        thresholds = []
+        for base, term in zip(short, long, strict=True):
+            threshold = -fit.coefficient(base) / fit.coefficient(term)
+            error = 4 * fit.labels.typical / (abs(fit.coefficient(term)) * _size(fit, base))
+            thresholds.append((*near_numbers(threshold, error)[:1], threshold))
+        for option in (0, -1):
+            cuts = [one[option] for one in thresholds]
+            yield [(*base, above(number, cut)) for base, cut in zip(short, cuts, strict=True)], NO_LIMITS
+            if len(short) > 1 and all(len(base) == 1 and is_condition(base[0]) for base in short):
+                rates = [fit.coefficient(term) for term in long]
+                yield [(_by_case(short, rates), excess(number, _by_case(short, cuts)))], NO_LIMITS
+
+
+def _by_case(cases: Sequence[Product], numbers: Sequence[float]) -> Term:
+    """Return a table: a number for each case."""
+    return t.total(*(t.product(t.number(round(w, DECIMALS)), *case) for case, w in zip(cases, numbers, strict=True)))
 
 
 def _parts(factor: Term) -> tuple[object, ...]:
@@ -295,13 +419,17 @@ STEPS: tuple[Callable[[Fit], Iterator[Form]], ...] = (
     _turned_hinges,
     _fewer_hinges,
     corners,
+    clipped_columns,
     tables,
     equal_cases,
     numbers_of_levels,
+    started_steps,
+    _hinges_of_extremes,
+    _extremes_of_columns,
     _decimal_logarithms,
     limits_of_intervals,
-    limits_by_case,
     sums,
+    factor_tables,
     _limits_of_columns,
 )
 """The ways in which a rule is written anew."""

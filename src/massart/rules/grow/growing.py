@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from massart.rows import FloatArray, Link
+from massart.rules import terms as t
 from massart.rules.columns import Columns
 from massart.rules.grow.evidence import (
+    STEPPED,
     Change,
     focus_of,
     grown_terms,
@@ -24,16 +26,16 @@ from massart.rules.grow.evidence import (
     whole_changes,
 )
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels, Scale, chance_of
+from massart.rules.grow.numbers import in_short_numbers, without_ones
 from massart.rules.grow.prices import price_list
 from massart.rules.grow.running import running_rule
-from massart.rules.grow.sample import Product, Sample, is_condition, is_range, written
+from massart.rules.grow.sample import Product, Sample, divided, is_condition, is_range, written
 from massart.rules.grow.second import joined, second_changes, uneven_parts
 from massart.rules.grow.settings import Settings
-from massart.rules.grow.simplify import limited, pruned
+from massart.rules.grow.simplify import empty_ends, limited, pruned
 from massart.rules.grow.tidy import as_product, steps_of_rounding, tidied
-from massart.rules.grow.units import unit_of
+from massart.rules.grow.units import are_multiples, unit_of
 from massart.rules.grow.windows import window_changes
-from massart.rules.grow.written import in_short_numbers
 from massart.rules.terms import Term
 
 
@@ -72,6 +74,9 @@ class Grown:
     complete: bool
 
 
+_HIGH = 2.5  # half-widths of a label that a step is high at least
+
+
 @dataclass(slots=True)
 class Effort:
     """Time and fits that are left, in fits of as many rows as are searched at most."""
@@ -80,7 +85,8 @@ class Effort:
     most: int
     fits: float = 0.0
     interrupted: bool = False
-    watch: Callable[[int], None] = field(default=lambda fits: None)
+    watch: Callable[[int, str], None] = field(default=lambda fits, rule: None)
+    rule: str = ""  # as far as it is grown
 
     @property
     def is_complete(self) -> bool:
@@ -108,7 +114,7 @@ def grow(
     linear: bool = False,
     constant: bool = True,
     settings: Settings | None = None,
-    watch: Callable[[int], None] = lambda fits: None,
+    watch: Callable[[int, str], None] = lambda fits, rule: None,
 ) -> Grown | None:
     """Grow a rule on some of the rows; None where there is nothing beyond chance.
 
@@ -129,20 +135,22 @@ def grow(
         Whether the rule may have a constant.
     settings : Settings, optional
     watch : callable
-        Called between fits; may raise KeyboardInterrupt, which ends the search with the best rule so far.
+        Called between fits, with their number and the rule so far; may raise KeyboardInterrupt, which ends the search
+        with the best rule so far.
     """
     settings = Settings() if settings is None else settings
     rows = search_rows(len(y), rng, settings)
     h = unit_of(y[rows]) / 2 if half_unit is None else half_unit
-    sample = Sample(columns.take(rows), y[rows], h, settings.levels, constant=constant)
     effort = Effort(time.thread_time() + seconds, settings.effort, watch=watch)
     with threadpool_limits(1, user_api="blas"):  # the matrices are small
-        search = _Search(settings, rng, effort, linear)
+        sample = Sample(columns.take(rows), y[rows], h, settings.levels, constant=constant)
         running = running_rule(columns, rows, sample, settings) if columns.ordered else None
         if running is not None and 2 * running[2] > len(rows):
             return _of_running(running, rows, h)
-        best = search.best(sample, branches=True)
-        rule = None if best is None else tidied(best)
+        best = _Search(settings, rng, effort, linear).best(sample, branches=True)
+        if best is not None and half_unit is None:
+            best = _in_finer_unit(best)
+        rule = None if best is None else empty_ends(tidied(best))
     if running is not None and (rule is None or running[2] > rule.n_agree + 20):
         return _of_running(running, rows, h)
     return None if rule is None else _finished(rule, rows, effort.is_complete)
@@ -174,6 +182,17 @@ def _of_running(running: tuple[tuple[Term, ...], FloatArray, int], rows: NDArray
     return Grown(terms, coef, NO_LIMITS, rows, half_unit, n_agree, True, has_constant, True)
 
 
+def _in_finer_unit(rule: Fit) -> Fit:
+    """Return a rule for labels in a finer unit, if it gives most of those that are no multiples of their unit."""
+    labels, sample = rule.labels, rule.labels.sample
+    odd = ~are_multiples(sample.y, 2 * sample.half_unit)
+    h = 10 ** np.floor(np.log10(unit_of(sample.y[odd]))) / 2 if odd.any() else sample.half_unit
+    if labels.scale != "identity" or np.count_nonzero(odd & (np.abs(rule.residuals) <= h)) <= odd.sum() / 2:
+        return rule
+    finer = Sample(sample.columns, sample.y, h, sample.most_levels, constant=sample.constant)
+    return Labels.of(finer, "identity", labels.settings).fit(rule.terms, rule.coef, rule.limits) or rule
+
+
 def _spans_constant(rule: Fit) -> bool:
     """Return whether a constant is a sum of the terms, such as conditions on all levels."""
     terms = [term for term in rule.terms if term]
@@ -185,7 +204,7 @@ def _spans_constant(rule: Fit) -> bool:
 
 
 def _finished(rule: Fit, rows: NDArray[np.intp], complete: bool) -> Grown:
-    """Write the terms of a rule as people do: plain columns first, in the order of the table, the constant apart."""
+    """Return what the search found: the rule in short numbers, perhaps with its rounding in it."""
     sample = rule.labels.sample
     rule = in_short_numbers(rule)
     n_agree, chance, n = chance_of(rule.value(sample), sample.y, sample.half_unit)
@@ -193,7 +212,15 @@ def _finished(rule: Fit, rows: NDArray[np.intp], complete: bool) -> Grown:
     rounded = steps_of_rounding(rule)
     if rounded is not None:
         return Grown((rounded,), np.array([1.0, 0.0]), NO_LIMITS, rows, 0.0, rule.n_agree, is_clear, False, complete)
-    names = [*sample.columns.numbers, *sample.columns.levels]
+    terms, coef = written_rule(rule)
+    spanned = _spans_constant(rule)
+    return Grown(terms, coef, rule.limits, rows, sample.half_unit, rule.n_agree, is_clear, spanned, complete)
+
+
+def written_rule(rule: Fit) -> tuple[tuple[Term, ...], FloatArray]:
+    """Return the terms as people write them: plain columns first, in the order of the table; the constant last."""
+    columns = rule.labels.sample.columns
+    names = [*columns.numbers, *columns.levels]
 
     def in_order(term: Term) -> tuple[bool, int, str]:
         places = [names.index(name) for name in term.columns() if name in names]
@@ -202,17 +229,7 @@ def _finished(rule: Fit, rows: NDArray[np.intp], complete: bool) -> Grown:
     products = [tuple(sorted(term, key=in_order)) for term in rule.terms]
     pairs = [(written(term), float(w)) for term, w in zip(products, rule.coef, strict=True) if term]
     pairs.sort(key=lambda pair: in_order(pair[0]))
-    return Grown(
-        tuple(term for term, _ in pairs),
-        np.array([*(w for _, w in pairs), rule.coefficient(())]),
-        rule.limits,
-        rows,
-        sample.half_unit,
-        rule.n_agree,
-        is_clear,
-        _spans_constant(rule),
-        complete,
-    )
+    return tuple(term for term, _ in pairs), np.array([*(w for _, w in pairs), rule.coefficient(())])
 
 
 class _Search:
@@ -247,7 +264,10 @@ class _Search:
                 found = self.with_branches(found)
             if best is None or self._cost(found, identity) < self._cost(best, identity) - 0.5:
                 best = found
-            if (self._is_good(best) and best.n_numbers <= self.settings.short) or self.effort.is_over():
+            numbers = self.settings.number_bits * best.n_numbers  # the most that another form could save
+            enough = self._is_good(best) and numbers < self.settings.short * best.saved
+            is_quotient = len(start.terms) == 1 and any(map(_is_quotient, start.terms[0]))  # which bends to anything
+            if (enough and not is_quotient) or self.effort.is_over():
                 break
         return best
 
@@ -303,6 +323,7 @@ class _Search:
             if not following or following[0].total > best.total - max(settings.number_bits / 2, 0.002 * labels.n):
                 break
             beam, best = following, following[0]
+            self.effort.rule = str(best)
             if self.effort.is_over(fits):
                 break
         return best
@@ -322,7 +343,7 @@ class _Search:
                 continue
             seen.add(key)
             self.effort.fits += max(labels.n / self.settings.rows, 0.25)
-            self.effort.watch(round(self.effort.fits))
+            self.effort.watch(round(self.effort.fits), self.effort.rule)
             found = labels.fit(terms, coef, limits, cold=len(terms) < self.settings.few)
             if found is not None and _wins_its_conditions(found, rule, self.settings):
                 yield found
@@ -392,6 +413,11 @@ def _wins_its_conditions(found: Fit, old: Fit, settings: Settings) -> bool:
     have been any; of levels there are few, and before rows agree they show where to go.
     """
     new = {factor for term in found.terms for factor in term} - {factor for term in old.terms for factor in term}
+    for term, w in zip(found.terms, found.coef.tolist(), strict=True):
+        if new.intersection(term) and any(one.op in STEPPED for one in term):
+            size = float(np.abs(found.labels.sample.column(tuple(one for one in term if one.op not in STEPPED))).mean())
+            if abs(w) * size < _HIGH * found.labels.typical:
+                return False  # in labels of this unit nobody sees such steps
     won, lost = np.count_nonzero(found.agree & ~old.agree), np.count_nonzero(old.agree & ~found.agree)
     if any(map(is_range, new)):
         return bool(won - lost > settings.clear * np.sqrt(won + lost) and won > settings.clear)
@@ -416,10 +442,45 @@ def _starts(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
         prices = price_list(labels) if labels.settings.windows else []
         if prices:
             yield prices
+        yield from _quotients(labels, focus)
         return
     positive = [one for one in focus if one in sample.numbers and sample.is_positive(one)]
     positive = [one for one in positive if len(np.unique(sample.factor(one))) > 4]
-    own = [one for one in few if one.calendar is None and one.comparison is None and one.number not in positive]
+    own = [one for one in few if one.calendar is None and not one.cuts and one.number not in positive]
     levels = [(condition,) for category in own for condition in category.conditions[1:]]
     logs = [(Term("log", (one,)),) for one in positive]
     yield [(), *logs, *(levels if len(levels) <= 2 * labels.settings.few else [])]
+
+
+def _is_quotient(factor: Term) -> bool:
+    """Return whether a factor is 1 / a sum."""
+    return (
+        factor.op == "^" and factor.parts[1] == -1 and isinstance(factor.parts[0], Term) and factor.parts[0].op == "+"
+    )
+
+
+def _quotients(labels: Labels, focus: Sequence[Term]) -> Iterator[list[Product]]:
+    """Yield a column divided by a sum of columns, ``income / (0.5 + 0.5 * adults + 0.3 * children)``, if rows show it.
+
+    The column divided by the label is this sum, within a half-width that goes with both.
+    """
+    sample, settings = labels.sample, labels.settings
+    numbers = [one for one in focus if one in sample.numbers and not sample.is_flag(one)]
+    for one in numbers[: settings.tries]:
+        with np.errstate(all="ignore"):
+            y = sample.factor(one) / labels.y
+            half_widths = np.abs(y / labels.y) * labels.half_widths
+        usable = labels.usable & np.isfinite(y) & np.isfinite(half_widths) & (half_widths > 0)
+        if usable.sum() < settings.part or np.ptp(y[usable]) == 0:
+            continue
+        others = replace(
+            labels, y=np.where(usable, y, 0.0), half_widths=np.where(usable, half_widths, 1.0), usable=usable
+        )
+        fit = others.fit([(), *((number,) for number in numbers)])
+        fit = None if fit is None else in_short_numbers(pruned(fit))
+        if fit is None or np.count_nonzero(fit.coef) < 2 or fit.n_agree < settings.known * labels.n:
+            continue
+        parts = [t.product(t.number(w), *term) for term, w in zip(fit.terms, fit.coef.tolist(), strict=True) if w]
+        total = t.total(*map(without_ones, parts))
+        if sample.factor(total).all():
+            yield [(one, divided(total))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
 from massart.rules.columns import Columns
+from massart.rules.literals import plain_number
 from massart.rules.terms import Term
 
 Product: TypeAlias = tuple[Term, ...]
@@ -28,6 +29,9 @@ SEVERAL_VALUES = 6
 
 EACH = ("level", "=", ">=", "<")
 """Operations of conditions that hold for one value of a category."""
+
+READ = 0.1
+"""What a counter goes on between two readings at most, as a share of the range of each (08-fuel-use of the trades)."""
 
 RARE = 0.05
 """Share of the rows for which a comparison of two columns holds, or does not, at least."""
@@ -44,8 +48,8 @@ class Category:
         The column of numbers whose values these are; None for texts and parts of dates.
     calendar : Term or None
         The weekday or month whose values these are.
-    comparison : Term or None
-        The comparison of two columns that holds or does not.
+    cuts : tuple of Term
+        The parts of a number, in order, or the two sides of a comparison of columns; empty for others.
     codes : (n,) array of int
         Places of the rows in `values`.
     values : tuple
@@ -56,7 +60,7 @@ class Category:
     calendar: Term | None
     codes: NDArray[np.intp]
     values: tuple[str | float, ...]
-    comparison: Term | None = None
+    cuts: tuple[Term, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -64,17 +68,19 @@ class Category:
     @property
     def is_text(self) -> bool:
         """Whether it is a column of texts."""
-        return self.number is None and self.calendar is None and self.comparison is None
+        return self.number is None and self.calendar is None and not self.cuts
 
     def condition(self, *places: int) -> Term:
         """Return the term that is 1 where the category has one of some values, given by their places."""
         chosen = [self.values[place] for place in places]
-        if self.comparison is not None:
-            holds = self.comparison
-            return t.number(1) if len(places) > 1 else holds if chosen[0] else Term("<", holds.parts)
+        if self.cuts:
+            first, last = self.cuts[places[0]], self.cuts[places[-1]]
+            if len(places) == len(self):
+                return t.number(1)
+            return first if first == last else Term("within", (*first.parts[:2], last.parts[2], first.parts[3]))
         if self.calendar is not None:
             return t.one_of(self.calendar, *map(float, chosen))
-        texts = (value if isinstance(value, str) else t.plain_number(value) for value in chosen)
+        texts = (value if isinstance(value, str) else plain_number(value) for value in chosen)
         return t.level_set(self.column, *texts)
 
     @property
@@ -116,13 +122,24 @@ class Sample:
         days = sorted(self.dates, key=lambda date: (float(self.factor(date).mean()), str(date)))
         spans = [Term("-", (late, early)) for early, late in combinations(days, 2)]
         plain = [t.column(name) for name in varied if name not in columns.dates]
+        spans += list(self._readings(plain))
         self.numbers = (*plain, *(span for span in spans if np.ptp(self.factor(span)) > 0))
         self.categories = tuple(self._categories())
 
     def __len__(self) -> int:
         return len(self.y)
 
+    def _readings(self, plain: Sequence[Term]) -> Iterator[Term]:
+        """Yield what a counter went on between two readings: a difference of one sign, small beside both."""
+        for pair in combinations(plain, 2):
+            more, less = sorted(pair, key=lambda one: -float(self.factor(one).sum()))
+            difference = self.factor(more) - self.factor(less)
+            if difference.min() > 0 and np.ptp(difference) < READ * min(np.ptp(self.factor(one)) for one in pair):
+                yield Term("-", (more, less))
+
     def _categories(self) -> list[Category]:
+        if not self.most_levels:
+            return []
         found = []
         for name, levels in self.columns.levels.items():
             there = np.unique(levels.codes)
@@ -141,19 +158,22 @@ class Sample:
                 values, codes = np.unique(self.factor(term), return_inverse=True)
                 if len(values) > 1:
                     found.append(Category(str(date.parts[0]), None, term, codes.ravel(), tuple(values.tolist())))
-        for first, second in combinations([one for one in self.numbers if one.op == "column"], 2):
-            sides = [Term(">=", (second, first)), Term(">=", (first, second))] if self._overlap(first, second) else []
-            tied = len(sides) and (self.factor(sides[0]) * self.factor(sides[1])).any()
+        for first, second in self._overlaps([one for one in self.numbers if one.op == "column"]):
+            sides = [Term(">=", (second, first)), Term(">=", (first, second))]
+            tied = (self.factor(first) == self.factor(second)).any()
             for holds in sides if tied else sides[1:]:
                 values = self.factor(holds)
                 if RARE < values.mean() < 1 - RARE:
-                    found.append(Category(str(holds), None, None, values.astype(np.intp), (0.0, 1.0), holds))
+                    sides_of = (Term("<", holds.parts), holds)
+                    found.append(Category(str(holds), None, None, values.astype(np.intp), (0.0, 1.0), sides_of))
         return found
 
-    def _overlap(self, first: Term, second: Term) -> bool:
-        """Return whether two columns have the same range, more or less, so that they may be compared."""
-        a, b = (np.quantile(self.factor(one), [0.1, 0.9]) for one in (first, second))
-        return bool(np.minimum(a[1], b[1]) - np.maximum(a[0], b[0]) > 0.5 * np.minimum(np.ptp(a), np.ptp(b)) > 0)
+    def _overlaps(self, plain: Sequence[Term]) -> Iterator[tuple[Term, Term]]:
+        """Yield pairs of columns that have the same range, more or less, so that they may be compared."""
+        ranges = [np.quantile(self.factor(one), [0.1, 0.9]).tolist() for one in plain]
+        for (first, (a, b)), (second, (c, d)) in combinations(zip(plain, ranges, strict=True), 2):
+            if min(b, d) - max(a, c) > 0.5 * min(b - a, d - c) > 0:
+                yield first, second
 
     def take(self, rows: NDArray[np.intp] | BoolArray) -> Sample:
         """Return some of the rows."""
@@ -183,11 +203,17 @@ class Sample:
     @cached_property
     def thresholds(self) -> tuple[Term, ...]:
         """Columns that have enough different values for thresholds."""
+        if not self.most_levels:
+            return ()
         return tuple(one for one in (*self.numbers, *self.dates) if len(np.unique(self.factor(one))) > SEVERAL_VALUES)
 
     def is_positive(self, number: Term) -> bool:
         """Return whether a column is positive in every row."""
         return bool(self.factor(number).min() > 0)
+
+    def is_flag(self, number: Term) -> bool:
+        """Return whether a column is 0 or 1 in every row."""
+        return bool(np.isin(self.factor(number), (0, 1)).all())
 
     def has_zero(self, number: Term) -> bool:
         """Return whether a column is zero somewhere."""
@@ -196,8 +222,8 @@ class Sample:
     def category_of(self, condition: Term) -> Category | None:
         """Return the category of a condition on levels."""
         for category in self.categories:
-            if category.comparison is not None:
-                same = condition.op in (">=", "<") and condition.parts == category.comparison.parts
+            if category.cuts:
+                same = condition in category.cuts
             elif category.calendar is not None:
                 same = condition.op in ("=", "in") and condition.parts[0] == category.calendar
             else:

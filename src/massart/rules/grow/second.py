@@ -17,12 +17,12 @@ from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.evidence import Change, score_test, weights_of
 from massart.rules.grow.fit import Fit
+from massart.rules.grow.numbers import in_short_numbers
 from massart.rules.grow.sample import Product, Sample, interval, written
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import digits_of, simplest
+from massart.rules.grow.units import simplest
 from massart.rules.grow.windows import maximum_sum, numbers_of
-from massart.rules.grow.written import in_short_numbers
 from massart.rules.terms import Term
 
 
@@ -217,8 +217,6 @@ def _extremes(op: str, fit: Fit, other: Fit) -> Iterator[Change]:
     common, mine, theirs = ({term: w for term, w in own.items() if w} for own in (common, mine, theirs))
     if not common and (mine.keys() == {()} or theirs.keys() == {()}):
         return  # a limit of the whole rule
-    if any(len(digits_of(w)) > fit.labels.settings.digits for w in (*mine.values(), *theirs.values())):
-        return  # numbers in a term are not fitted again
     yield [*common, (Term(op, (_sum(mine), _sum(theirs))),)], [*common.values(), 1.0]
 
 

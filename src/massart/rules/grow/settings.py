@@ -28,7 +28,8 @@ class Settings:
     focus : int
         Columns, those that go with the labels, of which products are tried.
     levels : int
-        Most levels of a category that may have rates of its own.
+        Most levels of a category that may have rates of its own. With 0 a rule says the same of all rows: it has no
+        conditions, hinges or steps.
     windows : int
         Columns, those along which rows agree least evenly, in which other coefficients are looked for. With 0 no part
         of the rows has a rule of its own.
@@ -41,8 +42,9 @@ class Settings:
     clear : float
         In standard deviations, how many more rows an interval that was chosen by labels has to win than it loses:
         wrong values that are alike crowd somewhere.
-    short : int
-        Numbers of a rule up to which no other start is tried once most rows agree.
+    short : float
+        The price of a rule's numbers, as a share of the bits that it saves, up to which no other start is tried once
+        most rows agree: another form could save no more than that (``33-kindergarten``, 24 prices).
     few : int
         Of anything that is few: terms of a rule that is fitted from nothing, or beside which a second rule is looked
         for; levels of a category in a start.
@@ -61,8 +63,6 @@ class Settings:
         The share of the rows of a part that agree at most, before another rule is looked for there.
     branches : int
         Rules for parts of the rows.
-    digits : int
-        Of a number in a term, which is not fitted again.
     word_bits, table_words : float
         The price of a column, operation or level as it is written, one of thirty-two, and the words of a table beside
         its names (``16-telecom-allowance``, a fee by plan; ``31-trades-weekend``, a surcharge).
@@ -93,7 +93,7 @@ class Settings:
     start: int = 700
     known: float = 0.2
     clear: float = 5.0
-    short: int = 12
+    short: float = 0.08
     few: int = 12
     each: int = 8
     tries: int = 4
@@ -102,7 +102,6 @@ class Settings:
     sure: int = 8
     uneven: float = 0.4
     branches: int = 3
-    digits: int = 7
     word_bits: float = 5.0
     table_words: float = 3.0
     cut_bits: float = 5.0

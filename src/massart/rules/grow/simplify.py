@@ -8,9 +8,10 @@ import numpy as np
 
 from massart.rows import Link
 from massart.rules.grow.evidence import growth_factors
-from massart.rules.grow.fit import Fit
+from massart.rules.grow.fit import NO_LIMITS, Fit
 from massart.rules.grow.forms import corners
-from massart.rules.grow.sample import EACH, Category, Product, divided
+from massart.rules.grow.sample import EACH, Category, Product, divided, interval
+from massart.rules.grow.units import simplest
 from massart.rules.terms import Term
 
 _MOST_TERMS = 45  # of a rule of which terms are left out one by one
@@ -134,6 +135,33 @@ def _limited(fit: Fit) -> Fit:
                 ):
                     best = found
     return best
+
+
+def empty_ends(fit: Fit) -> Fit:
+    """Return the rule with 0 at an end of a column, ``(0 if months < 8 else pay * months / 48)``, if rows show it.
+
+    These rows may be too few for a window (``38-severance``: seven of 420). If labels of 0 were wrong as others are,
+    any order of them and of the rows that agree would be as likely: that so many come before all that agree has to say
+    more bits than a number costs.
+    """
+    labels, sample = fit.labels, fit.labels.sample
+    empty = labels.usable & ~fit.agree & (labels.y == 0)
+    if labels.scale != "identity" or fit.limits != NO_LIMITS or not empty.any() or not fit.n_agree:
+        return fit
+    found = [fit]
+    for column in sample.thresholds:
+        values = sample.factor(column)
+        low, high = values[fit.agree].min(), values[fit.agree].max()
+        for beyond, is_low in ((values < low, True), (values > high, False)):
+            left = np.count_nonzero(empty) - np.arange(np.count_nonzero(empty & beyond))
+            bits = np.log2((left + fit.n_agree) / left).sum()
+            if bits > labels.settings.number_bits:
+                is_date, at = column in sample.dates, values[empty & beyond]
+                last, first = (at.max(), low) if is_low else (high, at.min())
+                end = float(first if is_date else simplest(float(last), float(first)))
+                condition = interval(column, *((end, np.inf) if is_low else (-np.inf, end)), is_date)
+                found.append(Fit(labels, tuple((*term, condition) for term in fit.terms), fit.coef))
+    return min(found, key=lambda one: one.total)
 
 
 def _is_limit(found: Fit, fit: Fit, value: float) -> bool:

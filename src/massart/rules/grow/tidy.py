@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
+from massart.rules.columns import Columns
+from massart.rules.grow.cases import table_of
 from massart.rules.grow.fit import NO_LIMITS, SLACK, Fit, Labels
 from massart.rules.grow.forms import shortest_form
+from massart.rules.grow.numbers import in_short_numbers, short_coefficients
 from massart.rules.grow.sample import (
     Category,
     Product,
-    Sample,
-    above,
-    below,
-    clip_of,
-    clipped,
     is_condition,
     is_range,
-    threshold_of,
+    written,
 )
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import DECIMALS, UNITS, bits_of, digits_of, near_numbers, simplest
-from massart.rules.grow.written import cost, in_few_digits, in_short_numbers, short_coefficients, written_bits
+from massart.rules.grow.units import (
+    DECIMALS,
+    UNITS,
+    are_multiples,
+    bits_of,
+    digits_of,
+    is_decimal,
+    near_numbers,
+    simplest,
+)
+from massart.rules.grow.written import cost, written_bits
+from massart.rules.literals import day_of
 from massart.rules.terms import Term
 
-_LOST = 0.002  # share of the rows that a rounding of its own may lose
 _NEIGHBOURS = 12  # values on either side of a limit that are tried
-_WIDTHS = (4.0, 2.0, 1.0, 0.5, 0.2, 0.05)  # half-widths within which a shorter threshold moves no row
-_MOVE = 1e-6  # of its range, by which a threshold is moved to see what changes
 _ROUNDS = 3
 _EXPONENTS = (1, 2, 3, 4, 12)  # denominators of exponents
 _EXPONENT_ERROR = 0.02
@@ -56,9 +61,7 @@ def tidied(fit: Fit) -> Fit:
         for factor in factors:
             if factor.op != "within" and is_range(factor):
                 fit = _with_bound(fit, factor)
-            if (threshold_of(factor) or clip_of(factor)) and any(factor in term for term in fit.terms):
-                fit = _with_threshold(fit, factor)
-        fit = shortest_form(fit)
+        fit = shortest_form(min(in_short_numbers(fit), fit, key=cost))
         if fit.terms == before.terms:
             break
     return fit
@@ -67,37 +70,6 @@ def tidied(fit: Fit) -> Fit:
 def _on_ties(labels: Labels) -> Labels:
     """Return labels with which rows agree that lie in the middle of two roundings: a limit at 5175 may be there."""
     return replace(labels, half_widths=labels.half_widths * (1 + 1e-9) / SLACK)
-
-
-def _with_threshold(fit: Fit, factor: Term) -> Fit:
-    """Solve for the threshold of a hinge beside the coefficients, and write it in few digits."""
-    labels, sample = fit.labels, fit.labels.sample
-    hinge = threshold_of(factor)
-    number, threshold = (hinge or clip_of(factor) or (factor, 0.0))[:2]
-
-    def at(option: float) -> tuple[Product, ...]:
-        other = clipped(number, option, is_cap=factor.op == "min")
-        if hinge is not None:
-            other = above(number, option) if hinge[2] else below(number, option)
-        return tuple(tuple(other if one == factor else one for one in term) for term in fit.terms)
-
-    moved = _MOVE * float(np.ptp(sample.factor(number)))
-    slope = (sample.matrix(at(threshold + moved)) - sample.matrix(fit.terms)) @ fit.coef / moved
-    steepest = float(np.abs(slope).max())
-    use = fit.agree & (fit.predicted > fit.limits.lower) & (fit.predicted < fit.limits.upper)
-    if not steepest or use.sum() <= len(fit.terms) + 1:
-        return fit
-    A = np.column_stack([sample.matrix(fit.terms), -slope])[use]
-    sizes = np.sqrt((A**2).mean(axis=0)) + 1e-300
-    step = np.linalg.lstsq(A / sizes, fit.residuals[use], rcond=1e-12)[0] / sizes
-    solved, error = threshold + float(step[-1]), 4 * labels.typical / steepest
-    options = {simplest(solved - error * width, solved + error * width) for width in _WIDTHS} | {solved, threshold}
-    found = []
-    for option in sorted({float(f"{option:.{DECIMALS - 1}e}") for option in options}):  # 200, not 199.9999999999999
-        refitted = labels.fit(at(option), fit.coef, fit.limits, quick=True, near=fit.agree)
-        found += [Fit(labels, at(option), fit.coef, fit.limits)]
-        found += [] if refitted is None else [in_few_digits(refitted), in_short_numbers(refitted)]
-    return min([*found, fit], key=cost)
 
 
 def _with_cuts(fit: Fit, name: str) -> Fit:
@@ -160,7 +132,7 @@ def _place(one: Term, k: int, values: FloatArray) -> int | None:
     end, closed = one.parts[k], one.parts[3]
     if end is None:
         return None
-    number = t.day_of(end) if isinstance(end, str) else float(str(end))
+    number = day_of(end) if isinstance(end, str) else float(str(end))
     return int(np.searchsorted(values, number, "left" if closed == "left" else "right"))
 
 
@@ -177,31 +149,100 @@ def _end(values: FloatArray, place: int, closed: str, is_day: bool) -> float | s
 
 # Roundings that are no power of ten, and labels that are cut off.
 
+_LOST = 2  # rows that agree within half a step, and not with the rounded rule: wrong labels at the edge of a step
+
 
 def steps_of_rounding(fit: Fit) -> Term | None:
-    """Return the rule with its rounding in it, ``round(1.081 * net, to=0.05)``, where that is not to a power of ten."""
+    """Return the rule with the rounding of its labels in it, ``ceil(1.1 * m2 / pack)`` or ``round(z, to=0.05)``.
+
+    Of what is rounded to a power of ten, up or down as well as to the nearest, an agreement within half of it tells as
+    much; but a number that is counted, or a step that is no power of ten, has to be said. What is rounded up is half a
+    step higher in the middle.
+    """
     labels, sample = fit.labels, fit.labels.sample
-    unit = 2 * sample.half_unit
-    is_odd = unit in UNITS and abs(math.log10(unit) - round(math.log10(unit))) > 1e-9
+    unit, middle = 2 * sample.half_unit, fit.coefficient(())
     is_exact = np.count_nonzero(np.abs(fit.residuals[fit.agree]) < 0.01 * unit) > _EXACT * fit.n_agree
-    conditions = any(any(map(is_condition, term)) for term in fit.terms)
-    if not is_odd or is_exact or conditions or labels.scale != "identity" or fit.limits != NO_LIMITS:
+    if unit not in UNITS or is_exact or labels.scale != "identity" or fit.limits != NO_LIMITS:
         return None
-    X = sample.matrix(fit.terms)
-    coef = short_coefficients(
-        X, labels.y, SLACK * labels.half_widths, fit.coef, fit.agree, lost=max(1, round(_LOST * labels.n))
-    )
-    term = t.rounded(_sum(fit.terms, coef), unit)
-    off = np.abs(sample.factor(term) - labels.y)
-    enough = fit.n_agree - max(2, round(0.01 * labels.n))
-    return term if np.count_nonzero(off <= 1e-9 * np.maximum(1, np.abs(labels.y))) >= enough else None
+    others = [term for term in fit.terms if term]
+    X = sample.matrix([*others, ()])
+    width = labels.half_widths * (1 + 1e-9)  # what is rounded up from a whole step is half of it off
+    exact = 1e-9 * np.maximum(1, np.abs(labels.y))
+    n_agree = int(np.count_nonzero(fit.agree & are_multiples(labels.y, unit)))
+    best, most, shortest = None, n_agree - _LOST - 1, math.inf
+    for op, shift in (("round", 0.0), ("ceil", unit / 2), ("floor", -unit / 2)):
+        if is_decimal(unit) and (op == "round" or unit < 1):
+            continue
+        constant = middle if op == "round" else unit * round((middle - shift) / unit) + shift
+        coef = np.array([*(fit.coefficient(term) for term in others), constant])
+        known = np.array([False] * len(others) + [op != "round"])
+
+        def right(given: FloatArray, op: str = op, shift: float = shift) -> BoolArray:
+            steps = Term(op, (t.column("z"), 1.0)[: 2 if op == "round" else 1])
+            columns = Columns({"z": (given - shift) / unit})
+            return np.asarray(np.abs(unit * steps.evaluate(columns) - labels.y) <= exact)
+
+        agree = np.abs(labels.y - X @ coef) <= width
+        coef = short_coefficients(X, labels.y, width, coef, agree, known=known, right=right)
+        if op == "round":  # a constant between two whole steps bends to anything
+            coef = _with_more_right(X, labels, unit, coef, known, right)
+        n_right = int(np.count_nonzero(right(X @ coef)))
+        coef[-1] -= shift
+        if not coef.any():
+            continue
+        whole = _sum([*others, ()], coef)
+        term = t.rounded(whole, unit) if op == "round" else _stepped(op, whole, unit)
+        if n_right > most or (n_right == most and best is not None and len(str(term)) < shortest):
+            best, most, shortest = term, n_right, len(str(term))
+    return best
+
+
+def _with_more_right(
+    X: FloatArray,
+    labels: Labels,
+    unit: float,
+    coef: FloatArray,
+    known: BoolArray,
+    right: Callable[[FloatArray], BoolArray],
+) -> FloatArray:
+    """Return coefficients in as few digits, or in some more where more rows agree then.
+
+    A row agrees with an interval of each coefficient; the most of these have a point in common. Numbers in few digits
+    may have lost the few rows of a case, in which all labels are a step off then (``29-music-school``).
+    """
+    multiples = are_multiples(labels.y, unit)
+    for j in np.flatnonzero(~known & (X[multiples] != 0).any(axis=0)).tolist():
+        rows = (X[:, j] != 0) & multiples
+        x, rest = X[rows, j], (labels.y - X @ coef + X[:, j] * coef[j])[rows]
+        ends = np.sort([(rest - unit / 2) / x, (rest + unit / 2) / x], axis=0)
+        low, high = np.sort(ends[0]), np.sort(ends[1])
+        covered = np.arange(1, len(low) + 1) - np.searchsorted(high, low, side="right")
+        first = float(low[np.argmax(covered)])
+        tried = coef.copy()
+        tried[j] = simplest(first, float(high[high > first].min(initial=high[-1])))
+        gain = np.count_nonzero(right(X @ tried)) - np.count_nonzero(right(X @ coef))
+        if gain * labels.settings.miss_bits > bits_of(tried[j]) - bits_of(coef[j]) and gain > 0:
+            coef = tried
+    return coef
+
+
+def _stepped(op: str, whole: Term, unit: float) -> Term:
+    """Return a number rounded up or down to a multiple of a unit."""
+    if unit == 1:
+        return Term(op, (whole,))
+    per_unit = t.product(t.number(1 / unit), whole) if unit < 1 else Term("/", (whole, t.number(unit)))
+    return t.product(t.number(unit), Term(op, (per_unit,)))
 
 
 def _sum(terms: Sequence[Product], coef: FloatArray) -> Term:
     parts = []
     for term, w in zip(terms, coef.tolist(), strict=True):
         if w:
-            factors = ([] if w == 1 and term else [t.number(w)]) + list(term)
+            inverse = float(f"{1 / w:.{DECIMALS - 1}e}")
+            if term and len(digits_of(inverse)) < len(digits_of(w)):
+                parts.append(Term("/", (written(term), t.number(inverse))))
+                continue
+            factors = ([] if w == 1 and term else [t.number(w)]) + ([written(term)] if term else [])
             parts.append(t.product(*factors))
     return parts[0] if len(parts) == 1 else t.total(*parts)
 
@@ -219,25 +260,35 @@ def as_product(fit: Fit) -> Fit | None:
         return None
     identity = Labels.of(sample, "identity", labels.settings)
     logs = {term: w for term, w in zip(fit.terms, fit.coef, strict=True) if term}
-    powers = [(term, w) for term, w in logs.items() if not any(map(is_condition, term))]
-    tables: dict[int, dict[Term, float]] = {}
+    flags = [term[0] for term in logs if len(term) == 1 and term[0] in sample.numbers and sample.is_flag(term[0])]
+    powers = [(term, w) for term, w in logs.items() if not any(is_condition(one) or one in flags for one in term)]
+    tables: dict[int, FloatArray] = {}
     for term, w in logs.items():
-        if (term, w) in powers:
+        if (term, w) in powers or term[0] in flags:
             continue
         category = sample.category_of(term[0]) if len(term) == 1 else None
         if category is None:
             return None
-        tables.setdefault(sample.categories.index(category), {})[term[0]] = w
-    needed = fit.n_agree - max(2, round(0.01 * len(sample)))
+        levels = tables.setdefault(sample.categories.index(category), np.zeros(len(category)))
+        levels += w * (np.bincount(category.codes, sample.factor(term[0]), minlength=len(category)) > 0)
+    ways = [(sample.categories[place], np.exp(levels)) for place, levels in tables.items()]
+    ways = _not_said_twice(ways)
     for factors in product(*(list(_factors(term, w)) for term, w in powers)):
         base: Product = tuple(factor for group in factors for factor in group)
-        own = [sample.categories[place] for place in tables]
-        found = identity.fit(own[0].by_level(base) if len(own) == 1 else [base]) if len(own) < 2 else None
-        if len(own) > 1:
-            found = _with_tables(fit, identity, base, [(sample.categories[k], table) for k, table in tables.items()])
-        if found is not None and found.n_agree >= needed:
+        found = _with_tables(identity, base, sorted(ways, key=lambda way: -len(way[0])), flags)
+        if found is not None and found.n_agree >= fit.n_agree - max(2, round(0.01 * len(sample))):
             return pruned(found)
     return None
+
+
+def _not_said_twice(ways: Sequence[tuple[Category, FloatArray]]) -> list[tuple[Category, FloatArray]]:
+    """Return the tables without those whose level follows from that of another one; numbers come first."""
+    kept: list[tuple[Category, FloatArray]] = []
+    for way in sorted(ways, key=lambda way: way[0].number is None):
+        pairs = [other.codes * len(way[0]) + way[0].codes for other, _ in kept]
+        if not any(len(np.unique(both)) == len(np.unique(both // len(way[0]))) for both in pairs):
+            kept.append(way)
+    return kept
 
 
 def _factors(term: Product, exponent: float) -> Iterator[Product]:
@@ -261,40 +312,30 @@ def _factors(term: Product, exponent: float) -> Iterator[Product]:
 
 
 def _with_tables(
-    fit: Fit, identity: Labels, base: Product, tables: Sequence[tuple[Category, dict[Term, float]]]
+    identity: Labels, base: Product, tables: Sequence[tuple[Category, FloatArray]], flags: Sequence[Term]
 ) -> Fit | None:
-    """Return a product with a table of factors for each category, in numbers as short as the rows allow."""
-    sample = identity.sample
-    error = 4 * float(np.median(fit.labels.half_widths[fit.agree])) if fit.n_agree else 0.0
-    factors = []
-    for category, logarithms in tables:
-        levels = [
-            sum(w for one, w in logarithms.items() if _holds(sample, category, one, k)) for k in range(len(category))
-        ]
-        factors.append(_table(category, np.array(levels), error))
-    return identity.fit([(*base, *factors)])
+    """Return a product with a table for each category: of the largest with rates, of the others with factors.
 
-
-def _holds(sample: Sample, category: Category, condition: Term, place: int) -> bool:
-    rows = category.codes == place
-    return bool(rows.any() and sample.factor(condition)[rows][0] > 0)
-
-
-def _table(category: Category, logarithms: FloatArray, error: float) -> Term:
-    """Return a sum of numbers by level, relative to the level with which they are shortest."""
-    best: tuple[int, list[float]] | None = None
-    for base in logarithms:
-        ratios = np.exp(logarithms - base)
-        numbers = [(near_numbers(float(one), error * float(one)) or [float(one)])[0] for one in ratios]
-        length = sum(len(digits_of(one)) for one in numbers)
-        if best is None or length < best[0]:
-            best = length, numbers
-    assert best is not None
-    places: dict[float, list[int]] = {}
-    for place, number in enumerate(best[1]):
-        places.setdefault(number, []).append(place)
-    parts = [
-        category.condition(*own) if number == 1 else t.product(t.number(number), category.condition(*own))
-        for number, own in places.items()
-    ]
-    return parts[0] if len(parts) == 1 else t.total(*parts)
+    The numbers of one table are fitted while those of the others stand. Rates are also those of a flag.
+    """
+    cells: list[Product] = [base]
+    for category, _ in tables:
+        cells = [level for cell in cells for level in category.by_level(cell)]
+    for flag in flags:
+        cells += [(*cell, flag) for cell in cells]
+    if len(cells) <= identity.settings.cells:  # a number for each: whether they are products, the form will tell
+        return identity.fit(cells)
+    factors = [table_of(category, numbers) for category, numbers in tables]
+    found = None
+    for k in (*reversed(range(len(tables))), *reversed(range(len(tables)))):
+        fixed = (*base, *(factor for j, factor in enumerate(factors) if j != k))
+        terms = tables[k][0].by_level(fixed)
+        for flag in flags:
+            terms += [(*term, flag) for term in terms]
+        found = identity.fit(terms)
+        if found is None:
+            return None
+        found = in_short_numbers(found)
+        numbers = np.array([found.coefficient(term) for term in terms[: len(tables[k][0])]])
+        factors[k] = table_of(tables[k][0], numbers) if numbers.all() else factors[k]
+    return found

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
-from massart.rows import FloatArray
+from massart.rows import BoolArray, FloatArray
 
-UNITS = (1000.0, 100.0, 10.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+UNITS = (1000.0, 500.0, 100.0, 50.0, 20.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.2, 0.1, 0.05, *(10.0**-k for k in range(2, 9)))
 """Units to which people round."""
 
 DECIMALS = 12
 """Digits of a number that are looked at: what comes after them is the rounding of floats."""
 
-_MOST, _ODD = 0.9, 0.84  # share of the labels that are multiples; of 0.05, which wrong labels leave more often
+_MOST, _ODD = 0.9, 0.75  # share of the labels that are multiples; of 5 or 0.05, which wrong labels leave more often
 _EXACT = 1e-9  # of the size of the labels, where they have no unit
 _DIGIT, _SIGN = math.log2(10), 2.0  # bits of a digit; of the sign and the place of the point
 _LONG, _LARGEST = 4, 100_000  # digits beyond which a number may be a fraction; its largest denominator
-_DENOMINATORS = (3, 6, 7, 9, 11, 12, 30, 60, 360, 365, 1200)
 
 
 def unit_of(y: FloatArray) -> float:
@@ -31,12 +32,22 @@ def unit_of(y: FloatArray) -> float:
     (0.05, 1.0)
     """
     for unit in UNITS:
-        quotients = y / unit
-        off = np.abs(quotients - np.round(quotients))
-        share = float(np.mean(off < 1e-6 * np.maximum(1.0, 1e-6 * np.abs(quotients))))
-        if share > (_ODD if unit == 0.05 else _MOST):
+        share = float(np.mean(are_multiples(y, unit)))
+        if share > (_MOST if is_decimal(unit) else _ODD):
             return unit
     return max(_EXACT * float(np.median(np.abs(y))), 1e-300)
+
+
+def are_multiples(y: FloatArray, unit: float) -> BoolArray:
+    """Return which labels are multiples of a unit."""
+    quotients = y / unit
+    off = np.abs(quotients - np.round(quotients))
+    return np.asarray(off < 1e-6 * np.maximum(1.0, 1e-6 * np.abs(quotients)))
+
+
+def is_decimal(unit: float) -> bool:
+    """Return whether a unit is a power of ten."""
+    return abs(math.log10(unit) - round(math.log10(unit))) < 1e-9
 
 
 def simplest(low: float, high: float) -> float:
@@ -59,29 +70,50 @@ def simplest(low: float, high: float) -> float:
     return high
 
 
-def near_numbers(value: float, error: float, most: int = 3) -> list[float]:
-    """Return numbers in few digits that are no farther off, the shortest first; 1/n and m/n where these are long.
+@lru_cache(maxsize=10_000)  # the forms of a rule share most of their numbers
+def near_numbers(value: float, error: float, most: int = 4) -> tuple[float, ...]:
+    """Return numbers in few digits that are no farther off, the shortest first: decimals, 1/6000, and 7/300.
 
     Examples
     --------
     >>> near_numbers(0.19004, 0.0002)[0], near_numbers(1 / 1200 + 1e-9, 1e-8)[0] == 1 / 1200
     (0.19, True)
     """
-    if not (np.isfinite(value) and np.isfinite(error)):
-        return []
-    found = [0.0] if abs(value) <= error else []
+    if not (math.isfinite(value) and math.isfinite(error)):
+        return ()
+    found = {0.0: 0} if abs(value) <= error else {}
     for digits in range(-6, 13):
         for step in (10.0**-digits, 5 * 10.0**-digits / 10):
             number = round(round(value / step) * step, digits + 1)
             if abs(number - value) <= error and number not in found:
-                found.append(number)
-    if not found or len(digits_of(found[0])) > 4:
-        ratios = [(m, round(value * m)) for m in _DENOMINATORS]
-        parts = [whole / m for m, whole in ratios if whole and abs(whole / m - value) <= error]
-        if value and abs(1 / value) > 1.5 and abs(1 / round(1 / value) - value) <= error:
-            parts.append(1 / round(1 / value))
-        return [*parts[-1:], *found[:most]]
-    return found[:most]
+                found[number] = len(digits_of(number))
+            divisor = round(round(1 / value / step) * step, digits + 1) if value else 0.0
+            if divisor and abs(1 / divisor - value) <= error and 1 / divisor not in found:
+                found[1 / divisor] = len(digits_of(divisor)) + 1
+    for over, under in _fractions(value):
+        if over and abs(over / under - value) <= error:
+            found.setdefault(over / under, len(digits_of(over)) + len(digits_of(under)) + (over != 1))
+    return tuple(sorted(found, key=lambda number: found[number])[:most])
+
+
+def _fractions(value: float) -> Iterator[tuple[int, int]]:
+    """Yield the nearest fractions whose denominators are at most 10, 100 and so on, by one continued fraction.
+
+    Examples
+    --------
+    >>> list(_fractions(3.14159265))[:3]
+    [(22, 7), (311, 99), (355, 113)]
+    """
+    n, d = value.as_integer_ratio()
+    denominator, p, q = d, (0, 1), (1, 0)  # the last two convergents are p[0] / q[0] and p[1] / q[1]
+    for most in (10**k for k in range(1, 6)):
+        while d and q[0] + n // d * q[1] <= most:
+            a = n // d
+            p, q = (p[1], p[0] + a * p[1]), (q[1], q[0] + a * q[1])
+            n, d = d, n - a * d
+        k = (most - q[0]) // q[1]
+        between = q[0] + k * q[1]
+        yield (p[1], q[1]) if 2 * d * between <= denominator else (p[0] + k * p[1], between)
 
 
 def digits_of(value: float) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from massart.rows import FloatArray
 from massart.rules import terms as t
-from massart.rules.grow.evidence import Change
+from massart.rules.grow.evidence import STEPPED, Change
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.sample import Product, Sample, above, below, clipped, interval, is_condition, is_range, without
 from massart.rules.grow.units import near_numbers, simplest
@@ -89,17 +89,18 @@ def _columns(fit: Fit) -> list[Term]:
 
 
 def numbers_of(fit: Fit) -> list[Term]:
-    """Return the numbers that a rule makes: its products, and the sum of its columns.
+    """Return the numbers that a rule makes: its products, its steps, and the sum and the number of its columns.
 
-    Discounts begin at an amount, which is quantity times price, and tax at what is left of the income.
+    Discounts begin at an amount, which is quantity times price, or at a number of persons, which is that of adults and
+    of children, and tax at what is left of the income.
     """
     sample = fit.labels.sample
     bare = [tuple(one for one in term if not is_condition(one)) for term in fit.terms]
-    found = [t.product(*term) for term in bare if len(term) > 1]
+    found = [t.product(*term) for term in bare if len(term) > 1 or (term and term[0].op in STEPPED)]
     plain = {term[0]: w for term, w in zip(fit.terms, fit.coef.tolist(), strict=True) if len(term) == 1 and w}
     plain = {one: w for one, w in plain.items() if one in sample.numbers}
     if 2 <= len(plain) <= fit.labels.settings.tries + 1:
-        found += [_total(plain, fit)]
+        found += [_total(plain, fit), t.total(*plain)]
     return list(dict.fromkeys(found))
 
 

@@ -1,0 +1,119 @@
+"""Commands that need no file: ``massart demo``, from its ledger to the page, and ``massart reproduce``, the figures."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from massart.cli.files import check_outputs, write_outputs
+from massart.cli.options import with_options
+from massart.cli.terminal import bars, harmless, say, table
+from massart.options import Option, OptionGroup
+
+if TYPE_CHECKING:
+    from massart.audit import Audit
+
+LEDGER, REPORT, AUDIT = "massart-ledger.csv", "massart-report.html", "massart-audit.csv"
+
+
+@dataclass(frozen=True)
+class DemoOptions(OptionGroup):
+    """What the ledger is like, and where it goes."""
+
+    out: Annotated[Path, Option("Folder for the ledger, the report and the audit.", "Output", metavar="FOLDER")] = (
+        Path()
+    )
+    seed: Annotated[int, Option("Seed of the random ledger.", least=0)] = 0
+    rows: Annotated[int, Option("Number of rows of the ledger.", least=50)] = 8000
+
+
+@with_options(options=DemoOptions)
+def demo(*, options: DemoOptions) -> None:
+    """Make a ledger in which about a fifth of the totals are wrong, recover its price list, and list the wrong rows."""
+    import numpy as np
+
+    from massart.audit import audit_table
+    from massart.cli.fit import tell
+    from massart.demo import GROUP, ID, TARGET, make_ledger
+    from massart.tables import write_columns
+
+    ledger, report, audit = (options.out / name for name in (LEDGER, REPORT, AUDIT))
+    check_outputs([], {"--audit": audit, "--fixed": ledger, "--report": report})
+    write_columns(ledger, make_ledger(np.random.default_rng(options.seed), options.rows))
+    asked = ["--target", TARGET, "--id", ID, "--group", GROUP, "--report", str(report), "--audit", str(audit)]
+    command = shlex.join(["massart", "fit", str(ledger), *asked])
+    typer.echo(f"A ledger of {options.rows:,} jobs, about a fifth of its totals wrong: {harmless(ledger)}", err=True)
+    typer.echo(f"$ {harmless(command)}", err=True)
+    found = audit_table(ledger, TARGET, id=ID, group=GROUP, audit=audit)
+    say(found.notices, err=True)
+    write_outputs(found, command, str(ledger), report=report, audit=audit)
+    tell(found)
+    say(_comparison(found))
+    if not found.certificate.verdict.stands:
+        raise typer.Exit(1)
+
+
+def _comparison(found: Audit) -> Iterator[str]:
+    """Compare the formula with least squares on the same rows."""
+    import numpy as np
+
+    formula = found.formula
+    shown = [j for j, term in enumerate(formula.terms) if term.is_shown]
+    values, terms = [found.X[:, j] for j in shown], [formula.terms[j] for j in shown]
+    if formula.intercept is not None:
+        values.append(np.ones(len(found.given)))
+        terms.append(formula.intercept)
+    squares = np.linalg.lstsq(np.column_stack(values), found.given, rcond=None)[0]
+    yield ""
+    yield "What least squares makes of the same rows and terms:"
+    rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(terms, squares, strict=True)]
+    yield from table([("term", "recovered", "least squares"), *rows])
+
+
+@dataclass(frozen=True)
+class ReproduceOptions(OptionGroup):
+    """How much is computed, and where it goes."""
+
+    out: Annotated[Path, Option("Folder for tables, pictures and the page.", "Output", metavar="FOLDER")] = Path(
+        "massart-figures"
+    )
+    trials: Annotated[int, Option("Trials of each cell; expensive methods take fewer.", least=1)] = 200
+    jobs: Annotated[int, Option("Processes; by default one for each core.", least=1)] = os.cpu_count() or 1
+    data: Annotated[Path | None, Option("The drug-discovery file, for fig2b; downloaded if absent.")] = None
+    seed: Annotated[int, Option("Random seed.", least=0)] = 0
+
+
+@with_options(options=ReproduceOptions)
+def reproduce(
+    *,
+    figures: Annotated[list[str], typer.Argument(help="fig1a, fig1b, fig2a, fig2b, phase; or all.", metavar="FIGURE")],
+    options: ReproduceOptions,
+) -> None:
+    """Reproduce the figures of the paper, and further ones; a run that was stopped continues where it was."""
+    from massart.experiments import reproduce as experiments
+
+    names, out = list(dict.fromkeys(figures)), options.out
+    try:
+        experiments.prepare(out, options.trials, options.jobs, options.seed)
+        chosen = experiments.choose(names, options.data, out)
+        command = f"massart reproduce {' '.join(names)} --trials {options.trials} --seed {options.seed}"
+        with bars() as draw:
+            for experiment in chosen:
+                experiments.reproduce(
+                    experiment,
+                    out,
+                    trials=options.trials,
+                    seed=options.seed,
+                    jobs=options.jobs,
+                    command=command,
+                    callback=draw,
+                )
+    except OSError as error:
+        raise ValueError(f"cannot write to {out}: {error.strerror or error}") from error
+    typer.echo(out / "index.html")

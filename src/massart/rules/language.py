@@ -30,7 +30,7 @@ import numpy as np
 from massart.rules import terms as t
 from massart.rules.columns import Columns
 from massart.rules.literals import CALENDAR, TermError, day_of, plain_number, quoted, shown
-from massart.rules.operations import OPERATIONS
+from massart.rules.operations import OPERATIONS, begins_with_minus
 from massart.rules.terms import Term
 
 MOST_TERMS = 2_000
@@ -198,7 +198,7 @@ class Reader:
         value = self._product()
         while sign := self.accept("+", "-"):
             first, second = self._term(value), self._term(self._product())
-            value = _checked(t.total(first, second) if sign == "+" else Term("-", (first, second)))
+            value = _checked(_sum_of(first, second) if sign == "+" else Term("-", (first, second)))
         return value
 
     def _product(self) -> Value:
@@ -435,6 +435,18 @@ class Reader:
             raise self.error(f"column {shown(str(column.parts[0]))} holds no dates to compare with")
         day_of(side)
         return side
+
+
+def _sum_of(first: Term, second: Term) -> Term:
+    """Return first + second; what begins with a minus is subtracted, as it is written."""
+    for part in t.total(second).parts:
+        assert isinstance(part, Term)
+        if begins_with_minus(part):
+            minus, *others = part.factors
+            first = Term("-", (first, t.product(t.number(-float(str(minus.parts[0]))), *others)))
+        else:
+            first = t.total(first, part)
+    return first
 
 
 def _checked(term: Term) -> Term:

@@ -226,14 +226,23 @@ def _bracketed(part: Any, least: int) -> str:
     return f"({part})" if _BINDS.get(part.op, 3) < least else str(part)
 
 
+def begins_with_minus(term: Any) -> bool:
+    """Return whether a term is a negative number, or a product whose first factor is one."""
+    first = term.parts[0] if term.op == "*" else term
+    return bool(first.op == "number" and first.parts[0] < 0)
+
+
 def _infix(sign: str) -> Callable[[Parts], str]:
     """Write parts with a sign between them; sums in sums, and products in products, need no brackets."""
     least, same = _BINDS[sign], sign if sign in "+*" else ""
 
     def write(parts: Parts) -> str:
-        return f" {sign} ".join(
-            _bracketed(part, least + (place > 0 and part.op != same)) for place, part in enumerate(parts)
-        )
+        text = ""
+        for place, part in enumerate(parts):
+            word = _bracketed(part, least + (place > 0 and part.op != same))
+            minus = sign == "+" and begins_with_minus(part)
+            text += f" {'-' if minus else sign} {word[minus:]}" if place else word
+        return text
 
     return write
 

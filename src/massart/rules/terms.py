@@ -10,44 +10,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from massart.rows import FloatArray
 from massart.rules.columns import Columns
-from massart.rules.literals import TermError, day_of, fraction_of, is_day, level_order, plain_number, quoted, shown
+from massart.rules.literals import TermError, day_of, fraction_of, level_order, shown
 from massart.rules.operations import OPERATIONS
-
-__all__ = [
-    "CONDITIONS",
-    "MOST_DEPTH",
-    "MOST_OPERATIONS",
-    "OPERATIONS",
-    "UNKNOWN",
-    "Part",
-    "Term",
-    "TermError",
-    "check_size",
-    "column",
-    "day_of",
-    "hinge",
-    "in_others",
-    "is_day",
-    "level",
-    "level_set",
-    "number",
-    "one_of",
-    "plain_number",
-    "power",
-    "product",
-    "quoted",
-    "rounded",
-    "shown",
-    "total",
-    "within",
-]
 
 Part: TypeAlias = "Term | str | float | None"
 
@@ -84,6 +55,16 @@ class Term:
 
     op: str
     parts: tuple[Part, ...]
+    _hash: int = field(init=False, repr=False, compare=False)  # the search looks terms up a million times
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.op, self.parts)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Term], tuple[str, tuple[Part, ...]]]:
+        return Term, (self.op, self.parts)  # hashes of texts differ from process to process
 
     def evaluate(self, columns: Columns) -> FloatArray:
         """Return its value in every row; infinite or NaN where it has none."""
@@ -266,8 +247,8 @@ def within(name: str, low: float | str | Term | None, high: float | str | Term |
 
 
 def number(value: float) -> Term:
-    """Return a number."""
-    return Term("number", (float(value),))
+    """Return a number; a negative zero is zero."""
+    return Term("number", (float(value) + 0.0,))
 
 
 def product(*factors: Term) -> Term:

@@ -48,6 +48,7 @@ SETS = {
     "blind": "blind_tables",
     "trades": "trade_tables",
     "office": "office_tables",
+    "street": "street_tables",
 }
 """The sets of tables, and the modules that make them."""
 PRECISION, RECALL, HARMFUL = 0.99, 0.9, 0.97

@@ -80,3 +80,24 @@ def test_a_missing_peer_is_a_row_that_says_so(
     _add(monkeypatch, run, "lonely", lambda: run.harness.require("no_such_library.part"))
     assert run.main(["--only", "lonely"]) == 0
     assert "skipped: no_such_library is not installed" in capsys.readouterr().out
+
+
+def test_the_street_tables_are_forty_with_as_much_wrong_as_was_asked_for() -> None:
+    street = pytest.importorskip("street_tables")
+    import planted
+
+    made = [planted.plant(name, make, 1).made for name, make in street.TABLES.items()]
+    shares = sorted(table.share for table in made)
+    assert [sum(low <= share < low + 10 for share in (100 * s for s in shares)) for low in (5, 15, 25, 35)] == [10] * 4
+    assert all(2 <= len(table.errors) <= 4 for table in made)
+
+
+@pytest.mark.parametrize("part", ["08", "12", "16", "26", "29", "37", "40"])
+def test_a_street_table_is_off_in_exactly_the_rows_that_are_declared(part: str) -> None:
+    street = pytest.importorskip("street_tables")
+    for module in ("pyarrow", "python_calamine", "xlsxwriter"):
+        pytest.importorskip(module)
+    import trade_tables
+
+    name = next(name for name in street.TABLES if name.startswith(part))
+    assert trade_tables.check(name, street.TABLES[name], 1) == []

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from massart.experiments.baselines import LINEAR, RELU, Baseline, baseline, given_rate, tuned_ridge
-from massart.experiments.baselines.baseline import missing_line
-from massart.experiments.baselines.libraries import choose_penalty
+from massart.experiments.baselines import LINEAR, RELU, Baseline, missing_line, told, tuned_ridge
+from massart.experiments.baselines.linear import choose_penalty, torrent
 from massart.experiments.baselines.relu import karmakar_sgd
-from massart.experiments.baselines.thresholding import torrent
 from massart.paper import MassartNoise, far_constant, gaussian, linear_labels, relu_labels, scale
 
 FloatArray = NDArray[np.float64]
@@ -40,21 +38,13 @@ def relu_table(n: int, d: int, seed: int) -> tuple[FloatArray, FloatArray, Float
 
 
 def run(method: Baseline, X: FloatArray, y: FloatArray, seed: int = 0) -> FloatArray:
-    if (missing := method.missing()) is not None:
+    if missing := method.missing("the method"):
         pytest.skip(missing)
     return method.fit(X, y, np.random.default_rng(seed))
 
 
 def error(coef: FloatArray, truth: FloatArray) -> float:
     return float(np.linalg.norm(coef - truth) / np.linalg.norm(truth))
-
-
-def test_keys_are_identifiers_and_names_are_unique() -> None:
-    names = [method.name for method in [*LINEAR.values(), *RELU.values()]]
-    assert len(set(names)) == len(names)
-    assert len(ALL) == len(LINEAR) + len(RELU)
-    assert all(key.isidentifier() for key in ALL)
-    assert all(method.reference for method in ALL.values())
 
 
 @pytest.mark.slow
@@ -89,10 +79,9 @@ def test_method_recovers_in_its_regime(key: str) -> None:
     assert error(run(LINEAR[key], X, y), w) < tolerance
 
 
-@pytest.mark.parametrize("key", ["least_squares", "ridge"])
-def test_squares_are_not_robust(key: str) -> None:
+def test_squares_are_not_robust() -> None:
     X, y, w = table(120, 10, 0.2, 2)
-    assert error(run(LINEAR[key], X, y), w) > 1e-2
+    assert error(run(LINEAR["least_squares"], X, y), w) > 1e-2
 
 
 def test_ada_crr_bears_more_oblivious_errors_than_torrent() -> None:
@@ -188,7 +177,7 @@ def test_a_library_that_raises_gives_nan() -> None:
         return np.append(np.zeros(X.shape[1] - 1), np.inf)
 
     for method in (fails, overflows):
-        coef = baseline("fails", "nowhere", method).fit(np.eye(3), np.ones(3), np.random.default_rng(0))
+        coef = Baseline(method).fit(np.eye(3), np.ones(3), np.random.default_rng(0))
         assert np.isnan(coef).all()
         assert coef.shape == (3,)
 
@@ -203,25 +192,17 @@ def test_misuse_still_raises() -> None:
         LINEAR["least_squares"].fit(np.eye(3), np.eye(3), np.random.default_rng(0))
     with pytest.raises(ValueError):
         LINEAR["least_squares"].fit(np.full((3, 3), np.nan), np.ones(3), np.random.default_rng(0))
-    with pytest.raises(ValueError, match="eta must be"):
-        given_rate(1.0)
 
 
-def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("Rscript") is not None:
+        line = "none needs an R package: install.packages('surely.not.a.package')"
+        assert Baseline(LINEAR["lts"].method, "R: surely.not.a.package").missing("none") == line
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "Rscript" in str(LINEAR["lts"].missing())
-    assert "pip install statsmodels" in str(missing_line("QuantReg", "statsmodels"))
-    assert LINEAR["massart"].missing() is None
-    with pytest.raises(ModuleNotFoundError, match="Rscript"):
-        LINEAR["lts"].fit(np.eye(3), np.ones(3), np.random.default_rng(0))
-
-
-def test_missing_r_packages_are_named() -> None:
-    if shutil.which("Rscript") is None:
-        pytest.skip("R is not installed")
-    method = Baseline("none", "nowhere", LINEAR["lts"].fit, "R: surely.not.a.package")
-    assert method.missing() == "none needs an R package: install.packages('surely.not.a.package')"
+    assert "Rscript" in LINEAR["lts"].missing("LTS")
+    assert missing_line("QuantReg", "statsmodels") == "QuantReg needs statsmodels: pip install statsmodels"
+    assert LINEAR["massart"].missing("massart") == ""
 
 
 def test_methods_can_be_sent_to_other_processes() -> None:
@@ -229,5 +210,5 @@ def test_methods_can_be_sent_to_other_processes() -> None:
     for key in ("torrent", "least_squares"):
         again = pickle.loads(pickle.dumps(LINEAR[key]))
         np.testing.assert_array_equal(run(again, X, y), run(LINEAR[key], X, y))
-    pickle.dumps(given_rate(0.2))
+    pickle.dumps(told(0.2))
     pickle.dumps(ALL)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,16 +22,15 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
 
 import massart
-from massart.experiments import drawing, drug_discovery, page, provenance
-from massart.experiments.experiment import Entrant, Experiment, Row, Task, TaskOutcome, stream
+from massart.experiments import drawing, figure_2b, page, provenance
+from massart.experiments.experiment import Entrant, Experiment, Row, Task, TaskOutcome, stream, summarize
 from massart.experiments.figure_1 import Figure1a, Figure1b
 from massart.experiments.figure_2a import Figure2a
 from massart.experiments.figure_2b import Figure2b
-from massart.experiments.journal import Journal, read
 from massart.experiments.phase import PhaseLinear, PhaseReLU
-from massart.experiments.recovery import summarize
 from massart.experiments.reproduce import FIGURES, choose, reproduce
-from massart.rows import files
+from massart.experiments.running import read_journal, with_journal
+from massart.rows import files, silent
 
 PAPER_AND_OURS = (
     Entrant("naive_l1", published=True),
@@ -49,7 +49,6 @@ from pathlib import Path
 
 from massart.experiments.experiment import Entrant
 from massart.experiments.figure_1 import Figure1a
-from massart.experiments.recovery import summarize
 from massart.experiments.reproduce import reproduce
 
 if __name__ == "__main__":
@@ -96,7 +95,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: P
             process.send_signal(signal.SIGKILL)
             reports += [int(line) for line in process.stdout if line.endswith("\n")]
         killed += process.returncode == -signal.SIGKILL
-        assert len(read(tmp_path / "fig1a.jsonl", run)) >= max(reports)
+        assert len(read_journal(tmp_path / "fig1a.jsonl", run)) >= max(reports)
     assert killed
     subprocess.run([sys.executable, program], check=True, capture_output=True)
     assert (tmp_path / "fig1a.csv").read_bytes() == (folder / "fig1a.csv").read_bytes()
@@ -128,31 +127,27 @@ def test_the_documentation_says_where_a_figure_differs_from_the_publication(expe
     assert "publication" in experiment.comparison
 
 
-def test_a_torn_line_costs_one_trial(tmp_path: Path) -> None:
+def test_a_journal_keeps_whole_lines_of_its_run_and_only_the_others_are_attempted(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     tasks = [Task("fig1a", (0.1,), "massart", trial) for trial in range(3)]
-    outcome = TaskOutcome(({"relative_error": float("nan"), "recovered": 0},), 0.1)
-    with Journal(path, "a") as journal:
-        journal.append([(task, outcome) for task in tasks])
-    path.write_bytes(path.read_bytes()[:-9])
-    assert list(read(path, "a")) == tasks[:2]
-    with Journal(path, "a") as journal:
-        journal.append([(tasks[2], outcome)])
-    assert list(read(path, "a")) == tasks
-    assert read(path, "another run") == {}
-    path.write_bytes(b"\0\xff\n[]\n3\n{}\n" + path.read_bytes())
-    assert list(read(path, "a")) == tasks
+    outcome = TaskOutcome(({"relative_error": 0.5, "recovered": 0},), 0.25)
+    attempted: list[list[Task]] = []
 
+    def attempts(todo: Sequence[Task]) -> list[tuple[Task, TaskOutcome]]:
+        attempted.append(list(todo))
+        return [(task, outcome) for task in todo]
 
-def test_journals_cut_anywhere_keep_whole_lines_only(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    tasks = [Task("fig1a", (0.1,), "massart", trial) for trial in range(2)]
-    with Journal(path, "a") as journal:
-        journal.append([(task, TaskOutcome(({"recovered": 1},), 0.5)) for task in tasks])
-    content = path.read_bytes()
-    for end in range(len(content)):
-        path.write_bytes(content[:end])
-        assert list(read(path, "a")) == tasks[: (content[: end + 1]).count(b"\n")]
+    assert with_journal("", tasks, path, "a", attempts, silent) == dict.fromkeys(tasks, outcome)
+    whole = path.read_bytes()
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        assert list(read_journal(path, "a")) == tasks[: whole[: end + 1].count(b"\n")]
+    assert with_journal("", tasks, path, "a", attempts, silent) == dict.fromkeys(tasks, outcome)  # one byte is missing
+    path.write_bytes(b"\0\xff\n[]\n3\n{}\n" + whole[:-9])
+    assert with_journal("", tasks, path, "a", attempts, silent) == dict.fromkeys(tasks, outcome)
+    assert list(read_journal(path, "a")) == tasks
+    assert read_journal(path, "another run") == {}
+    assert attempted == [tasks, tasks[2:]]
 
 
 def test_methods_see_the_same_table_and_draw_their_own_numbers() -> None:
@@ -291,9 +286,9 @@ def test_only_code_that_can_change_a_trial_names_a_run(tmp_path: Path, monkeypat
 def test_no_trial_imports_what_only_shows() -> None:
     shows = [name.removesuffix("/").removesuffix(".py").replace("/", ".") for name in provenance._ONLY_SHOWS[:-2]]
     program = (
-        "import sys, numpy as np; from massart.experiments import reproduce, baselines; "
-        "from massart.experiments.baselines import ours; X = np.random.default_rng(0).standard_normal((60, 2)); "
-        "ours.algorithm_1(X, X @ [1.0, 2.0], np.random.default_rng(0)); "
+        "import sys, numpy as np; from massart.experiments import reproduce; "
+        "from massart.experiments.baselines import LINEAR; X = np.random.default_rng(0).standard_normal((60, 2)); "
+        "LINEAR['algorithm_1'].fit(X, X @ [1.0, 2.0], np.random.default_rng(0)); "
         f"print([name for name in {shows} if f'massart.{{name}}' in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
@@ -340,43 +335,33 @@ def test_without_a_network_the_data_option_is_named(monkeypatch: pytest.MonkeyPa
     def offline(*_: object, **__: object) -> None:
         raise URLError("no route to host")
 
-    monkeypatch.delenv(drug_discovery.VARIABLE, raising=False)
+    monkeypatch.delenv(figure_2b.VARIABLE, raising=False)
     monkeypatch.setattr("urllib.request.urlopen", offline)
     with pytest.raises(ValueError, match="no route to host.*--data FILE"):
-        drug_discovery.find(None, tmp_path)
+        figure_2b.find(None, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_drug_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    savemat = pytest.importorskip("scipy.io").savemat
     path = tmp_path / "small.mat"
-    small = {"X_train": np.ones((4, 2)), "y_train": np.ones((4, 1)), "X_test": np.ones((3, 2)), "y_test": np.ones(3)}
-    savemat(path, small)
+    path.write_text("hello")
     with pytest.raises(ValueError, match="SHA-256"):
-        drug_discovery.find(path, tmp_path)
-    monkeypatch.setenv(drug_discovery.VARIABLE, str(path))
+        figure_2b.find(path, tmp_path)
+    monkeypatch.setenv(figure_2b.VARIABLE, str(path))
     with pytest.raises(ValueError, match="SHA-256"):
-        drug_discovery.find(None, tmp_path)
+        figure_2b.find(None, tmp_path)
     with pytest.raises(ValueError, match="cannot read .*absent.mat: No such file"):
-        drug_discovery.find(tmp_path / "absent.mat", tmp_path)
-    with pytest.raises(ValueError, match=r"X_train in .* must have shape \(3085, 410\), got \(4, 2\)"):
-        drug_discovery.load(str(path))
-    savemat(tmp_path / "other.mat", {"Z": np.ones(3)})
-    with pytest.raises(ValueError, match="has no variable X_train"):
-        drug_discovery.load(str(tmp_path / "other.mat"))
-    (tmp_path / "text.mat").write_text("hello")
-    with pytest.raises(ValueError, match="is not a MATLAB file"):
-        drug_discovery.load(str(tmp_path / "text.mat"))
+        figure_2b.find(tmp_path / "absent.mat", tmp_path)
 
 
 @pytest.mark.slow
 def test_the_drug_figure_where_the_file_is_at_hand() -> None:
-    name = os.environ.get(drug_discovery.VARIABLE)
+    name = os.environ.get(figure_2b.VARIABLE)
     if name is None:
-        pytest.skip(f"{drug_discovery.VARIABLE} does not name the drug-discovery file")
-    path = drug_discovery.find(None, Path())
+        pytest.skip(f"{figure_2b.VARIABLE} does not name the drug-discovery file")
+    path = figure_2b.find(None, Path())
     entrants = (Entrant("least_squares", published=True), Entrant("naive_l1", published=True), Entrant("torrent"))
-    experiment = Figure2b(etas=(0.0, 0.4), entrants=entrants, data=str(path))
+    experiment = Figure2b(etas=(0.0, 0.4), entrants=entrants, data=path)
     rows = rows_of(experiment, 1)
     shares = {(row["eta"], row["method"]): float(row["share_within_margin"]) for row in rows}
     assert shares[0.0, "least_squares"] > 0.85

@@ -19,8 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from comparison.tables import Generator, Group, Table
-from massart.experiments.baselines import RELU, baseline, libraries, r
-from massart.experiments.baselines.baseline import Fit, missing_line
+from massart.experiments.baselines import RELU, Baseline, Fit, linear, missing_line
 from massart.rows import BoolArray, FloatArray
 
 TRIALS = 5_000
@@ -56,7 +55,7 @@ class Method:
 
     def missing(self) -> str:
         """Return one line that says what to install; empty where nothing is missing."""
-        return missing_line(self.name, self.requires) or ""
+        return missing_line(self.name, self.requires)
 
 
 def called_wrong(table: Table, answer: Answer) -> BoolArray:
@@ -141,17 +140,17 @@ def _quant_reg(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatA
 
 
 def _regress(fit: Fit, table: Table, rng: Generator) -> Answer:
-    coef = baseline("", "", fit).fit(table.X, table.y, rng)
+    coef = Baseline(fit).fit(table.X, table.y, rng)
     return Answer(table.X @ coef, coef)
 
 
 def _ransac(table: Table, rng: Generator) -> Answer:
     threshold = _CUT if math.isnan(table.half) else None  # the noise has a standard deviation of 1
-    return _regress(partial(libraries.ransac, threshold=threshold, trials=TRIALS), table, rng)
+    return _regress(partial(linear.ransac, threshold=threshold, trials=TRIALS), table, rng)
 
 
 def _r(method: str, table: Table, rng: Generator) -> Answer:
-    coef, seconds = r.fit(method, table.X, table.y, rng)
+    coef, seconds = linear.r_regression(method, table.X, table.y, rng)
     predicted = table.X @ coef
     return Answer(np.maximum(predicted, 0.0) if method == "crq" else predicted, coef, seconds=seconds)
 
@@ -268,8 +267,8 @@ def _by_r(method: str, name: str, package: str) -> Method:
 
 _REGRESSION: dict[str, Method] = {
     "massart": Method("massart", "this package", _massart),
-    "least_squares": Method("least squares", "NumPy", partial(_regress, libraries.least_squares)),
-    "huber": Method("Huber", "scikit-learn", partial(_regress, libraries.huber)),
+    "least_squares": Method("least squares", "NumPy", partial(_regress, linear.least_squares)),
+    "huber": Method("Huber", "scikit-learn", partial(_regress, linear.huber)),
     "theil_sen": Method("Theil-Sen", "scikit-learn", partial(_regress, _theil_sen)),
     "quantile": Method("median regression", "scikit-learn", partial(_regress, _quantile)),
     "ransac": Method("RANSAC", "scikit-learn", _ransac),

@@ -27,10 +27,8 @@ from comparison import methods, page, tables
 from comparison.methods import METHODS, Answer, Method, called_wrong
 from comparison.tables import CELLS, Cell, Group, Table
 from massart.experiments import provenance
-from massart.experiments.experiment import Row, Task, TaskOutcome, stream
-from massart.experiments.journal import Finished, with_journal
-from massart.experiments.recovery import RECOVERED
-from massart.experiments.workers import prepare
+from massart.experiments.experiment import RECOVERED, Row, Task, TaskOutcome, stream
+from massart.experiments.running import prepare, with_journal
 from massart.rows import Callback, files, silent
 
 LIMIT = 40
@@ -125,7 +123,7 @@ def _row(task: Task, outcome: TaskOutcome) -> Row:
 # One process for each method, and a fork of it for each table.
 
 
-def _run(seed: int, tasks: Sequence[Task]) -> Iterator[Finished]:
+def _run(seed: int, tasks: Sequence[Task]) -> Iterator[tuple[Task, TaskOutcome]]:
     context = multiprocessing.get_context("spawn")
     for group, key in dict.fromkeys((task.figure, task.method) for task in tasks):
         theirs = [task for task in tasks if (task.figure, task.method) == (group, key)]
@@ -135,7 +133,7 @@ def _run(seed: int, tasks: Sequence[Task]) -> Iterator[Finished]:
         there.close()
         try:
             for task in theirs:
-                yield [(task, here.recv())]
+                yield task, here.recv()
         except EOFError:
             raise ValueError(f"the process of {key} died before its tables were done") from None
         finally:

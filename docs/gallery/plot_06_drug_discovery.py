@@ -14,7 +14,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from massart.experiments.drug_discovery import load
+from massart.experiments.figure_2b import load
 
 folder = next(path / "results" for path in [Path.cwd(), *Path.cwd().parents] if (path / "results").is_dir())
 names = {

@@ -100,7 +100,7 @@ def reproduce(
 
     names, out = list(dict.fromkeys(figures)), options.out
     try:
-        experiments.prepare(out, options.trials, options.jobs, options.seed)
+        experiments.prepare(out)
         chosen = experiments.choose(names, options.data, out)
         command = f"massart reproduce {' '.join(names)} --trials {options.trials} --seed {options.seed}"
         with bars() as draw:

@@ -7,12 +7,16 @@ once more, for print in grey.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from massart.experiments.experiment import Row
 
 _SETTINGS: Any = {
     "svg.hashsalt": "massart",
@@ -27,19 +31,8 @@ _SETTINGS: Any = {
     "axes.axisbelow": True,
     "legend.frameon": False,
 }
-_PANEL = (5.5, 4.4)
-_DOTS_PER_INCH = 150
-
-_BLACK, _ORANGE, _SKY, _GREEN, _BLUE, _RED, _PURPLE = (
-    "#000000",
-    "#e69f00",
-    "#56b4e9",
-    "#009e73",
-    "#0072b2",
-    "#d55e00",
-    "#cc79a7",
-)
-_GREY = "#777777"
+_BLACK, _GREY, _ORANGE, _SKY, _GREEN = "#000000", "#777777", "#e69f00", "#56b4e9", "#009e73"
+_BLUE, _RED, _PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 
 _STYLES = {
     "naive_l1": ("naive L1", _ORANGE, "s", "--"),
@@ -91,8 +84,7 @@ def style(method: str) -> dict[str, Any]:
 
 def titled_panels(titles: Sequence[str]) -> tuple[Figure, tuple[Axes, ...]]:
     """Return a figure with panels side by side."""
-    width, height = _PANEL
-    figure, (row,) = panels(1, len(titles), (width * len(titles), height))
+    figure, (row,) = panels(1, len(titles), (5.5 * len(titles), 4.4))
     for axes, title in zip(row, titles, strict=True):
         axes.set_title(title, loc="left")
     return figure, tuple(row)
@@ -110,9 +102,34 @@ def panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, 
 
 def legend(axes: Axes) -> None:
     """Put the legend, if there is something to name, below the axes, where it hides nothing."""
-    if not axes.get_legend_handles_labels()[0]:
-        return
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8.5, frameon=False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8.5, frameon=False)
+
+
+def plot_summary(
+    summary: Sequence[Row], methods: Mapping[str, Sequence[str]], column: str, across: str, up: str
+) -> Figure:
+    """Draw means against one column of the cells, with bars of two standard deviations: for each title its methods."""
+    figure, row = titled_panels(tuple(methods))
+    ticks = sorted({float(entry[column]) for entry in summary})
+    for axes, shown in zip(row, methods.values(), strict=True):
+        for place, method in enumerate(shown):
+            points: list[Any] = [entry for entry in summary if entry["method"] == method]
+            if not points:
+                continue
+            positions = np.array([entry[column] for entry in points], dtype=float)
+            offset = (place - (len(shown) - 1) / 2) * 0.004 * np.ptp(positions)  # bars that coincide can be told apart
+            axes.errorbar(
+                positions + offset,
+                [entry["mean"] for entry in points],
+                yerr=[entry["two_standard_deviations"] for entry in points],
+                **style(method),
+            )
+        axes.set_xticks(ticks)
+        legend(axes)
+        axes.set(xlabel=across, ylim=(-0.03, 1.03))
+    row[0].set(ylabel=up)
+    return figure
 
 
 def encode(figure: Figure, kind: str) -> bytes:
@@ -122,5 +139,5 @@ def encode(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"svg": {"Date": None, "Creator": "massart"}, "png": {"Software": "massart"}}[kind]
     with rc_context(_SETTINGS):
-        figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
     return buffer.getvalue()

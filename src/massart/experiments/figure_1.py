@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from massart.experiments import recovery
-from massart.experiments.baselines import LINEAR, Baseline, given_rate
-from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
+from massart.experiments import drawing
+from massart.experiments.baselines import LINEAR, told
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome, measure
 from massart.paper import MassartNoise, linear_labels, paper_adversary, paper_mixture, paper_weights
 from massart.rows import FloatArray
 
@@ -28,11 +28,6 @@ def paper_table(m: int, d: int, eta: float, rng: np.random.Generator) -> tuple[F
     return X, MassartNoise(eta, paper_adversary(w)).corrupt(X, linear_labels(X, w), rng).labels, w
 
 
-def told(eta: float) -> dict[str, Baseline]:
-    """Return the linear methods; those whose papers take the noise rate as known are told it."""
-    return LINEAR | given_rate(eta)
-
-
 _POSITIONS = (
     "The positions of Algorithm 1 differ in the effective number of rows, (Σ a)²/Σ a² with a = |r·x|/|A x|, that stand "
     "up for the truth in the worst direction r: a tight position leaves directions in which four rows decide, the "
@@ -44,7 +39,6 @@ _POSITIONS = (
 class Figure1(Experiment):
     """What both parts share: the paper's three methods, Algorithm 1 in two other positions, ours, and peers."""
 
-    value_columns = recovery.VALUE_COLUMNS
     methods = LINEAR
     axis: ClassVar[str]
 
@@ -70,26 +64,20 @@ class Figure1(Experiment):
     def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Fit one table."""
         m, eta = self.size_and_rate(task.cell)
-        return recovery.measure(told(eta)[task.method], *paper_table(m, self.d, eta, data), rng)
+        return measure(told(eta)[task.method], *paper_table(m, self.d, eta, data), rng)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the rate against what the cells differ in."""
-        column, up = self.cell_columns[0], "exact recovery rate"
-        positions = ("algorithm_1_tight", "algorithm_1", "algorithm_1_effective")
+        positions = ["algorithm_1_tight", "algorithm_1", "algorithm_1_effective"]
+        published = [entrant.method for entrant in self.entrants if entrant.published]
+        keys = [entrant.method for entrant in self.entrants]
         panels = {
-            "as published": [entrant.method for entrant in self.entrants if entrant.published],
-            "positions of Algorithm 1": [entrant.method for entrant in self.entrants if entrant.method in positions],
-            "massart and others": [
-                entrant.method
-                for entrant in self.entrants
-                if entrant.method == "algorithm_1" or not (entrant.published or entrant.method in positions)
-            ],
+            "as published": published,
+            "positions of Algorithm 1": [key for key in keys if key in positions],
+            "massart and others": [key for key in keys if key == "algorithm_1" or key not in {*published, *positions}],
         }
-        return recovery.plot_summary(self.summarize(rows), panels, column, self.axis, up)
-
-    def summarize(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rate for each cell and method."""
-        return recovery.rates(rows, self.cell_columns)
+        column = self.cell_columns[0]
+        return drawing.plot_summary(self.summarize(rows), panels, column, self.axis, "exact recovery rate")
 
 
 @dataclass(frozen=True, slots=True)

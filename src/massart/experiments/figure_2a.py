@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from massart.experiments import drawing, recovery
+from massart.experiments import drawing
 from massart.experiments.baselines import RELU
-from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome, summarize
 from massart.paper import (
     MassartNoise,
     Scale,
@@ -115,7 +115,7 @@ class Figure2a(Experiment):
     def summarize(self, rows: Sequence[Row]) -> list[Row]:
         """Return mean distances at a few iterations; their two standard deviations are those of the trials."""
         shown = [row for row in rows if row["iteration"] in _SHOWN]
-        return recovery.summarize(shown, ("iteration",), "distance", of_the_mean=False)
+        return summarize(shown, ("iteration",), "distance", of_the_mean=False)
 
 
 def _points(distances: FloatArray, every: int) -> tuple[Row, ...]:
@@ -124,9 +124,7 @@ def _points(distances: FloatArray, every: int) -> tuple[Row, ...]:
 
 
 def _descents(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None:
-    means = recovery.summarize(
-        [row for row in rows if row["iteration"] != END], ("iteration",), "distance", of_the_mean=False
-    )
+    means = summarize([row for row in rows if row["iteration"] != END], ("iteration",), "distance", of_the_mean=False)
     for method in methods:
         points: list[Any] = [row for row in means if row["method"] == method]
         if not points:

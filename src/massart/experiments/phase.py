@@ -9,20 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from massart.experiments import drawing, recovery
+from massart.experiments import drawing
 from massart.experiments.baselines import LINEAR, RELU
-from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome
+from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome, measure
 from massart.paper import MassartNoise, decoy, gaussian, linear_labels, relu_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_CONCEPTS = {"linear": linear_labels, "relu": relu_labels}
-_DARK = 0.55  # rates below which white text is read better
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +28,6 @@ class Phase(Experiment):
 
     alt = "Grids of the exact recovery rate by noise rate and rows for each column, one for each method."
     cell_columns = ("eta", "ratio")
-    value_columns = recovery.VALUE_COLUMNS
-    concept: ClassVar[str]
 
     d: int
     ratios: tuple[float, ...]
@@ -47,9 +42,9 @@ class Phase(Experiment):
         eta, ratio = (float(value) for value in task.cell)
         X = gaussian(round(ratio * self.d), self.d, data)
         truth, other = data.standard_normal(self.d), data.standard_normal(self.d)
-        concept = _CONCEPTS[self.concept]
+        concept = relu_labels if self.methods is RELU else linear_labels
         y = MassartNoise(eta, decoy(other, concept)).corrupt(X, concept(X, truth), data).labels
-        return recovery.measure(self.methods[task.method], X, y, truth, rng)
+        return measure(self.methods[task.method], X, y, truth, rng)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw one grid for each method: the rate in colour and in figures."""
@@ -63,7 +58,7 @@ class Phase(Experiment):
             )
             image = axes.imshow(grid, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="cividis")
             for (i, j), rate in np.ndenumerate(grid):
-                axes.text(j, i, f"{rate:.2g}", ha="center", va="center", fontsize=8, color="w" if rate < _DARK else "k")
+                axes.text(j, i, f"{rate:.2g}", ha="center", va="center", fontsize=8, color="w" if rate < 0.55 else "k")
             axes.set_xticks(range(len(self.ratios)), [f"{ratio:g}" for ratio in self.ratios])
             axes.set_yticks(range(len(self.etas)), [f"{eta:g}" for eta in self.etas])
             axes.set_title(drawing.name_of(entrant.method), loc="left")
@@ -71,10 +66,6 @@ class Phase(Experiment):
             axes.grid(False)
         figure.colorbar(image, ax=list(grid_of_axes.flat), label="exact recovery rate")
         return figure
-
-    def summarize(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rate for each cell and method."""
-        return recovery.rates(rows, self.cell_columns)
 
 
 _CAPTION = (
@@ -95,7 +86,6 @@ class PhaseLinear(Phase):
         "positions of Algorithm 1 differ little."
     )
     methods = LINEAR
-    concept = "linear"
 
     entrants: tuple[Entrant, ...] = (
         Entrant("algorithm_1", published=True, most_trials=20),
@@ -120,7 +110,6 @@ class PhaseReLU(Phase):
         "η below 1/2; the diagram shows how many are enough."
     )
     methods = RELU
-    concept = "relu"
 
     entrants: tuple[Entrant, ...] = (
         Entrant("published_relu", published=True, most_trials=8),

@@ -15,14 +15,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from massart.experiments import drawing, drug_discovery, page, provenance
+from massart.experiments import drawing, page, provenance
 from massart.experiments.experiment import Experiment, Row, Task, TaskOutcome
 from massart.experiments.figure_1 import Figure1a, Figure1b
 from massart.experiments.figure_2a import Figure2a
-from massart.experiments.figure_2b import Figure2b
-from massart.experiments.journal import with_journal
+from massart.experiments.figure_2b import Figure2b, find
 from massart.experiments.phase import PhaseLinear, PhaseReLU
-from massart.experiments.workers import run_tasks
+from massart.experiments.running import run_tasks, with_journal
 from massart.rows import Callback, files, silent
 
 FIGURES: dict[str, tuple[Experiment, ...]] = {
@@ -49,22 +48,15 @@ def choose(names: Sequence[str], data: Path | None, out: Path) -> list[Experimen
     wanted = [name for name in FIGURES if name in names or ALL in names]
     if data is not None and "fig2b" not in wanted:
         raise ValueError(f"--data is for fig2b, which is not among {', '.join(wanted)}")
-    return [_with_data(experiment, data, out) for name in wanted for experiment in FIGURES[name]]
+    return [
+        replace(experiment, data=find(data, out)) if isinstance(experiment, Figure2b) else experiment
+        for name in wanted
+        for experiment in FIGURES[name]
+    ]
 
 
-def _with_data(experiment: Experiment, data: Path | None, out: Path) -> Experiment:
-    if not isinstance(experiment, Figure2b):
-        return experiment
-    path = str(drug_discovery.find(data, out))
-    drug_discovery.load(path)  # so that wrong shapes are told now, not by a worker
-    return replace(experiment, data=path)
-
-
-def prepare(out: Path, trials: int, jobs: int, seed: int) -> None:
+def prepare(out: Path) -> None:
     """Refuse, before any work is done, what would fail after it: ValueError names the option."""
-    for name, value, least in (("trials", trials, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        if value < least:
-            raise ValueError(f"--{name} must be at least {least}, got {value}")
     if importlib.util.find_spec("matplotlib") is None:
         raise ValueError("figures need matplotlib: install massart[plot]")
     try:
@@ -93,7 +85,10 @@ def reproduce(
     run = provenance.run_name(experiment.settings(), seed)
     tasks = experiment.tasks(trials)
     attempts = partial(run_tasks, experiment, seed, jobs=jobs)
-    evenly = _evenly(experiment, tasks, trials)
+    # Every method and cell advances at the same rate, so that the share of the trials that are done is about that of
+    # the time, though methods differ by a factor of 1,000.
+    most = {entrant.method: entrant.trials(trials) for entrant in experiment.entrants}
+    evenly = sorted(tasks, key=lambda task: (task.trial + 0.5) / most[task.method])
     outcomes = with_journal(experiment.name, evenly, out / f"{experiment.name}.jsonl", run, attempts, callback)
     rows = [row for task in tasks for row in experiment.rows(task, outcomes[task])]
     summary = experiment.summarize(rows)
@@ -107,15 +102,6 @@ def reproduce(
     files.write_csv(out / "times.csv", TIME_COLUMNS, times)
     provenance.add_to_manifest(out, experiment.name, _facts(experiment, trials, seed, command))
     page.write_page(out)
-
-
-def _evenly(experiment: Experiment, tasks: Sequence[Task], trials: int) -> list[Task]:
-    """Return the tasks such that every method and cell advances at the same rate.
-
-    So the share of the trials that are done is about that of the time, though methods differ by a factor of 1,000.
-    """
-    of_method = {entrant.method: entrant.trials(trials) for entrant in experiment.entrants}
-    return sorted(tasks, key=lambda task: (task.trial + 0.5) / of_method[task.method])
 
 
 def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task, TaskOutcome]) -> list[Row]:

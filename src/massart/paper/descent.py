@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.isotropy import Status, decompose
-from massart.paper.linear import check_vector
-from massart.rows import Callback, FloatArray, Progress, check_matrix, silent
+from massart.rows import Callback, FloatArray, Progress, check_matrix, check_vector, silent
 
 STEP_SIZE = 1.0
 ORIGINAL_STEP_SIZE = 1 / 465

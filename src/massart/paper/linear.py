@@ -31,7 +31,7 @@ from massart.isotropy import Status as IsotropyStatus
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression
 from massart.paper.position import most_effective_position
-from massart.rows import Callback, FloatArray, check_labels, check_matrix, check_weights, silent
+from massart.rows import Callback, FloatArray, check_matrix, check_vector, check_weights, silent
 
 GAMMA = 0.5
 """Algorithm 1, line 2."""
@@ -217,13 +217,6 @@ def checked(
             bounds = "between 1e-152 and 1e152"
             raise ValueError(f"{name} must have its largest number {bounds}, got {largest:g}: write it in other units")
     return rows, labels, check_weights(sample_weight, len(rows))
-
-
-def check_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
-    """Return `values` as an array of `size` finite numbers, or raise a ValueError that names them."""
-    if np.shape(values) != (size,):
-        raise ValueError(f"{name} must have shape ({size},), got {np.shape(values)}")
-    return check_labels(values, size, name)
 
 
 def _status(pieces: Sequence[RadialIsotropy], d: int, optimal: bool, *, complete: bool) -> LinearStatus:

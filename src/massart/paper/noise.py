@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from massart.rows import BoolArray, FloatArray, check_labels, check_mask, check_matrix
+from massart.rows import BoolArray, FloatArray, check_mask, check_matrix, check_vector
 
 # fmt: off
 __all__ = [
@@ -49,10 +49,8 @@ Concept: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 def linear_labels(X: ArrayLike, w: ArrayLike) -> FloatArray:
     r"""Return the labels :math:`w \cdot x` of the rows of `X`, (n, d): the concept of Theorem 1.2."""
-    rows, parameter = check_matrix(X), _vector(w, "w")
-    if parameter.shape[0] != rows.shape[1]:
-        raise ValueError(f"w has {parameter.shape[0]} entries but X has {rows.shape[1]} columns")
-    return np.asarray(rows @ parameter, dtype=np.float64)
+    rows = check_matrix(X)
+    return np.asarray(rows @ check_vector(w, rows.shape[1], "w"))
 
 
 def relu_labels(X: ArrayLike, w: ArrayLike) -> FloatArray:
@@ -112,15 +110,15 @@ class MassartNoise:
         first row that the adversary changed by as much as one bit though it was not allowed to.
         """
         rows, rng = check_matrix(X), _generator(rng)
-        truth = _labels(clean, rows.shape[0], "clean")
-        allowed = np.asarray(rng.random(rows.shape[0]) < self.eta)
+        truth = check_vector(clean, len(rows), "clean")
+        allowed = np.asarray(rng.random(len(rows)) < self.eta)
         shown = rows.view(), truth.view(), allowed.view()
         for array in shown:
             array.flags.writeable = False
         with np.errstate(over="ignore", invalid="ignore"):  # an answer that overflows is refused below, by name
             answer = self.adversary(*shown, rng)
         # A copy: an adversary may well return the array it was given.
-        labels = _labels(answer, rows.shape[0], "the adversary's answer").copy()
+        labels = check_vector(answer, len(rows), "the adversary's answer").copy()
         cheated = np.flatnonzero((labels.view(np.uint64) != truth.view(np.uint64)) & ~allowed)
         if cheated.size:
             row = int(cheated[0])
@@ -171,18 +169,18 @@ def gross(spread: float = 100.0) -> Adversary:
 
 def decoy(other: ArrayLike, concept: Concept) -> Adversary:
     r"""Answer with another member of the class, :math:`f_{w'}(x)` for w' = `other`, as if it were the truth."""
-    parameter = _vector(other, "other")
+    parameter = np.array(other, dtype=np.float64)
     return _answering(lambda X, clean, rng: concept(X, parameter))
 
 
 def negate(w: ArrayLike) -> Adversary:
     r"""Answer :math:`-w \cdot x`, Section 4's flipped label read literally: on active rows no ReLU is there."""
-    return decoy(-_vector(w, "w"), linear_labels)
+    return decoy(-np.asarray(w), linear_labels)
 
 
 def flip(w: ArrayLike, concept: Concept) -> Adversary:
     r"""Answer :math:`f_{-w}(x)`: the flip that stays in the class, :math:`\max(0, -w \cdot x)` for a ReLU."""
-    return decoy(-_vector(w, "w"), concept)
+    return decoy(-np.asarray(w), concept)
 
 
 Predicate: TypeAlias = Callable[[FloatArray], BoolArray]
@@ -302,7 +300,7 @@ class ObliviousNoise:
     def draw(self, m: int, rng: np.random.Generator) -> FloatArray:
         """Return a vector b for `m` rows, checked: m finite numbers, at most ``budget(m)`` of them not zero."""
         limit = self.budget(m)
-        b = _labels(self.errors(m, limit, _generator(rng)), m, "errors")
+        b = check_vector(self.errors(m, limit, _generator(rng)), m, "errors")
         spent = int(np.count_nonzero(b))
         if spent > limit:
             raise ValueError(f"errors returned {spent} non-zero entries, but eta = {self.eta:g} of {m} allows {limit}")
@@ -315,9 +313,9 @@ class ObliviousNoise:
         """
         m = check_matrix(X).shape[0]
         b = self.draw(m, rng)
-        truth = _labels(clean, m, "clean")
+        truth = check_vector(clean, m, "clean")
         with np.errstate(over="ignore"):
-            labels = _labels(np.where(b != 0.0, truth + b, truth), m, "clean + errors")
+            labels = check_vector(np.where(b != 0.0, truth + b, truth), m, "clean + errors")
         return Corruption(labels=labels, allowed=b != 0.0, changed=labels != truth)
 
 
@@ -404,20 +402,6 @@ def _number(
     if not isinstance(value, int | float | np.integer | np.floating) or not fits(float(value)):
         raise ValueError(f"{name} must be {what}, got {value!r}")
     return float(value)
-
-
-def _vector(values: ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(values)
-    if array.ndim != 1 or array.shape[0] == 0:
-        raise ValueError(f"{name} must be a vector with at least one entry, got shape {array.shape}")
-    return check_labels(array, array.shape[0], name).copy()
-
-
-def _labels(values: ArrayLike, n_rows: int, name: str) -> FloatArray:
-    labels = check_labels(values, n_rows, name)
-    if labels.ndim != 1:
-        raise ValueError(f"{name} must have shape ({n_rows},), got {labels.shape}")
-    return labels
 
 
 def _generator(rng: np.random.Generator) -> np.random.Generator:

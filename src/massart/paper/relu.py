@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike
 from massart.cutting_plane import Halfspace, Method, ellipsoid
 from massart.isotropy import decompose, radial_isotropy
 from massart.l1 import l1_regression
-from massart.paper.linear import algorithm_2, check_vector, checked
-from massart.rows import BoolArray, Callback, FloatArray, Progress, silent
+from massart.paper.linear import algorithm_2, checked
+from massart.rows import BoolArray, Callback, FloatArray, Progress, check_vector, silent
 
 Reading: TypeAlias = Literal["sound", "printed"]
 

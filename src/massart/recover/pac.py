@@ -81,7 +81,6 @@ FREQUENT = 0.5
 
 _SAME_DIRECTION = 9  # decimals of a unit row
 _CLEARLY_NEW = 1e-3  # distance of a direction from the span of others
-_FAR = 5000  # beyond any binary exponent
 
 
 class PACStatus(Enum):
@@ -222,7 +221,7 @@ def learn_pac(
     # Columns of a common size, and no number above 1: distances from subspaces are plain there, squares are finite.
     scales = typical_sizes(rows)
     scaled = rows / scales
-    shift = -int(exponents(scaled[scaled.any(axis=1)], axis=1).max(initial=-_FAR)) if rows.any() else 0
+    shift = -int(exponents(scaled))
     scaled = np.ldexp(scaled, shift)
     candidates = levels(tolerance, rows, labels, X_precision=precision_of(X), y_precision=precision_of(y))
     candidates = tuple(level for level in candidates if level.level is not Level.INPUTS)  # columns are scaled here

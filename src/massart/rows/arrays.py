@@ -29,14 +29,9 @@ _HOST = (1, 3)  # of DLPack's devices: the processor's memory, and such that CUD
 
 def row_blocks(n_rows: int, n_columns: int, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
     """Cut ``n_rows`` rows of ``n_columns`` float64 numbers into consecutive blocks of about `block_bytes`."""
-    size = block_rows(n_columns, block_bytes)
+    size = max(64, block_bytes // (8 * max(n_columns, 1)))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
-
-
-def block_rows(n_columns: int, block_bytes: int = BLOCK_BYTES) -> int:
-    """Return the number of rows in a full block of `row_blocks`."""
-    return max(64, block_bytes // (8 * max(n_columns, 1)))
 
 
 def precision_of(X: Any) -> float:
@@ -79,6 +74,13 @@ def check_labels(y: ArrayLike, n_rows: int, name: str = "y") -> FloatArray:
         raise ValueError(f"{name} has {array.shape[0]} rows but X has {n_rows}")
     _check_finite(array, name)
     return array
+
+
+def check_vector(values: ArrayLike, size: int, name: str) -> FloatArray:
+    """Return `values` as an array of `size` finite numbers, or raise a ValueError that names them."""
+    if np.shape(values) != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {np.shape(values)}")
+    return check_labels(values, size, name)
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int, name: str = "sample_weight") -> FloatArray | None:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from operator import add
+from operator import add, attrgetter
 from typing import Any
 
 import dask.array
@@ -91,13 +91,13 @@ class DaskRows:
     @cached_property
     def weights(self) -> DaskValues | None:
         """The weights of the rows, if they have any."""
-        return self.map(_weights_of) if self._has_weights else None
+        return self.map(attrgetter("weights")) if self._has_weights else None
 
     def sample(self, size: int, rng: np.random.Generator, weights: Values | None = None) -> Sample:
         """Return about `size` random rows of positive weight in their order, all of them if there are not more."""
         draw = Draw.of(size, rng)
         if weights is None and self.weights is not None:
-            weights = self.weights.map(_is_positive)
+            weights = self.weights.map(partial(np.less, 0))
         bounds = self._starts[:-1].tolist(), self._starts[1:].tolist()
         if weights is None:  # the keys of runs are known without the rows
             numbers = np.sort(reduce(add, map(partial(_Drawn.of, draw), *bounds)).numbers)
@@ -321,11 +321,3 @@ def _fault_of(block: Block, start: int) -> str:
 def _label_fault_of(block: Block, start: int) -> str:
     labels = block.y[:, 0] if block.y.shape[1] == 1 else block.y
     return first_fault(labels, "y", start) or first_fault(block.weights, "sample_weight", start)
-
-
-def _weights_of(block: Block) -> NDArray[Any]:
-    return np.asarray(block.weights)
-
-
-def _is_positive(weights: NDArray[Any]) -> NDArray[Any]:
-    return weights > 0

@@ -52,7 +52,7 @@ class ArrayValues:
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:
         """Return ``kernel(values, *aligned)``."""
-        return ArrayValues(kernel(self.array, *(_next_to(self.array, values) for values in aligned)))
+        return ArrayValues(self.reduce(kernel, *aligned))
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers."""
@@ -67,14 +67,9 @@ class ArrayValues:
         return to_numpy(self.array)
 
 
-def array_of(values: Values) -> Any:
-    """Return the array behind values, without a copy where it is one."""
-    return values.array if isinstance(values, ArrayValues) else values.to_numpy()
-
-
 def _next_to(array: Any, values: Values) -> Any:
-    """Return the array behind values, where another array is."""
-    own = array_of(values)
+    """Return the array behind values, where another array is; without a copy if it is there."""
+    own = values.array if isinstance(values, ArrayValues) else values.to_numpy()
     return like(own, array) if isinstance(own, np.ndarray) and is_elsewhere(array) else own
 
 
@@ -106,67 +101,31 @@ class ArrayRows:
         intercept: bool = False,
         precision: float | None = None,
     ) -> None:
-        self._elsewhere = is_elsewhere(X)
-        if self._elsewhere:
-            self._X = X.detach() if hasattr(X, "detach") else X
-        else:
-            self._X = X if isinstance(X, np.ndarray) or hasattr(X, "made_when_read") else _sparse_rows(X)
-        if self._X.ndim != 2 or not self._X.shape[0] or not (self._X.shape[1] or intercept):
+        self._X = _matrix(X)
+        n_rows, n_columns = self._X.shape if self._X.ndim == 2 else (0, 0)
+        self.n_rows, self.n_columns = int(n_rows), int(n_columns) + intercept
+        if not self.n_rows or not self.n_columns:
             raise ValueError(f"X must have at least one row and one column, got shape {tuple(self._X.shape)}")
-        if self._elsewhere:
-            _check_kind(self._X, "X")
-            labels = _placed(y, self._X, "y", check_labels)
-            weights = None if sample_weight is None else _placed(sample_weight, self._X, "sample_weight", check_weights)
-        else:
-            if self._X.dtype.kind not in "fiub":
-                raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
-            check_integers(
-                getattr(self._X, "data", np.empty(0)) if not isinstance(self._X, np.ndarray) else self._X, "X"
-            )
-            labels = check_labels(y, self._X.shape[0])
-            weights = check_weights(sample_weight, self._X.shape[0])
+        _check_kind(self._X, "X")
+        labels = _placed(y, self._X, "y", check_labels)
+        weights = _placed(sample_weight, self._X, "sample_weight", check_weights)
         self._y = labels[:, None] if labels.ndim == 1 else labels
-        self._weights = None if weights is None else ArrayValues(weights)
+        self.n_outputs = int(self._y.shape[1])
+        self.weights = None if weights is None else ArrayValues(weights)
         self._intercept = intercept
         self._extent = None if is_on_host(self._X) else Extent(self._X)  # a second read costs there as much as marking
-        own = precision_of(self._X), precision_of(y)
-        self._precision = own if precision is None else (max(own[0], precision), max(own[1], precision))
-
-    @property
-    def weights(self) -> ArrayValues | None:
-        """The weights of the rows, if they have any."""
-        return self._weights
-
-    @property
-    def precision(self) -> tuple[float, float]:
-        """The relative precisions of the rows and of the labels."""
-        return self._precision
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self._X.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, the constant one included."""
-        return int(self._X.shape[1]) + self._intercept
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of label columns."""
-        return int(self._y.shape[1])
+        self.precision = max(precision_of(self._X), precision or 0.0), max(precision_of(y), precision or 0.0)
 
     def sample(self, size: int, rng: np.random.Generator, weights: Values | None = None) -> Sample:
         """Return about `size` random rows of positive weight in their order, all of them if there are not more."""
         chances = None if weights is None else np.asarray(weights.to_numpy(), dtype=np.float64)
-        if weights is None and self._weights is not None:
-            chances = (self._weights.to_numpy() > 0).astype(np.float64)
+        if weights is None and self.weights is not None:
+            chances = (self.weights.to_numpy() > 0).astype(np.float64)
         return self.take(Draw.of(size, rng).index(self.n_rows, chances))
 
     def take(self, index: NDArray[np.intp]) -> Sample:
         """Return the rows of these numbers, in this order."""
-        weights = None if self._weights is None else self._weights.take(index)
+        weights = None if self.weights is None else self.weights.take(index)
         rows, y = Block(_picked(self._X, index), None, None, self._intercept).dense(), _picked(self._y, index)
         if not _is_finite(rows):
             raise ValueError(self.fault())
@@ -199,7 +158,7 @@ class ArrayRows:
     def _blocks(self, aligned: tuple[Values, ...]) -> Iterator[tuple[Any, ...]]:
         arrays = [_next_to(self._X, values) for values in aligned]
         for rows in _cuts(self._X, self.n_columns):
-            weights = None if self._weights is None else self._weights.array[rows]
+            weights = None if self.weights is None else self.weights.array[rows]
             block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept, self._extent)
             yield block, *(_cut(array, rows) for array in arrays)
 
@@ -243,12 +202,6 @@ def rows_of(X: Any, y: Any, sample_weight: Any = None, *, intercept: bool = Fals
     return ArrayRows(X, y, sample_weight, intercept=intercept)
 
 
-def _sparse_rows(X: Any) -> Any:
-    if not hasattr(X, "tocsr"):
-        raise ValueError(f"X must be an array or a SciPy sparse matrix, got {type(X).__name__}")
-    return X.tocsr()
-
-
 def times(X: Any, W: FloatArray) -> Any:
     """Return the rows of an array, with a constant column, times `W`, where they are."""
     parts = [Block(_cut(X, rows), None, None, intercept=True).times(W) for rows in _cuts(X, len(W))]
@@ -276,8 +229,25 @@ def _is_finite(array: Any) -> bool:
     return bool(xp.all(xp.isfinite(array)))
 
 
+def _matrix(X: Any) -> Any:
+    """Return rows as they are read: without gradients, sparse ones in compressed rows."""
+    if is_elsewhere(X):
+        return X.detach() if hasattr(X, "detach") else X
+    if isinstance(X, np.ndarray) or hasattr(X, "made_when_read"):
+        return X
+    if not hasattr(X, "tocsr"):
+        raise ValueError(f"X must be an array or a SciPy sparse matrix, got {type(X).__name__}")
+    return X.tocsr()
+
+
 def _check_kind(array: Any, name: str) -> None:
-    """Raise for what is elsewhere and holds no real numbers, or integers that float64 cannot hold exactly."""
+    """Raise for what holds no real numbers, or integers that float64 cannot hold exactly."""
+    if not is_elsewhere(array):
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+        if not hasattr(array, "made_when_read"):
+            check_integers(array if isinstance(array, np.ndarray) else array.data, name)
+        return
     xp = namespace_of(array)
     if not xp.isdtype(array.dtype, ("real floating", "integral", "bool")):
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
@@ -287,8 +257,11 @@ def _check_kind(array: Any, name: str) -> None:
 
 def _placed(values: Any, X: Any, name: str, check: Callable[..., Any]) -> Any:
     """Return labels or weights as float64 where `X` is; where they are not in order, the check for numpy says why."""
+    n_rows = int(X.shape[0])
+    if values is None or not is_elsewhere(X):
+        return check(values, n_rows, name)
     if not is_elsewhere(values):
-        return like(check(values, X.shape[0], name), X)
+        return like(check(values, n_rows, name), X)
     if place_of(values) != place_of(X):
         raise ValueError(
             f"{name} must be of numpy or where X is: X is of {place_of(X)}, and {name} of {place_of(values)}"
@@ -296,9 +269,9 @@ def _placed(values: Any, X: Any, name: str, check: Callable[..., Any]) -> Any:
     _check_kind(values, name)
     array = floats(values.detach() if hasattr(values, "detach") else values)
     xp, shape = namespace_of(array), array.shape
-    ok = shape[0] == X.shape[0] if array.ndim in (1, 2) and 0 not in shape else False
+    ok = shape[0] == n_rows if array.ndim in (1, 2) and 0 not in shape else False
     if check is check_weights:
         ok = ok and array.ndim == 1 and bool(xp.all(array >= 0)) and bool(xp.any(array > 0))
     if not (ok and _is_finite(array)):
-        check(to_numpy(array), X.shape[0], name)
+        check(to_numpy(array), n_rows, name)
     return array

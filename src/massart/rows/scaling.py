@@ -7,12 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from massart.rows.arrays import FloatArray, row_blocks
 
-_LARGEST = 1020
-"""Exponents up to which a power of two and its inverse are normal numbers."""
-
-_NO_EXPONENT = -100_000
-"""Below the exponent of any ratio of two numbers."""
-
 
 def exponents(X: FloatArray, axis: int | None = None) -> NDArray[np.intc]:
     """Return the binary exponents of the largest entries along `axis`, or of all; 0 where there are only zeros.
@@ -35,9 +29,9 @@ def scaled(X: FloatArray, axis: int | None = None) -> tuple[FloatArray, NDArray[
 def power_of_two(sizes: ArrayLike) -> FloatArray:
     """Return the power of two above each size, with which size / power lies in [1/2, 1); 1 for a size of 0.
 
-    For the least and largest numbers it is a power whose inverse is finite, too.
+    For the least and largest numbers it is a power whose inverse is finite, too: up to an exponent of 1020.
     """
-    powers = np.clip(np.frexp(np.asarray(sizes, dtype=np.float64))[1], -_LARGEST, _LARGEST)
+    powers = np.clip(np.frexp(np.asarray(sizes, dtype=np.float64))[1], -1020, 1020)
     return np.asarray(np.ldexp(1.0, powers))
 
 
@@ -57,24 +51,18 @@ def typical_sizes(X: FloatArray, rounding_bits: int = 40) -> FloatArray:
     more than `rounding_bits` are left out, since they may be nothing but rounding: float64 has 53 bits, and sums and
     products of a few numbers cost some. A zero column gets 1.
     """
-    above: NDArray[np.intc] | None = None
+    d = X.shape[1]
+    above = np.full(d, -np.inf)
     while True:
-        largest, least = np.full(X.shape[1], _NO_EXPONENT), np.full(X.shape[1], -_NO_EXPONENT)
-        total, number = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        largest, least, total, number = np.full(d, -np.inf), np.full(d, np.inf), np.zeros(d), np.zeros(d)
         for block in row_blocks(*X.shape):
-            powers, kept = np.frexp(X[block])[1], X[block] != 0
-            if not kept.all():
-                powers = np.where(kept, powers, _NO_EXPONENT)
-            powers = powers - powers.max(axis=1, keepdims=True)
-            if above is not None:
-                kept &= powers > above
-            high, low, counted = powers, powers, powers
-            if not kept.all():
-                high, low = np.where(kept, powers, _NO_EXPONENT), np.where(kept, powers, -_NO_EXPONENT)
-                counted = np.where(kept, powers, 0)
-            np.maximum(largest, high.max(axis=0), out=largest)
-            np.minimum(least, low.min(axis=0), out=least)
-            total += counted.sum(axis=0)
+            powers = np.where(X[block] != 0, np.frexp(X[block])[1], np.nan)  # fmax and fmin pass over NaN
+            powers -= np.fmax.reduce(powers, axis=1, keepdims=True)
+            powers[powers <= above] = np.nan
+            largest = np.fmax(largest, np.fmax.reduce(powers, axis=0))
+            least = np.fmin(least, np.fmin.reduce(powers, axis=0))
+            kept = ~np.isnan(powers)
+            total += powers.sum(axis=0, where=kept)
             number += kept.sum(axis=0)
         if (least > largest - rounding_bits).all():
             return np.asarray(np.exp2(np.rint(total / np.maximum(number, 1))))

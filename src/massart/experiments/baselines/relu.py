@@ -1,4 +1,4 @@
-r"""ReLU regression by others: a stochastic non-gradient method, and censored least absolute deviations.
+r"""ReLU regression: by the paper, by this package, by stochastic steps, and by censored least absolute deviations.
 
 Karmakar, Mukherjee and Muthukumar (2020) and, for one ReLU, Mukherjee and co-authors ("Provable training of a ReLU gate
 with an iterative non-gradient algorithm", arXiv:2005.04211) train on labels :math:`\max(0, w^* \cdot x) + \xi`, where
@@ -17,8 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from massart.cutting_plane import analytic_center
+from massart.experiments.baselines.baseline import Baseline
 from massart.l1 import l1_regression
-from massart.rows import FloatArray
+from massart.paper import recover_relu
+from massart.recover import recover
+from massart.rows import ArrayRows, FloatArray, Link
 
 SGD_STEPS = 20_000
 SGD_BATCH = 16
@@ -65,3 +69,22 @@ def clad(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
         w = l1_regression(X[rows], y[rows]).coef
         rows = X @ w > 0
     return w
+
+
+def massart_relu(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Recover a ReLU as users of this package do."""
+    return recover(ArrayRows(X, y), rng=rng, link=Link(), inliers="exact").coef[:, 0]
+
+
+def published_relu(X: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Recover by the separation oracle of Section 3 and analytic-centre cuts: Theorem 1.3, and nothing else."""
+    return recover_relu(X, y, method=analytic_center).w
+
+
+RELU: dict[str, Baseline] = {
+    "massart_relu": Baseline(massart_relu),
+    "published_relu": Baseline(published_relu),
+    "karmakar_sgd": Baseline(karmakar_sgd),
+    "clad": Baseline(clad),
+}
+"""ReLU regression: key to method."""

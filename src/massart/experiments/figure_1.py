@@ -5,7 +5,6 @@ Section 4: rows from the mixture of Gaussians, labels of rows with a coordinate 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -57,13 +56,10 @@ class Figure1(Experiment):
         Entrant("huber", most_trials=50),
     )
 
-    @abstractmethod
-    def size_and_rate(self, cell: Cell) -> tuple[int, float]:
-        """Return the number of rows and the noise rate of a cell."""
-
     def run(self, task: Task, data: np.random.Generator, rng: np.random.Generator) -> TaskOutcome:
         """Fit one table."""
-        m, eta = self.size_and_rate(task.cell)
+        given = self.settings() | dict(zip(self.cell_columns, task.cell, strict=True))
+        m, eta = int(given["m"]), float(given["eta"])
         return measure(told(eta)[task.method], *paper_table(m, self.d, eta, data), rng)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
@@ -108,10 +104,6 @@ class Figure1a(Figure1):
         """Return one cell for each noise rate."""
         return tuple((eta,) for eta in self.etas)
 
-    def size_and_rate(self, cell: Cell) -> tuple[int, float]:
-        """Return the number of rows and the noise rate of a cell."""
-        return self.m, float(cell[0])
-
 
 @dataclass(frozen=True, slots=True)
 class Figure1b(Figure1):
@@ -140,7 +132,3 @@ class Figure1b(Figure1):
     def cells(self) -> tuple[Cell, ...]:
         """Return one cell for each number of rows."""
         return tuple((m,) for m in self.sizes)
-
-    def size_and_rate(self, cell: Cell) -> tuple[int, float]:
-        """Return the number of rows and the noise rate of a cell."""
-        return int(cell[0]), self.eta

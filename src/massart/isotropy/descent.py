@@ -38,7 +38,7 @@ References
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -46,6 +46,9 @@ import numpy as np
 
 from massart.isotropy.moments import fourth_moments, radial_moments
 from massart.rows import FloatArray
+
+_Model = Callable[[FloatArray], FloatArray]
+"""Maps G to S with H(S) = G."""
 
 LONGEST_STEP = 5.0
 """Of a step in log-eigenvalues: a factor exp(5/2) lets a diverging map show itself within a few steps."""
@@ -97,6 +100,8 @@ def geodesic_descent(
     *,
     memory: int = 10,
     model_step: int = 2,
+    armijo: float = 1e-4,
+    rounding: float = 1e-11,
 ) -> Iterator[Iterate]:
     """Minimize f by L-BFGS in the moving frame, from `T0`; ends only when rounding stops all progress.
 
@@ -109,19 +114,23 @@ def geodesic_descent(
     model_step : int
         The step from which the pinched Hessian is the model of the curvature; few steps reach gamma = 1/2 without
         one (benchmarks/bench_isotropy.py, Cauchy rows to 1e-10: a third more passes without it).
+    armijo : float
+        The part of what the linear model promises that f must fall by.
+    rounding : float
+        Changes of f below this are noise: there a smaller gradient decides.
     """
     identity = np.eye(T0.shape[1])
     M = identity
     moments = radial_moments(X, T0, weights)
     pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=memory)
-    model: PinchedHessian | None = None
+    model: _Model | None = None
     for step_number in count():
         psi = moments.psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
         yield Iterate(T0 @ M, M, eigenvalues, eigenvectors)
         gradient = identity - psi
         if step_number == model_step:
-            model = pinched_hessian(X, T0 @ M, psi, weights)
+            model = _pinched_hessian(X, T0 @ M, psi, weights)
         direction = -_two_loop(gradient, pairs, model)
         slope = float(np.vdot(gradient, direction))
         if not pairs or slope >= 0:
@@ -137,7 +146,8 @@ def geodesic_descent(
             trial = M @ ((axes * np.exp(-0.5 * length * rates)) @ axes.T)
             reached = radial_moments(X, T0 @ trial, weights)
             rise = len(M) * (reached.log_norm - moments.log_norm) + length * float(rates.sum())
-            if _accepted(rise, length * slope, np.linalg.norm(reached.psi - identity) < np.linalg.norm(gradient)):
+            nearer = np.linalg.norm(reached.psi - identity) < np.linalg.norm(gradient)
+            if rise <= armijo * length * slope or (length * abs(slope) < rounding and nearer):
                 break
             length *= 0.5
         else:
@@ -149,23 +159,8 @@ def geodesic_descent(
         M, moments = trial, reached
 
 
-def _accepted(rise: float, promised: float, nearer: bool, *, armijo: float = 1e-4, rounding: float = 1e-11) -> bool:
-    """Return whether a step is taken whose linear model promised to change f by `promised` < 0.
-
-    Parameters
-    ----------
-    rise, promised, nearer
-        The change of f, that of the model, and whether the gradient shrinks.
-    armijo : float
-        The part of what is promised that f must fall by.
-    rounding : float
-        Changes of f below this are noise: there the gradient decides.
-    """
-    return rise <= armijo * promised or (abs(promised) < rounding and nearer)
-
-
 def _two_loop(
-    gradient: FloatArray, pairs: deque[tuple[FloatArray, FloatArray, float]], model: PinchedHessian | None
+    gradient: FloatArray, pairs: deque[tuple[FloatArray, FloatArray, float]], model: _Model | None
 ) -> FloatArray:
     """Apply the L-BFGS inverse Hessian to `gradient` (Nocedal 1980), from `model` or a multiple of the identity."""
     q = gradient.copy()
@@ -175,7 +170,7 @@ def _two_loop(
         q -= coefficient * change
         coefficients.append(coefficient)
     if model is not None:
-        q = model.solve(q)
+        q = model(q)
     elif pairs:
         _, change, curvature = pairs[-1]
         q *= curvature / float(np.vdot(change, change))
@@ -184,25 +179,10 @@ def _two_loop(
     return np.asarray((q + q.T) / 2)
 
 
-@dataclass(frozen=True, slots=True)
-class PinchedHessian:
-    """The pinched Hessian in factored form."""
-
-    off_diagonal: FloatArray  # (k, k), curvature of each S_ab; its diagonal is not used
-    rates: FloatArray  # (k,), eigenvalues of the diagonal part
-    axes: FloatArray  # (k, k), its eigenvectors
-
-    def solve(self, G: FloatArray) -> FloatArray:
-        """Return S with H(S) = G."""
-        S = G / self.off_diagonal
-        np.fill_diagonal(S, self.axes @ ((self.axes.T @ np.diag(G)) / self.rates))
-        return S
-
-
-def pinched_hessian(
+def _pinched_hessian(
     X: FloatArray, T: FloatArray, psi: FloatArray, weights: FloatArray | None, *, flattest: float = 0.02
-) -> PinchedHessian:
-    """Return the pinched Hessian at the map `T`, whose Psi is `psi`: one read of the rows.
+) -> _Model:
+    """Return the inverse of the pinched Hessian at the map `T`, whose Psi is `psi`: one read of the rows.
 
     Parameters
     ----------
@@ -213,7 +193,14 @@ def pinched_hessian(
     k = len(psi)
     K = fourth_moments(X, T, weights)
     diagonal = np.diag(psi)
-    off_diagonal = (diagonal[:, None] + diagonal) / 2 - 2 * K
+    off_diagonal = np.maximum((diagonal[:, None] + diagonal) / 2 - 2 * K, flattest)
     # H vanishes on the identity, since f does not change with the scale of T; 1/k pins that direction.
     rates, axes = np.linalg.eigh(np.diag(diagonal) - K + 1 / k)
-    return PinchedHessian(np.maximum(off_diagonal, flattest), np.maximum(rates, flattest), axes)
+    rates = np.maximum(rates, flattest)
+
+    def solve(G: FloatArray) -> FloatArray:
+        S = G / off_diagonal
+        np.fill_diagonal(S, axes @ ((axes.T @ np.diag(G)) / rates))
+        return S
+
+    return solve

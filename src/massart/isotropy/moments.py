@@ -12,7 +12,7 @@ Each function reads `X` once, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,44 +39,32 @@ def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = No
     weights : (n,) array, optional
         Row weights; one each by default.
     """
-    logs = 0.0
-
-    def unit_rows(rows: FloatArray, c: FloatArray | float) -> FloatArray:
-        nonlocal logs
-        Y = rows @ T
+    psi, logs, total = np.zeros((T.shape[1], T.shape[1])), 0.0, 0.0
+    for Y, c in _images(X, T, weights):
         squares = _squared_lengths(Y)
         logs += float(np.sum(c * np.log(squares)))
+        total += float(c.sum())
         Y *= np.sqrt(c / squares)[:, None]
-        return Y
-
-    psi = _second_moments(X, weights, unit_rows, T.shape[1])
-    return RadialMoments(psi, logs / (len(X) if weights is None else float(weights.sum())))
+        psi += Y.T @ Y
+    return RadialMoments(psi * (T.shape[1] / total), logs / total)
 
 
 def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     r"""Return :math:`K_{ab} = k \sum_i c_i u_{ia}^2 u_{ib}^2 / \sum_i c_i`, (k, k): one pass."""
-
-    def squared_units(rows: FloatArray, c: FloatArray | float) -> FloatArray:
-        Y = rows @ T
+    K, total = np.zeros((T.shape[1], T.shape[1])), 0.0
+    for Y, c in _images(X, T, weights):
         Y *= Y
         Y *= (np.sqrt(c) / Y.sum(axis=1))[:, None]
-        return Y
+        K += Y.T @ Y
+        total += float(c.sum())
+    return K * (T.shape[1] / total)
 
-    return _second_moments(X, weights, squared_units, T.shape[1])
 
-
-def _second_moments(
-    X: FloatArray,
-    weights: FloatArray | None,
-    images: Callable[[FloatArray, FloatArray | float], FloatArray],
-    k: int,
-) -> FloatArray:
-    """Return k times the sum of ``y y'`` over the weighted images of the rows, over the sum of weights."""
-    total = np.zeros((k, k))
+def _images(X: FloatArray, T: FloatArray, weights: FloatArray | None) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the images of the rows and their weights, block by block."""
     for block in row_blocks(*X.shape):
-        Y = images(X[block], 1.0 if weights is None else weights[block])
-        total += Y.T @ Y
-    return total * (k / (len(X) if weights is None else float(weights.sum())))
+        Y = X[block] @ T
+        yield Y, np.ones(len(Y)) if weights is None else weights[block]
 
 
 def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:

@@ -151,10 +151,8 @@ def radial_isotropy(
     >>> bool(np.allclose(U.T @ U * 3 / 200, np.eye(3), atol=1e-7))
     True
     """  # noqa: E501 - the table of the documentation reads these lines
-    matrix = check_matrix(X)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    frame = Frame.of(matrix, check_weights(sample_weight, len(matrix)))
-    return _Descent(gamma, tol, max_iter, callback, two_sided=False).transform(frame)
+    return _Descent(gamma, tol, max_iter, callback, two_sided=False).transform(check_matrix(X), sample_weight)
 
 
 def generalized_forster(
@@ -199,10 +197,8 @@ def generalized_forster(
     >>> found.subspace.shape, int(found.members.sum()), found.error <= 1e-9
     ((3, 2), 70, True)
     """  # noqa: E501 - the table of the documentation reads that line
-    matrix = check_matrix(X)
     tol = precision_of(X) ** (5 / 6) if tol is None else tol
-    frame = Frame.of(matrix, check_weights(sample_weight, len(matrix)))
-    return _Descent(delta, tol, max_iter, callback, two_sided=True).transform(frame)
+    return _Descent(delta, tol, max_iter, callback, two_sided=True).transform(check_matrix(X), sample_weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +268,9 @@ class _Descent:
         if not 0 < self.tol < 1:
             raise ValueError(f"tol must be between 0 and 1, got {self.tol}")
 
-    def transform(self, frame: Frame) -> RadialIsotropy:
-        """Shrink the frame to heavy subspaces until its rows have a map (Lemma 2.6)."""
+    def transform(self, X: FloatArray, sample_weight: ArrayLike | None) -> RadialIsotropy:
+        """Shrink the frame of all rows to heavy subspaces until its rows have a map (Lemma 2.6)."""
+        frame = Frame.of(X, check_weights(sample_weight, len(X)))
         if not len(frame.C):
             raise ValueError("X has no non-zero row of positive weight")
         while True:

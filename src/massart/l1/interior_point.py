@@ -23,8 +23,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from massart.l1.design import Factor
@@ -32,19 +30,6 @@ from massart.l1.program import Program
 from massart.rows import Callback, FloatArray, Progress
 
 _TINY = float(np.finfo(float).tiny)
-
-
-@dataclass(frozen=True, slots=True)
-class Interior:
-    """A point near the central path.
-
-    `weight` is the diagonal of Q: huge for rows on the fit, next to 0 for the others.
-    """
-
-    w: FloatArray
-    a: FloatArray
-    weight: FloatArray
-    n_iter: int
 
 
 # Weights that differ by hundreds of orders of magnitude overflow on the way; the rows concerned get q = 0.
@@ -59,8 +44,10 @@ def central_path(
     start: float = 0.1,
     clean: float = 1e-4,
     patience: int = 8,
-) -> Interior:
+) -> tuple[FloatArray, FloatArray, FloatArray, int]:
     """Follow the central path until the gap is at most `goal` times the objective, or stops shrinking.
+
+    Return w, a, the diagonal of Q (huge for rows on the fit, next to 0 for the others) and the number of steps.
 
     Parameters
     ----------
@@ -148,4 +135,4 @@ def central_path(
         S -= np.multiply(fa, D, out=D)
         a += D[0]
         e *= 1.0 - fa
-    return Interior(w, np.clip(a, -lo, hi, out=a), q, n_iter)
+    return w, np.clip(a, -lo, hi, out=a), q, n_iter

@@ -137,7 +137,8 @@ def l1_regression(
     labels = check_labels(y, n)
     weights = check_weights(sample_weight, n)
     mask = check_mask(one_sided, n, "one_sided")
-    limit = _checked_limit(max_iter)
+    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
+        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
 
     # Rows of weight 0 count as absent, for the rank too.
     present = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
@@ -157,7 +158,7 @@ def l1_regression(
     for j in range(columns.shape[1]):
         size = float(power_of_two(np.abs(columns[present, j]).max()))
         problem = Program(design, columns[present, j] / size, lo, hi, np.zeros(rank))
-        answer = _solve(problem, limit, callback)
+        answer = _solve(problem, int(max_iter), callback)
         w, point = minimum_norm(design, T, answer.point.w), answer.point
         if rank < p:  # solved in some of the columns, proven in all of them
             whole = replace(problem, design=all_columns, b=np.zeros(p))
@@ -173,12 +174,6 @@ def l1_regression(
     if labels.ndim == 1:
         coef, dual = coef[:, 0], dual[:, 0]
     return L1Solution(coef, dual, objective, gap, rank, n_iter, status, fell_back)
-
-
-def _checked_limit(max_iter: object) -> int:
-    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
-        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
-    return int(max_iter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +213,10 @@ def _solve_all(problem: Program, max_iter: int, callback: Callback, *, fall_back
     HiGHS is asked when the path ends unproven before its limit; a caller who sets a low limit asks for bounded work.
     It solves the dual, and holds the whole constraint matrix: several times the memory of X.
     """
-    interior = central_path(problem, max_iter, callback)
-    point, pivots = vertex_near(problem, interior.w, interior.a, interior.weight, max_iter)
-    n_iter = interior.n_iter + pivots
-    if point.optimal or not fall_back or interior.n_iter == max_iter:
+    w, a, weight, steps = central_path(problem, max_iter, callback)
+    point, pivots = vertex_near(problem, w, a, weight, max_iter)
+    n_iter = steps + pivots
+    if point.optimal or not fall_back or steps == max_iter:
         return _Answer(point, n_iter)
     from scipy.optimize import linprog  # slow to import, and rarely needed
 

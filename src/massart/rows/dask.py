@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from massart.rows.arrays import check_integers, first_fault, precision_of, row_blocks
 from massart.rows.dask_values import DaskValues, compute, parts_of, persist, places_of, room, task, total_of
 from massart.rows.rows import Block, Kernel, Sample, Sum, Values
-from massart.rows.sampling import RUN, Draw, smallest
+from massart.rows.sampling import Draw, smallest
 
 SHARE = 0.5
 """Of the memory of all workers, what they hold at most: from 0.6 on Dask begins to write it to disk."""
@@ -98,12 +98,10 @@ class DaskRows:
         draw = Draw.of(size, rng)
         if weights is None and self.weights is not None:
             weights = self.weights.map(partial(np.less, 0))
-        bounds = self._starts[:-1].tolist(), self._starts[1:].tolist()
         if weights is None:  # the keys of runs are known without the rows
-            numbers = np.sort(reduce(add, map(partial(_Drawn.of, draw), *bounds)).numbers)
-            numbers = (numbers[:, None] * RUN + np.arange(RUN)).ravel()
-            return self.take(numbers[numbers < self.n_rows])
-        return self.take(np.sort(total_of([*map(task(_Drawn.of, draw), *bounds, self._cut(weights))]).numbers))
+            return self.take(draw.index(self.n_rows))
+        drawn = total_of([*map(task(_Drawn.of, draw), self._starts[:-1].tolist(), self._cut(weights))])
+        return self.take(np.sort(drawn.numbers))
 
     def take(self, index: NDArray[np.intp]) -> Sample:
         """Return the rows of these numbers, in this order."""
@@ -244,19 +242,15 @@ def _look_at(block: Block) -> _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """The smallest keys of a draw so far, and the numbers of their rows; of runs, where rows have no weights."""
+    """The smallest keys of a draw of rows with weights so far, and the numbers of these rows."""
 
     count: int
     keys: NDArray[np.float64]
     numbers: NDArray[np.intp]
 
     @classmethod
-    def of(cls, draw: Draw, start: int, stop: int, weights: NDArray[Any] | None = None) -> _Drawn:
-        """Return the draw of a block whose rows have these numbers."""
-        if weights is None:  # a run belongs to the block that it begins in
-            first = -(-start // RUN)
-            keys = draw.run_keys(first * RUN, max(stop, first * RUN))
-            return cls(draw.n_runs, keys, np.arange(first, first + len(keys)))._smallest()
+    def of(cls, draw: Draw, start: int, weights: NDArray[Any]) -> _Drawn:
+        """Return the draw of a block whose rows begin with this number."""
         there = np.flatnonzero(weights)
         keys = draw.weighted_keys(start + there, weights[there].astype(np.float64))
         return cls(draw.size, keys, start + there)._smallest()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows.arrays import FloatArray
+from massart.rows.arrays import FloatArray, row_blocks
 
 RUN = 16
 """Rows of a sample that follow each other: they are near each other in memory or on disk."""
@@ -43,8 +43,13 @@ class Draw:
             return np.asarray(np.sort(candidates[chosen]), dtype=np.intp)
         if self.size >= n_rows:
             return np.arange(n_rows, dtype=np.intp)
-        starts = np.sort(smallest(self.run_keys(0, n_rows), self.n_runs))
-        index = (starts[:, None] * RUN + np.arange(RUN)).ravel()
+        keys, runs = np.zeros(0), np.zeros(0, dtype=np.intp)
+        for block in row_blocks(-(-n_rows // RUN), 1):  # the keys of a billion rows at once would be half a gigabyte
+            some = np.arange(block.start, block.stop)
+            keys, runs = np.append(keys, self.keys_of(some)), np.append(runs, some)
+            chosen = smallest(keys, self.n_runs)
+            keys, runs = keys[chosen], runs[chosen]
+        index = (np.sort(runs)[:, None] * RUN + np.arange(RUN)).ravel()
         return np.asarray(index[index < n_rows], dtype=np.intp)
 
     @property

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,13 +23,13 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: figures are optional")
 
 import massart
-from massart.experiments import drawing, figure_2b, page, provenance
+from massart.experiments import drawing, figure_2b
 from massart.experiments.experiment import Entrant, Experiment, Row, Task, TaskOutcome, stream, summarize
 from massart.experiments.figure_1 import Figure1a, Figure1b
 from massart.experiments.figure_2a import Figure2a
 from massart.experiments.figure_2b import Figure2b
 from massart.experiments.phase import PhaseLinear, PhaseReLU
-from massart.experiments.reproduce import FIGURES, choose, reproduce
+from massart.experiments.reproduce import FIGURES, ONLY_SHOWS, choose, code_digest, read_manifest, reproduce
 from massart.experiments.running import read_journal, with_journal
 from massart.rows import files, silent
 
@@ -84,7 +85,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(folder: Path, tmp_path: Pat
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(REPRODUCE.format(entrants=PAPER_AND_OURS, out=str(tmp_path), trials=TRIALS))
-    run = provenance.run_name(TINY_1A.settings(), 5)
+    run = json.loads((folder / "fig1a.jsonl").read_text(encoding="utf-8").splitlines()[0])["run"]
     draw = random.Random(os.getpid())
     killed = 0
     for _ in range(2):
@@ -244,16 +245,20 @@ def test_the_page_links_to_files_that_exist_and_describes_its_pictures(folder: P
 
 @pytest.mark.slow
 def test_the_manifest_says_how_figures_were_made_and_later_runs_add_to_it(folder: Path, tmp_path: Path) -> None:
-    facts = provenance.read_manifest(folder)["fig1a"]
+    facts = read_manifest(folder)["fig1a"]
     assert facts["seed"] == 5
     assert facts["trials"] == {"naive_l1": TRIALS, "algorithm_1": TRIALS, "algorithm_1_effective": TRIALS, "massart": 3}
     assert facts["config"]["etas"] == [0.1, 0.3]
     assert set(facts["versions"]) >= {"massart", "numpy", "scipy", "python"}
-    provenance.add_to_manifest(tmp_path, "fig1b", {"title": "b"})
-    provenance.add_to_manifest(tmp_path, "fig1a", facts)
-    assert list(provenance.read_manifest(tmp_path)) == ["fig1a", "fig1b"]
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    once = replace(TINY_1B, sizes=(20,), entrants=PAPER_AND_OURS[:1])
+    reproduce(once, tmp_path, trials=1)
+    assert list(read_manifest(tmp_path)) == ["fig1a", "fig1b"]
+    assert read_manifest(tmp_path)["fig1a"] == facts
     (tmp_path / "manifest.json").write_text("{")
-    assert provenance.read_manifest(tmp_path) == {}
+    assert read_manifest(tmp_path) == {}
+    reproduce(once, tmp_path, trials=1)
+    assert list(read_manifest(tmp_path)) == ["fig1b"]
 
 
 @pytest.mark.slow
@@ -271,9 +276,9 @@ def test_only_code_that_can_change_a_trial_names_a_run(tmp_path: Path, monkeypat
     copy = tmp_path / "massart"
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(massart, "__file__", str(copy / "__init__.py"))
-    digest = provenance.code_digest.__wrapped__
+    digest = code_digest.__wrapped__
     before = digest()
-    for name in provenance._ONLY_SHOWS:
+    for name in ONLY_SHOWS:
         assert (source / name).exists()
         shown = next((copy / name).glob("*.py")) if name.endswith("/") else copy / name
         shown.write_text(shown.read_text(encoding="utf-8") + "\n# another message\n", encoding="utf-8")
@@ -284,7 +289,7 @@ def test_only_code_that_can_change_a_trial_names_a_run(tmp_path: Path, monkeypat
 
 @pytest.mark.slow
 def test_no_trial_imports_what_only_shows() -> None:
-    shows = [name.removesuffix("/").removesuffix(".py").replace("/", ".") for name in provenance._ONLY_SHOWS[:-2]]
+    shows = [name.removesuffix("/").removesuffix(".py").replace("/", ".") for name in ONLY_SHOWS[:-2]]
     program = (
         "import sys, numpy as np; from massart.experiments import reproduce; "
         "from massart.experiments.baselines import LINEAR; X = np.random.default_rng(0).standard_normal((60, 2)); "
@@ -295,10 +300,15 @@ def test_no_trial_imports_what_only_shows() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_name_of_a_run_follows_from_settings_and_seed() -> None:
-    settings = TINY_1A.settings()
-    assert provenance.run_name(settings, 0) == provenance.run_name(json.loads(json.dumps(settings)), 0)
-    assert len({provenance.run_name(settings, 0), provenance.run_name(settings, 1), provenance.run_name({}, 0)}) == 3
+@pytest.mark.slow
+def test_a_journal_serves_runs_of_the_same_settings_and_seed_only(tmp_path: Path) -> None:
+    tiny = replace(TINY_1B, sizes=(20,), entrants=PAPER_AND_OURS[:1])
+    todo = []
+    for experiment, seed in [(tiny, 0), (tiny, 0), (tiny, 1), (replace(tiny, eta=0.3), 0)]:
+        left: list[float] = []
+        reproduce(experiment, tmp_path, trials=2, seed=seed, callback=lambda p, left=left: left.append(p.residual))
+        todo.append(left[0])
+    assert todo == [2, 0, 2, 2]
     assert "data" not in Figure2b().settings()
 
 
@@ -368,8 +378,3 @@ def test_the_drug_figure_where_the_file_is_at_hand() -> None:
     assert shares[0.0, "naive_l1"] > 0.85
     assert shares[0.4, "least_squares"] < 0.1
     assert drawing.encode(experiment.plot(rows), "svg")
-
-
-def test_a_page_without_figures_is_still_a_page(tmp_path: Path) -> None:
-    page.write_page(tmp_path)
-    assert (tmp_path / "index.html").read_text(encoding="utf-8").startswith("<!doctype html>")

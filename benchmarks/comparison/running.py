@@ -26,8 +26,8 @@ import numpy as np
 from comparison import methods, page, tables
 from comparison.methods import METHODS, Answer, Method, called_wrong
 from comparison.tables import CELLS, Cell, Group, Table
-from massart.experiments import provenance
 from massart.experiments.experiment import RECOVERED, Row, Task, TaskOutcome, stream
+from massart.experiments.reproduce import code_digest, name_of, versions
 from massart.experiments.running import prepare, with_journal
 from massart.rows import Callback, files, silent
 
@@ -86,10 +86,10 @@ def bench(
         "seed": seed,
         "limit": LIMIT,
         "left_out": left_out(),
-        "versions": provenance.versions(*_EXTRA),
-        "code": provenance.code_digest(whole=True),
+        "versions": versions(*_EXTRA),
+        "code": code_digest(whole=True),
     }
-    run = provenance.name_of({key: facts[key] for key in ("seed", "limit", "versions", "code")})
+    run = name_of({key: facts[key] for key in ("seed", "limit", "versions", "code")})
     tasks = [
         Task(group, (cell.name,), method, table)
         for group in METHODS

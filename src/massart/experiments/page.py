@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from massart.experiments import drawing, provenance
+from massart.experiments import drawing
 from massart.rows import files
 
 _STATISTICS = ("method", "trials", "mean", "two_standard_deviations")
@@ -31,10 +31,9 @@ summary { cursor: pointer; padding: .3rem 0; } a { color: #0b5394; } :focus-visi
 """
 
 
-def write_page(folder: Path) -> None:
-    """Write ``index.html`` for all figures that the manifest of the folder names."""
+def write_page(folder: Path, figures: Mapping[str, Any]) -> None:
+    """Write ``index.html`` for the figures of a folder, as its manifest has them."""
     times = files.read_csv(folder / "times.csv")
-    figures = provenance.read_manifest(folder)
     sections = [_section(folder, name, facts, times) for name, facts in figures.items()]
     contents = "".join(f'<li><a href="#{name}">{escape(facts["title"])}</a></li>' for name, facts in figures.items())
     files.write(folder / "index.html", _document(contents, "\n".join(sections)).encode())

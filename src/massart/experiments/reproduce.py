@@ -7,15 +7,20 @@ all figures together ``times.csv``, ``manifest.json`` and ``index.html``, to whi
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from massart.experiments import drawing, page, provenance
+import massart
+from massart.experiments import drawing, page
 from massart.experiments.experiment import Experiment, Row, Task, TaskOutcome
 from massart.experiments.figure_1 import Figure1a, Figure1b
 from massart.experiments.figure_2a import Figure2a
@@ -34,6 +39,7 @@ FIGURES: dict[str, tuple[Experiment, ...]] = {
 """What the command line offers."""
 
 ALL = "all"
+MANIFEST = "manifest.json"
 TIME_COLUMNS = ("figure", "cell", "method", "trials", "median_seconds")
 
 
@@ -82,7 +88,8 @@ def reproduce(
     An expensive method may take fewer `trials`, as its `Entrant` says; results do not depend on `jobs`, the number of
     processes; `callback` is told the trials that are still to do, once others are safe on the disk.
     """
-    run = provenance.run_name(experiment.settings(), seed)
+    code = {"versions": versions(), "code": code_digest()}
+    run = name_of({"settings": experiment.settings(), "seed": seed, **code})
     tasks = experiment.tasks(trials)
     attempts = partial(run_tasks, experiment, seed, jobs=jobs)
     # Every method and cell advances at the same rate, so that the share of the trials that are done is about that of
@@ -100,8 +107,30 @@ def reproduce(
     others = [row for row in files.read_csv(out / "times.csv") if row.get("figure") != experiment.name]
     times = sorted([*others, *_times(experiment, tasks, outcomes)], key=lambda row: str(row["figure"]))
     files.write_csv(out / "times.csv", TIME_COLUMNS, times)
-    provenance.add_to_manifest(out, experiment.name, _facts(experiment, trials, seed, command))
-    page.write_page(out)
+    facts = {
+        "title": experiment.title,
+        "caption": experiment.caption,
+        "comparison": experiment.comparison,
+        "alt": experiment.alt,
+        "command": command,
+        "seed": seed,
+        "trials": most,
+        "left_out": experiment.left_out(),
+        "config": experiment.settings(),
+        **code,
+    }
+    figures = dict(sorted({**read_manifest(out), experiment.name: facts}.items()))
+    files.write(out / MANIFEST, json.dumps({"figures": figures}, indent=2, ensure_ascii=False).encode() + b"\n")
+    page.write_page(out, figures)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what is known of each figure; nothing where there is no manifest that can be read."""
+    try:
+        figures = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["figures"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return figures if isinstance(figures, dict) else {}
 
 
 def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task, TaskOutcome]) -> list[Row]:
@@ -122,17 +151,40 @@ def _times(experiment: Experiment, tasks: Sequence[Task], outcomes: Mapping[Task
     ]
 
 
-def _facts(experiment: Experiment, trials: int, seed: int, command: str) -> dict[str, Any]:
-    return {
-        "title": experiment.title,
-        "caption": experiment.caption,
-        "comparison": experiment.comparison,
-        "alt": experiment.alt,
-        "command": command,
-        "seed": seed,
-        "trials": {entrant.method: entrant.trials(trials) for entrant in experiment.entrants},
-        "left_out": experiment.left_out(),
-        "config": experiment.settings(),
-        "versions": provenance.versions(),
-        "code": provenance.code_digest(),
-    }
+# --- what results depend on ---
+
+ONLY_SHOWS = (
+    *("audit/", "cli/", "demo.py", "estimators/", "rules/", "report/", "tables/"),
+    *("experiments/drawing.py", "experiments/page.py"),
+)
+"""Packages and modules that cannot change a trial."""
+
+
+def versions(*extra: str) -> dict[str, str]:
+    """Return the versions of what trials use, and of extra packages; "not installed" for those that are not."""
+    found = {"massart": massart.__version__, "python": platform.python_version()}
+    return found | {name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "matplotlib", *extra)}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def code_digest(*, whole: bool = False) -> str:
+    """Return a digest of the source that a figure depends on, or of all, so that results of changed code never mix."""
+    root = Path(massart.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.suffix in (".py", ".R") and (whole or not name.startswith(ONLY_SHOWS)):
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def name_of(facts: dict[str, Any]) -> str:
+    """Return a short name that other facts do not have."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

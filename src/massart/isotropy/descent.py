@@ -28,6 +28,8 @@ Its diagonal part, acting on diagonal S, and its diagonal entries for the other 
 coordinate of u does not change the distribution, so for independent symmetric coordinates and for elliptical data; it
 extends the partial Newton method of [2]_, which keeps the diagonal part alone.
 
+Rows are read block by block, once for each evaluation of f and its gradient.
+
 References
 ----------
 .. [1] D. E. Tyler. A distribution-free M-estimator of multivariate scatter. Annals of Statistics 15 (1987).
@@ -44,14 +46,60 @@ from itertools import count
 
 import numpy as np
 
-from massart.isotropy.moments import fourth_moments, radial_moments
-from massart.rows import FloatArray
+from massart.rows import FloatArray, row_blocks
 
 _Model = Callable[[FloatArray], FloatArray]
 """Maps G to S with H(S) = G."""
 
 LONGEST_STEP = 5.0
 """Of a step in log-eigenvalues: a factor exp(5/2) lets a diverging map show itself within a few steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class RadialMoments:
+    """The identity in radial-isotropic position (Definition 1.4), and the mean logarithm of squared lengths."""
+
+    psi: FloatArray  # (k, k)
+    log_norm: float
+
+
+def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
+    """Return Psi and the mean of log |T' x|^2 over the rows of `X`: one pass, ``O(n d k)``.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Rows, none of which `T` maps to zero.
+    T : (d, k) array
+    weights : (n,) array, optional
+        Row weights; one each by default.
+    """
+    psi, logs, total = np.zeros((T.shape[1], T.shape[1])), 0.0, 0.0
+    for Y, c in _images(X, T, weights):
+        squares = np.einsum("ij,ij->i", Y, Y)
+        logs += float(np.sum(c * np.log(squares)))
+        total += float(c.sum())
+        Y *= np.sqrt(c / squares)[:, None]
+        psi += Y.T @ Y
+    return RadialMoments(psi * (T.shape[1] / total), logs / total)
+
+
+def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    r"""Return :math:`K_{ab} = k \sum_i c_i u_{ia}^2 u_{ib}^2 / \sum_i c_i`, (k, k): one pass."""
+    K, total = np.zeros((T.shape[1], T.shape[1])), 0.0
+    for Y, c in _images(X, T, weights):
+        Y *= Y
+        Y *= (np.sqrt(c) / Y.sum(axis=1))[:, None]
+        K += Y.T @ Y
+        total += float(c.sum())
+    return K * (T.shape[1] / total)
+
+
+def _images(X: FloatArray, T: FloatArray, weights: FloatArray | None) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the images of the rows and their weights, block by block."""
+    for block in row_blocks(*X.shape):
+        Y = X[block] @ T
+        yield Y, np.ones(len(Y)) if weights is None else weights[block]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from massart.isotropy.descent import Iterate
-from massart.isotropy.moments import distances, triangular_factor
-from massart.rows import BoolArray, FloatArray, exponents, typical_sizes, with_safe_exponents
+from massart.rows import BoolArray, FloatArray, exponents, row_blocks, typical_sizes, with_safe_exponents
 
 EQUAL = 1e-12
 """A share this close to k/d counts as equal: sums of weights are rounded."""
@@ -289,3 +288,32 @@ class HeavySearch:
         chosen = np.zeros(len(order), dtype=bool)
         chosen[order[:count]] = True
         return chosen
+
+
+def distances(X: FloatArray, T: FloatArray, N: FloatArray) -> FloatArray:
+    """Return ``|N' u_i|`` for each row: its distance from the orthogonal complement of the columns of `N`."""
+    outwards = T @ N
+    found = np.empty(len(X))
+    for block in row_blocks(*X.shape):
+        found[block] = np.linalg.norm(X[block] @ outwards, axis=1) / np.linalg.norm(X[block] @ T, axis=1)
+    return found
+
+
+def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = None) -> FloatArray:
+    """Return R of the QR factorization of the unit rows ``u_i``, (at most k, k), by a sequence of small QRs.
+
+    Unlike a Cholesky factor of the second moment it does not square the condition number: singular values of R are
+    right to rounding, so it decides ranks.
+
+    Parameters
+    ----------
+    X, T : (n, d) and (d, k) arrays
+    rows : (n,) boolean array, optional
+        Rows to use; all by default.
+    """
+    R = np.zeros((0, T.shape[1]))
+    for block in row_blocks(*X.shape):
+        Y = (X[block] if rows is None else X[block][rows[block]]) @ T
+        Y /= np.linalg.norm(Y, axis=1)[:, None]
+        R = np.asarray(np.linalg.qr(np.vstack([R, Y]))[1])
+    return R

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
-from massart.isotropy.descent import Iterate, fixed_point, geodesic_descent
-from massart.isotropy.moments import radial_moments, triangular_factor
-from massart.isotropy.subspaces import Frame, HeavySearch
+from massart.isotropy.descent import Iterate, fixed_point, geodesic_descent, radial_moments
+from massart.isotropy.subspaces import Frame, HeavySearch, triangular_factor
 from massart.rows import (
     EPS,
     BoolArray,

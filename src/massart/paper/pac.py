@@ -199,24 +199,17 @@ def remove_outliers(
     counted, C = counted[C.any(axis=1)], C[C.any(axis=1)]
     shares, limit = counts[counted] / counts.sum(), alpha * (1 + _ROUNDING)
     kept = _largest_set(C, shares, np.ones(len(C), dtype=bool), math.inf if beta is None else beta, math.inf, tol)
-    # The ratios of k directions have the mean k at least, and more where rows are missing: none is below 1.
-    n_iter, lower = 1, 0.5
-    while beta is None and kept.largest > SHARPNESS * lower:
-        n_iter += 1
-        middle = math.sqrt(lower * kept.largest)
-        fewer = _largest_set(C, shares, kept.rows, middle, limit, tol)
-        lower, kept = (middle, kept) if shares[~fewer.rows].sum() > limit else (lower, fewer)
-        callback(Progress("outlier removal", n_iter, kept.largest / lower, SHARPNESS))
+    n_iter, lower = 1, 0.0
+    if beta is None:
+        kept, lower, n_iter = _least_beta(C, shares, kept, limit, tol, callback)
     inside = np.ones(len(table), dtype=bool)
     inside[counted] = kept.rows
     share = float(counts[inside].sum()) / float(counts.sum())
     status = OutlierStatus.WHOLE if kept.rows.all() else OutlierStatus.REMOVED
     if beta is None:
-        beta, lower = kept.largest * (1 + _ROUNDING), min(lower, kept.largest)
+        beta = kept.largest * (1 + _ROUNDING)
     elif 1 - share > limit:
         status, lower = OutlierStatus.BEYOND_ALPHA, beta
-    else:
-        lower = 0.0
     # M is the mean over the rows inside, as in Definition B.2; the map belongs to the sum over them divided by all.
     V = np.eye(len(scales))
     if kept.basis.shape != V.shape:
@@ -324,6 +317,21 @@ def _largest_set(C: FloatArray, shares: FloatArray, keep: BoolArray, beta: float
             return _Kept(keep, basis, T, largest)
         keep = keep.copy()
         keep[keep] = ratios <= beta
+
+
+def _least_beta(
+    C: FloatArray, shares: FloatArray, kept: _Kept, limit: float, tol: float, callback: Callback
+) -> tuple[_Kept, float, int]:
+    """Return K(beta) for the least beta that leaves `limit` outside, a bound below it, and how many were tried."""
+    # The ratios of k directions have the mean k at least, and more where rows are missing: none is below 1.
+    n_iter, lower = 1, 0.5
+    while kept.largest > SHARPNESS * lower:
+        n_iter += 1
+        middle = math.sqrt(lower * kept.largest)
+        fewer = _largest_set(C, shares, kept.rows, middle, limit, tol)
+        lower, kept = (middle, kept) if shares[~fewer.rows].sum() > limit else (lower, fewer)
+        callback(Progress("outlier removal", n_iter, kept.largest / lower, SHARPNESS))
+    return kept, min(lower, kept.largest), n_iter
 
 
 def _whiten(

@@ -64,17 +64,7 @@ class DaskRows:
         self.n_outputs = int(labels.shape[1]) if labels.ndim == 2 else 1
         self.precision = precision_of(rows), precision_of(labels)
         self._has_weights = sample_weight is not None
-        optimized = _dask.optimize(*columns)  # together: what two are made of is made once
-        blocks = [
-            *map(task(_block_of, intercept), *(array.to_delayed(optimize_graph=False).ravel() for array in optimized))
-        ]
-        if not all(map(_is_held, columns)):
-            nbytes = float(sum(array.nbytes for array in columns))
-            if math.isnan(nbytes):  # as if all blocks were like the first
-                blocks[:1] = persist(blocks[:1])
-                nbytes = len(blocks) * compute([_delayed(_look_at)(blocks[0])])[0].nbytes
-            if nbytes <= room(SHARE):
-                blocks = persist(blocks)
+        blocks = _blocks_of(columns, intercept)
         looks: tuple[_Look, ...] = compute([*map(_delayed(_look_at), blocks)])
         there = [(block, look) for block, look in zip(blocks, looks, strict=True) if look.length]
         if not there:
@@ -202,6 +192,20 @@ def _aligned(values: Any, name: str, rows: Any, dimensions: tuple[int, ...]) -> 
             "cut both alike, or call compute_chunk_sizes() on them"
         )
     return array
+
+
+def _blocks_of(columns: Sequence[Any], intercept: bool) -> list[Any]:
+    """Return tasks that make the blocks of arrays that are cut alike; they are held if workers have room for them."""
+    optimized = _dask.optimize(*columns)  # together: what two are made of is made once
+    chunks = (array.to_delayed(optimize_graph=False).ravel() for array in optimized)
+    blocks = [*map(task(_block_of, intercept), *chunks)]
+    if all(map(_is_held, columns)):
+        return blocks
+    nbytes = float(sum(array.nbytes for array in columns))
+    if math.isnan(nbytes):  # as if all blocks were like the first
+        blocks[:1] = persist(blocks[:1])
+        nbytes = len(blocks) * compute([_delayed(_look_at)(blocks[0])])[0].nbytes
+    return persist(blocks) if nbytes <= room(SHARE) else blocks
 
 
 def _is_held(array: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from massart.experiments.baselines import LINEAR, RELU, Baseline, missing_line, told, tuned_ridge
+from massart.experiments.baselines import LINEAR, RELU, Baseline, linear_given_rate, missing_line, tuned_ridge
 from massart.experiments.baselines.linear import choose_penalty, torrent
 from massart.experiments.baselines.relu import karmakar_sgd
 from massart.paper import MassartNoise, far_constant, gaussian, linear_labels, relu_labels, scale
@@ -210,5 +210,5 @@ def test_methods_can_be_sent_to_other_processes() -> None:
     for key in ("torrent", "least_squares"):
         again = pickle.loads(pickle.dumps(LINEAR[key]))
         np.testing.assert_array_equal(run(again, X, y), run(LINEAR[key], X, y))
-    pickle.dumps(told(0.2))
+    pickle.dumps(linear_given_rate(0.2))
     pickle.dumps(ALL)

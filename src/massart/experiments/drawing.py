@@ -118,7 +118,7 @@ def plot_summary(
             if not points:
                 continue
             positions = np.array([entry[column] for entry in points], dtype=float)
-            offset = (place - (len(shown) - 1) / 2) * 0.004 * np.ptp(positions)  # bars that coincide can be told apart
+            offset = (place - (len(shown) - 1) / 2) * 0.004 * np.ptp(positions)  # bars that coincide are set apart
             axes.errorbar(
                 positions + offset,
                 [entry["mean"] for entry in points],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from massart.experiments import drawing
-from massart.experiments.baselines import LINEAR, told
+from massart.experiments.baselines import LINEAR, linear_given_rate
 from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome, measure
 from massart.paper import MassartNoise, linear_labels, paper_adversary, paper_mixture, paper_weights
 from massart.rows import FloatArray
@@ -60,7 +60,7 @@ class Figure1(Experiment):
         """Fit one table."""
         given = self.settings() | dict(zip(self.cell_columns, task.cell, strict=True))
         m, eta = int(given["m"]), float(given["eta"])
-        return measure(told(eta)[task.method], *paper_table(m, self.d, eta, data), rng)
+        return measure(linear_given_rate(eta)[task.method], *paper_table(m, self.d, eta, data), rng)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the rate against what the cells differ in."""

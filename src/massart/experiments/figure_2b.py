@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from massart.experiments import drawing
-from massart.experiments.baselines import LINEAR, Baseline, Fit, algorithm_1, told, tuned_ridge
+from massart.experiments.baselines import LINEAR, Baseline, Fit, algorithm_1, linear_given_rate, tuned_ridge
 from massart.experiments.experiment import Cell, Entrant, Experiment, Row, Task, TaskOutcome, summarize
 from massart.paper import MassartNoise, scale
 from massart.robust import robust_regression
@@ -175,7 +175,7 @@ def _fit(method: str, eta: float, data: str) -> Fit:
             return lambda X, y, rng: robust_regression(X, y, rng=rng).coef
         case "ridge":
             return _tuned_ridge(data).fit
-    return told(eta)[method].fit
+    return linear_given_rate(eta)[method].fit
 
 
 @cache

@@ -1,6 +1,6 @@
 """The page of a folder: all its figures with captions, numbers, times, and how they were made.
 
-It is made from the files beside it, and is plain HTML without scripts: it reads well on paper, on a phone and aloud.
+It is made from the files of the folder. It is plain HTML without scripts: it reads well on paper, on a phone and aloud.
 """
 
 from __future__ import annotations

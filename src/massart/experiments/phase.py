@@ -1,7 +1,7 @@
 """Phase diagrams: the probability of exact recovery by noise rate and rows for each column, linear and ReLU.
 
 Rows are standard Gaussian, the truth is too, and wrong labels come from another parameter of the same kind: at
-eta = 1/2 the two could not be told apart.
+eta = 1/2 the two are indistinguishable.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def reproduce(
     """Run the trials of one figure that are not in its journal, and write its files into a folder that exists.
 
     An expensive method may take fewer `trials`, as its `Entrant` says; results do not depend on `jobs`, the number of
-    processes; `callback` is told the trials that are still to do, once others are safe on the disk.
+    processes; `callback` is called with the number of trials that are left, once others are safe on the disk.
     """
     code = {"versions": versions(), "code": code_digest()}
     run = name_of({"settings": experiment.settings(), "seed": seed, **code})

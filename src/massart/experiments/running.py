@@ -5,7 +5,7 @@ torn by a kill is not JSON and is skipped, and its trial runs again; as every tr
 the same values. Lines of other runs (another seed, another config, other versions) stay and are skipped as well.
 
 Trials always run in worker processes of one BLAS thread each, even if there is only one of them, so that a trial sees
-the same libraries with the same number of threads, and gives the same numbers, however many run beside it.
+the same libraries with the same number of threads, and gives the same numbers, however many others run.
 """
 
 from __future__ import annotations

@@ -31,12 +31,10 @@ from massart.isotropy import Status as IsotropyStatus
 from massart.l1 import Status as L1Status
 from massart.l1 import l1_regression
 from massart.paper.position import most_effective_position
-from massart.rows import Callback, FloatArray, check_matrix, check_vector, check_weights, silent
+from massart.rows import SQUARE_IS_FINITE, Callback, FloatArray, check_matrix, check_vector, check_weights, silent
 
 GAMMA = 0.5
 """Algorithm 1, line 2."""
-
-_SQUARE = 1e152  # numbers up to here have squares
 
 Position = Literal["radial_isotropic", "most_effective"]
 
@@ -213,7 +211,7 @@ def checked(
     labels = check_vector(y, len(rows), "y")
     for array, name in ((rows, "X"), (labels, "y")):
         largest = float(np.abs(array).max())
-        if largest and not _SQUARE**-1 <= largest <= _SQUARE:
+        if largest and not 1 / SQUARE_IS_FINITE <= largest <= SQUARE_IS_FINITE:
             bounds = "between 1e-152 and 1e152"
             raise ValueError(f"{name} must have its largest number {bounds}, got {largest:g}: write it in other units")
     return rows, labels, check_weights(sample_weight, len(rows))

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from massart.rows.arrays import BoolArray, FloatArray, floats, is_elsewhere, like, magnitudes, namespace_of, to_numpy
 
-_HASH_SEED = 0
 _SQUARED = 1e-280  # of numbers that have squares
 
 
@@ -196,7 +195,7 @@ class Sample:
         """
         columns = [self.X, self.y, self.counts] if labels else [self.X, self.counts]
         numbers = np.ascontiguousarray(np.column_stack(columns) + 0.0)  # no negative zero
-        factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=numbers.shape[1], dtype=np.uint64) * 2 + 1
+        factors = np.random.default_rng(0).integers(2**63, size=numbers.shape[1], dtype=np.uint64) * 2 + 1
         bits = numbers.view(np.uint64)
         bits = bits ^ (bits >> np.uint64(32))
         hashes = (bits * factors).sum(axis=1, dtype=np.uint64)

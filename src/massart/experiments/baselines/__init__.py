@@ -11,7 +11,7 @@ array([ 3. ,  0. , -1. ,  0.5])
 """
 
 from massart.experiments.baselines.baseline import Baseline, Fit, missing_line
-from massart.experiments.baselines.linear import LINEAR, algorithm_1, told, tuned_ridge
+from massart.experiments.baselines.linear import LINEAR, algorithm_1, linear_given_rate, tuned_ridge
 from massart.experiments.baselines.relu import RELU
 
-__all__ = ["LINEAR", "RELU", "Baseline", "Fit", "algorithm_1", "missing_line", "told", "tuned_ridge"]
+__all__ = ["LINEAR", "RELU", "Baseline", "Fit", "algorithm_1", "missing_line", "linear_given_rate", "tuned_ridge"]

@@ -13,7 +13,7 @@ and differ in the threshold. TORRENT (Bhatia, Jain and Kar, NeurIPS 2015; its fu
 share :math:`1 - \beta` of the rows, where :math:`\beta` is at least the share of wrong ones. AdaCRR (Suggala, Bhatia,
 Ravikumar and Jain, COLT 2019; its fully corrective variant) chooses :math:`\tau_t` at random among those with few
 residuals nearby. The rows that a threshold divides are what ties S to x, and so what biases the fit: they should be few
-beside the rows well inside. How near is near shrinks from step to step, with the error of :math:`w_t`.
+compared with the rows well inside. How near is near shrinks from step to step, with the error of :math:`w_t`.
 
 Both are proven for errors that do not depend on x, AdaCRR for almost any share of them.
 """
@@ -128,7 +128,7 @@ def ransac(
     threshold: float | None = None,
     trials: int = RANSAC_TRIALS,
 ) -> FloatArray:
-    """RANSAC told what this problem needs: d rows a draw, a threshold that only exact fits pass, more trials."""
+    """RANSAC with what this problem needs: d rows a draw, a threshold that only exact fits pass, more trials."""
     from sklearn.linear_model import LinearRegression, RANSACRegressor
 
     if threshold is None:
@@ -253,6 +253,6 @@ LINEAR: dict[str, Baseline] = {
 """Linear regression: key to method."""
 
 
-def told(eta: float) -> dict[str, Baseline]:
-    """Return the linear methods; those whose papers take the share of wrong labels as known are told it: TORRENT."""
+def linear_given_rate(eta: float) -> dict[str, Baseline]:
+    """Return the linear methods; TORRENT, whose paper takes the share of wrong labels as known, is given it."""
     return LINEAR | {"torrent": Baseline(partial(torrent_at_rate, eta=eta))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from massart.rows.arrays import (
     row_blocks,
     to_numpy,
 )
-from massart.rows.rows import Block, Extent, Kernel, Rows, Sample, Sum, Values
+from massart.rows.rows import Block, Kernel, Rows, Sample, Sum, Values, largest_of
 from massart.rows.sampling import Draw
 
 _DEVICE_BLOCK_BYTES = 1 << 30  # starting a function takes as long as a few megabytes; each block starts some dozens
@@ -113,7 +114,6 @@ class ArrayRows:
         self.n_outputs = int(self._y.shape[1])
         self.weights = None if weights is None else ArrayValues(weights)
         self._intercept = intercept
-        self._extent = None if is_on_host(self._X) else Extent(self._X)  # a second read costs there as much as marking
         self.precision = max(precision_of(self._X), precision or 0.0), max(precision_of(y), precision or 0.0)
 
     def sample(self, size: int, rng: np.random.Generator, weights: Values | None = None) -> Sample:
@@ -155,11 +155,16 @@ class ArrayRows:
             start += len(block)
         return "X times the coefficients is not finite: the numbers are too large"
 
+    @cached_property
+    def _largest(self) -> float | None:
+        """The largest magnitude of a number on a device, where a second read costs as much as marking."""
+        return None if is_on_host(self._X) else largest_of(self._X)
+
     def _blocks(self, aligned: tuple[Values, ...]) -> Iterator[tuple[Any, ...]]:
         arrays = [_next_to(self._X, values) for values in aligned]
         for rows in _cuts(self._X, self.n_columns):
             weights = None if self.weights is None else self.weights.array[rows]
-            block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept, self._extent)
+            block = Block(_cut(self._X, rows), _cut(self._y, rows), weights, self._intercept, self._largest)
             yield block, *(_cut(array, rows) for array in arrays)
 
 

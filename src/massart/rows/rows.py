@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -35,15 +34,15 @@ class Block:
     weights : (b,) array or None
     intercept : bool
         Whether a constant column 1 follows the columns of `rows`.
-    all_rows : Extent or None
-        Of the whole table, where that was looked at: then a block need not be.
+    largest : float or None
+        The largest magnitude of a number in the whole table, where that is known: then the block is not searched.
     """
 
     rows: Any
     y: Any
     weights: Any
     intercept: bool
-    all_rows: Extent | None = None
+    largest: float | None = None
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -61,24 +60,19 @@ class Block:
             product += like(W[-1], product)
         return product
 
-    def largest(self) -> float:
-        """Return the largest magnitude of a number in the block or the table, NaN included; 1 for the constant."""
-        largest = (self.all_rows or Extent(self.rows)).largest
-        return max(largest, 1.0) if self.intercept else largest
-
     def bound(self) -> float:
         """Return a bound of the magnitudes of the numbers; NaN or infinite if one of them is, and seldom otherwise.
 
         The length of all numbers of the block as one vector is one quick product where the largest number is a search.
         """
-        rows = self.rows
-        if self.all_rows is None and isinstance(rows, np.ndarray) and rows.dtype == np.float64:
+        rows, largest = self.rows, self.largest
+        if largest is None and isinstance(rows, np.ndarray) and rows.dtype == np.float64:
             numbers = rows.ravel(order="K")
             square = float(numbers @ numbers)
             if _SQUARED < square < 1 / _SQUARED:  # else squares vanish or overflow
-                bound = 1.001 * math.sqrt(square)
-                return max(bound, 1.0) if self.intercept else bound
-        return self.largest()
+                largest = 1.001 * math.sqrt(square)
+        largest = largest_of(rows) if largest is None else largest
+        return max(largest, 1.0) if self.intercept else largest
 
     def dense(self, chosen: BoolArray | None = None) -> Any:
         """Return the rows, or the chosen ones, as an array with their constant column, where they are."""
@@ -96,22 +90,14 @@ class Block:
         return Block(self.rows[chosen], self.y[chosen], weights, self.intercept)
 
 
-class Extent:
-    """How large the numbers of a matrix are: looked at once, when it is asked for."""
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-
-    @cached_property
-    def largest(self) -> float:
-        """The largest magnitude of a number, NaN included."""
-        X = self._X
-        values = X if isinstance(X, np.ndarray) or is_elsewhere(X) else X.data
-        if 0 in values.shape:
-            return 0.0
-        xp = namespace_of(values)
-        least, most = xp.aminmax(values) if hasattr(xp, "aminmax") else (xp.min(values), xp.max(values))  # one read
-        return max(float(most), -float(least))
+def largest_of(X: Any) -> float:
+    """Return the largest magnitude of a number in a matrix, NaN included."""
+    values = X if isinstance(X, np.ndarray) or is_elsewhere(X) else X.data
+    if 0 in values.shape:
+        return 0.0
+    xp = namespace_of(values)
+    least, most = xp.aminmax(values) if hasattr(xp, "aminmax") else (xp.min(values), xp.max(values))  # one read
+    return max(float(most), -float(least))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = No
         Y *= (np.sqrt(c) / Y.sum(axis=1))[:, None]
         K += Y.T @ Y
         total += float(c.sum())
-    return K * (T.shape[1] / total)
+    return np.asarray(K * (T.shape[1] / total))
 
 
 def _images(X: FloatArray, T: FloatArray, weights: FloatArray | None) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -137,7 +137,7 @@ def l1_regression(
     labels = check_labels(y, n)
     weights = check_weights(sample_weight, n)
     mask = check_mask(one_sided, n, "one_sided")
-    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
+    if max_iter < 1 or int(max_iter) != max_iter:
         raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
 
     # Rows of weight 0 count as absent, for the rank too.

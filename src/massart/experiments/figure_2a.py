@@ -26,7 +26,6 @@ from massart.paper import (
     paper_weights,
     relu_labels,
 )
-from massart.rows import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +44,6 @@ END = "end"
 """The iteration of methods that have only an answer."""
 
 _SHOWN = (0, 50, 100, 200, 500, 1000, END)
-_ROOM = 1.15  # above the highest mean; wider bands are cut
-_ROUNDING = 1e-16  # an error of exactly zero has a place on a logarithmic axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +99,10 @@ class Figure2a(Experiment):
             seconds = time.perf_counter() - start
             return TaskOutcome(({"iteration": END, "distance": float(np.linalg.norm(coef - w))},), seconds)
         transformation, scale = DESCENTS[task.method]
-        found = descend(X, y, transformation, steps=self.steps, scale=scale)
-        return TaskOutcome(_points(found.distances(w), self.every), time.perf_counter() - start)
+        distances = descend(X, y, transformation, steps=self.steps, scale=scale).distances(w)
+        seconds = time.perf_counter() - start
+        kept = sorted({*range(0, self.steps + 1, self.every), self.steps})
+        return TaskOutcome(tuple({"iteration": k, "distance": float(distances[k])} for k in kept), seconds)
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Draw the descents on the left, and on the right where each method ends."""
@@ -116,11 +115,6 @@ class Figure2a(Experiment):
         """Return mean distances at a few iterations; their two standard deviations are those of the trials."""
         shown = [row for row in rows if row["iteration"] in _SHOWN]
         return summarize(shown, ("iteration",), "distance", of_the_mean=False)
-
-
-def _points(distances: FloatArray, every: int) -> tuple[Row, ...]:
-    kept = sorted({*range(0, len(distances), every), len(distances) - 1})
-    return tuple({"iteration": iteration, "distance": float(distances[iteration])} for iteration in kept)
 
 
 def _descents(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None:
@@ -137,8 +131,10 @@ def _descents(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None
         axes.fill_between(
             iterations, np.maximum(mean - spread, 0), mean + spread, color=line["color"], alpha=0.15, lw=0
         )
-    highest = max((float(row["mean"]) for row in means), default=1.0)
-    axes.set(xlabel="iteration", ylabel="ℓ₂ distance to the truth, |w − w*|", ylim=(0, _ROOM * highest))
+    highest = max((float(row["mean"]) for row in means), default=1.0)  # wider bands are cut
+    axes.set(
+        xlabel="iteration", ylabel="ℓ₂ distance to the truth, |w − w*|", ylim=(0, 1.15 * highest)
+    )  # wider bands are cut
     drawing.legend(axes)
 
 
@@ -148,7 +144,7 @@ def _ends(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None:
     shown = [method for method in methods if any(key[0] == method for key in last)]
     for place, method in enumerate(reversed(shown)):
         ends = np.array([distance for key, distance in last.items() if key[0] == method], dtype=float)
-        ends = np.maximum(ends[np.isfinite(ends)], _ROUNDING)
+        ends = np.maximum(ends[np.isfinite(ends)], 1e-16)  # zero has a place on a logarithmic axis
         line = drawing.style(method)
         heights = place + np.linspace(-0.22, 0.22, len(ends))
         axes.plot(ends, heights, ".", color=line["color"], alpha=0.35, markersize=4)

@@ -90,7 +90,7 @@ def separation_margin(
     rows, labels = checked(X, y)[:2]
     query, truth = np.asarray(w0, dtype=np.float64), np.asarray(w_true, dtype=np.float64)
     sizes = np.abs(rows) @ np.abs(truth) + np.abs(labels)
-    right = np.abs(labels - f(rows @ truth)) <= 1e-12 * sizes
+    right = np.abs(labels - f(rows @ truth)) <= _SAME * sizes
     pull = np.abs(rows @ (query - truth)) * derivative(rows @ query)
     return float((pull[right].sum() - pull[~right].sum()) / len(rows))
 

@@ -132,9 +132,7 @@ def _descents(axes: Axes, rows: Sequence[Row], methods: tuple[str, ...]) -> None
             iterations, np.maximum(mean - spread, 0), mean + spread, color=line["color"], alpha=0.15, lw=0
         )
     highest = max((float(row["mean"]) for row in means), default=1.0)  # wider bands are cut
-    axes.set(
-        xlabel="iteration", ylabel="ℓ₂ distance to the truth, |w − w*|", ylim=(0, 1.15 * highest)
-    )  # wider bands are cut
+    axes.set(xlabel="iteration", ylabel="ℓ₂ distance to the truth, |w − w*|", ylim=(0, 1.15 * highest))
     drawing.legend(axes)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from massart.rows.arrays import BoolArray, FloatArray, clipped, magnitudes, namespace_of
+from massart.rows.arrays import BoolArray, FloatArray, clipped, magnitudes, namespace_of, type_of
 from massart.rows.link import IDENTITY, Link
 
 EPS = float(np.finfo(np.float64).eps)
@@ -94,7 +94,7 @@ class Agreement:
         """Say it in words: "within rounding to cents"."""
         match self.level:
             case Level.EXACT:
-                return "exactly" if self.precision <= EPS else f"within rounding of {self._type}"
+                return "exactly" if self.precision <= EPS else f"within rounding of {type_of(self.precision).__name__}"
             case Level.LABEL:
                 return f"within rounding to {self._grid}"
             case Level.INPUTS:
@@ -115,10 +115,6 @@ class Agreement:
     def rounded(self) -> bool:
         """Whether a row that agrees stands for an interval, and not for a number with a little float rounding."""
         return self.label > 0
-
-    @property
-    def _type(self) -> str:
-        return "float32" if self.precision <= float(np.finfo(np.float32).eps) else "float16"
 
     @property
     def _grid(self) -> str:

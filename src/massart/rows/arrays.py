@@ -48,6 +48,14 @@ def precision_of(X: Any) -> float:
     return max(float(kinds.finfo(dtype).eps) if floating else 0.0, float(np.finfo(np.float64).eps))
 
 
+def type_of(precision: float) -> type[np.floating[Any]]:
+    """Return the floating type of this precision."""
+    for kind in (np.float64, np.float32):
+        if precision <= float(np.finfo(kind).eps):
+            return kind
+    return np.float16
+
+
 def check_matrix(X: ArrayLike, name: str = "X") -> FloatArray:
     """Return `X` as a finite float64 matrix with at least one row and one column.
 

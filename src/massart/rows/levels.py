@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from massart.rows.agreement import EPS, Agreement, Level
-from massart.rows.arrays import FloatArray, check_labels, check_matrix, precision_of
+from massart.rows.arrays import FloatArray, check_labels, check_matrix, precision_of, type_of
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -205,7 +205,7 @@ def count_decimals(values: FloatArray, precision: float = EPS) -> IntArray:
     >>> count_decimals(np.array([3.0, -19.99, 0.1, 0.1 + 0.2, 1e15, 1e-7])).tolist()
     [0, 2, 1, 99, 0, 7]
     """
-    kind = _type_of(precision)
+    kind = type_of(precision)
     flat = np.abs(np.asarray(values, dtype=np.float64).ravel())
     count = np.where(flat == np.rint(flat), 0, LONG)
     left = np.flatnonzero(count)
@@ -220,10 +220,3 @@ def count_decimals(values: FloatArray, precision: float = EPS) -> IntArray:
         count[left[same]] = places
         left = left[~same]
     return count.astype(np.int64).reshape(np.shape(values))
-
-
-def _type_of(precision: float) -> type[np.floating[Any]]:
-    for kind in (np.float64, np.float32):
-        if precision <= float(np.finfo(kind).eps):
-            return kind
-    return np.float16

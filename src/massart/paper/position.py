@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,17 +162,15 @@ def most_effective_position(
     rng = np.random.default_rng(0) if rng is None else rng
     sampled = np.sort(rng.choice(n, hat_columns, replace=False)) if n > hat_columns else np.arange(n)
     most = LEVERAGE * d / counts.sum() * (1 + 1e-9)
-    best: tuple[FloatArray, FloatArray, FloatArray] | None = None
-    for number, gamma in enumerate(gammas):
-        known = start if number == 0 else None
-        found = radial_isotropy(Z, gamma, sample_weight=given if given is None else counts) if known is None else known
-        if len(found.matrix) < d or found.status is Status.STALLED:
-            continue  # a subspace holds too many rows for this gamma
-        images = Z @ found.matrix if known is not None else Z @ found.subspace @ found.matrix
-        for reached in _spread(images, counts, sampled, steps):
-            _, kappa, leverages = reached
-            if leverages.max() <= most and (best is None or kappa.min() > best[1].min()):
-                best = reached
+    rest, own = gammas[start is not None :], None if given is None else counts
+    pieces = [radial_isotropy(Z, gamma, sample_weight=own) for gamma in rest]
+    if start is not None:
+        pieces.insert(0, replace(start, subspace=np.eye(d)))  # X is in its coordinates
+    # Where a subspace holds too many rows for a gamma there is no position of all of them.
+    whole = [piece for piece in pieces if len(piece.matrix) == d and piece.status is not Status.STALLED]
+    found = (triple for p in whole for triple in _spread(Z @ p.subspace @ p.matrix, counts, sampled, steps))
+    allowed = (triple for triple in found if triple[2].max() <= most)
+    best = max(allowed, key=lambda triple: float(triple[1].min()), default=None)
     if best is None:
         raise ValueError("X has no 1/2-approximate radial-isotropic position: decompose it and take one piece")
     everywhere = np.zeros((3, len(rows)))

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, Self, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -109,19 +109,16 @@ class Region(Protocol):
     def log_volume(self) -> float:
         """Return the logarithm of a bound on the volume, in units of the volume of the unit ball."""
 
-    def cut(self, normal: FloatArray, depth: float) -> Self | None:
+    def cut(self, normal: FloatArray, depth: float) -> Region | None:
         """Return a region around what ``normal . (v - center) <= -depth`` leaves; None if that has no inner point.
 
         The normal has length one and the depth is not negative.
         """
 
 
-_Region = TypeVar("_Region", bound=Region)
-
-
 def search(
     task: str,
-    unit_ball: Callable[[int], _Region],
+    unit_ball: Callable[[int], Region],
     oracle: Oracle,
     d: int,
     radius: float,

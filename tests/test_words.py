@@ -592,8 +592,7 @@ def test_sums_of_weights_are_written_as_numbers() -> None:
 
 
 def piece(alpha: float, involved: list[float], n_rows: float = 5) -> PieceSupport:
-    nothing = np.zeros(len(involved))
-    return PieceSupport(alpha, 1, n_rows, nothing, np.array(involved), np.zeros((len(involved), 0)))
+    return PieceSupport(alpha, 1, n_rows, np.array(involved), np.zeros((len(involved), 0)))
 
 
 def supported(*pieces: PieceSupport, confirmed: list[bool], n_rows: int = 10) -> Support:

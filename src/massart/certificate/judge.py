@@ -18,7 +18,7 @@ order of the rungs, and of the conditions within each, is the order of cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any
@@ -223,7 +223,7 @@ OTHERWISE = (
     Rung(Verdict.PLURALITY, Reason.DIRECTION, lambda e: e.support.alpha <= 0.5),
     Rung(Verdict.PLURALITY, Reason.HALF, lambda e: True),
 )
-"""What is not certain; one of them always holds."""
+"""What is not certain; the last one always holds."""
 
 
 def judge(evidence: Evidence) -> Certificate:
@@ -234,39 +234,9 @@ def judge(evidence: Evidence) -> Certificate:
     evidence : Evidence
         Any object with these attributes.
     """
-    rung = _first(WITHOUT_RULE, evidence)
-    if rung is not None:
-        counts = _counts(evidence)
-        if rung.reason is Reason.FEW and evidence.n_distinct <= evidence.span.rank:
-            counts["n_decisive"] = evidence.n_distinct
-        return Certificate(rung.verdict, rung.reason, **counts)
-    rung = _first(CERTAIN, evidence)
-    known = _counts(evidence) | _bounds(evidence)
-    if rung is not None:
-        proven = rung.verdict is Verdict.PROVEN
-        known["resolution"] = 2 * evidence.sharing.reach if proven else vars(evidence)["resolution"]
-        return Certificate(rung.verdict, rung.reason, **known, segment=evidence.segment)
-    rung = _first(OTHERWISE, evidence)
-    assert rung is not None  # the last one always holds
-    if _is_majority(evidence):  # others stand out, or there is nothing to compare
-        known["chance"] = whole(round(evidence.chance))
-    if rung.verdict is Verdict.NONE:
-        return Certificate(rung.verdict, rung.reason, **known)
-    known["segment"] = evidence.segment
-    if _is_declared(evidence):
-        known["independent"] = evidence.declared.known
-    if rung.verdict is Verdict.CONFIRMED:
-        known["resolution"] = evidence.declared.resolution
-    return Certificate(rung.verdict, rung.reason, **known)
-
-
-def _first(rungs: Sequence[Rung], evidence: Evidence) -> Rung | None:
-    return next((rung for rung in rungs if rung.holds(evidence)), None)
-
-
-def _counts(e: Evidence) -> dict[str, Any]:
-    """Return what is known of a rule by counting rows alone."""
-    return {
+    e = evidence
+    rung = next(rung for rung in (*WITHOUT_RULE, *CERTAIN, *OTHERWISE) if rung.holds(e))
+    known: dict[str, Any] = {
         "n_rows": whole(e.n_rows),
         "n_agree": whole(e.n_agree),
         "n_columns": e.n_columns,
@@ -280,11 +250,11 @@ def _counts(e: Evidence) -> dict[str, Any]:
         "assumption": e.assumption,
         "thin": e.thin,
     }
-
-
-def _bounds(e: Evidence) -> dict[str, Any]:
-    """Return what is known of the other rules."""
-    return {
+    if rung in WITHOUT_RULE:
+        if rung.reason is Reason.FEW and e.n_distinct <= e.span.rank:
+            known["n_decisive"] = e.n_distinct
+        return Certificate(rung.verdict, rung.reason, **known)
+    known |= {
         "constant": e.constant,
         "support": e.support,
         "eta_max": vars(e)["eta_max"],  # a value or a function that gives it, but not the rest of the evidence
@@ -292,6 +262,19 @@ def _bounds(e: Evidence) -> dict[str, Any]:
         "bound": e.sharing.bound,
         "n_seen": e.n_seen,
     }
+    if rung.verdict is not Verdict.NONE:
+        known["segment"] = e.segment
+    if rung in CERTAIN:
+        proven = rung.verdict is Verdict.PROVEN
+        known["resolution"] = 2 * e.sharing.reach if proven else vars(e)["resolution"]
+        return Certificate(rung.verdict, rung.reason, **known)
+    if _is_majority(e):  # others stand out, or there is nothing to compare
+        known["chance"] = whole(round(e.chance))
+    if rung.verdict is not Verdict.NONE and _is_declared(e):
+        known["independent"] = e.declared.known
+    if rung.verdict is Verdict.CONFIRMED:
+        known["resolution"] = e.declared.resolution
+    return Certificate(rung.verdict, rung.reason, **known)
 
 
 def certify_counts(

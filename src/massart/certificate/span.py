@@ -105,17 +105,12 @@ def span_of(X: FloatArray) -> Span:
 
 def _groups(projector: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Return the connected components of the columns that the projector involves."""
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     linked = np.abs(projector) > INVOLVED
-    left = set(np.flatnonzero(linked.any(axis=1)).tolist())
-    groups = []
-    while left:
-        group, fresh = set[int](), {min(left)}
-        while fresh:
-            group |= fresh
-            fresh = set(np.flatnonzero(linked[list(fresh)].any(axis=0)).tolist()) - group
-        groups.append(tuple(sorted(group)))
-        left -= group
-    return tuple(groups)
+    involved = np.flatnonzero(linked.any(axis=1))
+    component = connected_components(linked[np.ix_(involved, involved)])[1]
+    return tuple(tuple(involved[component == k].tolist()) for k in range(component.max(initial=-1) + 1))
 
 
 def unit_rows(X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -73,10 +73,8 @@ class PieceSupport:
         k, without undetermined directions.
     n_rows : float
         Rows that belong to the piece.
-    direction : (d,) array
-        The weakest direction v in coefficient space, with max |v_j| times the typical size of column j equal to 1.
     involved : (d,) array
-        How much each column takes part in it: |v_j| times its typical size, the largest 1.
+        How much each column takes part in the weakest direction v: |v_j| times its typical size, the largest 1.
     weak : (d, m) array
         All directions of a share below 1/2, in coefficient space, with v'Mv = 1.
     """
@@ -84,7 +82,6 @@ class PieceSupport:
     alpha: float
     dimension: int
     n_rows: float
-    direction: FloatArray
     involved: FloatArray
     weak: FloatArray
 
@@ -140,7 +137,7 @@ class Support:
     def weakest(self) -> PieceSupport:
         """The piece with the smallest eta_max: what keeps the whole from more."""
         nothing = np.zeros(len(self.confirmed))
-        none = PieceSupport(0.0, 0, 0.0, nothing, nothing, np.zeros((len(nothing), 0)))
+        none = PieceSupport(0.0, 0, 0.0, nothing, np.zeros((len(nothing), 0)))
         ranked = zip(self.rates, self.pieces, strict=True)
         return min(ranked, key=lambda pair: (pair[0], pair[1].alpha), default=(0.0, none))[1]
 
@@ -227,11 +224,8 @@ def _measure(judged: JudgedPieces, tails: bool = True) -> Support:
 def _piece_support(one: PieceEvidence, geometry: Geometry) -> PieceSupport:
     directions = one.piece.basis @ one.root @ one.axes
     weak = np.ldexp(directions[:, one.shares < 0.5], -geometry.exponents[:, None])
-    weighed = directions[:, 0] * np.ldexp(geometry.sizes, -geometry.exponents)
-    largest = weighed[np.argmax(np.abs(weighed))]
-    direction = np.asarray(np.ldexp(directions[:, 0] / largest, -geometry.exponents))
-    involved = np.abs(weighed / largest)
-    return PieceSupport(one.alpha, one.root.shape[1], float(one.index.size), direction, involved, weak)
+    involved = np.abs(directions[:, 0] * np.ldexp(geometry.sizes, -geometry.exponents))
+    return PieceSupport(one.alpha, one.root.shape[1], float(one.index.size), involved / involved.max(), weak)
 
 
 def weak_row_weights(geometry: Geometry, X: FloatArray, support: Support) -> FloatArray:

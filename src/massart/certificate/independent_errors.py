@@ -176,25 +176,22 @@ def certify_independent(
     h = width.half
     price = log_price_of_vertices(n, p) if rounded else _log_price_of_bases(X, agree, rng, each)
     C = largest_share(n, k, p, price + math.log(width.hypotheses), each)
-    a = 2 * h if rounded else (2 + REACH) * h
-    near, m = np.full(n, a + h), fewest_right(n, C, each)
     if C <= 0:
         return none
+    a = 2 * h if rounded else (2 + REACH) * h
+    near, m = np.full(n, a + h), fewest_right(n, C, each)
     many = np.array([len(np.unique(column)) > FEW_VALUES for column in X.T])
     slopes = _slopes(X, many, C, lambda width: 4 * h / width if rounded else a / width + REACH * h, rng, each)
-    deviation, reach = (math.inf, np.zeros(n)) if slopes is None else slopes
     names = () if slopes is None else tuple(columns[many].tolist())
-    if slopes is not None and (~many).any():
-        reach = _closer_slopes(X, residuals, many, C, near, reach, rng, each)
     if slopes is None:
-        within = farthest_rival(X, residuals, near, np.ones(n, dtype=bool), m, rng, each)
+        deviation, within = math.inf, farthest_rival(X, residuals, near, np.ones(n, dtype=bool), m, rng, each)
     else:
+        deviation, reach = slopes
+        if (~many).any():
+            reach = _closer_slopes(X, residuals, many, C, near, reach, rng, each)
         within = _rest(X[:, ~many], residuals, C, near + reach, each) + float(reach.max())
-    for _ in range(_ROUNDS):
-        if not within < math.inf:
-            break
-        inside = np.abs(residuals) <= near + within
-        closer = farthest_rival(X, residuals, near, inside, m, rng, each)
+    for _ in range(_ROUNDS if within < math.inf else 0):
+        closer = farthest_rival(X, residuals, near, np.abs(residuals) <= near + within, m, rng, each)
         if not closer < SHRINKING * within:
             break
         within = closer
@@ -297,13 +294,11 @@ def _closer_slopes(
 
     No row is in two pairs: both of a pair are right with probability C^2 at least, independently of other pairs.
     """
-    few = X[:, ~many]
-    order = rng.permutation(len(X))
-    order = order[np.argsort(np.unique(few[order], axis=0, return_inverse=True)[1].ravel(), kind="stable")]
-    equal = (few[order[1:]] == few[order[:-1]]).all(axis=1)
-    starts = np.flatnonzero(np.concatenate([[True], ~equal]))
-    place = np.arange(len(X)) - np.repeat(starts, np.diff(np.append(starts, len(X))))  # within its cell
-    first = np.flatnonzero(equal & (place[:-1] % 2 == 0))
+    few, order = X[:, ~many], rng.permutation(len(X))
+    cell = np.unique(few[order], axis=0, return_inverse=True)[1].ravel()
+    order, cell = order[np.argsort(cell, kind="stable")], np.sort(cell)
+    place = np.arange(len(X)) - np.searchsorted(cell, cell)  # within its cell
+    first = np.flatnonzero((cell[1:] == cell[:-1]) & (place[:-1] % 2 == 0))
     i, j = order[first], order[first + 1]
     rows = X[:, many] - (X[:, many].mean(axis=0) if _has_constant(few) else 0.0)
     pairs, off, tau = rows[i] - rows[j], residuals[i] - residuals[j], near[i] + near[j]

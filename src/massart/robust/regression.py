@@ -45,7 +45,6 @@ from massart.robust.starts import (
     Positioned,
     find_starts,
     place,
-    reach_all_directions,
     starting_planes,
 )
 from massart.rows import (
@@ -271,7 +270,6 @@ class _Problem:
             return start
         if modes.stands:
             start = replace(start, scale=min(start.scale, _MOST_WIDENED * modes.scale))
-        start = replace(start, coef=reach_all_directions(rows, start.coef, TUNING * start.scale))
         return m_and_d_steps(rows, start, half, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
 
     def _modes(

@@ -41,11 +41,9 @@ SCREENED_ROWS = 2000
 _L1_WORK = 2e8  # n r^2 up to which L1 regression in radial-isotropic position is worth its price here
 _MOST_STEPS = 50
 _AT_REST = 1e-9  # relative fall of the mean squares
-_UNREACHED = 1e-8  # share of a direction's rows that must be near for the direction to count as fitted
 _OF_HALF = 0.7  # of the scale of half of the rows, to start from: of 40 % wrong rows it holds some (noisy_families)
 _NEIGHBOURHOODS, _NEIGHBOURS = 20, 3  # sets of neighbours, and rows a column in them (noisy.py, bad_40_n50_d3)
 _IS_CONSTANT = 1e-7
-_VOTERS = 4  # rows for each direction, without which a majority means nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,30 +212,6 @@ def _neighbourhoods(
         distances = ((places - places[i]) ** 2).sum(axis=1)
         near = np.argpartition(distances, size)[: size + 1]
         yield LeastSquares(rows.Z[near], rows.y[near]).fit(rows.shares[None, near])[0]
-
-
-def reach_all_directions(rows: Positioned, coef: FloatArray, limit: float) -> FloatArray:
-    """Fit directions of which no row is within `limit`, such as a rare dummy, by L1 on what `coef` leaves of them.
-
-    The step is taken where most of the rows that it could not have fitted in any case come within the limit.
-    """
-    residuals = rows.residuals(coef[None])[0]
-    near = np.where(np.abs(residuals) < limit, rows.shares, 0.0)
-    sizes, axes = np.linalg.eigh((rows.Z * rows.shares[:, None]).T @ rows.Z)
-    whitening = axes / np.sqrt(np.maximum(sizes, np.finfo(float).tiny))
-    Z = rows.Z @ whitening
-    trusted, directions = np.linalg.eigh((Z * near[:, None]).T @ Z)
-    unreached = whitening @ directions[:, trusted < _UNREACHED]
-    k = unreached.shape[1]
-    if k == 0:
-        return coef
-    columns = rows.Z @ unreached
-    touched = np.abs(columns).max(axis=1) > _UNREACHED * np.abs(columns).max()
-    step = l1_regression(columns[touched], residuals[touched], sample_weight=rows.shares[touched]).coef
-    within = np.abs(residuals[touched] - columns[touched] @ step) <= limit
-    if len(within) < _VOTERS * k or within.sum() - k <= 0.5 * (len(within) - k):
-        return coef
-    return np.asarray(coef + unreached @ step)
 
 
 def _concentrate(

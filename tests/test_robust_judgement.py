@@ -30,9 +30,7 @@ def data(seed, n=200, d=3):
 def test_exact_data_are_never_called_noisy(seed, eta) -> None:
     rng, X, w = data(seed)
     wrong = rng.permutation(200) < 200 * eta
-    judgement = judge(X, np.where(wrong, rng.standard_normal(200), X @ w))
-    assert judgement.inliers is Inliers.EXACT
-    assert judgement.n_agree == 200 - wrong.sum()
+    assert judge(X, np.where(wrong, rng.standard_normal(200), X @ w)).inliers is Inliers.EXACT
 
 
 @pytest.mark.slow
@@ -88,18 +86,16 @@ def test_p_values_of_labels_without_a_rule_are_no_smaller_than_they_say(law) -> 
 def test_an_exact_rule_of_a_third_is_not_noise() -> None:
     rng, X, w = data(0)
     wrong = rng.permutation(200) < 130
-    judgement = judge(X, np.where(wrong, 10 * rng.standard_normal(200), X @ w), w)
-    assert judgement.inliers is Inliers.EXACT
-    assert judgement.n_agree == 70
+    assert judge(X, np.where(wrong, 10 * rng.standard_normal(200), X @ w), w).inliers is Inliers.EXACT
 
 
 def test_labels_of_few_values_agree_by_chance() -> None:
     rng = np.random.default_rng(1)
     X = np.column_stack([np.ones(400), rng.integers(0, 2, (400, 3))])
     y = rng.integers(1, 6, 400).astype(float)
-    judgement = judge(X, y, l1_regression(X, y).coef)
-    assert judgement.inliers is Inliers.NO_RULE
-    assert judgement.n_agree > 40
+    coef = l1_regression(X, y).coef
+    assert judge(X, y, coef).inliers is Inliers.NO_RULE
+    assert (np.abs(y - X @ coef) < 1e-9).sum() > 40
 
 
 def test_too_few_rows_have_no_rule() -> None:

@@ -59,14 +59,12 @@ class Inliers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the right labels are, the number of rows that the best coefficients reproduce to rounding, and the p-value.
+    """What the right labels are, and the p-value of the hypothesis that they have nothing to do with the columns.
 
-    The p-value is that of the hypothesis that the labels have nothing to do with the columns: 0 for exact ones, 1 where
-    rows are too few to say.
+    It is 0 for exact ones, and 1 where rows are too few to say.
     """
 
     inliers: Inliers
-    n_agree: int
     p_value: float
 
 
@@ -117,16 +115,8 @@ def judge_inliers(
         sample = Positioned(X[index], y[index], np.full(size, 1.0 / size))
     rank = int(np.linalg.matrix_rank(sample.Z))
 
-    # Exact, if a majority agrees to rounding, or far more rows than labels without a rule would give.
-    share, n_agree = 0.0, 0
-    for coef in candidates:
-        agree = solve_exactly(X, y, coef, precision)[1]
-        share, n_agree = max((share, n_agree), (float(rows.shares[agree].sum()), int(agree.sum())))
-    accidents = accidental_agreement(y, ROUNDING * precision * np.abs(y), np.ones(n), min(rank, n))
-    beyond = n_agree - rank > max(2 * (accidents - rank), _PLURALITY * n)
-    if n > rank and ((share > 0.5 and n_agree > rank) or beyond):
-        return Judgement(Inliers.EXACT, n_agree, 0.0)
-
+    if _is_exact(rows, candidates, rank, precision):
+        return Judgement(Inliers.EXACT, 0.0)
     # Noisy, if the columns explain the labels better than those in another order: all rows, or a fit of one half.
     p_value = min(1.0, _relation(sample, rng) / OF_RELATION)
     count = len(sample.y)
@@ -135,7 +125,18 @@ def judge_inliers(
         order = rng.permutation(count)
         trials = [_trial(sample, part, precision, rng, callback) for part in (order[:size], order[count - size :])]
         p_value = min(p_value, *(len(trials) * trial / (1 - OF_RELATION) for trial in trials))
-    return Judgement(Inliers.NOISY if p_value <= LEVEL else Inliers.NO_RULE, n_agree, p_value)
+    return Judgement(Inliers.NOISY if p_value <= LEVEL else Inliers.NO_RULE, p_value)
+
+
+def _is_exact(rows: Positioned, candidates: Sequence[FloatArray], rank: int, precision: float) -> bool:
+    """Return whether a majority agrees to rounding, or far more rows than labels without a rule would give."""
+    X, y, n, share, n_agree = rows.Z, rows.y, len(rows.y), 0.0, 0
+    for coef in candidates:
+        agree = solve_exactly(X, y, coef, precision)[1]
+        share, n_agree = max((share, n_agree), (float(rows.shares[agree].sum()), int(agree.sum())))
+    accidents = accidental_agreement(y, ROUNDING * precision * np.abs(y), np.ones(n), rank)
+    beyond = n_agree - rank > max(2 * (accidents - rank), _PLURALITY * n)
+    return n > rank and ((share > 0.5 and n_agree > rank) or beyond)
 
 
 def _relation(rows: Positioned, rng: np.random.Generator) -> float:

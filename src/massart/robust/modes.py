@@ -57,27 +57,33 @@ class Mixture:
     centre: Any  # mu
     spread: Any  # s
     width: float  # 2R: the range in which residuals may lie; the same for all planes that are compared
+    least: float  # what sigma is at least
 
     @classmethod
-    def start(cls, residuals: FloatArray, shares: FloatArray, scale: Any, width: float) -> Mixture:
-        """Take the rows that are far off for the other mode."""
+    def start(cls, residuals: FloatArray, shares: FloatArray, scale: Any, width: float, least: float) -> Mixture:
+        """Take the rows that are far off for the other mode; `least` is the scale of the rounding of labels."""
+        width = max(width, np.finfo(float).tiny)
+        least = max(least, _LEAST_SCALE * width)
+        scale = np.maximum(scale, least)
         far = np.where(np.abs(residuals) > _FAR * np.asarray(scale)[..., None], shares, 0.0)
         off = far.sum(axis=-1)
         mass = np.maximum(off, _LEAST_SHARE)
         pi = np.stack([np.maximum(1.0 - off, 0.5), 0.9 * off, 0.1 * off + 1e-3])
         centre = (far * residuals).sum(axis=-1) / mass
         spread = np.sqrt((far * (residuals - centre[..., None]) ** 2).sum(axis=-1) / mass)
-        return cls(pi / pi.sum(axis=0), scale, centre, np.maximum(np.where(off > 0, spread, 3 * scale), scale), width)
+        spread = np.maximum(np.where(off > 0, spread, 3 * scale), scale)
+        return cls(pi / pi.sum(axis=0), scale, centre, spread, width, least)
 
-    def following(self, chances: FloatArray, errors: FloatArray, shares: FloatArray, least: float) -> Mixture:
+    def following(self, chances: FloatArray, errors: FloatArray, shares: FloatArray) -> Mixture:
         """Return the likeliest mixture, given the probabilities of the parts, (3, ..., n)."""
         first, second = shares * chances[0], shares * chances[1]
         mass = np.maximum(first.sum(axis=-1), _LEAST_SHARE)
-        scale = np.maximum(np.sqrt((first * errors**2).sum(axis=-1) / mass), least)
+        scale = np.maximum(np.sqrt((first * errors**2).sum(axis=-1) / mass), self.least)
         mass = np.maximum(second.sum(axis=-1), _LEAST_SHARE)
         centre = (second * errors).sum(axis=-1) / mass
         spread = np.sqrt((second * (errors - centre[..., None]) ** 2).sum(axis=-1) / mass)
-        return Mixture(chances @ shares, scale, centre, np.maximum(spread, _LEAST_SPREAD * scale), self.width)
+        spread = np.maximum(spread, _LEAST_SPREAD * scale)
+        return replace(self, shares=chances @ shares, scale=scale, centre=centre, spread=spread)
 
     def log_parts(self, residuals: FloatArray) -> FloatArray:
         """Return the logarithms of the three densities at each row, (3, ..., n)."""
@@ -105,7 +111,6 @@ class Modes:
     mixture: Mixture
     trust: FloatArray  # the probability of each row to be right
     likelihood: float  # its logarithm, of deleted rows
-    n_iter: int
     converged: bool
 
     @property
@@ -143,18 +148,15 @@ def screened(
     rows: Positioned, planes: FloatArray, scales: FloatArray, *, width: float, least: float, steps: int, most: int
 ) -> list[tuple[FloatArray, float]]:
     """Take some EM steps from many planes, (b, r), at a time; return the `most` likeliest ones, with their scales."""
-    shares = rows.shares
-    width = max(width, np.finfo(float).tiny)
-    least = max(least, _LEAST_SCALE * width)
-    residuals = rows.residuals(planes)
-    mixture = Mixture.start(residuals, shares, np.maximum(scales, least), width)
+    shares, residuals = rows.shares, rows.residuals(planes)
+    mixture = Mixture.start(residuals, shares, scales, width, least)
     for _ in range(steps):
         chances = mixture.chances(residuals)[0]
         weights = shares * np.where(chances[0] > _NOTHING, chances[0], 0.0)
         total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # of a few rows none may be near
         planes = LeastSquares(rows.Z, rows.y, rows.ridge).fit(weights / total)
         residuals = rows.residuals(planes)
-        mixture = mixture.following(chances, residuals, shares, least)
+        mixture = mixture.following(chances, residuals, shares)
     likelihood = mixture.chances(residuals)[1] @ shares
     order = np.lexsort((-likelihood, mixture.shares[0] < 0.5))[:most]
     return [(planes[j], float(mixture.scale[j])) for j in order]
@@ -178,9 +180,7 @@ def separate(
     shares = rows.shares
     n = np.count_nonzero(shares)
     residuals = rows.residuals(coef[None])[0]
-    width = max(width, np.finfo(float).tiny)
-    least = max(least, _LEAST_SCALE * width)
-    mixture = Mixture.start(residuals, shares, max(scale, least), width)
+    mixture = Mixture.start(residuals, shares, scale, width, least)
     step, rest = 0, False
     while not rest and step < max_iter:
         chances = mixture.chances(residuals)[0]
@@ -191,7 +191,7 @@ def separate(
         now = rows.residuals(coef[None])[0]
         change = float(np.abs(now - residuals)[trust > _TRUSTED].max(initial=0.0))
         residuals = now
-        step, before, mixture = step + 1, mixture.scale, mixture.following(chances, residuals, shares, least)
+        step, before, mixture = step + 1, mixture.scale, mixture.following(chances, residuals, shares)
         change /= float(mixture.scale)
         rest = change <= tol and abs(float(mixture.scale) / float(before) - 1.0) <= tol
         callback(Progress("robust regression", step, change, tol))
@@ -201,7 +201,7 @@ def separate(
     free = max(mass - float(own.sum()) / n, _LEAST_FREE * mass)
     mixture = replace(mixture, scale=mixture.scale * np.sqrt(mass / free))
     likelihood = n * float(shares @ mixture.chances(residuals / (1.0 - own))[1])
-    return Modes(coef, mixture, trust, likelihood, step, rest)
+    return Modes(coef, mixture, trust, likelihood, rest)
 
 
 def single_likelihood(rows: Positioned, coef: FloatArray) -> float:

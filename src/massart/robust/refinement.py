@@ -170,7 +170,7 @@ def m_steps(rows: Positioned, start: Estimate, *, tol: float, max_iter: int, cal
         q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, TUNING)
         following = solve(rows, q, start.ridge)
         n_iter += 1
-        change = float(np.abs(rows.fitted(following - coef))[q > 0].max(initial=0.0)) / start.scale
+        change = float(np.abs(rows.Z @ (following - coef))[q > 0].max(initial=0.0)) / start.scale
         coef = following
         callback(Progress("robust regression", n_iter, change, tol))
         rest = change <= tol

@@ -247,8 +247,8 @@ class _Problem:
             candidates = find_starts(position, rows, own, half, self.callback) if rows.ridge else candidates
         modes, ridge = self._modes(position, rows, candidates, rng)
         if ridge is not None:
-            rows, estimate = replace(rows, ridge=ridge), Estimate(modes.coef, modes.scale, ridge, modes.n_iter)
-            estimate = replace(estimate, converged=modes.converged)
+            rows = replace(rows, ridge=ridge)
+            estimate = Estimate(modes.coef, modes.scale, ridge, converged=modes.converged)
         else:
             estimate = self._mm_estimate(rows, candidates, modes, half, breakdown)
         agreeing = self._agreement(position.back @ estimate.coef, r, half)

@@ -113,10 +113,6 @@ class Positioned:
         """Return the residuals of every row of coefficients `C`, shape (b, n)."""
         return np.asarray(self.y - C @ self.Z.T)
 
-    def fitted(self, coef: FloatArray) -> FloatArray:
-        """Return the fit of each row."""
-        return np.asarray(self.Z @ coef)
-
     def normal_equations(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the matrix and the right side of weighted least squares."""
         kept = np.flatnonzero(weights)
@@ -138,16 +134,11 @@ class Positioned:
         return LeastSquares(self.Z, self.y, self.ridge)
 
     def step(self, C: FloatArray, half: float) -> tuple[FloatArray, FloatArray]:
-        """Return the least squares of the rows that each of `C` fits best, and what the step lowers, at `C`."""
-        kept, squares = self.trimmed(C, half)
-        return self.least_squares.fit(kept), squares
-
-    def trimmed(self, C: FloatArray, half: float) -> tuple[FloatArray, FloatArray]:
-        """Return the shares of the rows that each of `C` fits best, and their mean squares with the penalty."""
+        """Return the least squares of the rows that each of `C` fits best, and their penalized mean squares at `C`."""
         sizes = np.abs(self.residuals(C))
         kept = np.where(sizes <= quantile(sizes, self.shares, half)[:, None], self.shares, 0.0)
         small = np.where(kept > 0, sizes, 0.0)
-        return kept, (kept * small * small).sum(axis=1) + self.ridge * (C * C).sum(axis=1)
+        return self.least_squares.fit(kept), (kept * small * small).sum(axis=1) + self.ridge * (C * C).sum(axis=1)
 
 
 def find_starts(position: Position, rows: Positioned, given: FloatArray, half: float, callback: Callback) -> FloatArray:

@@ -152,10 +152,7 @@ def geometry_of(
     X = check_matrix(X)
     weights, numbers = check_weights(sample_weight, len(X)), None
     if units is not None:
-        numbers = np.asarray(units)
-        if numbers.shape != (len(X),) or numbers.dtype.kind not in "iu":
-            raise ValueError(f"units must be {len(X)} integers, got {numbers.dtype} of shape {numbers.shape}")
-        _, numbers, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        numbers, counts = _numbered(np.asarray(units), len(X))
         if counts.min() < counts.max():  # clusters weigh the same, whatever their size
             weights = 1.0 / counts[numbers] if weights is None else weights / counts[numbers]
     rows = np.flatnonzero(X.any(axis=1) if weights is None else X.any(axis=1) & (weights > 0))
@@ -173,6 +170,14 @@ def geometry_of(
             break
         parts.append(_part(X, exponents, left_out, inside, weights))
     return Geometry(exponents, sizes, tuple(parts), weights, numbers)
+
+
+def _numbered(units: NDArray[Any], n: int) -> tuple[IntArray, IntArray]:
+    """Return the number of each row's unit, from 0, and how many rows each unit has."""
+    if units.shape != (n,) or units.dtype.kind not in "iu":
+        raise ValueError(f"units must be {n} integers, got {units.dtype} of shape {units.shape}")
+    _, numbers, counts = np.unique(units, return_inverse=True, return_counts=True)
+    return numbers, counts
 
 
 def _left_out(X: FloatArray, rows: IntArray) -> Iterator[IntArray]:

@@ -52,12 +52,11 @@ class HyperplaneBound:
     rows : float
         Number of rows (sum of their weights).
     reach : float
-        The same number bounds the rows with ``|r.x| <= 2 t`` for every r that exceeds ``2 t * reach`` on some row;
-        infinite where only hyperplanes are bounded (t = 0).
+        The same number bounds the rows with ``|r.x| <= 2 t`` for every r that exceeds ``2 t * reach`` on some row.
     """
 
     rows: float
-    reach: float = np.inf
+    reach: float
 
 
 @dataclass(frozen=True, slots=True)

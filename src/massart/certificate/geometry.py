@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from massart.certificate.span import GOLDEN
+from massart.certificate.span import GOLDEN, RANK
 from massart.certificate.wide import WideRows, wide_rows
 from massart.isotropy import decompose
 from massart.rows import FloatArray, check_matrix, check_weights, nonzero_counts, row_blocks
@@ -24,9 +24,6 @@ IntArray = NDArray[np.intp]
 
 INSIDE = 1e-12
 """Rows this near to a subspace (columns brought to size 1, relative to the row) lie in it."""
-
-RANK = 1e-12
-"""Eigenvalues of M below this fraction of the largest are rounding: such directions are undetermined."""
 
 _SAMPLE = 5_000  # rows that the transform is found on
 _SIZED = 1_000  # rows that tell the size of columns
@@ -293,7 +290,7 @@ def scaled_rows(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, IntA
 
 
 def inverse_root(M: FloatArray) -> FloatArray:
-    """Return the columns of M^(-1/2) on its range, (k, r)."""
+    """Return the columns of M^(-1/2) on its range, (k, r); eigenvalues that may be rounding are not in it."""
     values, axes = np.linalg.eigh(M)
     kept = values > RANK * values[-1]
     return np.asarray(axes[:, kept] / np.sqrt(values[kept]))

@@ -31,7 +31,7 @@ BATCH = 1 << 21
 """Numbers in one batch of blocks or of subsets of rows."""
 
 RANK = 1e-12
-"""Singular values of unit rows below this fraction of the largest are rounding."""
+"""Singular values of unit rows, or eigenvalues, below this fraction of the largest are rounding."""
 
 SLAB_REACH, EXACT_REACH = 1e3, 1e6
 """Blocks of a larger reach say too little: a formula would be unique up to 2000 half-widths of rounded labels. Where

@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from massart.robust.refinement import ROUNDING, TUNING, loss, size_of_terms, solve_exactly
 from massart.robust.regression import Status, robust_regression
-from massart.robust.starts import Positioned
+from massart.robust.starts import RANK, Positioned
 from massart.rows import Callback, FloatArray, precision_of, silent
 from massart.search import accidental_agreement
 
@@ -45,7 +45,6 @@ the statistics that need no robust fit."""
 _PERMUTATIONS, _OF_HELD_OUT = 999, 3_999  # the least p-values are half of what each may be, for two fits as well
 _FAR_OUT = 3.0  # median deviations of a column, in the mean of squares, beyond which a row is far out in X
 _FITTED_ROWS = 3  # rows for each column that a fit sees, as long as a quarter of all is left to judge it
-_RANK_TOLERANCE = 1e-10  # of singular values, relative to the largest
 _PLURALITY = 0.05  # share of rows, beyond those that any labels would allow, that can make a rule without a majority
 
 
@@ -184,7 +183,7 @@ def _explained(X: FloatArray, labels: FloatArray) -> FloatArray:
     """Return the share of the variance of each row of `labels` that the columns explain beyond a constant."""
     centred = X - X.mean(axis=0)
     U, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    U = U[:, sizes > _RANK_TOLERANCE * max(float(sizes[0]), np.finfo(float).tiny)]
+    U = U[:, sizes > RANK * max(float(sizes[0]), np.finfo(float).tiny)]
     labels = labels - labels.mean(axis=1, keepdims=True)
     total = (labels * labels).sum(axis=1)
     found = ((labels @ U) ** 2).sum(axis=1)

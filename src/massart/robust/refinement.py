@@ -45,15 +45,13 @@ from massart.robust.starts import Positioned
 from massart.rows import BoolArray, Callback, FloatArray, Progress
 from massart.search import quantile
 
-_SCALE_STEPS, _SCALE_SOLVED = 100, 1e-10  # of an M-scale
+_STEPS, _SCALE_SOLVED = 500, 1e-10  # of a scale, at most; and the last one of an M-scale
 _LONGEST_STEP = 0.5  # of the logarithm of a scale
 _MOST_ROUNDS = 30
 _MOST_WIDENED = 1.3  # of the scale of the start, which half of the rows decide: beyond it there is another mode
 _SCALE_TOLERANCE = 1e-6
-_LEAST_TAU = 0.2
-_LEAST_FREE = 0.05  # 1 - h of a row that alone determines a direction
+_LEAST_FREE = 0.05  # 1 - h, or tau^2, of a row that alone determines a direction
 _D_ROUNDS = 10  # of a scale and the leverages at it
-_D_STEPS = 500
 _CLEARLY, _MANY_COLUMNS = 3.0, 50  # standard errors by which shrinkage must predict better, of fewer columns
 _LEAST_STEEPNESS = 0.1  # slope a row of full trust
 _LEAST_PART = 0.5  # of the mean slope, in each direction
@@ -140,7 +138,7 @@ def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float, freedom
     # The quantile is within a small factor of the answer, from where Newton's method for log s takes few steps.
     scale = quantile(sizes, shares, 1.0 - breakdown)
     positive = scale > 0
-    for _ in range(_SCALE_STEPS):
+    for _ in range(_STEPS):
         t = (sizes / np.where(positive, c * scale, 1.0)[..., None]) ** 2
         rest = np.maximum(1.0 - t, 0.0)
         excess = (1.0 - rest**3) @ shares - breakdown
@@ -206,7 +204,7 @@ def d_scale(rows: Positioned, estimate: Estimate, half: float) -> float:
         if least == 0.0:
             return 0.0
         scale = max(reached, least)
-        for _ in range(_D_STEPS):
+        for _ in range(_STEPS):
             q = rows.shares * weight(u / scale, TUNING)
             following = max(float(np.sqrt(q @ np.minimum(u, TUNING * scale) ** 2 / (kappa * q.sum()))), least)
             rest = abs(following - scale) <= 0.01 * _SCALE_TOLERANCE * scale
@@ -224,7 +222,7 @@ def deflation(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray
     known = constants(TUNING)
     gram, _ = rows.normal_equations(rows.shares * weights / known.mean_weight)
     leverage = rows.shares * rows.quadratic(regular_inverse(gram, ridge))
-    return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_TAU**2)))
+    return np.asarray(np.sqrt(np.maximum(1.0 - (2.0 - 1.0 / known.efficiency) * leverage, _LEAST_FREE)))
 
 
 def leverages(rows: Positioned, weights: FloatArray, ridge: float) -> FloatArray:

@@ -40,6 +40,7 @@ from massart.robust.refinement import (
 )
 from massart.robust.starts import (
     NORMAL_MEDIAN,
+    RANK,
     SCREENED_ROWS,
     Position,
     Positioned,
@@ -358,7 +359,7 @@ class _Problem:
         X = self.X[rows]
         coef = np.asarray(np.linalg.lstsq(X, self.y[rows], rcond=None)[0])
         _, sizes, axes = np.linalg.svd(X, full_matrices=False)
-        basis = axes[sizes > 1e-12 * sizes[0]]
+        basis = axes[sizes > RANK * sizes[0]]
         d = X.shape[1]
         lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > UNDETERMINED
         errors = np.where(lost, np.inf, 0.0)

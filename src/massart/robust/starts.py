@@ -32,7 +32,9 @@ NORMAL_MEDIAN = 0.6744897501960817
 WIDE = 10
 """With fewer rows than this for each column, ordinary least squares predicts poorly and shrinking pays."""
 
-_RANK_TOLERANCE = 1e-12  # of singular values, relative to the largest
+RANK = 1e-12
+"""Singular values of columns below this fraction of the largest are rounding."""
+
 _CONSTANT = 1e4  # size of a constant column among others of spread 1
 
 SCREENED_ROWS = 2000
@@ -84,7 +86,7 @@ def place(X: FloatArray, callback: Callback) -> Position:
     units = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), np.abs(X).max(axis=0, initial=0.0) / _CONSTANT)
     units[units == 0] = 1.0
     U, sizes, axes = np.linalg.svd(X / units, full_matrices=False)
-    rank = int((sizes > _RANK_TOLERANCE * sizes[0]).sum())
+    rank = int((sizes > RANK * sizes[0]).sum())
     back = axes[:rank].T / units[:, None]
     if rank < d:  # the same fits, by coefficients in the row space
         span = np.linalg.svd(X, full_matrices=False)[2][:rank]

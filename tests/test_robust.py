@@ -208,7 +208,6 @@ def test_dummy_columns_and_their_intercept() -> None:
     y = np.where(rng.random(600) < 0.4, 1000 * rng.standard_normal(600), clean)
     answer = fit(X, y)
     assert_sane(answer, X, y)
-    assert answer.rank == 9
     assert np.abs(X @ (answer.coef - w)).max() < 0.15
     assert np.isinf(answer.standard_errors[:9]).all()
     assert answer.standard_errors[9] < 0.01
@@ -230,7 +229,6 @@ def test_redundant_columns_get_the_minimum_norm_and_infinite_errors() -> None:
     wide = np.hstack([X, X[:, :1], np.zeros((200, 1))])
     answer, plain = fit(wide, y), fit(X, y)
     assert_sane(answer, wide, y)
-    assert answer.rank == 3
     np.testing.assert_allclose(answer.coef[[0, 3]], plain.coef[0] / 2, atol=1e-5)
     np.testing.assert_allclose(answer.coef[[1, 2, 4]], [*plain.coef[1:], 0], atol=1e-5)
     np.testing.assert_array_equal(np.isinf(answer.standard_errors), [True, False, False, True, True])
@@ -250,7 +248,7 @@ def test_few_rows_never_crash(n) -> None:
 def test_a_matrix_of_zeros() -> None:
     answer = fit(np.zeros((9, 2)), np.arange(9.0))
     assert_sane(answer, np.zeros((9, 2)), np.arange(9.0))
-    assert (answer.rank, answer.status) == (0, Status.CONVERGED)
+    assert answer.status is Status.CONVERGED
     assert fit(np.zeros((9, 2)), np.zeros(9)).status is Status.EXACT_FIT
 
 

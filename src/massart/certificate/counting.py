@@ -144,8 +144,6 @@ def bound_sharing(case: Decisive, *, span: Span | None = None) -> Sharing:
 
 def is_affordable(k: int, n_rows: int, wrong: float) -> bool:
     """Return whether some bound of n_rows rows that span k columns may be within the budget."""
-    if k == 0:
-        return False
     counting = enumeration_cost(k, k) <= _ENUMERATION_SHARE * BUDGET  # rows that span have k directions at least
     moments = wrong < largest_off_share(k) * n_rows and fourth_moment_cost(n_rows, k) <= BUDGET
     return counting or moments or _may_pack(k, n_rows, wrong)
@@ -290,17 +288,14 @@ def slab_count(
     >>> slab_count(1e6 * np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [2, 2, 0], [0, 0, 1]])).rows
     4.0
     """
-    n, d = rows.shape
-    if d > 1 and enumeration_cost(len(parallel_classes(rows[:_GLIMPSE], None)[0]), d) > budget:
+    d = rows.shape[1]
+    if enumeration_cost(len(parallel_classes(rows[:_GLIMPSE], None)[0]), d) > budget:
         return None
     place = coordinates(rows)
     if place is None:
         return None
     near = d * place.longest / limit + place.error
     lengths = np.linalg.norm(place.Y, axis=1)
-    if d == 1:
-        counts = np.ones(n) if weights is None else weights
-        return HyperplaneBound(float(counts[lengths <= near].sum()), limit)
     # The shortest row of each class of parallel rows stands for it: where it is near, all may be.
     order = np.argsort(lengths, kind="stable")
     first, class_weights = parallel_classes(rows[order], None if weights is None else weights[order])

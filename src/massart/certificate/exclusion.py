@@ -158,8 +158,6 @@ class JudgedPieces:
         parts = self.geometry.parts
         confirmed, on_rows = self._left_open(self.asked)
         for number in range(1, len(parts)) if not self.asked[-1].holds else ():
-            if np.delete(confirmed, parts[number].left_out).all():
-                continue
             asked = []
             for one in self._ask(self._pieces(number)):
                 asked.append(one)

@@ -138,16 +138,11 @@ class FurtherRule:
     rows : int
         Rows that it fits and no rule before it does.
     needed : int
-        With this confidence chance and the mechanisms that are known give fewer rows to any formula.
-    share : float
-        Upper limit of the probability with which they give a row to a formula.
-    confidence : float
+        Chance and the mechanisms that are known give fewer rows to any formula, but for the probability stated.
     """
 
     rows: int
     needed: int
-    share: float
-    confidence: float
 
     @property
     def is_certified(self) -> bool:
@@ -155,7 +150,7 @@ class FurtherRule:
         return self.rows >= self.needed
 
 
-def failure_of(place: int, confidence: float = CONFIDENCE) -> float:
+def failure_of(place: int) -> float:
     """Return the probability with which the test of one rule of a list may fail: all of them add up to the whole.
 
     Examples
@@ -163,7 +158,7 @@ def failure_of(place: int, confidence: float = CONFIDENCE) -> float:
     >>> [round(1e6 * failure_of(place)) for place in (1, 2, 3)]
     [500, 167, 83]
     """
-    return (1 - confidence) / (place * (place + 1))
+    return (1 - CONFIDENCE) / (place * (place + 1))
 
 
 def explained_by_chance(y: FloatArray, known: Sequence[FloatArray], width: Width, failure: float) -> Explained:
@@ -248,8 +243,7 @@ def judge_further_rule(rows: int, rank: int, explained: Explained, failure: floa
         Probability with which the test may err.
     """
     n = len(explained.left)
-    needed = rows_needed(n, rank, explained.share, explained.hypotheses, failure / 2)
-    return FurtherRule(rows, needed, explained.share, 1 - failure)
+    return FurtherRule(rows, rows_needed(n, rank, explained.share, explained.hypotheses, failure / 2))
 
 
 def rows_needed(n: int, rank: int, share: float, hypotheses: float, failure: float) -> int:

@@ -299,8 +299,8 @@ class SegmentScan:
         half = (1 - confidence) / 2
         return self.worst(wrong, 1 - half) is None and self._log_p_of_trend(wrong) > math.log(half)
 
-    def fewest(self, n_wrong: int, confidence: float = CONFIDENCE) -> int:
-        """Return how many rows of a range are found surely, if all of them are wrong, of so many wrong rows in all.
+    def fewest(self, n_wrong: int) -> int:
+        """Return how many rows of a range are found surely if all of them are wrong, of `n_wrong` wrong rows in all.
 
         Examples
         --------
@@ -308,12 +308,10 @@ class SegmentScan:
         >>> scan.fewest(150), scan.fewest(600)
         (7, 13)
         """
-        n, delta = self.n_rows, 1 - confidence
-        p0, rates = largest_share_outside(n_wrong, n, delta / 10), 2
-        if p0 >= 0.5:
-            rates = 1
-        ranges = self._families[0]
-        steps = max((self._ordered[j].n_steps for j in ranges), default=1)
+        n, delta = self.n_rows, 1 - CONFIDENCE
+        p0 = largest_share_outside(n_wrong, n, delta / 10)
+        rates = 2 if p0 < 0.5 else 1
+        steps = max((self._ordered[j].n_steps for j in self._families[0]), default=1)
         price = self._prices[0] + math.log(2 * len(ALTERNATIVES) * steps) - math.log(0.9 * delta / rates)
         gains = [math.log(p1 / p0) for p1 in ALTERNATIVES if p1 > p0]
         return min(math.ceil(price / max(gains)), n) if gains else n

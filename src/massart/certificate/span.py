@@ -210,10 +210,10 @@ def parallel_classes(X: FloatArray, weights: FloatArray | None) -> tuple[IntArra
 
 
 def hyperplane_normals(rows: FloatArray) -> Iterator[FloatArray]:
-    """Yield unit vectors orthogonal to each subset of d - 1 rows, in batches; d is at least 2."""
+    """Yield unit vectors orthogonal to each subset of d - 1 rows, in batches."""
     n, d = rows.shape
     subsets = combinations(range(n), d - 1)
     batch = max(1, BATCH // (d * d + n))
     while chunk := list(islice(subsets, batch)):
-        columns = rows[np.array(chunk)].transpose(0, 2, 1)
+        columns = rows[np.array(chunk, dtype=np.intp)].transpose(0, 2, 1)
         yield np.linalg.qr(columns, mode="complete")[0][:, :, -1]

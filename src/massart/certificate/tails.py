@@ -81,8 +81,6 @@ def most_wrong(n: int, eta: float, delta: float) -> int:
     That is the least q with P(Bin(n, eta) > q) <= delta, whatever the adversary does: which rows it may change is
     drawn before it acts.
     """
-    if n == 0 or eta == 0:
-        return 0
     # Hoeffding's bound is above q; the binomial distribution finds it by bisection.
     low, high = -1, min(n, ceil(eta * n + sqrt(n * log(1 / delta) / 2)))
     while high - low > 1:
@@ -202,12 +200,10 @@ class SimulatedTail:
     def _test(self, level: int, alpha: float, open_draws: BoolArray) -> float:
         """Return the quantile at the rate level / _LEVELS; infinite as soon as alpha fails.
 
-        That is the (a + 1)-th largest eigenvalue, where alpha passes with a draws above it; none does so with too few.
+        That is the (a + 1)-th largest eigenvalue, where alpha passes with a draws above it.
         A draw that stays below alpha here does so for every smaller rate: where alpha fails, such draws are closed.
         """
         allowed = floor(self.delta * (self.n_draws + 1) * (1 + 1e-12)) - 1
-        if allowed < 0:
-            return inf
         largest = np.full(allowed + 1, -inf)
         below = np.zeros(self.n_draws, dtype=bool)
         for start in range(0, self.n_draws, _BATCH):

@@ -599,7 +599,7 @@ def beyond_chance(test: FurtherRule) -> str:
 
     Examples
     --------
-    >>> print(beyond_chance(FurtherRule(rows=474, needed=64, share=0.01, confidence=0.9995))[54:])
+    >>> print(beyond_chance(FurtherRule(rows=474, needed=64))[54:])
     chance and repeated errors give no formula as many as 64 rows (99.9 %).
     """
     rows = f"{count(test.needed, 'rows')} ({_percent(CONFIDENCE)})"

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from massart.robust.refinement import ROUNDING, TUNING, loss, size_of_terms, solve_exactly
+from massart.robust.refinement import ROUNDING, loss, size_of_terms, solve_exactly
 from massart.robust.regression import Status, robust_regression
 from massart.robust.starts import RANK, Positioned
 from massart.rows import Callback, FloatArray, precision_of, silent
@@ -172,7 +172,7 @@ def _trial(
     labels = np.vstack([y, rng.permuted(np.broadcast_to(y, (_OF_HELD_OUT, len(y))), axis=1)])
     residuals = labels - X @ fit.coef
     if fit.scale > 0.0:
-        losses = loss(residuals / fit.scale, TUNING)
+        losses = loss(residuals / fit.scale)
     else:
         losses = (np.abs(residuals) > ROUNDING * precision * size_of_terms(X, y, fit.coef)).astype(np.float64)
     means = losses @ rows.shares[held_out]

@@ -67,19 +67,23 @@ UNDETERMINED = 1e-8
 """Part of a coefficient's direction that the trusted rows may leave open before it counts as not determined."""
 
 
-def loss(u: FloatArray, c: float) -> FloatArray:
+TUNING = 4.685064948543447
+"""c of M-steps: there :attr:`Constants.efficiency` against least squares is 95 % when all rows are right."""
+
+
+def loss(u: FloatArray) -> FloatArray:
     r"""Return :math:`\rho_c(u)`, between 0 and 1."""
-    return np.asarray(1.0 - np.maximum(1.0 - (u / c) ** 2, 0.0) ** 3)
+    return np.asarray(1.0 - np.maximum(1.0 - (u / TUNING) ** 2, 0.0) ** 3)
 
 
-def weight(u: FloatArray, c: float) -> FloatArray:
+def weight(u: FloatArray) -> FloatArray:
     r"""Return :math:`w_c(u) = \psi_c(u)/u`, between 0 and 1."""
-    return np.asarray(np.maximum(1.0 - (u / c) ** 2, 0.0) ** 2)
+    return np.asarray(np.maximum(1.0 - (u / TUNING) ** 2, 0.0) ** 2)
 
 
-def slope(u: FloatArray, c: float) -> FloatArray:
+def slope(u: FloatArray) -> FloatArray:
     r"""Return :math:`\psi_c'(u)`; negative where the influence of a residual falls again."""
-    t = (u / c) ** 2
+    t = (u / TUNING) ** 2
     return np.where(t < 1.0, (1.0 - t) * (1.0 - 5.0 * t), 0.0)
 
 
@@ -122,10 +126,6 @@ def tuning_for_breakdown(share: float) -> float:
     return float(brentq(lambda c: constants(c).mean_loss - share, 0.3, 50.0, xtol=1e-12))
 
 
-TUNING = 4.685064948543447
-"""c of M-steps: there :attr:`Constants.efficiency` against least squares is 95 % when all rows are right."""
-
-
 def m_scale(residuals: FloatArray, shares: FloatArray, breakdown: float, freedom: float = 1.0) -> FloatArray:
     r"""Return the M-scale of each row of `residuals`, (..., n): s with :math:`\sum_i a_i \rho_c(r_i/s) = b`.
 
@@ -165,7 +165,7 @@ def m_steps(rows: Positioned, start: Estimate, *, tol: float, max_iter: int, cal
     """Re-weight and solve, the scale being fixed, until no trusted row's fit changes by more than `tol` scales."""
     coef, n_iter, rest = start.coef, start.n_iter, False
     while not rest and n_iter < max_iter:
-        q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale, TUNING)
+        q = rows.shares * weight(rows.residuals(coef[None])[0] / start.scale)
         following = solve(rows, q, start.ridge)
         n_iter += 1
         change = float(np.abs(rows.Z @ (following - coef))[q > 0].max(initial=0.0)) / start.scale
@@ -199,13 +199,13 @@ def d_scale(rows: Positioned, estimate: Estimate, half: float) -> float:
     sizes = np.abs(rows.residuals(estimate.coef[None])[0])
     reached = estimate.scale
     for _ in range(_D_ROUNDS):
-        u = sizes / deflation(rows, weight(sizes / reached, TUNING), estimate.ridge)
+        u = sizes / deflation(rows, weight(sizes / reached), estimate.ridge)
         least = 1.05 * float(quantile(u, rows.shares, half)) / TUNING
         if least == 0.0:
             return 0.0
         scale = max(reached, least)
         for _ in range(_STEPS):
-            q = rows.shares * weight(u / scale, TUNING)
+            q = rows.shares * weight(u / scale)
             following = max(float(np.sqrt(q @ np.minimum(u, TUNING * scale) ** 2 / (kappa * q.sum()))), least)
             rest = abs(following - scale) <= 0.01 * _SCALE_TOLERANCE * scale
             scale = following
@@ -243,7 +243,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, trust: FloatArray | None 
     Its loss at the scale of `estimate` is bounded, so wrong rows have no say. The standard error is that of the mean
     difference of losses, row by row, which is small where the data are clear.
     """
-    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale, TUNING) if trust is None else trust
+    w = weight(rows.residuals(estimate.coef[None])[0] / estimate.scale) if trust is None else trust
     q = rows.shares * w
     sizes, axes = np.linalg.eigh((rows.Z * q[:, None]).T @ rows.Z)
     P = rows.Z @ axes
@@ -256,7 +256,7 @@ def choose_ridge(rows: Positioned, estimate: Estimate, trust: FloatArray | None 
         # Positive: a row that alone determines a direction has r = 1 - h = 0 at lambda = 0, and the ratio is a limit.
         shrunk = np.where(kept, 1.0 / (np.where(kept, sizes, 0.0) + ridge), 0.0)
         deleted = (rows.y - P @ (moments * shrunk)) / np.maximum(1.0 - q * (P2 @ shrunk), np.finfo(float).eps)
-        losses.append(loss(deleted / estimate.scale, TUNING))
+        losses.append(loss(deleted / estimate.scale))
     excess = np.array(losses)
     excess -= excess[int(np.argmin(excess @ rows.shares))]
     mean = excess @ rows.shares

@@ -101,8 +101,6 @@ class RobustFit:
         Square roots of the diagonal of `covariance`; infinite for a coefficient that the trusted rows do not
         determine (redundant columns, a dummy of which every row is wrong), 0 in an exact fit. Shrinkage makes them
         smaller and the coefficients biased towards 0.
-    rank : int
-        The rank of X (of its rows of positive weight).
     status : Status
     """
 
@@ -111,7 +109,6 @@ class RobustFit:
     inliers: BoolArray
     covariance: FloatArray
     standard_errors: FloatArray
-    rank: int
     status: Status
 
 
@@ -239,7 +236,7 @@ class _Problem:
         for candidate in candidates:
             agreeing = self._agreement(position.back @ candidate, r, half)
             if agreeing is not None:
-                return self._exact(position, agreeing)
+                return self._exact(agreeing)
         breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
         if position.wide:
             # Without it concentration settles on the half that the columns can imitate best.
@@ -254,7 +251,7 @@ class _Problem:
             estimate = self._mm_estimate(rows, candidates, modes, half, breakdown)
         agreeing = self._agreement(position.back @ estimate.coef, r, half)
         if agreeing is not None:
-            return self._exact(position, agreeing)
+            return self._exact(agreeing)
         return self._noisy(position, rows, estimate, None if ridge is None else modes)
 
     def _mm_estimate(
@@ -331,30 +328,29 @@ class _Problem:
 
     def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> RobustFit:
         """Answer with an estimate from noisy rows."""
-        if modes is None:  # where errors are those of rounding, half of the rows may lie beyond any scale
-            middle = float(quantile(np.abs(rows.residuals(estimate.coef[None])[0]), rows.shares, 0.5))
-            estimate = replace(estimate, scale=max(estimate.scale, self.precision, middle / TUNING))
         residuals = rows.residuals(estimate.coef[None])[0]
-        if modes is None:
-            trust, slopes = weight(residuals / estimate.scale, TUNING), slope(residuals / estimate.scale, TUNING)
+        if modes is None:  # where errors are those of rounding, half of the rows may lie beyond any scale
+            middle = float(quantile(np.abs(residuals), rows.shares, 0.5))
+            estimate = replace(estimate, scale=max(estimate.scale, self.precision, middle / TUNING))
+            trust, slopes = weight(residuals / estimate.scale), slope(residuals / estimate.scale)
         else:
             trust, slopes = modes.trust, modes.slopes(residuals)
         covariance, errors = covariance_of(position.back, rows, estimate, trust, slopes)
         status = Status.CONVERGED if estimate.converged else Status.ITERATION_LIMIT
         coef, scale = position.back @ estimate.coef, max(estimate.scale, self.rounding)
-        return self._answer(coef, scale, position.rank, status, covariance, errors)
+        return self._answer(coef, scale, status, covariance, errors)
 
     def _answer(
-        self, coef: FloatArray, scale: float, rank: int, status: Status, covariance: FloatArray, errors: FloatArray
+        self, coef: FloatArray, scale: float, status: Status, covariance: FloatArray, errors: FloatArray
     ) -> RobustFit:
         X, y = self.every
         if scale == 0.0:
             inliers = agreeing_rows(X, y, coef, self.precision)
         else:
             inliers = np.abs(y - X @ coef) <= CUTOFF * scale
-        return RobustFit(coef, scale, inliers, covariance, errors, rank, status)
+        return RobustFit(coef, scale, inliers, covariance, errors, status)
 
-    def _exact(self, position: Position, rows: BoolArray) -> RobustFit:
+    def _exact(self, rows: BoolArray) -> RobustFit:
         """Solve `rows`, which agree, by least squares."""
         X = self.X[rows]
         coef = np.asarray(np.linalg.lstsq(X, self.y[rows], rcond=None)[0])
@@ -363,7 +359,7 @@ class _Problem:
         d = X.shape[1]
         lost = np.linalg.norm(np.eye(d) - basis.T @ basis, axis=1) > UNDETERMINED
         errors = np.where(lost, np.inf, 0.0)
-        return self._answer(coef, 0.0, position.rank, Status.EXACT_FIT, np.zeros((d, d)), errors)
+        return self._answer(coef, 0.0, Status.EXACT_FIT, np.zeros((d, d)), errors)
 
     def _trivial(self, position: Position, rows: Positioned) -> RobustFit:
         """Answer for a matrix of zeros, or for too few rows."""
@@ -371,10 +367,10 @@ class _Problem:
         unknown = np.zeros((d, d)), np.full(d, np.inf)
         if r > 0:
             coef = np.asarray(np.linalg.lstsq(self.X, self.y, rcond=None)[0])
-            return self._answer(coef, 0.0, r, Status.UNDERDETERMINED, *unknown)
+            return self._answer(coef, 0.0, Status.UNDERDETERMINED, *unknown)
         scale = float(m_scale(self.y, rows.shares, 0.5))
         status = Status.CONVERGED if scale > 0.0 else Status.EXACT_FIT
-        return self._answer(np.zeros(d), scale, r, status, *unknown)
+        return self._answer(np.zeros(d), scale, status, *unknown)
 
 
 def _tighter(rows: Positioned, candidates: FloatArray, best: Modes, steps: Callable[..., Modes]) -> Modes:

@@ -178,9 +178,9 @@ class _Sorted:
         """Return the number of wrong rows of each step."""
         return np.add.reduceat(wrong[self.order], self.edges[:-1], dtype=np.intp)
 
-    def best(self, wrong: BoolArray, p0: float, *, tails: bool = True) -> _Candidate:
-        """Return the best range; half of delta is for tails, if these are asked for."""
-        off = self.wrong_steps(wrong)
+    def best(self, wrong: BoolArray, p0: float) -> _Candidate:
+        """Return the best range; half of delta is for tails, which are those of the column, not of its levels."""
+        off, tails = self.wrong_steps(wrong), self.groups is None
         # A range begins and ends with a step that has wrong rows: rows and wrong rows before each, and in each.
         places = np.flatnonzero(off)
         if not len(places):
@@ -380,7 +380,7 @@ class SegmentScan:
             found, code = _best_level(codes, self._n_levels[i] * n, wrong, p0)
             yield replace(found, log_p=found.log_p + prices[2], levels=((i, code // n), (j, code % n)))
         for i, j in crossed:
-            found = self._ordered[j].within(self.levels[i]).best(wrong, p0, tails=False)
+            found = self._ordered[j].within(self.levels[i]).best(wrong, p0)
             yield replace(found, log_p=found.log_p + prices[3], column=j, level=i)
 
     def _segment(self, found: _Candidate, breach: Breach, wrong: BoolArray) -> Segment:

@@ -65,7 +65,7 @@ class Assumption:
 
     @property
     def excludes(self) -> bool:
-        """Whether chance can exclude anything: not with so many hypotheses that floats cannot hold one's delta."""
+        """Whether chance can exclude anything: False where floats cannot hold the delta of one hypothesis."""
         return (1 - self.confidence) / self.hypotheses >= LEAST_DELTA
 
 

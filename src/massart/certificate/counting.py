@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
+import scipy.linalg as sla
 
 from massart.certificate.fourth_moment import fourth_moment_bound, fourth_moment_cost, largest_off_share
 from massart.certificate.span import (
@@ -40,7 +41,6 @@ from massart.certificate.span import (
     Span,
     coordinates,
     hyperplane_normals,
-    independent_rows,
     parallel_classes,
     span_of,
 )
@@ -81,7 +81,7 @@ class Decisive:
     limit: float = SLAB_REACH
 
     @property
-    def at_hand(self) -> float:
+    def given(self) -> float:
         """The weight of the rows given."""
         return float(len(self.rows) if self.weights is None else self.weights.sum())
 
@@ -96,11 +96,11 @@ class Decisive:
 
     def proves(self, bound: HyperplaneBound) -> bool:
         """Return whether more rows are off every slab than are wrong."""
-        return self.at_hand - bound.rows > self.wrong + self.slack
+        return self.given - bound.rows > self.wrong + self.slack
 
     def shared(self, bound: HyperplaneBound) -> float:
         """Return how many of all decisive rows another formula can share."""
-        return bound.rows + max(self.total - self.at_hand, 0.0)
+        return bound.rows + max(self.total - self.given, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def bound_sharing(case: Decisive, *, span: Span | None = None) -> Sharing:
     `span` is that of the rows, if it is known.
     """
     best = Sharing(None, Bound.NONE, False, np.inf)
-    if case.at_hand <= case.wrong:  # then nothing that is known of these rows proves anything
+    if case.given <= case.wrong:  # then nothing that is known of these rows proves anything
         return best
     for name, found in _bounds(case, case.rows[:, (span or span_of(case.rows)).columns]):
         shared = case.shared(found)
@@ -159,9 +159,9 @@ def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, Hyperplan
     k = rows.shape[1]
     if k == 0:
         return
-    weights, at_hand, wrong = case.weights, case.at_hand, case.wrong
+    weights, given, wrong = case.weights, case.given, case.wrong
     found: HyperplaneBound | None
-    if _may_pack(k, at_hand, wrong):
+    if _may_pack(k, given, wrong):
         found = packing_bound(rows, wrong + case.slack, weights=weights, limit=case.limit, budget=BUDGET)
         if found is not None:
             yield Bound.PACKING, found
@@ -169,7 +169,7 @@ def _bounds(case: Decisive, rows: FloatArray) -> Iterator[tuple[Bound, Hyperplan
     if found is not None:
         yield Bound.EXACT, found
         return
-    if wrong < largest_off_share(k) * at_hand:
+    if wrong < largest_off_share(k) * given:
         found = fourth_moment_bound(rows, weights=weights, limit=case.limit, budget=BUDGET)
         if found is not None:
             yield Bound.FOURTH_MOMENT, found
@@ -231,7 +231,7 @@ def packing_bound(
         pool, taken = np.concatenate([pool, fresh]), taken + fresh.size
         if pool.size < k:
             break
-        block = pool[independent_rows(place.Y[pool])]
+        block = pool[sla.qr(place.Y[pool].T, mode="r", pivoting=True)[1][:k]]  # by pivoted elimination
         reach = float(place.reach(place.Y[block]))
         spent += block_cost(k, pool.size)
         if reach > limit:

@@ -3,7 +3,7 @@ r"""What is certain of a formula that most rows break, if errors do not depend o
 **Declared.** Labels are :math:`y = x \cdot v + e`. Errors depend neither on the columns nor on each other: e is within
 h of an E with one law F for all rows, independent given the columns (a right label of cents is off by its rounding,
 which does depend on x). And no wrong amount is as frequent as right labels: no window of F holds more than the one at
-0. A row agrees with w if :math:`|y - x \cdot w| \le h`. Let k of n rows, which span, agree with the formula at hand, in
+0. A row agrees with w if :math:`|y - x \cdot w| \le h`. Let k of n rows, which span, agree with the given formula, in
 p coefficients; :math:`u = w - v`.
 
 **Theorem 1 (slopes).** Let no slab :math:`|x \cdot u - t| \le a` with :math:`\mathrm{sd}(x \cdot u) > a / \omega` hold
@@ -24,7 +24,7 @@ polytope, and the p rows are at one of their two edges at a vertex w'; a union o
 > C n rows, :math:`x \cdot (w - w')` is within 2h there, so its deviation is at most :math:`2 h / \omega`. *Bases*: the
 formula through p rows of reach R is within R h of w on every row (:mod:`massart.certificate.span`), so that all k rows
 fit it within (1 + R) h. There are :math:`g k (k-1) \cdots` such tuples, and Markov's inequality bounds how many of all
-tuples have so many rows. R is large, and serves where h is what float arithmetic rounds; then the search for w costs
+tuples have as many rows. R is large, and serves where h is what float arithmetic rounds; then the search for w costs
 about :math:`p \log (n / k)` nats.
 
 C is a property of the columns: it is refuted by our own coins (:mod:`massart.certificate.random_tuples`), at the
@@ -106,7 +106,7 @@ class IndependentErrors:
     slopes : tuple of int
         Columns whose coefficients are confirmed, whatever amounts labels are wrong by.
     deviation : float
-        Of the sum of these terms, in units of the label: formulas that agree so far are not told apart.
+        Of the sum of these terms, in units of the label: formulas that differ by less are not distinguished.
     rest : tuple of int
         Columns that are not confirmed; none if the whole formula is.
     within : float
@@ -265,7 +265,7 @@ def _slopes(
         Z = np.column_stack([centred, np.ones(len(X))])
     if share <= 0 or len(Z) < FEWEST_ROWS:
         return None
-    heavy = math.floor(share * len(Z)) + 1  # a slab with more than a share C of the rows holds so many
+    heavy = math.floor(share * len(Z)) + 1  # a slab with more than a share C of the rows holds at least as many
     width = next((width for width in WIDTHS if no_heavy_slab(Z, heavy, width, rng, failure)), None)
     if width is None:
         return None

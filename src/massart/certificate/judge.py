@@ -97,7 +97,7 @@ class Evidence:
     is_noise : bool
         Whether noise explains better than rounded columns how far rows are from the rule.
     stands_out : bool
-        Whether rows that did not choose its terms show the rule: far more of them agree than lie beside it, and it says
+        Whether rows that did not choose its terms show the rule: far more of them agree than lie near it, and it says
         more of the order of their labels than it takes to write it down.
     declared : Declared
         What is certain if errors are independent; asked only where the user declares it.

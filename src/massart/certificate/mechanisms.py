@@ -63,7 +63,7 @@ MOST_CELLS = 12
 
 AMOUNT_TIMES, AMOUNT_CELLS = 3.0, 1.5
 """Cells are set aside where the fullest window holds this many times the rows of the fullest cell that has to be kept,
-and those that hold so many times its rows: residuals of columns with few values repeat by chance, and every row set
+and those with `AMOUNT_CELLS` times its rows: residuals of columns with few values repeat by chance, and every row set
 aside is lost as evidence (benchmarks/rule_lists.py, "list", tables of flags and quantities)."""
 
 _EITHER, _CELLS_CHOSEN = 2, 2 * (MOST_CELLS + 1)  # windows or cells; a cell of either grid

@@ -56,7 +56,7 @@ from massart.certificate.tails import largest_share_outside
 from massart.rows import BoolArray, FloatArray
 
 MOSTLY = 1e-3
-"""How improbable so many wrong rows of an uneven segment are at one half each, before most of it is called wrong. These
+"""How improbable the wrong rows of an uneven segment must be at one half each, before most of it is called wrong. These
 labels chose the segment, which is not accounted for, so nothing is claimed of it. At 1e-2 three in a hundred tables
 were accused of which every label is wrong with probability at most one half (`benchmarks/segments.py`, "uneven")."""
 
@@ -283,7 +283,7 @@ class SegmentScan:
     def is_even(self, wrong: BoolArray, confidence: float = CONFIDENCE) -> bool:
         r"""Return whether nothing shows that wrong rows depend on a column: no segment, and no trend.
 
-        If they do not depend on any, the answer is no with a probability of about 1 - `confidence` at most; half of
+        If they do not depend on any, the answer is False with a probability of about 1 - `confidence` at most; half of
         that is for segments, and half for the ranks of the wrong rows along each column (Wilcoxon 1945). The wrong rows
         are a sample without replacement then: k of n midranks, as a share of all rows and of variance :math:`s^2`, have
         a mean of variance :math:`s^2 (n - k) / (k (n - 1))`, and are about normal.
@@ -431,7 +431,7 @@ def _best_level(codes: NDArray[np.integer], n_levels: int, wrong: BoolArray, p0:
 
 
 def _log_tail(k: NDArray[np.intp], n: NDArray[np.intp], p: float) -> FloatArray:
-    """Return log Pr[Bin(n, p) >= k] for k > p n; where that is no number, the bound of Chernoff."""
+    """Return log Pr[Bin(n, p) >= k] for k > p n; where that underflows, Chernoff's bound."""
     tail, share = bdtrc(k - 1, n, p), k / n
     chernoff = n * (np.log(p / share) * share - rel_entr(1 - share, 1 - p))
     log_p: FloatArray = np.where(tail > _SMALL, np.log(np.maximum(tail, _SMALL)), np.minimum(chernoff, np.log(_SMALL)))

@@ -192,16 +192,11 @@ def _well_chosen(rows: FloatArray) -> IntArray:
         size *= 8
 
 
-def independent_rows(rows: FloatArray) -> IntArray:
-    """Return the first k rows that pivoted elimination of an (n, k) matrix takes, n at least k."""
-    return np.asarray(sla.qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]])
-
-
 def parallel_classes(X: FloatArray, weights: FloatArray | None) -> tuple[IntArray, FloatArray]:
     """Return the first row of each class of parallel rows, and the weights of the classes.
 
     A row is divided by its entry of largest size. If one row is an exact multiple of another the exact quotients are
-    equal, so that their correctly rounded values are: no exactly parallel rows are ever told apart.
+    equal, so that their correctly rounded values are: exactly parallel rows are always in one class.
     """
     pivots = np.abs(X).argmax(axis=1)
     quotients = X / X[np.arange(len(X)), pivots][:, None] + 0.0  # turns -0 into 0

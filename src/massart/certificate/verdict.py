@@ -65,7 +65,7 @@ class Reason(Enum):
 
     NOTHING = auto()
     CHANCE = auto()  # as many rows agree with some formula when the labels are shuffled
-    NEAR = auto()  # rows lie beside it as on it, or they say less than it takes to write it: noise or an approximation
+    NEAR = auto()  # rows lie near it as densely as on it, or it says less than it costs: noise or an approximation
     FEW = auto()  # any table has a formula for so few rows
     MODE = auto()  # it explains no more than the most frequent value
     DIRECTION = auto()  # in some direction at most half of the evidence agrees

@@ -165,7 +165,9 @@ def robust_regression(
     """
     matrix = check_matrix(X)
     n, d = matrix.shape
-    labels = _check_vector(y, n)
+    labels = check_labels(y, n)
+    if labels.ndim != 1:
+        raise ValueError(f"y must have shape ({n},), got {labels.shape}")
     sample = check_weights(sample_weight, n)
     given = [_check_start(start, d, j) for j, start in enumerate(starts)]
     if not isinstance(rng, np.random.Generator):
@@ -177,7 +179,8 @@ def robust_regression(
     precision = max(precision_of(X), precision_of(y))
 
     # Powers of two bring numbers near one, so that squares neither overflow nor vanish; they change no bit.
-    x_unit, y_unit = float(power_of_two(np.abs(matrix).max())), float(power_of_two(_typical(labels)))
+    typical = np.median(np.abs(labels[labels != 0])) if labels.any() else 1.0
+    x_unit, y_unit = float(power_of_two(np.abs(matrix).max())), float(power_of_two(typical))
     present = np.ones(n, dtype=bool) if sample is None else sample > 0
     counts = np.ones(n) if sample is None else sample / sample[present].mean()
     with np.errstate(over="ignore", under="ignore"):
@@ -231,7 +234,7 @@ class _Problem:
         if n <= r or r == 0:
             return self._trivial(position, rows)
         half = half_of(n, r)
-        own = np.array([position.to_coordinates(start) for start in given]).reshape(-1, r)
+        own = np.array([np.linalg.lstsq(position.back, start)[0] for start in given]).reshape(-1, r)
         candidates = find_starts(position, rows, own, half, self.callback)
         for candidate in candidates:
             agreeing = self._agreement(position.back @ candidate, r, half)
@@ -391,18 +394,6 @@ def _tighter(rows: Positioned, candidates: FloatArray, best: Modes, steps: Calla
 def half_of(n: int, rank: int) -> float:
     """Return h/n: half of the rows, but enough of them to leave `rank` degrees of freedom, as far as LTS allows."""
     return min((n + rank + 1) // 2, max(n // 2 + 1, 2 * rank)) / n
-
-
-def _typical(labels: FloatArray) -> float:
-    sizes = np.abs(labels[labels != 0])
-    return float(np.median(sizes)) if sizes.size else 1.0
-
-
-def _check_vector(y: ArrayLike, n: int) -> FloatArray:
-    labels = check_labels(y, n)
-    if labels.ndim != 1:
-        raise ValueError(f"y must have shape ({n},), got {labels.shape}")
-    return labels
 
 
 def _check_start(start: ArrayLike, d: int, j: int) -> FloatArray:

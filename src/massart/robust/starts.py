@@ -63,10 +63,6 @@ class Position:
         """Number of coordinates: the rank of X."""
         return int(self.Z.shape[1])
 
-    def to_coordinates(self, w: FloatArray) -> FloatArray:
-        """Return c with ``M c`` equal to the part of `w` in the row space."""
-        return np.asarray(np.linalg.lstsq(self.back, w, rcond=None)[0])
-
 
 def place(X: FloatArray, callback: Callback) -> Position:
     """Choose coordinates for the rows of `X`, all of which count."""

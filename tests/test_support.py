@@ -263,7 +263,7 @@ def test_simulated_p_values_are_valid_at_every_true_rate(rng):
             F = np.zeros((2, 2))
             F[second, first] = (rng.random(40) < eta) @ products
             alpha = float(np.linalg.eigvalsh(F)[-1])  # the worst that a wrong formula can reach
-            false += SimulatedTail(products, 2, delta, n_draws, trial, search=False).quantile(alpha, eta) < alpha
+            false += SimulatedTail(products, 2, delta, n_draws, trial).quantile(alpha, eta) < alpha
         assert 0.05 < false / 1000 < 0.135
 
 

@@ -273,14 +273,14 @@ class JudgedPieces:
         if n_draws:
             products = upper_triangles(self._whitened(one))
             products = products if by_unit is None else by_unit @ products
-            return SimulatedTail(products, k, delta, n_draws, seed, part == 0), leverage
+            return SimulatedTail(products, k, delta, n_draws, seed), leverage
         share = (1 - CLOSED_SHARE) * delta
         n_draws = number_of_draws(n, k, share, LATE_BUDGET)
         if not n_draws or by_unit is not None or not self.simulate or (part, number) != (0, 0):
             return ClosedForm(leverage, k, delta), leverage
 
         def later() -> SimulatedTail:
-            return SimulatedTail(upper_triangles(self._whitened(one)), k, share, n_draws, seed, False)
+            return SimulatedTail(upper_triangles(self._whitened(one)), k, share, n_draws, seed)
 
         return ClosedForm(leverage, k, CLOSED_SHARE * delta, later), leverage
 

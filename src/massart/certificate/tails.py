@@ -170,8 +170,6 @@ class SimulatedTail:
         B, from :func:`number_of_draws`.
     seed : int
         Fixes the draws.
-    search : bool
-        Look for eta below the bound, too, where alpha does not exclude the bound.
     """
 
     products: FloatArray
@@ -179,7 +177,6 @@ class SimulatedTail:
     delta: float
     n_draws: int
     seed: int
-    search: bool = True
 
     def quantile(self, alpha: float, bound: float) -> float:
         """Return the quantile at the rate `bound`; infinite, and soon known, where alpha does not exceed it."""
@@ -190,7 +187,7 @@ class SimulatedTail:
         if excluded:
             return bound
         open_draws = np.ones(self.n_draws, dtype=bool)
-        low, high = 0, -(-ceil(bound * _LEVELS) // _STEPS) if self.search else 0
+        low, high = 0, -(-ceil(bound * _LEVELS) // _STEPS)
         while high - low > 1:
             middle = (low + high) // 2
             passes = self._test(middle * _STEPS, alpha, open_draws) < inf

@@ -67,7 +67,7 @@ CUTOFF = 3.0
 _FAR_OFF = 1 / np.finfo(float).eps  # typical labels: whatever is further off is as wrong, and they are its rounding
 _LEAST_BREAKDOWN = 0.1
 _SCREENING_STEPS, _MODE_STEPS = 5, 60  # that tell good planes from bad ones, and that follow good ones
-_FEWEST_PLANES, _MOST_PLANES, _FOLLOWED = 5, 50, 2  # how many are looked at, and followed
+_FEWEST_PLANES, _FOLLOWED = 5, 2  # how many are looked at in any case, and followed
 _MOST_WIDENED = 1.6  # scales of the right mode that M-steps begin with at most: beyond it they reach the other
 _MODE_WORK = 5e9  # multiplications for each of these
 _TIGHTER = 0.75  # benchmarks/noisy.py, tables with wrong rows of two kinds
@@ -283,7 +283,7 @@ class _Problem:
             index = np.sort(rng.choice(n, max(SCREENED_ROWS, 20 * r), replace=False, p=rows.shares))
             few, X = rows.take(index), X[index]
         work = len(few.y) * r * r
-        most = int(np.clip(_MODE_WORK / (_SCREENING_STEPS * work), _FEWEST_PLANES, _MOST_PLANES))
+        most = max(int(_MODE_WORK / (_SCREENING_STEPS * work)), _FEWEST_PLANES)
         plain = few.least_squares.fit(few.shares[None])[0]
         width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
         planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)

@@ -207,6 +207,8 @@ def largest_share(n: int, k: int, p: int, log_price: float, failure: float) -> f
     >>> round(largest_share(1000, 350, 5, 10.0, 1e-4), 2)
     0.26
     """
+    if log_price == math.inf:
+        return 0.0
     from scipy.stats import binom  # slow to import
 
     low, high = 0.0, (k - p - 1) / n

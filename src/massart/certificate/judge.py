@@ -236,20 +236,7 @@ def judge(evidence: Evidence) -> Certificate:
     """
     e = evidence
     rung = next(rung for rung in (*WITHOUT_RULE, *CERTAIN, *OTHERWISE) if rung.holds(e))
-    known: dict[str, Any] = {
-        "n_rows": whole(e.n_rows),
-        "n_agree": whole(e.n_agree),
-        "n_columns": e.n_columns,
-        "rank": e.span.rank,
-        "n_decisive": whole(e.n_decisive),
-        "agreement": e.agreement,
-        "undetermined": e.span.undetermined,
-        "undetermined_columns": e.span.groups,
-        "n_last_place": whole(e.n_last_place),
-        "n_active": None if e.n_active is None else whole(e.n_active),
-        "assumption": e.assumption,
-        "thin": e.thin,
-    }
+    known = _counts(e)
     if rung in WITHOUT_RULE:
         if rung.reason is Reason.FEW and e.n_distinct <= e.span.rank:
             known["n_decisive"] = e.n_distinct
@@ -275,6 +262,24 @@ def judge(evidence: Evidence) -> Certificate:
     if rung.verdict is Verdict.CONFIRMED:
         known["resolution"] = e.declared.resolution
     return Certificate(rung.verdict, rung.reason, **known)
+
+
+def _counts(e: Evidence) -> dict[str, Any]:
+    """Return what is known of a rule by counting rows alone."""
+    return {
+        "n_rows": whole(e.n_rows),
+        "n_agree": whole(e.n_agree),
+        "n_columns": e.n_columns,
+        "rank": e.span.rank,
+        "n_decisive": whole(e.n_decisive),
+        "agreement": e.agreement,
+        "undetermined": e.span.undetermined,
+        "undetermined_columns": e.span.groups,
+        "n_last_place": whole(e.n_last_place),
+        "n_active": None if e.n_active is None else whole(e.n_active),
+        "assumption": e.assumption,
+        "thin": e.thin,
+    }
 
 
 def certify_counts(

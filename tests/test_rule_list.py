@@ -208,7 +208,7 @@ def test_what_is_explained_covers_a_formula_between_two_rules():
         fits = found.left & (y == third[level])
         assert found.share >= fits.mean()
         reached += found.share < 1 or fits.any()
-        assert fits.sum() < rows_needed(n, 6, found.share, found.hypotheses, 5e-4)
+        assert fits.sum() < rows_needed(found, 6, 5e-4)
     assert reached
 
 
@@ -226,7 +226,7 @@ def test_beside_a_rule_and_its_amounts_no_line_reaches_what_is_needed(amounts, n
         junk = 5.0 * rng.integers(0, 60, n)
         y = np.choose(which, [right, junk, *[right + amount for amount in amounts]]).round(2)
         found = explained_by_chance(y, [2 * x + 7], Width.of(half, 100.0), 1e-3)
-        needed = rows_needed(n, 2, found.share, found.hypotheses, 5e-4)
+        needed = rows_needed(found, 2, 5e-4)
         i, j = np.triu_indices(n, 1)
         i, j = i[x[i] != x[j]], j[x[i] != x[j]]
         slope = (y[j] - y[i]) / (x[j] - x[i])

@@ -12,7 +12,6 @@ from massart.certificate.mechanisms import (
     explained_by_chance,
     failure_of,
     fullest_window,
-    judge_further_rule,
     rows_needed,
 )
 from massart.certificate.segments import Breach, Segment, SegmentScan
@@ -56,7 +55,6 @@ __all__ = [
     "IndependentErrors",
     "is_affordable",
     "judge",
-    "judge_further_rule",
     "largest_share_outside",
     "measure_support",
     "most_wrong",

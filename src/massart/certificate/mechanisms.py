@@ -230,33 +230,26 @@ def fullest_window(values: FloatArray, half: float) -> int:
     return int((ends - np.arange(len(ordered))).max())
 
 
-def judge_further_rule(rows: int, rank: int, explained: Explained, failure: float) -> FurtherRule:
-    """Return the test of a rule that fits `rows` of the rows left.
+def rows_needed(explained: Explained, rank: int, failure: float) -> int:
+    """Return the smallest number of rows that no formula reaches by chance; n + 1 where any number may be reached.
 
     Parameters
     ----------
-    rows : int
+    explained : Explained
     rank : int
         Coefficients of a formula, the constant included.
-    explained : Explained
     failure : float
-        Probability with which the test may err.
-    """
-    n = len(explained.left)
-    return FurtherRule(rows, rows_needed(n, rank, explained.share, explained.hypotheses, failure / 2))
-
-
-def rows_needed(n: int, rank: int, share: float, hypotheses: float, failure: float) -> int:
-    """Return the smallest number of rows that no formula reaches by chance; n + 1 where any number may be reached.
+        Probability with which a formula may reach it all the same.
 
     Examples
     --------
-    >>> rows_needed(1000, 5, 0.005, 24.0, 5e-4)
+    >>> rows_needed(Explained(0.005, np.ones(1000, dtype=bool), 24.0), 5, 5e-4)
     42
     """
+    n, share = len(explained.left), explained.share
     if n <= rank or share >= 1:
         return n + 1
-    price = log_price_of_vertices(n, rank) + math.log(hypotheses)
+    price = log_price_of_vertices(n, rank) + math.log(explained.hypotheses)
     k = np.arange(rank + 1, n + 1)
     from scipy.stats import binom  # slow to import
 

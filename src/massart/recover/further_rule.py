@@ -14,15 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from massart.certificate import (
-    Explained,
-    FurtherRule,
-    Width,
-    explained_by_chance,
-    failure_of,
-    judge_further_rule,
-    span_of,
-)
+from massart.certificate import Explained, FurtherRule, Width, explained_by_chance, failure_of, rows_needed, span_of
 from massart.recover.driver import recover
 from massart.recover.judges import Formula, stands_out
 from massart.recover.polish import polish
@@ -125,8 +117,7 @@ class Search:
     def explained(self, known: Sequence[KnownRule], half: float) -> Explained:
         """Return what the known rules and chance explain of the next one, at the half-widths of all of them."""
         width = Width.of(max([half, *(rule.half for rule in known)]), self._scale)
-        failure = failure_of(len(known) + 1) / self.looks / 2
-        found = explained_by_chance(self.y, [rule.values for rule in known], width, failure)
+        found = explained_by_chance(self.y, [rule.values for rule in known], width, self._failure(len(known) + 1))
         return replace(found, hypotheses=found.hypotheses * self.hypotheses)
 
     def needed(self, known: Sequence[KnownRule]) -> int:
@@ -141,7 +132,11 @@ class Search:
         return self._scale * self.precision
 
     def _test(self, rows: int, explained: Explained, place: int) -> FurtherRule:
-        return judge_further_rule(rows, self.X.shape[1], explained, failure_of(place) / self.looks)
+        return FurtherRule(rows, rows_needed(explained, self.X.shape[1], self._failure(place)))
+
+    def _failure(self, place: int) -> float:
+        """Half of what the test of one rule may fail with: for what is explained, and for what chance adds."""
+        return failure_of(place) / self.looks / 2
 
     def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> FoundRule | None:
         """Return a rule that far more of the rows left follow than chance and the known rules explain; None without.

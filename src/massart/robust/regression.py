@@ -237,9 +237,9 @@ class _Problem:
         own = np.array([np.linalg.lstsq(position.back, start)[0] for start in given]).reshape(-1, r)
         candidates = find_starts(position, rows, own, half, self.callback)
         for candidate in candidates:
-            agreeing = self._agreement(position.back @ candidate, r, half)
-            if agreeing is not None:
-                return self._exact(agreeing)
+            exact = self._exact(position.back @ candidate, r, half)
+            if exact is not None:
+                return exact
         breakdown = max(1.0 - half, _LEAST_BREAKDOWN)
         if position.wide:
             # Without it concentration settles on the half that the columns can imitate best.
@@ -252,10 +252,8 @@ class _Problem:
             estimate = Estimate(modes.coef, modes.scale, ridge, converged=modes.converged)
         else:
             estimate = self._mm_estimate(rows, candidates, modes, half, breakdown)
-        agreeing = self._agreement(position.back @ estimate.coef, r, half)
-        if agreeing is not None:
-            return self._exact(agreeing)
-        return self._noisy(position, rows, estimate, None if ridge is None else modes)
+        exact = self._exact(position.back @ estimate.coef, r, half)
+        return exact or self._noisy(position, rows, estimate, None if ridge is None else modes)
 
     def _mm_estimate(
         self, rows: Positioned, candidates: FloatArray, modes: Modes, half: float, breakdown: float
@@ -323,12 +321,6 @@ class _Problem:
         # With few rows for each column, more steps may end at a few rows that the columns can imitate.
         return final if final.stands or few is not rows else best, ridge
 
-    def _agreement(self, coef: FloatArray, rank: int, half: float) -> BoolArray | None:
-        """Return the rows that `coef`, polished on those it fits, reproduces to rounding, if they are enough."""
-        agreeing = solve_exactly(self.X, self.y, coef, self.precision)[1]
-        enough = agreeing.sum() > rank and self.counts[agreeing].sum() >= half * len(self.y) * (1 - 1e-12)
-        return agreeing if enough else None
-
     def _noisy(self, position: Position, rows: Positioned, estimate: Estimate, modes: Modes | None = None) -> RobustFit:
         """Answer with an estimate from noisy rows."""
         residuals = rows.residuals(estimate.coef[None])[0]
@@ -353,8 +345,11 @@ class _Problem:
             inliers = np.abs(y - X @ coef) <= CUTOFF * scale
         return RobustFit(coef, scale, inliers, covariance, errors, status)
 
-    def _exact(self, rows: BoolArray) -> RobustFit:
-        """Solve `rows`, which agree, by least squares."""
+    def _exact(self, coef: FloatArray, rank: int, half: float) -> RobustFit | None:
+        """Return the fit of the rows that `coef`, polished on those it fits, reproduces to rounding, if half do."""
+        rows = solve_exactly(self.X, self.y, coef, self.precision)[1]
+        if rows.sum() <= rank or self.counts[rows].sum() < half * len(self.y) * (1 - 1e-12):
+            return None
         X = self.X[rows]
         coef = np.asarray(np.linalg.lstsq(X, self.y[rows], rcond=None)[0])
         _, sizes, axes = np.linalg.svd(X, full_matrices=False)

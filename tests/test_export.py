@@ -125,6 +125,15 @@ def test_levels_are_told_apart_as_massart_does(tool):
     assert TOOLS[tool][0]([one]) == {one.name: one.wrong}
 
 
+def test_a_level_of_many_letters_that_are_folded_one_by_one_is_no_stack_of_calls():
+    level = "".join(chr(place) for place in range(0x410, 0x450)) + "ÀÉÎÕÜ"
+    model = model_of([t.level("kind", level)], [2.0], ["a", Category("kind", (level,), "another")])
+    kinds = [level, level.swapcase(), f" {level.lower()} ", "another", "ANOTHER", level[:-1]]
+    ours, theirs = judged(model, {"a": [0.0] * 12, "kind": kinds * 2, "y": [2.0, 2, 2, 0, 0, 0, 9, 9, 9, 9, 9, 9]})
+    assert ours == {6, 7, 8, 9, 10}
+    assert theirs["SQLite"] == theirs["Python"] == ours
+
+
 ATOMS = {
     "ceil": "ceil(x / 0.1), ceil(x), ceil(-x / 3), ceil(x + z)",
     "floor": "floor(x / 0.1), floor(-x / 0.3), floor(z - x)",

@@ -9,7 +9,8 @@ error and not, as in SQLite, a text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from massart.export.rule import SIZE, SUM, ExportedRule, ExportError, LevelRate, Writer
 from massart.rules import Term
@@ -18,6 +19,7 @@ from massart.tables import NO, YES, Category, Date, Flag, Number
 _ROWS = "massart_rows"
 _LARGEST = "1.7976931348623157e308"
 _MOST_PIECES = 500  # half of what DuckDB and SQLite nest
+_MOST_CALLS = 10  # of functions around one another in a step: the parser of SQLite has room for some twenty
 _INDENT = "\n    "
 _TAB = "\t"
 
@@ -127,10 +129,20 @@ class Sql(Writer):
                     yield f"CAST({cell} AS VARCHAR) <> '' AND ABS({self._column(column)}) <= {_LARGEST}"
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Yield the step that writes levels as they are compared."""
-        if self._categories:
-            columns = (f"{self._compared(column)} AS {self._text(column)[2:]}" for column in self._categories)
-            yield self._read, f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {_ROWS} AS r"
+        """Yield the steps that write levels as they are compared, each by a few calls of functions."""
+        cells = {column: f"CAST(r.{name(column)} AS VARCHAR)" for column in self._categories}
+        calls = {column: self._calls(column) for column in cells}
+        rows, most = _ROWS, max(map(len, calls.values()), default=0)
+        for start in range(0, most, _MOST_CALLS):
+            step = "" if start + _MOST_CALLS >= most else f"_{start}"
+            columns = []
+            for column, cell in cells.items():
+                for call in calls[column][start : start + _MOST_CALLS]:
+                    cell = call(cell)
+                cells[column] = f"{self._text(column)}{step}"
+                columns.append(f"{cell} AS {cells[column].removeprefix('r.')}")
+            yield f"{self._read}{step}", f"SELECT r.*,{_INDENT}{f',{_INDENT}'.join(columns)}\n  FROM {rows} AS r"
+            rows = f"{self._read}{step}"
 
     def dates(self) -> Iterator[tuple[str, str]]:
         """Yield the steps that make numbers of dates, or of texts such as 2024-05-01, once the terms are written."""
@@ -214,17 +226,18 @@ class Sql(Writer):
     def _text(self, column: str) -> str:
         return f"r.massart_text{self._categories[column]}"
 
-    def _compared(self, column: str) -> str:
-        entry, cell = self.entries[column], f"CAST(r.{name(column)} AS VARCHAR)"
-        if isinstance(entry, Category) and entry.alike:
-            for letter, text in self._folding(column):
-                cell = _replaced(cell, letter, text)
-            # Blanks in a row become one: of each but the last the mark behind it meets the next.
-            cell = _replaced(_replaced(_replaced(f"LOWER({cell})", " ", f" {_TAB}"), f"{_TAB} ", ""), _TAB, "")
-        return f"TRIM({cell})"
+    def _calls(self, column: str) -> list[Callable[[str], str]]:
+        """Return the calls of functions, one around another, that make of a cell what is compared."""
+        entry, trim = self.entries[column], "TRIM({})".format
+        if not (isinstance(entry, Category) and entry.alike):
+            return [trim]
+        # Blanks in a row become one: of each but the last the mark behind it meets the next.
+        blanks = ((" ", f" {_TAB}"), (f"{_TAB} ", ""), (_TAB, ""))
+        letters, single = ([partial(_replaced, *pair) for pair in pairs] for pairs in (self._folding(column), blanks))
+        return [*letters, "LOWER({})".format, *single, trim]
 
 
-def _replaced(text: str, old: str, new: str) -> str:
+def _replaced(old: str, new: str, text: str) -> str:
     return f"REPLACE({text}, {_text(old)}, {_text(new)})"
 
 

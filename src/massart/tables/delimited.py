@@ -21,11 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-from numpy.typing import NDArray
 
 from massart.rows import in_order
 from massart.tables.errors import TableError, counted, listed, quote
@@ -299,7 +297,7 @@ class Delimited:
         self._remarks = (*((guessed,) if guessed else ()), *self._dialect.remarks)
         self._left_out: dict[tuple[int, int], str] = {}  # place of a chunk, line in it: what the line begins with
         self._below: TableError | None = None  # of lines that are another table below this one, unless this one goes on
-        self.types, self.nbytes = [pa.null()] * len(self.names), 0
+        self.types = [pa.string() if j in self._dialect.coded else pa.null() for j in range(len(self.names))]
         place, rows = self._dialect.start, content[self._dialect.start :]
         if not beginning.is_all:
             rows = rows[: last_row_end(rows, self._dialect.delimiter)]
@@ -307,15 +305,12 @@ class Delimited:
                 with Text(source, self._encoding) as text:
                     rows = bytes(next(self._chunks(text), (0, b""))[1])
         try:
-            found = self._inferred(rows) if rows else None
+            found = self._widen(rows)
         except pa.ArrowInvalid:
             rows = self._without_asides(place, rows, is_below=False)
-            found = self._inferred(rows) if rows else None
-        if found is not None:
-            size = len(content) * source.size // beginning.stored  # of the whole text
-            self.types, self.nbytes = written_types(found.schema), found.nbytes * size // len(rows)
-        for j in self._dialect.coded & set(range(len(self.names))):
-            self.types[j] = pa.string()
+            found = self._widen(rows)
+        size = len(content) * source.size // beginning.stored  # of the whole text
+        self.nbytes = found.nbytes * size // max(len(rows), 1)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -360,7 +355,7 @@ class Delimited:
             rows = chunk
             if isinstance(table, pa.ArrowInvalid):
                 rows = self._without_asides(place, chunk, is_below=_ENDS_BLANK.search(before) is not None)
-                table = self._parsed(rows, types) if rows else pa.table({})
+                table = self._fitting(rows, types) if rows else pa.table({})
             before = bytes(chunk[-4:])
             if table is None or table.num_rows:
                 if self._below is not None and rows is chunk:
@@ -378,24 +373,18 @@ class Delimited:
         """Return the number, from 1, of a line, from 0, of the chunk at a place."""
         return line_at(self._source, self._encoding, place) + line
 
-    def _parse(
-        self,
-        chunk: Chunk,
-        types: Mapping[int, pa.DataType],
-        missing: Sequence[str] = MISSING,
-    ) -> pa.Table:
+    def _parse(self, chunk: Chunk, types: Mapping[int, pa.DataType]) -> pa.Table:
         """Parse rows; columns are named by their places, for names in a header may not be different."""
         if self._dialect.delimiter == _SPACES:
             chunk = _squeezed(str(chunk, UTF_8, "surrogateescape")).encode(UTF_8, "surrogateescape")
+        names = [str(j) for j in range(len(self.names))]
         return pa.csv.read_csv(
             pa.BufferReader(chunk),
-            pa.csv.ReadOptions(
-                use_threads=False, block_size=len(chunk), column_names=[str(j) for j in range(len(self.names))]
-            ),
+            pa.csv.ReadOptions(use_threads=False, block_size=len(chunk), column_names=names),
             pa.csv.ParseOptions(delimiter=self._dialect.delimiter, double_quote=True),
             pa.csv.ConvertOptions(
-                column_types={str(j): kind for j, kind in types.items()},
-                null_values=list(missing),
+                column_types={names[j]: kind for j, kind in types.items()},
+                null_values=list(MISSING),
                 decimal_point=self.decimal or ".",
             ),
         )
@@ -406,37 +395,31 @@ class Delimited:
         """Parse a chunk by these types: None where they do not fit, and what Arrow says where it refuses a row."""
         place, chunk = item
         try:
-            return place, chunk, self._parsed(chunk, types)
+            return place, chunk, self._fitting(chunk, types)
         except pa.ArrowInvalid as error:
             return place, chunk, error
 
-    def _parsed(self, chunk: Chunk, types: Sequence[pa.DataType]) -> pa.Table | None:
-        # Looking at every cell for fifty spellings takes a tenth of the time, and most chunks hold none of them. What
-        # is read as NaN without them is not small.
-        for missing in (MISSING,) if self.spellings else (("",), MISSING):
-            try:
-                table = self._parse(chunk, dict(enumerate(types)), missing=missing)
-            except pa.ArrowInvalid as error:
-                if _MISFIT.match(str(error)) is None:
-                    raise
-                table = None
-            else:
-                if not any(map(may_have_lost, table.columns)):
-                    return table
-        return None if table is None or self._lost(chunk, table) else table
+    def _fitting(self, chunk: Chunk, types: Sequence[pa.DataType]) -> pa.Table | None:
+        """Parse rows by these types; None where they do not fit."""
+        try:
+            table = self._parse(chunk, dict(enumerate(types)))
+        except pa.ArrowInvalid as error:
+            if _MISFIT.match(str(error)) is None:
+                raise
+            return None
+        return None if self._lost(chunk, table) else table
 
-    def _inferred(self, chunk: Chunk) -> pa.Table:
+    def _widen(self, chunk: Chunk) -> pa.Table:
+        """Make the types as wide as a chunk needs them; return what Arrow makes of it."""
+        if not chunk:
+            return pa.table({})
         found = self._parse(chunk, {})
-        if any(pa.types.is_binary(kind) for kind in found.schema.types):
+        if any(map(pa.types.is_binary, found.schema.types)):
             raise pa.ArrowInvalid("a cell is not UTF-8")
-        return found
-
-    def _widen(self, chunk: Chunk) -> None:
-        """Make the types as wide as a chunk needs them."""
-        found = written_types(self._inferred(chunk).schema)
-        self.types[:] = [joined_type(one, other) for one, other in zip(self.types, found, strict=True)]
+        self.types[:] = map(joined_type, self.types, written_types(found.schema))
         for j in self._lost(chunk, self._parse(chunk, dict(enumerate(self.types)))):
             self.types[j] = pa.string()
+        return found
 
     def _lost(self, chunk: Chunk, table: pa.Table) -> list[int]:
         """Return the columns of floats in which a cell is not the number that is written."""
@@ -563,36 +546,15 @@ def last_row_end(chunk: bytes, delimiter: str | None) -> int:
     """Return where the last complete row of a chunk ends; 0 if there is none.
 
     A line end separates rows unless it stands inside quotation marks, and a quotation mark opens only at the start of a
-    cell: in ``5" pipe`` it is a character like any other. So the quoted cells are found first.
+    cell: in ``5" pipe`` it is a character like any other.
     """
-    nothing = np.empty(0, dtype=np.int64)
-    opens, ends = (nothing, nothing) if delimiter is None or b'"' not in chunk else _quoted(chunk, delimiter)
-    stop = len(chunk)
-    while stop > 0:
-        end = chunk.rfind(b"\n", 0, stop)
-        if end < 0:  # old Macs end lines with \r; one at the end of a chunk may be half of \r\n
-            end = chunk.rfind(b"\r", 0, min(stop, len(chunk) - 1))
-        k = int(np.searchsorted(opens, end)) - 1  # the last quoted cell that opens before
-        if end < 0 or k < 0 or end >= ends[k]:
-            return end + 1
-        stop = int(opens[k])
+    if delimiter is None or b'"' not in chunk:
+        # Old Macs end lines with \r; one at the end of a chunk may be half of \r\n.
+        return chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r", 0, -1) + 1
+    border = re.escape(delimiter.encode()) + rb"\r\n"
+    for end, other in ((rb"\n", rb'[^"\n]*+'), (rb"\r(?!\Z)", rb'[^"\r]*+')):
+        quoted, mark = rb'(?<![^%b])"(?:[^"]++|"")*+"' % border, rb'(?<=[^%b])"' % border
+        rows = re.match(rb"(?:%b(?:(?:%b|%b)%b)*+%b)*+" % (other, quoted, mark, other, end), chunk)
+        if rows is not None and rows.end():
+            return rows.end()
     return 0
-
-
-def _quoted(chunk: bytes, delimiter: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where quoted parts of a chunk, which begins with a row, open and end; an open one ends with the chunk."""
-    signs = np.frombuffer(chunk, dtype=np.uint8)
-    quotes = np.flatnonzero(signs == ord('"'))
-    opens, closes = quotes[::2], quotes[1::2]
-    # A pair of marks inside a cell, which stands for one, closes it and opens it again.
-    border = np.zeros(256, dtype=bool)
-    border[[ord(delimiter), *b'\r\n"']] = True
-    before, after = border[signs[opens - 1]], border[signs[(closes + 1) % len(chunk)]]
-    before[:1] |= opens[:1] == 0
-    after[-1:] |= closes[-1:] == len(chunk) - 1
-    if before.all() and after.all():
-        return opens, np.append(closes + 1, [len(chunk)] * (len(opens) - len(closes))).astype(np.int64)
-    # Marks inside cells: look at them one by one.
-    cell = re.compile(rb'"(?<![^%b\r\n]")(?:[^"]++|"")*+(?:"|\Z)' % re.escape(delimiter.encode()))
-    spans = np.array([match.span() for match in cell.finditer(chunk)], dtype=np.int64).reshape(-1, 2)
-    return spans[:, 0], spans[:, 1]

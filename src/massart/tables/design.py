@@ -43,8 +43,8 @@ class _Column:
         return ((self.column, None),)
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {"kind": self.kind, **asdict(self)}
+        """Return it as plain values; what is false is left out."""
+        return {"kind": self.kind, **{name: value for name, value in asdict(self).items() if value is not False}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,6 @@ class Number(_Column):
     decimal: Literal[".", ","] = "."  # the decimal mark of those that are text
     unit: str | None = None  # what stands behind those that are text; a number with another unit behind it is a fault
     blank_is_zero: bool = False  # whether a cell without a value means 0
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values; what a blank means only where it means 0."""
-        found = {"kind": self.kind, **asdict(self)}
-        return {name: value for name, value in found.items() if value or name != "blank_is_zero"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,53 +252,41 @@ def encode(
     if is_part and with_target and (views := _views(table, encoding, is_finite)) is not None:
         return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
     gaps = _Gaps(table.n_rows)
-    matrix, others = _inputs(table, encoding, gaps)
+    read = {
+        entry.column: (_codes if isinstance(entry, Category) else _values)(table, entry, gaps)
+        for entry in encoding.inputs
+    }
     y = _values(table, encoding.target, gaps) if with_target else None
     kept = gaps.kept(table, strict)
-    if gaps.reasons:
-        matrix, y = matrix.take(kept, axis=1), None if y is None else y[kept]
-        others = {name: values[kept] for name, values in others.items()}
     if not (kept.size or is_part):
         raise TableError(f"{table.name}: no row is left. {left_out(gaps.counts(), table.n_rows)[0]}")
-    columns = _columns(encoding, matrix, others)
-    return Design(matrix.T, y, columns, kept, table.n_rows, gaps.counts(), tuple(gaps.remarks))
+    if gaps.reasons:
+        y = None if y is None else y[kept]
+        read = {name: values[kept] for name, values in read.items()}
+    X, columns = _matrix(encoding, read, len(kept))
+    return Design(X, y, columns, kept, table.n_rows, gaps.counts(), tuple(gaps.remarks))
 
 
-def _inputs(table: Table, encoding: Encoding, gaps: _Gaps) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
-    """Return the columns of X with all rows, and what has none of its own: codes of categories, and dates."""
-    matrix, place = np.empty((len(encoding.terms), table.n_rows)), 0
-    others: dict[str, NDArray[Any]] = {}
-    for entry in encoding.inputs:
-        if isinstance(entry, Category):
-            others[entry.column] = codes = _codes(table, entry, gaps)
-            for level in range(entry.base is not None, len(entry.all_levels)):
-                np.equal(codes, level, out=matrix[place], casting="unsafe")
-                place += 1
-        elif encoding.has_date_terms or not isinstance(entry, Date):
-            out = matrix[place]
-            if (values := _values(table, entry, gaps, out)) is not out:
-                out[:] = values
-            place += 1
-        else:
-            others[entry.column] = _values(table, entry, gaps)
-    return matrix, others
-
-
-def _columns(encoding: Encoding, matrix: FloatArray, others: Mapping[str, NDArray[Any]]) -> Columns:
-    """Return the same rows as terms see them, in the order of the inputs."""
+def _matrix(encoding: Encoding, read: dict[str, NDArray[Any]], n_rows: int) -> tuple[FloatArray, Columns]:
+    """Return X, and the same rows as terms see them; what was read is given up, column by column."""
+    matrix, place = np.empty((len(encoding.terms), n_rows)), 0
     numbers: dict[str, FloatArray] = {}
     levels: dict[str, Levels] = {}
-    place = 0
     for entry in encoding.inputs:
+        values = read.pop(entry.column)
         if isinstance(entry, Category):
-            levels[entry.column] = Levels(others[entry.column], entry.all_levels)
-            place += len(entry.levels)
-        elif entry.column in others:
-            numbers[entry.column] = others[entry.column]
-        else:
+            levels[entry.column] = Levels(values, entry.all_levels)
+            for level in range(entry.base is not None, len(entry.all_levels)):
+                np.equal(values, level, out=matrix[place], casting="unsafe")
+                place += 1
+        elif encoding.has_date_terms or not isinstance(entry, Date):
+            matrix[place] = values
             numbers[entry.column] = matrix[place]
             place += 1
-    return Columns(numbers, levels, frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date)))
+        else:
+            numbers[entry.column] = values
+    dates = frozenset(entry.column for entry in encoding.inputs if isinstance(entry, Date))
+    return matrix.T, Columns(numbers, levels, dates)
 
 
 def _views(table: Table, encoding: Encoding, is_finite: bool) -> tuple[Columnwise, FloatArray, Columns] | None:
@@ -457,10 +440,10 @@ def words_for_flags(levels: CodedTexts) -> tuple[BoolArray, BoolArray, BoolArray
     return yes, no, is_missing(levels.texts)
 
 
-def _values(table: Table, entry: Target, gaps: _Gaps, out: FloatArray | None = None) -> FloatArray:
-    """Return the numbers of an entry, possibly in `out`; NaN where a row has no value, which is noted."""
+def _values(table: Table, entry: Target, gaps: _Gaps) -> FloatArray:
+    """Return the numbers of an entry; NaN where a row has no value, which is noted."""
     name = entry.column
-    values, spelling = _read(table, entry, gaps, out)
+    values, spelling = _read(table, entry, gaps)
     if isinstance(entry, Number) and entry.blank_is_zero:
         values = np.where(np.isnan(values), 0.0, values)  # what cannot be read is noted as such
     if isinstance(entry, Flag) and (strange := ~(np.isnan(values) | (values == 0) | (values == 1))).any():
@@ -480,7 +463,7 @@ def _values(table: Table, entry: Target, gaps: _Gaps, out: FloatArray | None = N
     return values
 
 
-def _read(table: Table, entry: Target, gaps: _Gaps, out: FloatArray | None) -> tuple[FloatArray, str]:
+def _read(table: Table, entry: Target, gaps: _Gaps) -> tuple[FloatArray, str]:
     """Return the numbers of an entry, and what is written where most missing values are, "" for nothing."""
     name, column, unfit = entry.column, table.column(entry.column), ""
     spelling = table.spellings.get(name, "")
@@ -493,7 +476,7 @@ def _read(table: Table, entry: Target, gaps: _Gaps, out: FloatArray | None) -> t
     elif not (unfit := unfit_type(column.type)):
         if isinstance(entry, Number) and entry.unit is not None:
             gaps.remarks.append(f"Took {quote(name)}, which has no unit, to be in {entry.unit}.")
-        return _numbers(table, name, column, out), spelling
+        return _numbers(table, name, column), spelling
     raise TableError(f"{table.name}: column {quote(name)} cannot be read as it was before: {unfit}")
 
 
@@ -547,7 +530,7 @@ def _most_frequent(levels: CodedTexts, which: BoolArray) -> str:
     return str(levels.texts[int(np.argmax(counts))].as_py())
 
 
-def _numbers(table: Table, name: str, column: pa.ChunkedArray, out: FloatArray | None) -> FloatArray:
+def _numbers(table: Table, name: str, column: pa.ChunkedArray) -> FloatArray:
     """Return numbers and booleans as floats; null becomes NaN."""
     column = decoded(column)
     kind = column.type
@@ -561,7 +544,7 @@ def _numbers(table: Table, name: str, column: pa.ChunkedArray, out: FloatArray |
     if pa.types.is_decimal(kind):
         # Arrow's cast to float rounds twice; by way of text each number is the nearest one.
         column = column.cast(pa.string()).cast(pa.float64())
-    values, start = np.empty(len(column)) if out is None else out, 0
+    values, start = np.empty(len(column)), 0
     for chunk in column.chunks:
         part = values[start : start + len(chunk)]
         start += len(chunk)

@@ -20,7 +20,7 @@ from massart.rows import BoolArray, Columnwise, FloatArray, precision_of
 from massart.rules import Columns, Levels
 from massart.tables.errors import TableError, counted, quote
 from massart.tables.numbers import Order, days_of, is_date, is_missing, numbers_in, read_dates
-from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, is_text, levels_in, view
+from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, floats, is_text, levels_in, view
 
 YES = ("yes", "true", "y", "t")
 NO = ("no", "false", "n", "f")
@@ -534,9 +534,7 @@ def _numbers(table: Table, name: str, column: pa.ChunkedArray) -> FloatArray:
     """Return numbers and booleans as floats; null becomes NaN."""
     column = decoded(column)
     kind = column.type
-    if kind in (pa.bool_(), pa.null()):
-        column = column.cast(pa.float64())
-    elif pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64()):
+    if pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64()):
         limits = [limit.as_py() or 0 for limit in pc.min_max(column).values()]
         worst = limits[limits[1] > LARGEST_EXACT]
         if abs(worst) > LARGEST_EXACT:
@@ -544,14 +542,7 @@ def _numbers(table: Table, name: str, column: pa.ChunkedArray) -> FloatArray:
     if pa.types.is_decimal(kind):
         # Arrow's cast to float rounds twice; by way of text each number is the nearest one.
         column = column.cast(pa.string()).cast(pa.float64())
-    values, start = np.empty(len(column)), 0
-    for chunk in column.chunks:
-        part = values[start : start + len(chunk)]
-        start += len(chunk)
-        part[:] = view(pc.fill_null(chunk, 0) if chunk.null_count else chunk)
-        if chunk.null_count:
-            part[flags(pc.is_null(chunk))] = np.nan
-    return values
+    return floats(column)
 
 
 def _inexact(table: Table, name: str, row: int) -> TableError:

@@ -49,7 +49,7 @@ from massart.tables.numbers import (
     units_of,
 )
 from massart.tables.stream import INDEX
-from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, is_text, levels_in
+from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, floats, is_text, levels_in
 
 MOST_LEVELS = 200
 NUMBERS_SHARE = 0.9
@@ -164,7 +164,7 @@ def _role_of_numbers(column: pa.ChunkedArray, name: str, asked: bool) -> Role:
         return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
     if low not in _SENTINELS and high not in _SENTINELS:
         return Role(Number(name))
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = floats(column)
     return Role(Number(name), notice=_sentinel(name, *np.unique(values[np.isfinite(values)], return_counts=True)))
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
 from massart.tables.errors import quote
-from massart.tables.table import LARGEST_EXACT, Table, decoded, flags, levels_in, view
+from massart.tables.table import LARGEST_EXACT, Table, decoded, filled, flags, levels_in, view
 
 _ABBREVIATIONS = ("na", "n/a", "n.a.", "n.a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none")
 MISSING = (
@@ -204,7 +204,7 @@ def currencies_in(texts: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for part in ("a", "b"):
         coded = pc.dictionary_encode(pc.struct_field(found, part))
-        codes = view(pc.fill_null(coded.indices, -1))
+        codes = filled(coded.indices, -1)
         for place, text in enumerate(coded.dictionary.to_pylist()):
             if text:
                 name = text.strip().upper().rstrip(".")
@@ -306,7 +306,7 @@ def units_of(texts: pa.Array) -> Units:
     names = tuple(dict.fromkeys(unit for unit in units if unit))
     places = {unit: place for place, unit in enumerate(names)}
     renamed = np.array([places.get(unit, -1) for unit in units] + [-1], dtype=np.intp)
-    codes = renamed[view(pc.fill_null(coded.indices, -1))]
+    codes = renamed[filled(coded.indices, -1)]
     numbers = pc.if_else(pa.array(codes >= 0), pc.struct_field(parts, "number"), pa.scalar(None, texts.type))
     return Units(numbers, codes, names)
 
@@ -341,9 +341,7 @@ def days_of(column: pa.ChunkedArray) -> tuple[FloatArray, str]:
     if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz not in _UTC:
         return np.empty(0), f"it holds dates with times in the time zone {quote(kind.tz)}"
     a_day = 1 if pa.types.is_date32(kind) else _TICKS_A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
-    column = column.cast(pa.int32() if a_day == 1 else pa.int64())
-    parts = [view(pc.fill_null(chunk, 0)) for chunk in column.chunks]
-    ticks = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+    ticks = filled(column.cast(pa.int32() if a_day == 1 else pa.int64()), 0)
     # A day has 2**k times an odd number of these ticks, and a fraction is exact where only 2**k is left below it.
     if (ticks % (a_day // (a_day & -a_day))).any():
         return np.empty(0), "it holds dates with times of the day"
@@ -406,7 +404,7 @@ def as_dates(days: FloatArray) -> pa.Array:
 
 def _days(texts: pa.Array, order: str, sign: str) -> FloatArray:
     found = pc.extract_regex(texts, f"^{sign.join(_PARTS[part] for part in order)}{_MIDNIGHT}$")
-    year, month, day = (view(pc.fill_null(pc.struct_field(found, part), "0").cast(pa.int64())) for part in "ymd")
+    year, month, day = (filled(pc.struct_field(found, part).cast(pa.int64()), 0) for part in "ymd")
     first = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
     days = first.astype("datetime64[D]").astype(np.int64)
     length = (first + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - days

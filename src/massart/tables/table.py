@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray
+from massart.rows import BoolArray, FloatArray
 from massart.tables.errors import TableError, near, quote
 
 if TYPE_CHECKING:
@@ -291,11 +291,21 @@ def adopted(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
+def filled(column: pa.Array | pa.ChunkedArray, fill: float) -> NDArray[Any]:
+    """Return the numbers of a column, with a number where it has none."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    parts = [view(pc.fill_null(chunk, fill)) for chunk in chunks]
+    return np.concatenate([np.empty(0, column.type.to_pandas_dtype()), *parts])
+
+
 def flags(mask: pa.Array | pa.ChunkedArray) -> BoolArray:
     """Return Arrow booleans as numpy's; null is false."""
-    filled = pc.fill_null(mask, False).cast(pa.uint8())
-    chunks = filled.chunks if isinstance(filled, pa.ChunkedArray) else [filled]
-    return np.concatenate([np.empty(0, dtype=bool), *(view(chunk).astype(bool) for chunk in chunks)])
+    return filled(mask.cast(pa.uint8()), 0).astype(bool)
+
+
+def floats(column: pa.ChunkedArray) -> FloatArray:
+    """Return numbers or booleans as floats; null becomes NaN."""
+    return filled(column.cast(pa.float64(), safe=False), np.nan)
 
 
 def with_missing(arrow: pa.Table, na: Sequence[str]) -> pa.Table:
@@ -358,14 +368,13 @@ def levels_of(column: pa.ChunkedArray) -> CodedTexts:
     if column.type != pa.string() and column.type != pa.large_string():
         column = decoded(column).cast(pa.large_string())
     coded = column.dictionary_encode()
-    parts = [view(pc.fill_null(chunk.indices, -1)) for chunk in coded.chunks]
-    codes = np.concatenate([np.empty(0, dtype=np.int32), *parts])
-    texts = coded.chunks[0].dictionary if parts else pa.array([], pa.string())
+    codes = np.concatenate([np.empty(0, np.int32), *(filled(chunk.indices, -1) for chunk in coded.chunks)])
+    texts = coded.chunks[0].dictionary if coded.chunks else pa.array([], pa.string())
     trimmed = pc.utf8_trim_whitespace(texts)
     if not trimmed.equals(texts) or pc.any(pc.equal(trimmed, "")).as_py():
         merged = pc.dictionary_encode(pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed))
         texts = merged.dictionary
-        codes = np.append(view(pc.fill_null(merged.indices, -1)), -1).astype(np.int32)[codes]
+        codes = np.append(filled(merged.indices, -1), -1).astype(np.int32)[codes]
     counts = np.bincount(codes + 1, minlength=len(texts) + 1)[1:].astype(np.int64)
     return CodedTexts(texts, codes, counts)
 

@@ -23,6 +23,7 @@ from massart.tables.table import (
     CodedTexts,
     Table,
     flags,
+    floats,
     is_number,
     is_plain_text,
     is_text,
@@ -85,7 +86,7 @@ def _numbers_of(table: Table) -> dict[int, FloatArray]:
     found: dict[int, FloatArray] = {}
     for j, (name, column) in enumerate(zip(table.column_names, table.arrow.columns, strict=True)):
         if is_number(column.type):
-            found[j] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            found[j] = floats(column)
         elif is_plain_text(column.type):
             # To read the words of a text takes long, and the first hundred tell that they are no numbers.
             few = levels_of(column.slice(0, 100))

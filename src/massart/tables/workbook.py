@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import datetime
 import io
-import lzma
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from posixpath import join, normpath
 from typing import Any
 from xml.etree import ElementTree
@@ -30,7 +27,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 
-from massart.rows import FloatArray, Progress
+from massart.rows import Progress
 from massart.tables.delimited import header_row
 from massart.tables.errors import TableError, counted, library, listed, near, quote
 from massart.tables.numbers import read_numbers
@@ -42,8 +39,6 @@ MOST_BYTES, SMALL_BYTES, MOST_TIMES = 1 << 31, 1 << 27, 250
 """A workbook unpacks to at most the first number of bytes and, above the second, to at most a multiple of its size:
 sheets of one number in all cells reach 120."""
 
-_BYTES_A_CELL = 4  # a cell takes some 30 bytes of XML, and a number in memory 8
-_BEYOND_Z = re.compile(rb"""r="[A-Za-z]{2,}\d""")
 _WIDE = re.compile(rb"""\sr=["']([A-Za-z]{2,})(\d+)["']""")
 _FORMULA = re.compile(
     rb"""<c\s[^>]*\br=["']([A-Z]+\d+)["'][^>]*>\s*<f(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:</c>|<v\s*/>|<v>\s*</v>)"""
@@ -56,8 +51,8 @@ _OddCells = dict[str, str]  # by references such as B7: what an error says, "" f
 class Workbook:
     """One sheet of a workbook, by its name or its number from 1; a `massart.tables.source.FileReader`.
 
-    By default it is the only sheet that can be seen, or the largest, and its header is found. It is read when its
-    columns are first asked for. A sheet does not say how it is written: `decimal` is None, and `spellings` are empty.
+    By default it is the only sheet that can be seen, or the largest, and its header is found. A sheet does not say how
+    it is written: `decimal` is None, and `spellings` are empty.
     """
 
     decimal = None
@@ -67,54 +62,34 @@ class Workbook:
         self._source, self._options, self._beginning = source, options, beginning
         if beginning.is_packed:
             raise TableError(f"{source.name}: this is a compressed workbook: unpack it first")
-        self._is_archive = beginning.data.startswith(b"PK")
-        self.nbytes = source.size // _BYTES_A_CELL
-        if self._is_archive:
-            with self._archive() as archive:
-                self.nbytes = self._checked_size(archive) // _BYTES_A_CELL
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns, all different."""
-        return self._read[0]
-
-    @cached_property
-    def types(self) -> list[pa.DataType]:
-        """Types of the columns; the caller may make them wider."""
-        return [column.type for column in self._read[1]]
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Which sheet it is, and which cells have no value."""
-        return self._read[2]
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in one batch."""
-        columns = [column.cast(kind) for column, kind in zip(self._read[1], self.types, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(zip(self.names, self.types, strict=True)))
-
-    @cached_property
-    def _read(self) -> tuple[list[str], list[pa.Array], tuple[str, ...]]:
-        """Names, columns and remarks."""
-        name, callback = self._source.name, self._options.callback
-        callback(Progress(f"reading {name}", 0, float(self._source.size), 0.0))
+        options.callback(Progress(f"reading {source.name}", 0, float(source.size), 0.0))
         sheet, rows, merged, odd, remarks = self._sheet()
-        callback(Progress(f"reading {name}", self._source.size, 0.0, 0.0))
+        options.callback(Progress(f"reading {source.name}", source.size, 0.0, 0.0))
         start = self._header(sheet, rows)
-        if start and self._options.skip is None:
+        if start and options.skip is None:
             lines = "row" if start == 1 else f"{start:,} rows"
             remarks.append(f"Left out the first {lines}: the column names are in row {start + 1:,} of the sheet.")
         _fill_merged(rows, merged, start)
         header, body = rows[start], rows[start + 1 :]
-        columns = [*zip(*body, strict=True)] or [() for _ in header]
-        kept = [j for j, cell in enumerate(header) if cell != "" or any(value != "" for value in columns[j])]
-        names = named([_as_text(header[j]) or "" for j in kept])
-        check_names(names, name)
-        remarks += self._about(odd, start, dict(zip(kept, names, strict=True)), len(body))
-        return names, [_column(columns[j]) for j in kept], tuple(remarks)
+        cells = [*zip(*body, strict=True)] or [() for _ in header]
+        kept = [j for j, cell in enumerate(header) if cell != "" or any(value != "" for value in cells[j])]
+        self.names = named([_as_text(header[j]) or "" for j in kept])
+        check_names(self.names, source.name)
+        self._columns = [_column(cells[j]) for j in kept]
+        self.types = [column.type for column in self._columns]
+        self.nbytes = sum(column.nbytes for column in self._columns)
+        self.remarks = (*remarks, *self._about(odd, start, dict(zip(kept, self.names, strict=True)), len(body)))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in one batch."""
+        columns = [column.cast(kind) for column, kind in zip(self._columns, self.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, self.names)
 
     def _sheet(self) -> tuple[str, list[list[Any]], Sequence[Any], _OddCells, list[str]]:
         """Return the name of the sheet, its cells, "" where there is none, those merged, those odd, and remarks."""
+        if self._beginning.data.startswith(b"PK"):
+            with self._archive() as archive:
+                self._check_size(archive)
         calamine = library("python_calamine", "reading workbooks", "excel")
         is_small, remarks = self._source.path is None or self._beginning.is_all, []
         try:
@@ -125,8 +100,7 @@ class Workbook:
                     if sheet.typ == calamine.SheetTypeEnum.WorkSheet
                 }
                 name, odd = self._chosen(seen)
-                if len(book.sheet_names) > 1:
-                    n_sheets = len(book.sheet_names)
+                if (n_sheets := len(book.sheet_names)) > 1:
                     remarks.append(f"Read the sheet {quote(name)} of {n_sheets:,}; --sheet names another.")
                 sheet = book.get_sheet_by_name(name)
                 rows: list[list[Any]] = sheet.to_python(skip_empty_area=False)
@@ -163,7 +137,7 @@ class Workbook:
             if not (wanted.isdigit() and 1 <= int(wanted) <= len(seen)):
                 raise TableError(f"{name}: no sheet {quote(wanted)}: {near(wanted, seen)}")
             wanted = seen[int(wanted) - 1]
-        if not self._is_archive or b"mimetype" in self._beginning.data[:64]:  # .xls and .ods
+        if not self._beginning.data.startswith(b"PK") or b"mimetype" in self._beginning.data[:64]:  # .xls and .ods
             return wanted or seen[0], {}
         with self._archive() as archive:
             parts = _sheet_parts(archive)
@@ -200,11 +174,9 @@ class Workbook:
         try:
             with self._file() as file, zipfile.ZipFile(file) as archive:
                 yield archive
-        except TableError:
+        except (TableError, MemoryError):
             raise
-        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, ElementTree.ParseError):
-            raise self._damaged() from None
-        except (RuntimeError, EOFError, OSError, ValueError, LookupError):
+        except Exception:  # those of ZIP, of each compression in it and of XML
             raise self._damaged() from None
 
     def _damaged(self) -> TableError:
@@ -212,8 +184,8 @@ class Workbook:
             f"{self._source.name}: the workbook is damaged or cut short: copy or download it again, or save it as CSV"
         )
 
-    def _checked_size(self, archive: zipfile.ZipFile) -> int:
-        """Return how many bytes of XML the archive unpacks to; TableError if they are too many."""
+    def _check_size(self, archive: zipfile.ZipFile) -> None:
+        """Raise TableError if the archive unpacks to too many bytes of XML."""
         name, stored, parts = self._source.name, self._source.size, archive.infolist()
         total = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
         if total > MOST_BYTES or (total > SMALL_BYTES and total > MOST_TIMES * stored):
@@ -221,7 +193,6 @@ class Workbook:
                 f"{name}: the workbook unpacks to {total / 2**20:,.0f} MiB, {total / max(stored, 1):,.0f} times its "
                 "size: it is not read (save the sheet as CSV if you trust it)"
             )
-        return total
 
     def _odd_cells(self, archive: zipfile.ZipFile, part: str) -> _OddCells:
         """Look through the XML of a sheet before the library does; TableError if it spans too many cells.
@@ -235,7 +206,9 @@ class Workbook:
             while data := stream.read(1 << 24):
                 # What was cut at the end of a chunk is in the next one as well.
                 chunk, rest = rest + data, data[-(1 << 12) :]
-                height, width = _extent(chunk, height, width)
+                for letters, digits in set(_WIDE.findall(chunk)):  # up to the column Z no sheet is too large
+                    row, j = place_of((letters + digits).decode())
+                    height, width = max(height, row + 1), max(width, j + 1)
                 if width * height > MOST_CELLS:
                     raise TableError(
                         f"{self._source.name}: the sheet spans {height:,} rows and {width:,} columns, more than "
@@ -259,18 +232,6 @@ def _sheet_parts(archive: zipfile.ZipFile) -> dict[str, tuple[str, int]]:
         if part in sizes and "worksheets" in part:
             parts[sheet.get("name", "")] = (part, sizes[part])
     return parts
-
-
-def _extent(chunk: bytes, height: int, width: int) -> tuple[int, int]:
-    """Return how many rows and columns a sheet spans at least, by its cells in the columns behind Z.
-
-    Sheets of up to 26 columns span no more than a few million cells.
-    """
-    if _BEYOND_Z.search(chunk) or b"r='" in chunk:
-        for letters, digits in set(_WIDE.findall(chunk)):
-            row, j = place_of((letters + digits).decode())
-            height, width = max(height, row + 1), max(width, j + 1)
-    return height, width
 
 
 def _fill_merged(rows: Sequence[list[Any]], merged: Sequence[Any], start: int) -> None:
@@ -321,17 +282,11 @@ def _dates(cells: Sequence[Any]) -> pa.Array:
     return pa.array(moments, pa.timestamp("us"))
 
 
-def _numbers(cells: Sequence[object]) -> pa.Array:
+def _numbers(cells: Sequence[Any]) -> pa.Array:
     """Return numbers as integers if all are whole: a sheet has only floats."""
-    values = np.array(cells, dtype=np.float64)  # None becomes NaN; pa.array would import pandas, if there is one
-    there = ~np.isnan(values)
-    valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
-    floats = pa.Array.from_buffers(pa.float64(), len(values), [valid, pa.py_buffer(values)])
-    return floats.cast(pa.int64()) if all(map(_are_whole, (values[there][:100], values[there]))) else floats
-
-
-def _are_whole(numbers: FloatArray) -> bool:
-    return bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < LARGEST_EXACT).all())
+    floats = pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
+    is_whole = all(cell is None or (float(cell).is_integer() and abs(cell) < LARGEST_EXACT) for cell in cells)
+    return floats.cast(pa.int64()) if is_whole else floats
 
 
 def _typed_as_text(cells: Sequence[Any]) -> pa.Array | None:

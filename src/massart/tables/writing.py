@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -195,7 +196,7 @@ class _Writer:
             delimiter = "\t" if self._suffix == ".tsv" else ","
             return pa.csv.CSVWriter(self._stream, schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
         if self._suffix == _BOOK:
-            return BookWriter(self._stream, "the workbook", self._notes)
+            return _BookWriter(self._stream, self._notes)
         return pa.ipc.new_file(self._stream, schema)
 
 
@@ -211,15 +212,9 @@ def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _without_formulas(arrow: pa.Table) -> pa.Table:
-    names = pa.array(arrow.column_names, pa.string())
-    safe = pc.replace_substring_regex(names, _FORMULA, r"'\1").to_pylist()
-    return pa.table([_without_formula(column) for column in arrow.columns], names=safe)
-
-
-def _without_formula(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not is_text(column.type):
-        return column
-    return pc.replace_substring_regex(decoded(column).cast(pa.large_string()), _FORMULA, r"'\1")
+    safe = partial(pc.replace_substring_regex, pattern=_FORMULA, replacement=r"'\1")
+    columns = [safe(decoded(one).cast(pa.large_string())) if is_text(one.type) else one for one in arrow.columns]
+    return pa.table(columns, names=safe(pa.array(arrow.column_names, pa.string())).to_pylist())
 
 
 def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:
@@ -233,39 +228,37 @@ def _write_json(stream: BinaryIO | pa.NativeFile, arrow: pa.Table) -> None:
         stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
-class BookWriter:
-    """A workbook, written part by part; its name is for messages."""
+class _BookWriter:
+    """A workbook, written part by part."""
 
-    def __init__(self, stream: BinaryIO, name: str, notes: Notes) -> None:
+    def __init__(self, stream: BinaryIO, notes: Notes) -> None:
         # No text is taken for a formula, a number or a link; rows go to a temporary file as they come.
         options = dict.fromkeys(("strings_to_formulas", "strings_to_numbers", "strings_to_urls"), False)
         xlsxwriter = library("xlsxwriter", "writing workbooks", "excel")
         self._book: Any = xlsxwriter.Workbook(stream, {"constant_memory": True, **options})
         self._book.set_properties({"created": datetime.datetime(2000, 1, 1), "author": "massart"})
         self._sheet = self._book.add_worksheet("rows")
-        self._formats = {
-            "name": self._book.add_format({"bold": True, "bottom": 1}),
-            "wrong": self._book.add_format({"bg_color": "#FFC7CE", "font_color": "#9C0006"}),
-        }
-        self._name, self._notes, self._row, self._n_columns = name, notes, 0, 0
+        self._of_names = self._book.add_format({"bold": True, "bottom": 1})
+        self._of_wrong = self._book.add_format({"bg_color": "#FFC7CE", "font_color": "#9C0006"})
+        self._notes, self._row, self._n_columns = notes, 0, 0
 
     def write_table(self, arrow: pa.Table) -> None:
         """Write rows, below the names of the columns if they are the first."""
         if self._row + arrow.num_rows >= MOST_ROWS or arrow.num_columns > MOST_COLUMNS:
             raise TableError(
-                f"{self._name}: a sheet holds {MOST_ROWS - 1:,} rows and {MOST_COLUMNS:,} columns: write CSV or Parquet"
+                f"the workbook: a sheet holds {MOST_ROWS - 1:,} rows and {MOST_COLUMNS:,} columns: write CSV or Parquet"
             )
         if self._row == 0:
             self._sheet.freeze_panes(1, 0)
             self._n_columns = arrow.num_columns
             for j, name in enumerate(arrow.column_names):
                 self._sheet.set_column(j, j, min(max(len(name) + 2, 8), 60))
-            self._write_row(arrow.column_names, [self._formats["name"]] * arrow.num_columns)
+            self._write_row(arrow.column_names, [self._of_names] * arrow.num_columns)
         marks = [self._notes.marked.get(name) for name in arrow.column_names]
         start = self._row - 1
         columns = [self._cells(name, arrow[name]) for name in arrow.column_names]
         for k, cells in enumerate(zip(*columns, strict=True)):
-            red = [None if mark is None or not mark[start + k] else self._formats["wrong"] for mark in marks]
+            red = [None if mark is None or not mark[start + k] else self._of_wrong for mark in marks]
             self._write_row(cells, red)
 
     def _cells(self, name: str, column: pa.ChunkedArray) -> list[object]:
@@ -286,7 +279,7 @@ class BookWriter:
             self._sheet.set_column(0, 0, 24)
             self._sheet.set_column(1, 1, 90)
             for cells in self._notes.findings:
-                self._write_row(cells, [self._formats["name"] if j == 0 else None for j in range(len(cells))])
+                self._write_row(cells, [self._of_names, *[None] * (len(cells) - 1)])
         self._book.close()
 
     def _write_row(self, cells: Sequence[object], formats: Sequence[Any]) -> None:

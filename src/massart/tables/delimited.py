@@ -43,8 +43,8 @@ from massart.tables.source import (
 )
 from massart.tables.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named, written_types
 
-HEADER_ROWS = 200
-"""The header is looked for among this number of first rows of a text or a sheet."""
+SAMPLE_ROWS = 1000
+"""How a text or a sheet is written is found from this number of its first rows."""
 
 LARGEST_CHUNK = 1 << 28
 """A row that is longer is an error."""
@@ -53,7 +53,6 @@ Chunk = bytes | memoryview
 
 _SPACES = " "  # the delimiter of files with one or more spaces between the cells, as in columns that are aligned
 _DELIMITERS = ",;\t|"
-_SAMPLE_ROWS = 1000
 _DIRECTIVE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel writes it as the first line
 _CODE = re.compile(r"[-+]?0(\d+|[xX][0-9a-fA-F]+)")
 # A mark with three digits after it may separate thousands, so it is not evidence.
@@ -97,7 +96,7 @@ def sniff(text: str, is_all: bool, source: Source, options: ReadOptions) -> Dial
     above, lines, known = _lines(text, is_all, source, options)
     # 2. The delimiter, the header, and the rows below it that have at least as many cells.
     delimiter, place = _delimiter_and_header(lines, known, source, options)
-    rows, ends = _rows(lines, delimiter, _SAMPLE_ROWS + place)
+    rows, ends = _rows(lines, delimiter, SAMPLE_ROWS + place)
     if place >= len(rows):
         raise _too_long_cell(source.name, len(above) + 1)
     header, body = rows[place], [row for row in rows[place + 1 :] if row]
@@ -131,7 +130,7 @@ def _lines(text: str, is_all: bool, source: Source, options: ReadOptions) -> tup
     directive = _DIRECTIVE.match(text) if options.skip is None else None
     known = options.delimiter or (directive and directive[1])
     above, lines = lines[: directive is not None], lines[directive is not None :]
-    first = next((row for row in _rows(lines, known or ",", HEADER_ROWS)[0] if row), [])
+    first = next((row for row in _rows(lines, known or ",", SAMPLE_ROWS)[0] if row), [])
     if text.count('"') % 2 and "\n" in "".join(first):
         raise TableError(f"{source.name}: a quotation mark that opens in the header is never closed")
     return above, lines, known
@@ -165,7 +164,7 @@ def _delimiter_and_header(
     scores: dict[tuple[str, int], tuple[float, bool, int]] = {}
     skip = options.skip or 0
     for delimiter in known or _DELIMITERS:
-        rows, ends = _rows(lines, delimiter, _SAMPLE_ROWS)
+        rows, ends = _rows(lines, delimiter, SAMPLE_ROWS)
         place = header_row(rows) if options.skip is None else sum(end < skip for end in ends) + (skip > 0)
         if not rows:
             continue
@@ -182,7 +181,7 @@ def _one_column(lines: Sequence[str], known: str | None, options: ReadOptions) -
     """Return the delimiter and the row with the names of a text that no usual delimiter cuts into columns."""
     if known is None and options.skip is None and _are_numbers_in_columns(lines):
         return _SPACES, 0
-    rows, ends = _rows(lines, known or ",", _SAMPLE_ROWS)
+    rows, ends = _rows(lines, known or ",", SAMPLE_ROWS)
     return known or ",", next((k for k, row in enumerate(rows) if row and ends[k] > (options.skip or 0)), len(rows))
 
 
@@ -246,7 +245,7 @@ def header_row(rows: Sequence[Sequence[object]]) -> int:
     >>> header_row([["Sales 2024", ""], ["", ""], ["qty", "total"], [1, 2.5], [2, 5.0]])
     2
     """
-    rows = rows[:HEADER_ROWS]
+    rows = rows[:SAMPLE_ROWS]
     filled = [sum(not _is_empty(cell) for cell in row) for row in rows]
     first = next((place for place, n in enumerate(filled) if n), 0)
     for share in (1.0, 0.6):  # some columns have no name

@@ -455,7 +455,8 @@ def make_plan(
         "the group": [group_column],
         "a number": number,
     }
-    _check_request(table, asked, wanted)
+    _check_request(table, asked)
+    _check_features(table, wanted, category)
     entry, notices = _target_entry(table, target, target in number)
     taken = {target, id_column, *exclude, *category, *number, *asked["a feature"]}
     identifiers = [name for name in table.column_names if name not in taken and names_rows(table, name)]
@@ -507,7 +508,7 @@ def _input(
     return None, f"Left out {quote(name)}: {role.why}."
 
 
-def _check_request(table: Table, asked: Mapping[str, Sequence[str | None]], features: tuple[str, ...] | None) -> None:
+def _check_request(table: Table, asked: Mapping[str, Sequence[str | None]]) -> None:
     """Raise TableError for columns that are not there, or cannot be all that is asked of them."""
     for name in chain.from_iterable(asked.values()):
         if name is not None:
@@ -516,12 +517,12 @@ def _check_request(table: Table, asked: Mapping[str, Sequence[str | None]], feat
         for both in asked[one]:
             if both is not None and both in asked[other]:
                 raise TableError(f"{table.name}: column {quote(both)} cannot be both {one} and {other}")
-    if features is not None:
-        _check_features(table, asked["a category"], features)
 
 
-def _check_features(table: Table, categories: Sequence[str | None], features: tuple[str, ...]) -> None:
+def _check_features(table: Table, features: tuple[str, ...] | None, categories: Sequence[str]) -> None:
     """Raise TableError for a list of features that is empty, or has one twice, or has not one that is a category."""
+    if features is None:
+        return
     if not features:
         raise TableError(f"{table.name}: the list of features is empty")
     alone = next((name for name in categories if name not in features), None)

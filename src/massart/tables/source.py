@@ -34,9 +34,9 @@ BEGINNING_BYTES = 1 << 21
 
 UTF_8 = "utf-8"
 
-_FOREIGN = (
-    (b"%PDF", "a PDF: export the table as CSV"),
-    (b"PK\x03\x04", "a ZIP archive: unpack it first"),
+_FOREIGN = (  # in small letters
+    (b"%pdf", "a PDF: export the table as CSV"),
+    (b"pk\x03\x04", "a ZIP archive: unpack it first"),
     *((begin, "a web page (HTML), not a table: download the table as CSV") for begin in (b"<!doctype", b"<html")),
     (b"<?xml", "an XML file, not a table: export the table as CSV"),
 )
@@ -105,7 +105,7 @@ class Format:
     suffixes: tuple[str, ...]
     is_binary: bool
     matches: Callable[[Source, bytes], bool]  # whether the first bytes, unpacked, are surely of this format
-    # a `FileReader` of text that is parsed once and kept, or a `massart.tables.columnar.FilePart` that is read again
+    # a `FileReader` of text that is parsed once and kept, or a `massart.tables.typed.FilePart` that is read again
     read: Callable[[Source, Beginning, ReadOptions], object]
 
 
@@ -351,7 +351,7 @@ def format_of(source: Source, head: bytes, formats: Sequence[Format]) -> Format:
             return one
     begin = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     for magic, words in _FOREIGN:
-        if head.startswith(magic) or (magic.startswith(b"<") and begin.startswith(magic)):
+        if begin.startswith(magic):
             raise TableError(f"{source.name}: this is {words}")
     meant = next((one for one in formats if source.suffix in one.suffixes), formats[-1])
     if meant.is_binary:
@@ -398,8 +398,7 @@ def _explained(source: Source, error: Exception, where: str) -> str:
         head = file.head
         file.seek(max(source.size - 4, 0))
         tail = file.read()
-    compression = compression_of(head)
-    if compression is not None:
+    if (compression := compression_of(head)) is not None:
         damage = "cut short" if "Truncated compressed stream" in str(error) else "damaged"
         return f"the {compression} file is {damage}: copy or download it again"
     if head.startswith(b"PAR1"):

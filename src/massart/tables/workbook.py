@@ -35,9 +35,9 @@ from massart.tables.source import Beginning, Format, ReadOptions, Source
 from massart.tables.table import LARGEST_EXACT, check_names, named
 
 MOST_CELLS = 1 << 25
-MOST_BYTES, SMALL_BYTES, MOST_TIMES = 1 << 31, 1 << 27, 250
-"""A workbook unpacks to at most the first number of bytes and, above the second, to at most a multiple of its size:
-sheets of one number in all cells reach 120."""
+MOST_BYTES, MOST_TIMES = 1 << 31, 250
+"""A workbook unpacks to at most this number of bytes, and to at most this multiple of its size: sheets of one number in
+all cells reach 120."""
 
 _WIDE = re.compile(rb"""\sr=["']([A-Za-z]{2,})(\d+)["']""")
 _FORMULA = re.compile(
@@ -65,10 +65,7 @@ class Workbook:
         options.callback(Progress(f"reading {source.name}", 0, float(source.size), 0.0))
         sheet, rows, merged, odd, remarks = self._sheet()
         options.callback(Progress(f"reading {source.name}", source.size, 0.0, 0.0))
-        start = self._header(sheet, rows)
-        if start and options.skip is None:
-            lines = "row" if start == 1 else f"{start:,} rows"
-            remarks.append(f"Left out the first {lines}: the column names are in row {start + 1:,} of the sheet.")
+        start = self._header(sheet, rows, remarks)
         _fill_merged(rows, merged, start)
         header, body = rows[start], rows[start + 1 :]
         cells = [*zip(*body, strict=True)] or [() for _ in header]
@@ -113,14 +110,17 @@ class Workbook:
             raise self._damaged() from None
         return name, rows, merged, odd, remarks
 
-    def _header(self, sheet: str, rows: Sequence[Sequence[Any]]) -> int:
-        """Return which row has the names of the columns."""
+    def _header(self, sheet: str, rows: Sequence[Sequence[Any]], remarks: list[str]) -> int:
+        """Return which row has the names of the columns; a remark says so if it is not the first."""
         if not any(cell != "" for row in rows for cell in row):
             raise TableError(f"{self._source.name}: the sheet {quote(sheet)} is empty")
         start = header_row(rows) if self._options.skip is None else self._options.skip
         if start >= len(rows):
             where = f"{self._source.name}: the sheet {quote(sheet)}"
             raise TableError(f"{where} has no row below the {start:,} that are skipped")
+        if start and self._options.skip is None:
+            lines = "row" if start == 1 else f"{start:,} rows"
+            remarks.append(f"Left out the first {lines}: the column names are in row {start + 1:,} of the sheet.")
         return start
 
     def _chosen(self, sheets: Mapping[str, bool]) -> tuple[str, _OddCells]:
@@ -188,7 +188,7 @@ class Workbook:
         """Raise TableError if the archive unpacks to too many bytes of XML."""
         name, stored, parts = self._source.name, self._source.size, archive.infolist()
         total = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
-        if total > MOST_BYTES or (total > SMALL_BYTES and total > MOST_TIMES * stored):
+        if total > MOST_BYTES or total > MOST_TIMES * stored:
             raise TableError(
                 f"{name}: the workbook unpacks to {total / 2**20:,.0f} MiB, {total / max(stored, 1):,.0f} times its "
                 "size: it is not read (save the sheet as CSV if you trust it)"

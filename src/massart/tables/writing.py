@@ -279,7 +279,7 @@ class _BookWriter:
             self._sheet.set_column(0, 0, 24)
             self._sheet.set_column(1, 1, 90)
             for cells in self._notes.findings:
-                self._write_row(cells, [self._of_names, *[None] * (len(cells) - 1)])
+                self._write_row(cells, [self._of_names if j == 0 else None for j in range(len(cells))])
         self._book.close()
 
     def _write_row(self, cells: Sequence[object], formats: Sequence[Any]) -> None:

@@ -8,7 +8,6 @@ defines a `Format`, and one line that lists it (`massart.tables.stream.FORMATS`)
 from __future__ import annotations
 
 import codecs
-import errno
 import glob
 import io
 import os
@@ -285,22 +284,19 @@ def _copied(name: str, stream: Any) -> Source:
     """Return a copy of a stream in a temporary file without a name."""
     size = 0
     with in_temporary_folder():
-        copy = tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
+        copy = tempfile.TemporaryFile(prefix="massart-")  # noqa: SIM115
     try:
         while data := stream.read(1 << 20):
-            append(copy, data)
             size += len(data)
+            with in_temporary_folder():
+                copy.write(data)
+        with in_temporary_folder():
+            copy.flush()
     except BaseException:
-        copy.close()
+        with suppress(OSError):  # what a full disk has no room for is not wanted any more
+            copy.close()
         raise
     return Source(name, None, copy, size)
-
-
-def append(file: IO[bytes], data: Any) -> None:
-    """Write bytes at the end of a temporary file without a buffer; TableError if there is no room for them."""
-    with in_temporary_folder():
-        if file.write(data) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def file_source(path: Path) -> Source:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, chain
@@ -24,10 +25,10 @@ from massart.rows import Callback, Progress, silent
 from massart.tables import delimited, typed, workbook
 from massart.tables.errors import TableError, library, quote
 from massart.tables.source import (
+    Beginning,
     FileReader,
     ReadOptions,
     Source,
-    append,
     format_of,
     in_plain_words,
     in_temporary_folder,
@@ -351,10 +352,8 @@ class Stream:
 class ParsedPart:
     """A text or a workbook of a stream, parsed when it is first needed and kept to be read again.
 
-    Up to `most_kept` bytes of the parsed table stay in memory, and the rest goes to a file without a name, which is
-    gone when the process is, however that ends. Each column of each batch is a message of its own in the file, so that
-    some columns can be read without the others, by plain reads: of a memory map every page that was looked at would
-    count as memory of the process.
+    Up to `most_kept` bytes of the parsed table stay in memory, and the rest goes to an Arrow file without a name, which
+    is gone when the process is, however that ends.
     """
 
     def __init__(self, source: Source, reader: FileReader, most_kept: float) -> None:
@@ -392,8 +391,7 @@ class ParsedPart:
                 self.close()
                 expected = [*self._reader.types]
                 try:
-                    for batch in self._reader.batches():
-                        self._keep(batch)
+                    self._keep(self._reader.batches())
                 except BaseException:
                     self.close()
                     raise
@@ -404,41 +402,39 @@ class ParsedPart:
         """Yield the rows, in order, with some of the columns."""
         for batch in self._kept:
             yield batch.select(list(columns))
-        for schema, places in self._moved:
-            fields = [schema.field(name) for name in columns]
-            arrays = [self._message(pa.schema([one]), *places[schema.get_field_index(one.name)]) for one in fields]
-            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        if self._moved is not None:
+            yield from self._moved.batches(columns)
 
     def close(self) -> None:
         """Forget what was kept, in memory and on the disk."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what a full disk has no room for is not wanted any more
+                self._file.close()
             self._file = None
         self._kept: list[pa.RecordBatch] = []
-        self._moved: list[tuple[pa.Schema, list[tuple[int, int]]]] = []
+        self._moved: typed.ArrowPart | None = None
         self.n_rows = self._n_bytes = 0
 
-    def _keep(self, batch: pa.RecordBatch) -> None:
-        """Add a batch; TableError if there is no room on the disk."""
-        self.n_rows += batch.num_rows
-        self._n_bytes += batch.nbytes
-        if self._n_bytes <= self.most_kept:
-            self._kept.append(batch)
-            return
-        if self._file is None:
+    def _keep(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Keep what is parsed; TableError if there is no room on the disk."""
+        writer: Any = None
+        for batch in batches:
+            self.n_rows += batch.num_rows
+            self._n_bytes += batch.nbytes
+            if self._n_bytes <= self.most_kept:
+                self._kept.append(batch)
+                continue
             with in_temporary_folder():
-                self._file = tempfile.TemporaryFile(prefix="massart-", buffering=0)  # noqa: SIM115
-        places = []
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            message = pa.RecordBatch.from_arrays([column], [name]).serialize()
-            places.append((self._file.tell(), message.size))
-            append(self._file, message)
-        self._moved.append((batch.schema, places))
-
-    def _message(self, schema: pa.Schema, start: int, size: int) -> pa.Array:
-        assert self._file is not None
-        message = os.pread(self._file.fileno(), size, start)  # two readers at a time do not disturb each other
-        return pa.ipc.read_record_batch(pa.py_buffer(message), schema).column(0)
+                if self._file is None:
+                    self._file = tempfile.TemporaryFile(prefix="massart-")  # noqa: SIM115
+                    writer = pa.ipc.new_file(self._file, batch.schema)
+                writer.write_batch(batch)
+        if self._file is not None:
+            with in_temporary_folder():
+                writer.close()
+                self._file.flush()
+            copy = Source(self.source.name, None, self._file, self._file.tell())
+            self._moved = typed.ArrowPart(copy, Beginning(b"ARROW1", 1, False, False), ReadOptions())
 
 
 Part = ParsedPart | typed.FilePart

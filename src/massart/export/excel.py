@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from massart.export.rule import SIZE, SUM, ExportedRule, ExportError, LevelRate, Writer, one_line
+from massart.export.rule import SIZE, SUM, ExportedRule, ExportError, LevelRate, Writer
 from massart.rules import EXCEL_EPOCH, Term
-from massart.tables import NO, YES, Category, Date, Flag, Number
+from massart.tables import NO, YES, Category, Date, Flag, Number, on_one_line
 
 _DIGITS = 15
 _LONGEST, _LONGEST_TEXT = 8192, 255
@@ -38,10 +38,10 @@ def cells(rule: ExportedRule, header: Sequence[str] | None) -> str:
         raise ExportError(
             f"excel cannot say the rule: a formula would have {longest:,} letters, more than {_LONGEST:,}"
         )
-    words = {place: f"{one_line(name)} as it is compared" for name, place in excel.categories.items()}
+    words = {place: f"{on_one_line(name)} as it is compared" for name, place in excel.categories.items()}
     words |= {expected: "expected", allowed: "how far it may be off", right: "whether it is right; empty: not judged"}
     lines = [*rule.heading, f"For a sheet with a header, write these into row {_ROW} and fill them down."]
-    lines += [f"Column {letter}: {one_line(name)}" for name, letter in excel.places.items()]
+    lines += [f"Column {letter}: {on_one_line(name)}" for name, letter in excel.places.items()]
     return "\n".join([*lines, *(f"{place}{_ROW} ({words[place]}):\n{text}" for place, text in formulas.items())]) + "\n"
 
 
@@ -53,10 +53,6 @@ def letters(place: int) -> str:
         place, rest = divmod(place - 1, 26)
         word = chr(ord("A") + rest) + word
     return word
-
-
-def _rough(value: float) -> str:
-    return f"{value:.{_DIGITS}G}"
 
 
 class Excel(Writer):
@@ -99,7 +95,7 @@ class Excel(Writer):
 
     def _number(self, rate: LevelRate) -> str:
         value = float(rate.coef)
-        text = _rough(value)
+        text = f"{value:.{_DIGITS}G}"
         if float(text) != value:
             exact = rate.exact
             if (

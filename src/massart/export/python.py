@@ -117,20 +117,18 @@ def _floor(value):
 def module(rule: ExportedRule) -> str:
     """Return the text of the module."""
     python = Python(rule)
-    kinds = [_reader(entry) for entry in python.entries.values()]
-    kinds += ["_number"] * ("_number_or_zero" in kinds)
-    tools = {
-        "_number": _NUMBER,
-        "_number_or_zero": _NUMBER_OR_ZERO,
-        "_flag": _FLAG.format(words=_WORDS),
-        "_days": _DAYS,
-        "_level": _LEVEL,
-    }
-    dates = "from datetime import date, datetime, time\n" if "_days" in kinds else ""
-    imports = f"import math\n{dates}from fractions import Fraction\n"
     terms = "\n".join(f"            ({rate}, {term})," for rate, term in python.terms())
-    tools["_floor"] = _FLOOR
-    kinds += ["_floor"] * ("_floor(" in terms)
+    readers = {_reader(entry) for entry in python.entries.values()}
+    tools = (
+        (_NUMBER, readers & {"_number", "_number_or_zero"}),
+        (_NUMBER_OR_ZERO, "_number_or_zero" in readers),
+        (_FLAG.format(words=_WORDS), "_flag" in readers),
+        (_DAYS, "_days" in readers),
+        (_LEVEL, "_level" in readers),
+        (_FLOOR, "_floor(" in terms),
+    )
+    dates = "from datetime import date, datetime, time\n" if "_days" in readers else ""
+    imports = f"import math\n{dates}from fractions import Fraction\n"
     main = _MAIN.format(
         reading="\n".join(python.reading()),
         gaps=" or ".join(python.gaps()),
@@ -145,7 +143,7 @@ def module(rule: ExportedRule) -> str:
         limited="\n".join(_limited(rule)),
     )
     heading = "".join(f"# {line}\n" for line in rule.heading)
-    return "\n".join([heading + "\n" + imports, *(text for kind, text in tools.items() if kind in kinds), main])
+    return "\n".join([heading + "\n" + imports, *(text for text, is_used in tools if is_used), main])
 
 
 def _limited(rule: ExportedRule) -> Iterator[str]:

@@ -15,6 +15,7 @@ there cost no rows.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +29,7 @@ import numpy as np
 from massart.audit import MAX_UNJUDGED, SavedModel
 from massart.rows import Link, Mark, doubt_of
 from massart.rules import OPERATIONS, Summand, Term, column, day_of, in_others, is_day, number, product
-from massart.tables import Category, Date, Input, Target, folded
-
-_LAST_LETTER = 0x1F000
+from massart.tables import Category, Date, Input, Target, folded, on_one_line
 
 SUM, SIZE = column("\0sum"), column("\0size")
 """Stand for z and s; no column has such a name."""
@@ -134,7 +133,7 @@ def rule_of(model: SavedModel, max_unjudged: float = MAX_UNJUDGED) -> ExportedRu
     slack = float(agreement.half_widths(np.zeros(1), formula.coef)[0])  # what a row of size 0 is allowed, every row is
     unit, tight = agreement.unit, agreement.tight
     return ExportedRule(
-        one_line(f"{formula}, {agreement}" + ("" if model.segment is None else f"; not for {model.segment.where}")),
+        on_one_line(f"{formula}, {agreement}" + ("" if model.segment is None else f"; not for {model.segment.where}")),
         model.encoding.target,
         entries,
         tuple(_pieces([summand for summand in formula.all_terms if summand.coef], entries)),
@@ -161,11 +160,6 @@ def _pieces(used: list[Summand], entries: Mapping[str, Input]) -> Iterator[RuleP
         groups.setdefault((category, rest), []).append(LevelRate(summand.coef, summand.exact, level))
     for (category, rest), rates in groups.items():
         yield RulePiece(tuple(rates), category, rest)
-
-
-def one_line(text: str) -> str:
-    """Return a text as one line of letters that print, for a comment."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class Writer(ABC):
@@ -309,5 +303,5 @@ class Writer(ABC):
 @cache
 def _letters() -> tuple[tuple[str, str], ...]:
     """Return letters beyond ASCII and what they are folded into: but for ß, other such letters."""
-    pairs = ((letter, letter.casefold()) for letter in map(chr, range(0x80, _LAST_LETTER)))
+    pairs = ((letter, letter.casefold()) for letter in map(chr, range(0x80, sys.maxunicode + 1)))
     return tuple((letter, text) for letter, text in pairs if text != letter and (not text.isascii() or text == "ss"))

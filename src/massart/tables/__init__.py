@@ -1,6 +1,6 @@
 """Files and data frames to numbers, with the rows they come from, and back."""
 
-from massart.tables.errors import MissingLibrary, TableError, counted, quote
+from massart.tables.errors import MissingLibrary, TableError, counted, on_one_line, quote
 
 try:
     import pyarrow  # noqa: F401
@@ -87,6 +87,7 @@ __all__ = [
     "limit_of",
     "make_plan",
     "names_rows",
+    "on_one_line",
     "row_groups_of",
     "precision_of_columns",
     "quote",

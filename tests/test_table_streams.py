@@ -114,6 +114,15 @@ def test_a_projection_has_the_columns_asked_for_in_their_order(tmp_path, kind, m
             next(stream.blocks(["hour"]))
 
 
+def test_a_batch_without_rows_is_passed_over(tmp_path):
+    arrow = pa.table({"x": [1.0, 2.0]})
+    with pa.ipc.new_file(tmp_path / "a.arrow", arrow.schema) as writer:
+        for batch in (arrow, arrow.slice(0, 0), arrow):
+            writer.write_batch(pa.RecordBatch.from_arrays(batch["x"].chunks or [pa.array([], pa.float64())], ["x"]))
+    with stream_table(tmp_path / "a.arrow") as stream:
+        assert whole(stream.blocks())["x"].to_pylist() == [1.0, 2.0, 1.0, 2.0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_readers_at_a_time_do_not_disturb_each_other(tmp_path, kind):

@@ -456,22 +456,18 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches in lists of about `size` bytes; much larger ones are cut.
+    """Yield batches in lists of about `size` bytes; larger ones are cut, each into equal pieces.
 
-    One that is large enough stays alone, for columns that are in one piece need not be copied.
+    One of more than half the size is the last of its list, for columns that are in one piece need not be copied.
     """
     gathered: list[pa.RecordBatch] = []
     total = 0
     for batch in batches:
-        nbytes = max(batch.nbytes, 1)
-        n_rows = batch.num_rows if 2 * nbytes <= 3 * size else max(batch.num_rows * size // nbytes, 1)
+        n_pieces = batch.nbytes // size + 1
+        n_rows = batch.num_rows // n_pieces + 1
         for start in range(0, batch.num_rows, n_rows):
-            piece = batch.slice(start, n_rows)
-            if gathered and 2 * (total + piece.nbytes) > 3 * size:
-                yield gathered
-                gathered, total = [], 0
-            gathered.append(piece)
-            total += piece.nbytes
+            gathered.append(batch.slice(start, n_rows))
+            total += gathered[-1].nbytes
             if 2 * total > size:
                 yield gathered
                 gathered, total = [], 0

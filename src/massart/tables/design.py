@@ -253,7 +253,7 @@ def encode(
         return Design(*views, np.arange(table.n_rows, dtype=np.intp), table.n_rows)
     gaps = _Gaps(table.n_rows)
     read = {
-        entry.column: (_codes if isinstance(entry, Category) else _values)(table, entry, gaps)
+        entry.column: _codes(table, entry, gaps) if isinstance(entry, Category) else _values(table, entry, gaps)
         for entry in encoding.inputs
     }
     y = _values(table, encoding.target, gaps) if with_target else None

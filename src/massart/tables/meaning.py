@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +35,7 @@ from massart.tables.design import (
 from massart.tables.errors import TableError, counted, listed, quote
 from massart.tables.numbers import (
     MISSING,
+    NEARLY_ALL,
     TextNumbers,
     currencies_in,
     date_texts,
@@ -52,8 +52,6 @@ from massart.tables.stream import INDEX
 from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, floats, is_text, levels_in
 
 MOST_LEVELS = 200
-NUMBERS_SHARE = 0.9
-"""From this share of numbers on, a text among them is a mistake and not a level: benchmarks/messy.py, odd_cells."""
 
 # Numbers that may mean that a value is missing: 99, 999 and so on, of either sign.
 _SENTINELS = frozenset(sign * (10.0**digits - 1) for sign in (-1, 1) for digits in range(2, 8))
@@ -151,30 +149,21 @@ def _mostly_empty(n_missing: int, n_rows: int) -> Role:
 
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str, asked: bool) -> Role:
-    low, high = _limits(column)
-    if low is None:
+    values = floats(column)
+    values = values[~np.isnan(values)]
+    if not values.size:
         return Role(None, "it is empty")
+    low, high = values.min(), values.max()
     if pa.types.is_boolean(column.type):
-        return Role(Flag(name), "it is the same in every row" if low == high else "", constant=low == high)
-    if not asked and pa.types.is_integer(column.type) and max(-low, high) > LARGEST_EXACT:
-        beyond = pc.greater(pc.abs_checked(column.cast(pa.float64(), safe=False)), float(LARGEST_EXACT))
-        if 2 * pc.sum(beyond).as_py() > len(column) - column.null_count:
-            return Role(None, "it has integers beyond 2**53, as identifiers are")
+        same = bool(low == high)
+        return Role(Flag(name), "it is the same in every row" if same else "", constant=same)
+    if not asked and pa.types.is_integer(column.type) and 2 * (np.abs(values) > LARGEST_EXACT).sum() > len(values):
+        return Role(None, "it has integers beyond 2**53, as identifiers are")
     if low == high:  # a column of zeros determines nothing even where there is no intercept
         return Role(Number(name) if low else None, f"it is {low:g} in every row", constant=True)
     if low not in _SENTINELS and high not in _SENTINELS:
         return Role(Number(name))
-    values = floats(column)
     return Role(Number(name), notice=_sentinel(name, *np.unique(values[np.isfinite(values)], return_counts=True)))
-
-
-def _limits(column: pa.ChunkedArray) -> tuple[Any, Any]:
-    """Return the least and the largest number, None if there is none."""
-    if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
-        column = column.cast(pa.float64(), safe=False)
-    limits = pc.min_max(column)
-    low, high = limits["min"].as_py(), limits["max"].as_py()
-    return (None, None) if isinstance(low, float) and math.isnan(low) else (low, high)
 
 
 def _sentinel(name: str, values: FloatArray, counts: NDArray[np.int64]) -> str:
@@ -207,13 +196,13 @@ def _role_of_text(table: Table, name: str, levels: CodedTexts, asked: bool, with
     present = int(levels.counts[~numbers.missing].sum())
     if present == 0:
         return Role(None, "it is empty")
-    if levels.counts[numbers.is_number].sum() >= NUMBERS_SHARE * present:
+    if levels.counts[numbers.is_number].sum() >= NEARLY_ALL * present:
         mixed = currencies_in(levels.texts, levels.counts)
         if len(mixed) > 1:
             amounts = ", ".join(f"{currency} in {count:,} rows" for currency, count in mixed.items())
             return Role(None, f"it mixes currencies ({amounts}); --number reads the numbers as they are")
         return _role_of_number_text(table, name, numbers, asked)
-    if levels.counts[_dates(levels.texts)].sum() >= NUMBERS_SHARE * present:
+    if levels.counts[_dates(levels.texts)].sum() >= NEARLY_ALL * present:
         return _role_of_date_text(name, levels, numbers.missing, asked)
     unit, doubt = _unit_of(levels, numbers)
     if unit is not None:
@@ -252,9 +241,9 @@ def _unit_of(levels: CodedTexts, numbers: TextNumbers) -> tuple[str | None, str]
     # Ties go to the unit that sorts first, so that the order of the rows does not matter.
     order = sorted(np.flatnonzero(counts), key=lambda place: (-counts[place], found.names[place]))
     names = [found.names[place] for place in order]
-    if counts[order[0]] >= NUMBERS_SHARE * present:
+    if counts[order[0]] >= NEARLY_ALL * present:
         return names[0], ""
-    if levels.counts[held | numbers.is_number].sum() < NUMBERS_SHARE * present or len(names) > 8:
+    if levels.counts[held | numbers.is_number].sum() < NEARLY_ALL * present or len(names) > 8:
         return None, ""
     if len(names) == 1:
         return None, f"some of its numbers are in {names[0]} and some have no unit"

@@ -38,6 +38,10 @@ MISSING = (
 )
 """Spellings of a value that is not there; `is_missing` knows them in any case."""
 
+NEARLY_ALL = 0.9
+"""From this share of numbers on, a text among them is a mistake and not a level: benchmarks/messy.py, odd_cells. And a
+row that lacks what this share of the rows have may be a total: sap_bars."""
+
 WORDS_FOR_MISSING = ("nil", "missing", "unknown")
 """Words that mean the same among numbers, but may be an answer among others."""
 

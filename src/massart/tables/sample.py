@@ -23,7 +23,7 @@ from massart.rows import RUN, BoolArray, Draw, Reservoir
 from massart.tables.errors import TableError
 from massart.tables.source import Beginning, ReadOptions, file_source
 from massart.tables.stream import Stream, cast
-from massart.tables.table import Table, is_text, levels_of, view
+from massart.tables.table import Table, floats, is_text, levels_of
 from massart.tables.typed import ParquetPart
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
@@ -167,9 +167,7 @@ def _has_gaps(column: pa.ChunkedArray) -> bool:
     """Return whether values of a column are missing, or may be: in text they may be spelled out."""
     if column.null_count or is_text(column.type):
         return True
-    if not pa.types.is_floating(column.type):
-        return False
-    return any(bool(np.isnan(np.asarray(view(chunk)).sum())) for chunk in column.chunks)  # NaN, or infinities
+    return pa.types.is_floating(column.type) and bool(np.isnan(floats(column)).any())
 
 
 @dataclass

@@ -170,12 +170,10 @@ def _as_json(value: object) -> str | None:
 
 def array_of(values: list[object]) -> pa.Array:
     """Return plain Python values as a column; text where their types do not go together, or an integer is too large."""
-    kinds = {type(value) for value in values if value is not None}
-    exact = range(-LARGEST_EXACT, LARGEST_EXACT + 1) if kinds == {int, float} else range(-(2**63), 2**63)
-    if all(value in exact for value in values if isinstance(value, int)):
-        with suppress(*REFUSALS):
-            return pa.array(values, from_pandas=True)
-    return texts_of(values)
+    try:
+        return pa.array(values, from_pandas=True)
+    except REFUSALS:
+        return texts_of(values)
 
 
 def texts_of(values: Iterable[object]) -> pa.Array:
@@ -268,8 +266,8 @@ def may_have_lost(column: pa.ChunkedArray) -> bool:
     """Whether a column of floats may come from integers that they do not hold, or from numbers too large; or is NaN."""
     if not pa.types.is_float64(column.type):
         return False
-    parts = [view(pc.fill_null(chunk, 0.0) if chunk.null_count else chunk) for chunk in column.chunks]
-    return not all(-LARGEST_EXACT < part.min(initial=0.0) and part.max(initial=0.0) < LARGEST_EXACT for part in parts)
+    values = filled(column, 0.0)
+    return not -LARGEST_EXACT < values.min(initial=0.0) <= values.max(initial=0.0) < LARGEST_EXACT
 
 
 # --- Arrow and numpy ---

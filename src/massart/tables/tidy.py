@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from massart.rows import BoolArray, FloatArray
 from massart.tables.errors import counted, listed, quote
-from massart.tables.numbers import TOTAL, TextNumbers, in_ascii, numbers_in, read_numbers, units_of
+from massart.tables.numbers import NEARLY_ALL, TOTAL, TextNumbers, in_ascii, numbers_in, read_numbers, units_of
 from massart.tables.table import (
     CodedTexts,
     Table,
@@ -31,8 +31,6 @@ from massart.tables.table import (
     levels_of,
     named,
 )
-
-_NEARLY_ALL = 0.9  # benchmarks/messy.py, sap_bars
 
 
 def tidied(table: Table) -> Table:
@@ -96,7 +94,7 @@ def _numbers_of(table: Table) -> dict[int, FloatArray]:
             levels, read = levels_in(table, name), numbers_in(table, name)
             with_number = _with_number(levels, read)
             n_present = levels.counts[~read.missing].sum()
-            if n_present and levels.counts[with_number].sum() >= _NEARLY_ALL * n_present:
+            if n_present and levels.counts[with_number].sum() >= NEARLY_ALL * n_present:
                 values = np.where(with_number & np.isnan(read.values), 0.0, read.values)
                 found[j] = np.append(values, np.nan)[levels.codes]
     return found
@@ -130,7 +128,7 @@ def _totals(
     Of more than a tenth of the rows none is: benchmarks/messy.py, section_headings.
     """
     found = np.zeros_like(data)
-    lacking = np.logical_or.reduce([found, *(~has & data for has in present if has[data].mean() >= _NEARLY_ALL)])
+    lacking = np.logical_or.reduce([found, *(~has & data for has in present if has[data].mean() >= NEARLY_ALL)])
     texts = [column for column in arrow.columns if is_plain_text(column.type)]
     said = np.logical_or.reduce(
         [found, *(flags(pc.match_substring_regex(one, TOTAL, ignore_case=True)) for one in texts)]

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -37,7 +38,6 @@ from massart.tables.source import (
     line_at,
 )
 from massart.tables.table import (
-    LARGEST_EXACT,
     array_of,
     check_names,
     joined_type,
@@ -351,8 +351,8 @@ def _by_arrow(chunk: Chunk, wanted: Mapping[str, pa.DataType]) -> pa.Table | Non
 def _column(values: list[object], wanted: pa.DataType | None) -> pa.Array:
     found = array_of(values)
     if wanted == pa.float64() and pa.types.is_integer(found.type):
-        if not any(isinstance(value, int) and abs(value) > LARGEST_EXACT for value in values):
-            return found.cast(pa.float64())
+        with suppress(pa.ArrowInvalid):  # integers beyond 2**53
+            return found.cast(wanted)
         wanted = pa.string()
     return texts_of(values) if wanted == pa.string() else found
 

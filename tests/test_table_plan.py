@@ -69,6 +69,10 @@ def test_columns_become_inputs(kind):
     assert entries(plan_of(column))["thing"] == wanted
 
 
+def test_coded_numbers_are_numbers_where_they_are_asked_for():
+    assert entries(plan_of(INPUTS["codes"][0], number=["thing"]))["thing"] == Number("thing")
+
+
 LEFT_OUT = {
     "timestamps": (pa.array(range(N), pa.timestamp("us")), "dates with times of the day"),
     "time zone": (pa.array(DAYS).cast(pa.timestamp("us")).cast(pa.timestamp("us", "Asia/Tokyo")), "time zone"),

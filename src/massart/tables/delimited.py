@@ -28,6 +28,7 @@ import pyarrow.csv
 from massart.rows import in_order
 from massart.tables.errors import TableError, counted, listed, quote
 from massart.tables.numbers import MISSING, TOTAL
+from massart.tables.parts import ParsedPart
 from massart.tables.source import (
     TEXT_SUFFIXES,
     UTF_8,
@@ -280,11 +281,12 @@ def _is_number(text: str) -> bool:
 # --- its rows ---
 
 
-class Delimited:
-    """A text file with a header; a `massart.tables.source.FileReader`."""
+class Delimited(ParsedPart):
+    """A text file with a header."""
 
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
-        self._source, self._options = source, options
+        super().__init__(source)
+        self._options = options
         self._encoding, guessed = encoding_of(source, beginning, options.encoding)
         content = first_of(source, self._encoding, beginning)
         self._dialect = sniff(content.decode(UTF_8, "surrogateescape"), beginning.is_all, source, options)
@@ -320,7 +322,7 @@ class Delimited:
         shown = listed(lines, len(self._left_out), 3)
         return (*self._remarks, f"Left out {counted(len(self._left_out), 'line')} of text: {shown}.")
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def parsed(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, in order; fewer where some of them needed wider types, which `types` then are.
 
         Raises
@@ -331,8 +333,8 @@ class Delimited:
         types, has_rows = [*self.types], False
         schema = pa.schema(zip(self.names, types, strict=True))
         self._left_out, self._below = {}, None
-        with Text(self._source, self._encoding, self._options.callback) as text:
-            for rows, table in self._parsed_chunks(text, types):
+        with Text(self.source, self._encoding, self._options.callback) as text:
+            for rows, table in self._table_chunks(text, types):
                 has_rows = True
                 if table is None:
                     self._widen(rows)
@@ -341,11 +343,11 @@ class Delimited:
         if not has_rows and self._left_out:
             line = self._line(*next(iter(self._left_out)))
             raise TableError(
-                f"{self._source.name}: there are no rows below the column names, but lines with fewer cells, the first "
+                f"{self.source.name}: there are no rows below the column names, but lines with fewer cells, the first "
                 f"of them line {line:,}: are whole rows in quotation marks?"
             )
 
-    def _parsed_chunks(self, text: Text, types: Sequence[pa.DataType]) -> Iterator[tuple[Chunk, pa.Table | None]]:
+    def _table_chunks(self, text: Text, types: Sequence[pa.DataType]) -> Iterator[tuple[Chunk, pa.Table | None]]:
         """Yield the rows of each chunk that has any, and what they are by these types: None where they do not fit."""
         before, place = b"", 0
         chunk: Chunk = b""
@@ -370,7 +372,7 @@ class Delimited:
 
     def _line(self, place: int, line: int) -> int:
         """Return the number, from 1, of a line, from 0, of the chunk at a place."""
-        return line_at(self._source, self._encoding, place) + line
+        return line_at(self.source, self._encoding, place) + line
 
     def _parse(self, chunk: Chunk, types: Mapping[int, pa.DataType]) -> pa.Table:
         """Parse rows; columns are named by their places, for names in a header may not be different."""
@@ -453,7 +455,7 @@ class Delimited:
             words = [cell for cell in row if not _is_empty(cell)]
             if not _is_aside(words, len(row), width):
                 self._below = self._below or TableError(
-                    f"{self._source.name}: line {self._line(place, line):,} has "
+                    f"{self.source.name}: line {self._line(place, line):,} has "
                     f"{counted(len(row), 'field')}, but the header has {width:,} "
                     "(a delimiter inside a cell needs quotation marks)"
                 )
@@ -467,7 +469,7 @@ class Delimited:
     def _rows(self, place: int, chunk: Chunk) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows of a chunk, each with the line, from 0, in which it begins."""
         text = str(chunk, UTF_8, "surrogateescape")
-        check_utf_8(text, self._source, self._encoding, place)
+        check_utf_8(text, self.source, self._encoding, place)
         lines = [*io.StringIO(_squeezed(text) if self._dialect.delimiter == _SPACES else text, newline="")]
         if text.count('"') % 2:
             self._check_closed(place, lines)
@@ -477,7 +479,7 @@ class Delimited:
                 yield line, row
                 line = reader.line_num
         except csv.Error:
-            raise _too_long_cell(self._source.name, self._line(place, reader.line_num) - 1) from None
+            raise _too_long_cell(self.source.name, self._line(place, reader.line_num) - 1) from None
 
     def _check_closed(self, place: int, lines: Sequence[str]) -> None:
         """Raise TableError if the last row opens a quotation mark that swallows the lines up to the end."""
@@ -489,7 +491,7 @@ class Delimited:
             if "unexpected end of data" in str(error) or "field limit" in str(error):
                 line = self._line(place, line)
                 raise TableError(
-                    f"{self._source.name}: a quotation mark that opens on line {line:,} is never closed"
+                    f"{self.source.name}: a quotation mark that opens on line {line:,} is never closed"
                 ) from None
 
 

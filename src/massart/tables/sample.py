@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from massart.rows import RUN, BoolArray, Draw, Reservoir
 from massart.tables.errors import TableError
+from massart.tables.parts import ParquetPart
 from massart.tables.source import Beginning, ReadOptions, file_source
 from massart.tables.stream import Stream, cast
 from massart.tables.table import Table, floats, is_text, levels_of
-from massart.tables.typed import ParquetPart
 
 DRAWN_ROWS, RARE_ROWS = 32_000, 8_000
 """Rows drawn at random, and rare rows at most: together no more than judge a formula."""

@@ -15,16 +15,19 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from massart.rows import Callback, Progress, silent
 from massart.tables.errors import TableError, near_names, on_one_line, quote
+
+if TYPE_CHECKING:
+    from massart.tables.parts import Part
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt")
@@ -63,39 +66,6 @@ class ReadOptions:
     callback: Callback = silent
 
 
-class FileReader(Protocol):
-    """Parses one file; it is made from a `Source`, its `Beginning` and `ReadOptions`.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the columns, all different.
-    types : list of DataType
-        Of the columns; the caller may make them wider. So does `batches` where some cells do not fit: then it has left
-        out rows, and all is to be parsed again.
-    decimal : str or None
-        The decimal mark that the file as a whole suggests.
-    spellings : mapping of str to str
-        What is written in a column, if anything, where a value is missing.
-    """
-
-    names: list[str]
-    types: list[pa.DataType]
-    decimal: str | None
-    spellings: Mapping[str, str]
-
-    @property
-    def nbytes(self) -> int:
-        """About what the parsed table takes in memory."""
-
-    @property
-    def remarks(self) -> tuple[str, ...] | None:
-        """What was left out so far; None where every row of the file is a row of the table."""
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in order."""
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format of files."""
@@ -104,8 +74,7 @@ class Format:
     suffixes: tuple[str, ...]
     is_binary: bool
     matches: Callable[[Source, bytes], bool]  # whether the first bytes, unpacked, are surely of this format
-    # a `FileReader` of text that is parsed once and kept, or a `massart.tables.typed.FilePart` that is read again
-    read: Callable[[Source, Beginning, ReadOptions], object]
+    read: Callable[[Source, Beginning, ReadOptions], Part]
 
 
 @dataclass(frozen=True, slots=True)

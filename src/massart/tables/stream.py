@@ -1,37 +1,32 @@
 """Tables from files and frames: read block by block, any number of times, or as a whole.
 
 A table is a stream that was read as a whole. All files of a stream have the same columns; where their types differ, the
-wider one holds for all. Parquet and Arrow files are read from where they are. Text is parsed once and kept, for parsing
-takes ten times as long as reading numbers: in memory as long as that is little, then in a temporary file.
+wider one holds for all.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
 from massart.rows import Callback, Progress, silent
-from massart.tables import delimited, typed, workbook
+from massart.tables import delimited, json_lines, workbook
 from massart.tables.errors import TableError, library, quote
+from massart.tables.parts import ARROW, PARQUET, FilePart, ParsedPart, Part
 from massart.tables.source import (
-    Beginning,
-    FileReader,
     ReadOptions,
     Source,
     format_of,
     in_plain_words,
-    in_temporary_folder,
     sources_of,
 )
 from massart.tables.table import (
@@ -46,7 +41,7 @@ from massart.tables.table import (
 )
 from massart.tables.tidy import tidied
 
-FORMATS = (typed.PARQUET, typed.ARROW, workbook.FORMAT, typed.JSON, delimited.FORMAT)
+FORMATS = (PARQUET, ARROW, workbook.FORMAT, json_lines.FORMAT, delimited.FORMAT)
 """The formats of files that are read; each says by which bytes it is known, and the last is that of any other text."""
 
 INDEX = "index label"
@@ -107,7 +102,8 @@ def stream_table(
         most_kept = min(max_memory // 4, 1 << 27) // len(sources)  # from a file it is read nearly as fast
         parts.extend(_opened(source, options, most_kept) for source in sources)
     except BaseException:
-        for one in (*parts, *sources):
+        opened: list[Part | Source] = [*parts, *sources]
+        for one in opened:
             one.close()
         raise
     return Stream(name, parts, block_bytes, na)
@@ -117,8 +113,10 @@ def _opened(source: Source, options: ReadOptions, most_kept: int) -> Part:
     """Return a file as a part of a stream: its beginning is read, which says what it holds and how it is written."""
     with in_plain_words(source):
         beginning = source.beginning()
-        found: Any = format_of(source, beginning.data[: 1 << 12], FORMATS).read(source, beginning, options)
-    return found if isinstance(found, typed.FilePart) else ParsedPart(source, found, most_kept)
+        part = format_of(source, beginning.data[: 1 << 12], FORMATS).read(source, beginning, options)
+    if isinstance(part, ParsedPart):
+        part.most_kept = most_kept
+    return part
 
 
 def read_table(path: str | Path, *, callback: Callback = silent, **options: Any) -> Table:
@@ -210,7 +208,7 @@ class Stream:
     ----------
     name : str
         Of the file, the folder or the pattern, for messages.
-    parts : sequence of ParsedPart, ParquetPart and ArrowPart
+    parts : sequence of Part
         Its files.
     block_bytes : int
         About the size of a block.
@@ -341,103 +339,12 @@ class Stream:
             for batch in part.batches(schema.names, block_bytes):
                 part.source.check_unchanged()
                 n_done += batch.num_rows
-                if isinstance(part, typed.FilePart):
+                if isinstance(part, FilePart):
                     done = size * n_done // max(part.n_rows, 1)
                     callback(Progress(f"reading {part.source.name}", done, float(size - done), 0.0))
                 with in_plain_words(part.source):
                     yield cast(batch, schema)
             part.source.check_unchanged()
-
-
-class ParsedPart:
-    """A text or a workbook of a stream, parsed when it is first needed and kept to be read again.
-
-    Up to `most_kept` bytes of the parsed table stay in memory, and the rest goes to an Arrow file without a name, which
-    is gone when the process is, however that ends.
-    """
-
-    def __init__(self, source: Source, reader: FileReader, most_kept: float) -> None:
-        self.source, self.decimal, self.spellings = source, reader.decimal, reader.spellings
-        self.most_kept = most_kept
-        self._reader, self._is_parsed = reader, False
-        self._file: IO[bytes] | None = None
-        self.close()
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Names and types as far as they are known; final after `settle`."""
-        return pa.schema(zip(self._reader.names, self._reader.types, strict=True))
-
-    @property
-    def remarks(self) -> tuple[str, ...] | None:
-        """What was left out; None where every row of the file is a row of the table."""
-        return self._reader.remarks
-
-    @property
-    def nbytes(self) -> int:
-        """What the parsed table takes; before `settle` an estimate."""
-        return self._n_bytes if self._is_parsed else self._reader.nbytes
-
-    def settle(self, wanted: Mapping[str, pa.DataType]) -> None:
-        """Parse the text, with types at least as wide as those that are wanted."""
-        types = self._reader.types
-        for j, name in enumerate(self._reader.names):
-            wider = joined_type(types[j], wanted.get(name, pa.null()))
-            if wider != types[j]:
-                self._is_parsed = self._is_parsed and pa.types.is_null(types[j])  # nulls are nulls of any type
-                types[j] = wider
-        with in_plain_words(self.source):
-            while not self._is_parsed:
-                self.close()
-                expected = [*self._reader.types]
-                try:
-                    self._keep(self._reader.batches())
-                except BaseException:
-                    self.close()
-                    raise
-                self._is_parsed = self._reader.types == expected
-        self.source.check_unchanged()
-
-    def batches(self, columns: Sequence[str], block_bytes: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in order, with some of the columns."""
-        for batch in self._kept:
-            yield batch.select(list(columns))
-        if self._moved is not None:
-            yield from self._moved.batches(columns)
-
-    def close(self) -> None:
-        """Forget what was kept, in memory and on the disk."""
-        if self._file is not None:
-            with suppress(OSError):  # what a full disk has no room for is not wanted any more
-                self._file.close()
-            self._file = None
-        self._kept: list[pa.RecordBatch] = []
-        self._moved: typed.ArrowPart | None = None
-        self.n_rows = self._n_bytes = 0
-
-    def _keep(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Keep what is parsed; TableError if there is no room on the disk."""
-        writer: Any = None
-        for batch in batches:
-            self.n_rows += batch.num_rows
-            self._n_bytes += batch.nbytes
-            if self._n_bytes <= self.most_kept:
-                self._kept.append(batch)
-                continue
-            with in_temporary_folder():
-                if self._file is None:
-                    self._file = tempfile.TemporaryFile(prefix="massart-")  # noqa: SIM115
-                    writer = pa.ipc.new_file(self._file, batch.schema)
-                writer.write_batch(batch)
-        if self._file is not None:
-            with in_temporary_folder():
-                writer.close()
-                self._file.flush()
-            copy = Source(self.source.name, None, self._file, self._file.tell())
-            self._moved = typed.ArrowPart(copy, Beginning(b"ARROW1", 1, False, False), ReadOptions())
-
-
-Part = ParsedPart | typed.FilePart
 
 
 def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType:

@@ -31,6 +31,7 @@ from massart.rows import Progress
 from massart.tables.delimited import header_row
 from massart.tables.errors import TableError, counted, library, listed, near, quote
 from massart.tables.numbers import read_numbers
+from massart.tables.parts import ParsedPart
 from massart.tables.source import Beginning, Format, ReadOptions, Source
 from massart.tables.table import LARGEST_EXACT, check_names, named
 
@@ -48,18 +49,15 @@ _ERROR = re.compile(rb"""<c\s(?=[^>]*\bt=["']e["'])[^>]*\br=["']([A-Z]+\d+)["'][
 _OddCells = dict[str, str]  # by references such as B7: what an error says, "" for a formula without a value
 
 
-class Workbook:
-    """One sheet of a workbook, by its name or its number from 1; a `massart.tables.source.FileReader`.
+class Workbook(ParsedPart):
+    """One sheet of a workbook, by its name or its number from 1.
 
-    By default it is the only sheet that can be seen, or the largest, and its header is found. A sheet does not say how
-    it is written: `decimal` is None, and `spellings` are empty.
+    By default it is the only sheet that can be seen, or the largest, and its header is found.
     """
 
-    decimal = None
-
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
-        self.spellings: dict[str, str] = {}
-        self._source, self._options, self._beginning = source, options, beginning
+        super().__init__(source)
+        self._options, self._beginning = options, beginning
         if beginning.is_packed:
             raise TableError(f"{source.name}: this is a compressed workbook: unpack it first")
         options.callback(Progress(f"reading {source.name}", 0, float(source.size), 0.0))
@@ -75,9 +73,14 @@ class Workbook:
         self._columns = [_column(cells[j]) for j in kept]
         self.types = [column.type for column in self._columns]
         self.nbytes = sum(column.nbytes for column in self._columns)
-        self.remarks = (*remarks, *self._about(odd, start, dict(zip(kept, self.names, strict=True)), len(body)))
+        self._remarks = (*remarks, *self._about(odd, start, dict(zip(kept, self.names, strict=True)), len(body)))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Which sheet it is, and which cells have no value."""
+        return self._remarks
+
+    def parsed(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, in one batch."""
         columns = [column.cast(kind) for column, kind in zip(self._columns, self.types, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, self.names)
@@ -88,9 +91,9 @@ class Workbook:
             with self._archive() as archive:
                 self._check_size(archive)
         calamine = library("python_calamine", "reading workbooks", "excel")
-        is_small, remarks = self._source.path is None or self._beginning.is_all, []
+        is_small, remarks = self.source.path is None or self._beginning.is_all, []
         try:
-            with calamine.CalamineWorkbook.from_object(self._file() if is_small else self._source.path) as book:
+            with calamine.CalamineWorkbook.from_object(self._file() if is_small else self.source.path) as book:
                 seen = {
                     sheet.name: sheet.visible == calamine.SheetVisibleEnum.Visible
                     for sheet in book.sheets_metadata
@@ -105,7 +108,7 @@ class Workbook:
         except (TableError, MemoryError):
             raise
         except calamine.PasswordError:
-            raise TableError(f"{self._source.name}: the workbook has a password: save it without one") from None
+            raise TableError(f"{self.source.name}: the workbook has a password: save it without one") from None
         except Exception:
             raise self._damaged() from None
         return name, rows, merged, odd, remarks
@@ -113,10 +116,10 @@ class Workbook:
     def _header(self, sheet: str, rows: Sequence[Sequence[Any]], remarks: list[str]) -> int:
         """Return which row has the names of the columns; a remark says so if it is not the first."""
         if not any(cell != "" for row in rows for cell in row):
-            raise TableError(f"{self._source.name}: the sheet {quote(sheet)} is empty")
+            raise TableError(f"{self.source.name}: the sheet {quote(sheet)} is empty")
         start = header_row(rows) if self._options.skip is None else self._options.skip
         if start >= len(rows):
-            where = f"{self._source.name}: the sheet {quote(sheet)}"
+            where = f"{self.source.name}: the sheet {quote(sheet)}"
             raise TableError(f"{where} has no row below the {start:,} that are skipped")
         if start and self._options.skip is None:
             lines = "row" if start == 1 else f"{start:,} rows"
@@ -128,7 +131,7 @@ class Workbook:
 
         The sheets are given with whether they can be seen.
         """
-        name, wanted = self._source.name, self._options.sheet
+        name, wanted = self.source.name, self._options.sheet
         seen = [sheet for sheet, is_visible in sheets.items() if is_visible or wanted is not None]
         if not seen:
             raise TableError(f"{name}: the workbook has no sheet with cells")
@@ -145,7 +148,7 @@ class Workbook:
             return chosen, self._odd_cells(archive, parts[chosen][0])
 
     def _file(self) -> Any:
-        return io.BytesIO(self._beginning.data) if self._beginning.is_all else self._source.open()
+        return io.BytesIO(self._beginning.data) if self._beginning.is_all else self.source.open()
 
     def _about(self, odd: _OddCells, start: int, names: Mapping[int, str], n_rows: int) -> list[str]:
         """Return remarks on cells that have no value although something is written there."""
@@ -159,7 +162,7 @@ class Workbook:
             worst, count = Counter(place_of(cell)[1] for cell in formulas).most_common(1)[0]
             if 2 * count > n_rows:
                 raise TableError(
-                    f"{self._source.name}: column {quote(names[worst])} holds formulas without values "
+                    f"{self.source.name}: column {quote(names[worst])} holds formulas without values "
                     f"({shown}): open the file in a spreadsheet program and save it"
                 )
             remarks.append(
@@ -181,12 +184,12 @@ class Workbook:
 
     def _damaged(self) -> TableError:
         return TableError(
-            f"{self._source.name}: the workbook is damaged or cut short: copy or download it again, or save it as CSV"
+            f"{self.source.name}: the workbook is damaged or cut short: copy or download it again, or save it as CSV"
         )
 
     def _check_size(self, archive: zipfile.ZipFile) -> None:
         """Raise TableError if the archive unpacks to too many bytes of XML."""
-        name, stored, parts = self._source.name, self._source.size, archive.infolist()
+        name, stored, parts = self.source.name, self.source.size, archive.infolist()
         total = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
         if total > MOST_BYTES or total > MOST_TIMES * stored:
             raise TableError(
@@ -211,7 +214,7 @@ class Workbook:
                     height, width = max(height, row + 1), max(width, j + 1)
                 if width * height > MOST_CELLS:
                     raise TableError(
-                        f"{self._source.name}: the sheet spans {height:,} rows and {width:,} columns, more than "
+                        f"{self.source.name}: the sheet spans {height:,} rows and {width:,} columns, more than "
                         f"{MOST_CELLS:,} cells: it is not read (copy what is needed to a new sheet)"
                     )
                 if b"<f" in chunk:

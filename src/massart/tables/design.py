@@ -443,7 +443,7 @@ def words_for_flags(levels: CodedTexts) -> tuple[BoolArray, BoolArray, BoolArray
 def _values(table: Table, entry: Target, gaps: _Gaps) -> FloatArray:
     """Return the numbers of an entry; NaN where a row has no value, which is noted."""
     name = entry.column
-    values, spelling = _read(table, entry, gaps)
+    values = _read(table, entry, gaps)
     if isinstance(entry, Number) and entry.blank_is_zero:
         values = np.where(np.isnan(values), 0.0, values)  # what cannot be read is noted as such
     if isinstance(entry, Flag) and (strange := ~(np.isnan(values) | (values == 0) | (values == 1))).any():
@@ -459,37 +459,34 @@ def _values(table: Table, entry: Target, gaps: _Gaps) -> FloatArray:
         shown = quote(cell.strip()) if isinstance(cell, str) else cell
         where = f"column {quote(name)} has {shown} in row {table.place(row)}"
         raise TableError(f"{table.name}: {where}, which is infinite or too large for a number")
-    gaps.add(name, np.isnan(values), spelling)
+    gaps.add(name, np.isnan(values), _spelling(table, entry))
     return values
 
 
-def _read(table: Table, entry: Target, gaps: _Gaps) -> tuple[FloatArray, str]:
-    """Return the numbers of an entry, and what is written where most missing values are, "" for nothing."""
+def _read(table: Table, entry: Target, gaps: _Gaps) -> FloatArray:
+    """Return the numbers of an entry, NaN where there is none; what is not missing but cannot be read is noted."""
     name, column, unfit = entry.column, table.column(entry.column), ""
-    spelling = table.spellings.get(name, "")
     if is_text(column.type):
         return _dates_of_text(table, entry, gaps) if isinstance(entry, Date) else _numbers_of_text(table, entry, gaps)
     if isinstance(entry, Date) and not pa.types.is_null(column.type):
         days, unfit = days_of(column) if is_date(column.type) else (np.empty(0), "it holds no dates")
         if not unfit:
-            return days, spelling
+            return days
     elif not (unfit := unfit_type(column.type)):
         if isinstance(entry, Number) and entry.unit is not None:
             gaps.remarks.append(f"Took {quote(name)}, which has no unit, to be in {entry.unit}.")
-        return _numbers(table, name, column), spelling
+        return _numbers(table, name, column)
     raise TableError(f"{table.name}: column {quote(name)} cannot be read as it was before: {unfit}")
 
 
-def _dates_of_text(table: Table, entry: Date, gaps: _Gaps) -> tuple[FloatArray, str]:
-    """Return days, and the spelling that most missing values have, "" if they are empty."""
+def _dates_of_text(table: Table, entry: Date, gaps: _Gaps) -> FloatArray:
     levels = levels_in(table, entry.column)
-    days, missing = read_dates(levels.texts, entry.order), is_missing(levels.texts)
-    gaps.add_texts(entry.column, levels, np.isnan(days) & ~missing)
-    return np.append(days, np.nan)[levels.codes], _most_frequent(levels, missing)
+    days = read_dates(levels.texts, entry.order)
+    gaps.add_texts(entry.column, levels, np.isnan(days) & ~is_missing(levels.texts))
+    return np.append(days, np.nan)[levels.codes]
 
 
-def _numbers_of_text(table: Table, entry: Number | Flag, gaps: _Gaps) -> tuple[FloatArray, str]:
-    """Return numbers, and the spelling that most missing values have, "" if they are empty."""
+def _numbers_of_text(table: Table, entry: Number | Flag, gaps: _Gaps) -> FloatArray:
     name, levels = entry.column, levels_in(table, entry.column)
     decimal, unit = (entry.decimal, entry.unit) if isinstance(entry, Number) else (".", None)
     numbers = numbers_in(table, name, decimal=decimal, unit=unit)
@@ -506,7 +503,18 @@ def _numbers_of_text(table: Table, entry: Number | Flag, gaps: _Gaps) -> tuple[F
         cells = counted(int(levels.counts[numbers.bare].sum()), "cell")
         gaps.remarks.append(f"Took {cells} of {quote(name)} without a unit to be in {unit}.")
     # The code -1 of a missing text finds the NaN at the end.
-    return np.append(values, np.nan)[levels.codes], _most_frequent(levels, numbers.missing)
+    return np.append(values, np.nan)[levels.codes]
+
+
+def _spelling(table: Table, entry: Target) -> str:
+    """Return what is written in most of the cells of a column that have no value, "" for nothing."""
+    if not is_text(table.column(entry.column).type):
+        return table.spellings.get(entry.column, "")
+    levels = levels_in(table, entry.column)
+    counts = np.where(is_missing(levels.texts, words=not isinstance(entry, Date)), levels.counts, 0)
+    if counts.max(initial=0) < max(len(levels.codes) - levels.n_present, 1):
+        return ""
+    return str(levels.texts[int(np.argmax(counts))].as_py())
 
 
 def _codes(table: Table, entry: Category, gaps: _Gaps) -> NDArray[np.int32]:
@@ -520,14 +528,6 @@ def _codes(table: Table, entry: Category, gaps: _Gaps) -> NDArray[np.int32]:
     strange = codes == len(known)
     gaps.add(entry.column, strange, levels.text(int(np.argmax(strange))) if strange.any() else "", "an unknown")
     return codes
-
-
-def _most_frequent(levels: CodedTexts, which: BoolArray) -> str:
-    """Return the most frequent text among those marked, "" if empty cells are more."""
-    counts = np.where(which, levels.counts, 0)
-    if not which.any() or counts.max() < len(levels.codes) - levels.n_present:
-        return ""
-    return str(levels.texts[int(np.argmax(counts))].as_py())
 
 
 def _numbers(table: Table, name: str, column: pa.ChunkedArray) -> FloatArray:

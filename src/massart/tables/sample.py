@@ -284,21 +284,17 @@ def row_groups_of(stream: Stream) -> list[RowGroups]:
     found: list[RowGroups] = []
     start = 0
     for k, part in enumerate(stream.parts):
-        own = stream.files[k : k + 1]
         if not isinstance(part, ParquetPart) or part.path is None:
             raise TableError(f"{part.source.name}: a cluster reads Parquet files that are not compressed as a whole")
-        groups: list[int] = []
-        rows = 0
-        sizes = part.group_sizes
-        for group, n_rows in enumerate(sizes):
-            groups.append(group)
-            rows += n_rows
-            if rows >= ROWS_A_PIECE or group == len(sizes) - 1:
-                found.append(
-                    RowGroups(part.path, stream.name, tuple(groups), start, stream.schema, stream.block_bytes, own)
-                )
-                start += rows
-                groups, rows = [], 0
+        ends = start + np.cumsum(part.group_sizes)
+        starts = ends - part.group_sizes
+        for number in np.unique(starts // ROWS_A_PIECE):
+            groups = np.flatnonzero(starts // ROWS_A_PIECE == number).tolist()
+            first, own = int(starts[groups[0]]), stream.files[k : k + 1]
+            found.append(
+                RowGroups(part.path, stream.name, tuple(groups), first, stream.schema, stream.block_bytes, own)
+            )
+        start += part.n_rows
     return found
 
 

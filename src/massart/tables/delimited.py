@@ -285,8 +285,7 @@ class Delimited(ParsedPart):
     """A text file with a header."""
 
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
-        super().__init__(source)
-        self._options = options
+        super().__init__(source, options)
         self._encoding, guessed = encoding_of(source, beginning, options.encoding)
         content = first_of(source, self._encoding, beginning)
         self._dialect = sniff(content.decode(UTF_8, "surrogateescape"), beginning.is_all, source, options)

@@ -43,8 +43,7 @@ class JsonLines(ParsedPart):
     """A file of JSON objects."""
 
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
-        super().__init__(source)
-        self._options = options
+        super().__init__(source, options)
         # Text without a byte order mark is UTF-8: JSON is never that of Windows.
         has_mark = beginning.data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
         self._encoding, _ = encoding_of(source, beginning, options.encoding or (None if has_mark else UTF_8))

@@ -13,7 +13,6 @@ from contextlib import suppress
 from functools import cached_property
 from typing import IO, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
@@ -85,10 +84,10 @@ class ParsedPart(Part):
 
     names: list[str]
     types: list[pa.DataType]
-    most_kept = np.inf
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, options: ReadOptions) -> None:
         super().__init__(source)
+        self._options, self.most_kept = options, options.most_kept
         self._is_parsed = False
         self._disk: IO[bytes] | None = None
         self.close()

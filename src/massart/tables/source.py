@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from massart.rows import Callback, Progress, silent
@@ -63,6 +64,7 @@ class ReadOptions:
     sheet: str | None = None  # of a workbook: the name or the number, from 1, of a sheet
     skip: int | None = None  # lines of a text file, or rows of a sheet, above the header
     chunk_bytes: int = 1 << 21  # of 1 << 20 a CSV file of 2,000,000 x 21 decimals takes a tenth more processor time
+    most_kept: float = np.inf  # bytes of a parsed table that stay in memory
     callback: Callback = silent
 
 

@@ -95,12 +95,13 @@ def stream_table(
     # Judging is quicker than in smaller blocks, and four of them are under way at most.
     block_bytes = min(max(max_memory // 16, 1), 1 << 25)
     sheet = None if sheet is None else str(sheet)
-    options = ReadOptions(delimiter, encoding, decimal, sheet, skip, max(block_bytes // 16, 1 << 12), callback)
+    chunk_bytes = max(block_bytes // 16, 1 << 12)
     name, sources = sources_of(path)
+    most_kept = min(max_memory // 4, 1 << 27) // len(sources)  # from a file it is read nearly as fast
+    options = ReadOptions(delimiter, encoding, decimal, sheet, skip, chunk_bytes, most_kept, callback)
     parts: list[Part] = []
     try:
-        most_kept = min(max_memory // 4, 1 << 27) // len(sources)  # from a file it is read nearly as fast
-        parts.extend(_opened(source, options, most_kept) for source in sources)
+        parts.extend(_opened(source, options) for source in sources)
     except BaseException:
         opened: list[Part | Source] = [*parts, *sources]
         for one in opened:
@@ -109,14 +110,11 @@ def stream_table(
     return Stream(name, parts, block_bytes, na)
 
 
-def _opened(source: Source, options: ReadOptions, most_kept: int) -> Part:
+def _opened(source: Source, options: ReadOptions) -> Part:
     """Return a file as a part of a stream: its beginning is read, which says what it holds and how it is written."""
     with in_plain_words(source):
         beginning = source.beginning()
-        part = format_of(source, beginning.data[: 1 << 12], FORMATS).read(source, beginning, options)
-    if isinstance(part, ParsedPart):
-        part.most_kept = most_kept
-    return part
+        return format_of(source, beginning.data[: 1 << 12], FORMATS).read(source, beginning, options)
 
 
 def read_table(path: str | Path, *, callback: Callback = silent, **options: Any) -> Table:

@@ -56,8 +56,8 @@ class Workbook(ParsedPart):
     """
 
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
-        super().__init__(source)
-        self._options, self._beginning = options, beginning
+        super().__init__(source, options)
+        self._beginning = beginning
         if beginning.is_packed:
             raise TableError(f"{source.name}: this is a compressed workbook: unpack it first")
         options.callback(Progress(f"reading {source.name}", 0, float(source.size), 0.0))

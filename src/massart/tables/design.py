@@ -554,9 +554,6 @@ def _inexact(table: Table, name: str, row: int) -> TableError:
 
 def precision_of_columns(table: Table, encoding: Encoding) -> float:
     """Return the relative precision of the numbers that an encoding reads: the coarsest of their types."""
-    schema = table.arrow.schema
-    numbers = (entry.column for entry in encoding.inputs if not isinstance(entry, Category))
-    read = {encoding.target.column, *numbers}
-    kinds = {kind for name, kind in zip(schema.names, schema.types, strict=True) if name in read}
-    floats = [np.empty(0, kind.to_pandas_dtype()) for kind in kinds if pa.types.is_floating(kind)]
-    return max([precision_of(np.empty(0)), *map(precision_of, floats)])
+    entries = (entry for entry in (encoding.target, *encoding.inputs) if not isinstance(entry, Category))
+    kinds = {pa.float64(), *(table.column(entry.column).type for entry in entries)}
+    return max(precision_of(np.empty(0, kind.to_pandas_dtype())) for kind in kinds if pa.types.is_floating(kind))

@@ -150,7 +150,8 @@ def _mostly_empty(n_missing: int, n_rows: int) -> Role:
 
 def _role_of_numbers(column: pa.ChunkedArray, name: str, asked: bool) -> Role:
     values = floats(column)
-    values = values[~np.isnan(values)]
+    if np.isnan(values.min()):
+        values = values[~np.isnan(values)]
     if not values.size:
         return Role(None, "it is empty")
     low, high = values.min(), values.max()

@@ -109,7 +109,7 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     found = search.further([first], among)
     if found is None:
         return None
-    formula = composed(audit.formula.target, terms, (found.coef, found.fractions), X[found.known.fits & audit.wrong])
+    formula = composed(audit.formula.target, terms, (found.coef, found.fractions), X[found.fits & audit.wrong])
     # Those with a rarer explanation, too: the frequent one goes first.
     rows = _following(formula, found.agreement, columns, audit.given, np.flatnonzero(audit.wrong))
     return SecondRule(formula, found.agreement, found.test, rows, len(rows))

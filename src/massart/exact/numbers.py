@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -57,8 +57,7 @@ _EDGE = 1e-5
 _MOST_ROUNDS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class ExactNumbers:
+class ExactNumbers(NamedTuple):
     """A formula in exact numbers, as far as the rows support them.
 
     Attributes

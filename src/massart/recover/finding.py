@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def _started(problem: Problem, start: Start) -> Candidate:
                 shifted = start.coef.copy()
                 shifted[-1] += shift
                 tries.append(polish(some, shifted, level, link))
-        found.append(max(tries, key=lambda candidate: candidate.weight))
+        found.append(max(tries, key=attrgetter("weight")))
     exact, *looser = found
     best = exact
     for candidate in looser:

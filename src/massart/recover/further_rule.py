@@ -58,7 +58,7 @@ class KnownRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundRule:
+class TestedRule(KnownRule):
     """A rule that passed its test.
 
     Attributes
@@ -69,7 +69,6 @@ class FoundRule:
         The exact value of each coefficient; None where the rows do not give it.
     agreement : Agreement
         When a row agrees.
-    known : KnownRule
     test : FurtherRule
         The rule against chance, repeated errors and the rules that were known before it.
     """
@@ -77,7 +76,6 @@ class FoundRule:
     coef: FloatArray
     fractions: tuple[Fraction | None, ...]
     agreement: Agreement
-    known: KnownRule
     test: FurtherRule
 
 
@@ -138,18 +136,16 @@ class Search:
         """Half of what the test of one rule may fail with: for what is explained, and for what chance adds."""
         return failure_of(place) / self.looks / 2
 
-    def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> FoundRule | None:
+    def further(self, known: Sequence[KnownRule], among: BoolArray | None = None) -> TestedRule | None:
         """Return a rule that far more of the rows left follow than chance and the known rules explain; None without.
 
         Only rows that are `among` some count, if these are given.
         """
-        place = len(known) + 1
         first = self.explained(known, self._least)
-        left = first.left if among is None else first.left & among
-        for rule in known:
-            left = left & ~rule.fits
+        counted = np.ones(len(self.y), dtype=bool) if among is None else among
+        left = first.left & counted & ~np.any([rule.fits for rule in known], axis=0)
         members = np.flatnonzero(left)
-        if len(members) < self._test(0, first, place).needed:
+        if len(members) < self._test(0, first, len(known) + 1).needed:
             return None
         for attempt in range(ATTEMPTS):
             rng, some = np.random.default_rng([self.seed, attempt]), members
@@ -157,45 +153,38 @@ class Search:
                 some = rng.choice(members, ATTEMPT_ROWS, replace=False)
             elif attempt:
                 some = rng.choice(members, 2 * len(members) // 3, replace=False)
-            found = self._tested(self._proposed(some, rng), known, left, among)
-            if found is not None:
-                return found
+            rows = ArrayRows(self.X[some], self.y[some], precision=self.precision)
+            found = recover(rows, tolerance=self.tolerance, inliers="exact", rng=rng, callback=self.callback)
+            level = found.certificates[0].agreement
+            rule = self._tested(found.coef[:, 0], level, known, left, counted)
+            if rule is not None:
+                return rule
         return None
 
-    def _proposed(self, some: np.ndarray, rng: np.random.Generator) -> Formula:
-        """Return the formula of some rows, polished on all that agree with it."""
-        rows = ArrayRows(self.X[some], self.y[some], precision=self.precision)
-        found = recover(rows, tolerance=self.tolerance, inliers="exact", rng=rng, callback=self.callback)
-        return Formula(found.coef[:, 0], found.certificates[0].agreement, IDENTITY)
-
     def _tested(
-        self, formula: Formula, known: Sequence[KnownRule], left: BoolArray, among: BoolArray | None
-    ) -> FoundRule | None:
+        self, coef: FloatArray, level: Agreement, known: Sequence[KnownRule], left: BoolArray, counted: BoolArray
+    ) -> TestedRule | None:
         """Polish a formula on all rows that agree, and return it if it passes its test."""
-        X, y, level = self.X, self.y, formula.agreement
+        X, y = self.X, self.y
         sample = Sample(X, y, None, np.arange(len(y)))
-        polished = polish(sample, formula.coef, level, IDENTITY)
+        polished = polish(sample, coef, level, IDENTITY)
         coef = polished.coef
         if span_of(X[polished.rows.agree]).groups:  # of the formulas that fit the same rows, that with the fewest terms
             coef, _ = shorten(sample, coef, level, IDENTITY)
         coef, fractions = snap(sample, level.agree(X, y, coef), coef, level, IDENTITY)
         agree = level.agree(X, y, coef)
         exact = all(value is not None for value in fractions)
-        half = _largest_half_width(X, coef, level) * (1 if exact or not level.rounded else 2)
+        # Of a row that agrees, whose label is about as large as the terms allow.
+        size = 2 * (np.abs(X) @ np.abs(coef)).max(keepdims=True)
+        half = float(level.half_widths(size, coef)[0]) * (1 if exact or not level.rounded else 2)
         explained = self.explained(known, half)
-        own = agree & explained.left if among is None else agree & explained.left & among
+        own = agree & explained.left & counted
         test = self._test(int(np.count_nonzero(own)), explained, len(known) + 1)
         if not test.is_certified or len(np.unique(X[own], axis=0)) < DIFFERENT_ROWS * X.shape[1]:
             return None
         if not stands_out(Formula(coef, level, IDENTITY), sample.take(left | own), X.shape[1]):
             return None
-        return FoundRule(coef, fractions, level, KnownRule(X @ coef, agree, half), test)
-
-
-def _largest_half_width(X: FloatArray, coef: FloatArray, agreement: Agreement) -> float:
-    """Return the largest half-width of a row that agrees, whose label is about as large as the terms allow."""
-    size = 2 * (np.abs(X) @ np.abs(coef)).max(keepdims=True)
-    return float(agreement.half_widths(size, coef)[0])
+        return TestedRule(X @ coef, agree, half, coef, fractions, level, test)
 
 
 def may_follow_one(X: FloatArray, y: FloatArray, half: float, rng: np.random.Generator) -> bool:

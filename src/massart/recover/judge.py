@@ -268,7 +268,7 @@ class _Numbers:
 
     @cached_property
     def segment(self) -> Segment | None:
-        return self.judges.worst_segment(self.compared[1])
+        return self.judges.segments.worst(self.compared[1], self.rows)
 
     @cached_property
     def decisive(self) -> Decisive:
@@ -380,7 +380,7 @@ class _Numbers:
         )
         if not known.slopes and not known.confirmed:
             return Declared(known)
-        if not self.judges.is_even(self.compared[1]):
+        if not self.judges.segments.is_even(self.compared[1]):
             return Declared(known, Reason.UNEVEN)
         if second_rule is None or second_rule():
             return Declared(known, Reason.SECOND_RULE)

@@ -203,16 +203,9 @@ class Judges:
         geometry = geometry_of(rows.X, sample_weight=rows.weights, units=units)
         return replace(self, rows=rows, geometry=geometry, held_out=held_out, units=units, seen=None, scanned=None)
 
-    def worst_segment(self, marks: Marks) -> Segment | None:
-        """Return the segment in which a rule breaks, given the marks of these rows; None if there is none."""
-        return self._scanned.worst(marks, self.rows)
-
-    def is_even(self, marks: Marks) -> bool:
-        """Return whether nothing shows that rows which break a rule depend on a column, given the marks of these."""
-        return self._scanned.is_even(marks)
-
     @property
-    def _scanned(self) -> Scanned:
+    def segments(self) -> Scanned:
+        """The rows in which segments are looked for that break a rule."""
         return Scanned.of(self.rows, self.units) if self.scanned is None else self.scanned
 
 

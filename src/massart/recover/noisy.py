@@ -155,8 +155,8 @@ def find_noisy(
         Whether `exact` is an exact rule for sure (:func:`massart.recover.judges.stands_out`): then labels are noisy
         only if a majority clearly follows another formula.
     """
-    found = _fit_part(sample, exact, link, options)
-    if found is None:
+    found = _robust_fit(sample, exact, link, options)
+    if found is None or found[0].scale == 0:
         return None
     fit, part = found
     if sharp and not forced:
@@ -171,17 +171,6 @@ def find_noisy(
     span = span_of(part.X[fit.inliers])
     answer = NoisyFit(fit.coef, fit.standard_errors, fit.covariance, fit.scale, reach, span)
     return answer if link.invertible else refine_censored(sample, answer, link)
-
-
-def _fit_part(
-    sample: Sample, start: FloatArray | None, link: Link, options: Options
-) -> tuple[RobustFit, Sample] | None:
-    """Fit the rows far from the limits; return the fit and these rows with their products for labels. None if exact."""
-    found = _robust_fit(sample, start, link, options)
-    if found is None or found[0].scale == 0:
-        return None
-    fit, rows = found
-    return fit, replace(sample.take(rows), y=link.inverse(sample.y[rows]))
 
 
 def _is_another(part: Sample, exact: FloatArray, fit: RobustFit) -> bool:
@@ -225,43 +214,38 @@ def _judge_inliers(part: Sample, candidates: tuple[FloatArray, ...], options: Op
 
 def _robust_fit(
     sample: Sample, start: FloatArray | None, link: Link, options: Options
-) -> tuple[RobustFit, BoolArray] | None:
-    """Fit w to the rows that it leaves far from the limits: return the fit of :math:`f^{-1}(y)`, and these rows.
+) -> tuple[RobustFit, Sample] | None:
+    """Fit the rows that w leaves far from the limits; return the fit, and these rows with their products for labels.
 
     None if hardly any label is decisive.
     """
-    X, y, weights, rng, callback = sample.X, sample.y, sample.weights, options.rng, options.callback
-    everything = np.ones(len(y), dtype=bool)
-    labels = link.inverse(y)
+
+    def fit_to(part: Sample, starts: tuple[FloatArray, ...]) -> RobustFit:
+        return robust_regression(
+            part.X, part.y, sample_weight=part.weights, starts=starts, rng=options.rng, callback=options.callback
+        )
+
+    products = replace(sample, y=link.inverse(sample.y))
     if link.invertible:
-        starts = () if start is None else (start,)
-        fit = robust_regression(X, labels, sample_weight=weights, starts=starts, rng=rng, callback=callback)
-        return fit, everything
+        return fit_to(products, () if start is None else (start,)), products
     assert start is not None, "a link that clips needs a start"
-    counts = np.ones(len(y)) if weights is None else weights
+    X, y, counts = sample.X, sample.y, sample.counts
+    fewest = _FEWEST * X.shape[1]
     decisive = link.decisive(y) & X.any(axis=1) & (counts > 0)
-    if decisive.sum() <= _FEWEST * X.shape[1]:
+    if decisive.sum() <= fewest:
         return None
-    w = _best_start(X, y, counts, start, link, rng)
+    w = _best_start(X, y, counts, start, link, options.rng)
     rows = _far(X @ w, decisive, link, 0.0)
-    if rows.sum() <= _FEWEST * X.shape[1]:
+    if rows.sum() <= fewest:
         rows = decisive
     seen: set[bytes] = set()
     while True:
-        fit = robust_regression(
-            X[rows],
-            labels[rows],
-            sample_weight=None if weights is None else weights[rows],
-            starts=(w,),
-            rng=rng,
-            callback=callback,
-        )
+        part = products.take(rows)
+        fit = fit_to(part, (w,))
         seen.add(rows.tobytes())
         now = _far(X @ fit.coef, decisive, link, FAR * fit.scale)
-        if now.sum() <= _FEWEST * X.shape[1]:
-            return fit, rows
-        if now.tobytes() in seen or len(seen) >= _ROUNDS:
-            return fit, rows
+        if now.sum() <= fewest or now.tobytes() in seen or len(seen) >= _ROUNDS:
+            return fit, part
         w, rows = fit.coef, now
 
 

@@ -224,15 +224,8 @@ class Problem:
     def _scanned(self) -> Scanned:
         return Scanned.of(self.certify, self.clusters, self.covariates)
 
-    @cached_property
-    def _levels(self) -> tuple[Agreement, ...]:
-        return self._levels_of(self.search)
-
     def levels_of(self, sample: Sample) -> tuple[Agreement, ...]:
         """Return the levels of agreement of some rows, the tightest first."""
-        return self._levels if sample is self.search else self._levels_of(sample)
-
-    def _levels_of(self, sample: Sample) -> tuple[Agreement, ...]:
         question, (x_precision, y_precision) = self.question, self.rows.precision
         found = levels(question.tolerance, sample.X, sample.y, X_precision=x_precision, y_precision=y_precision)
         return found if question.inputs else tuple(level for level in found if level.level is not Level.INPUTS)
@@ -313,15 +306,10 @@ def counted_as_rows(sample: Sample) -> tuple[Sample, float, bool]:
         return sample, 1.0, False
     unit = min(1.0, float(sample.weights[sample.weights > 0].mean()))
     weights = sample.weights / unit
-    if not _is_whole(weights):
+    if (weights != np.rint(weights)).any() or weights.sum() > MOST_REPEATED:
         return replace(sample, weights=weights), unit, False
     times = weights.astype(np.intp)
     return replace(sample.take(np.repeat(np.arange(len(times)), times)), weights=None), unit, True
-
-
-def _is_whole(weights: FloatArray) -> bool:
-    """Return whether weights are numbers of repetitions, and not too many."""
-    return bool((weights == np.rint(weights)).all() and weights.sum() <= MOST_REPEATED)
 
 
 def check_size(sample: Sample) -> None:

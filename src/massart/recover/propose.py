@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from scipy.special import erf
@@ -26,8 +27,7 @@ from massart.recover.noisy import is_plain_noise
 from massart.recover.polish import NEAR, Candidate, improve_coordinates, polish
 from massart.recover.settings import SETTINGS, Options
 from massart.rows import Agreement, BoolArray, FloatArray, Level, Link, Sample
-from massart.search import ROUNDS, Consensus, FittedParameter, Limits, alternate
-from massart.search import search as search_consensus
+from massart.search import ROUNDS, Consensus, FittedParameter, Limits, alternate, search
 
 FIRST_ALTERNATIONS = 12
 EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
@@ -303,13 +303,18 @@ class _Task:
         best, last = FittedParameter(np.zeros(k), -1.0), np.zeros(k)
         start = _TINY * problem.Z[problem.decisive].sum(axis=0)
         for last in alternate(problem, start, FIRST_ALTERNATIONS) if known is None else [known]:
-            best = max(best, problem.best(last[None]), key=lambda candidate: candidate.agreement)
+            best = max(best, problem.best(last[None]), key=attrgetter("agreement"))
             if problem.settled(best, problem.unique):
                 return best.w
         rounds = ROUNDS if options.rounds is None else options.rounds
         if not rounds or not len(problem.decisive):
             return best.w if best.agreement > problem.chance or not clipped else last
-        return search_rows(problem, last, options, rounds)
+        # On some of the rows, if there are many.
+        part, size = problem, SETTINGS.first_sample(k, clipped=False)
+        if len(problem.Z) > 2 * size:
+            part = problem.restricted(np.sort(options.rng.choice(len(problem.Z), size, replace=False)))
+        found = search(part, last, options.rng, enough=part.unique, rounds=rounds, callback=options.callback)
+        return problem.best(np.stack([last, found.w])).w
 
     def _improve(self, found: Candidate) -> Candidate:
         """Change single coefficients where that makes more rows agree."""
@@ -334,19 +339,4 @@ class _Task:
         return max(found, nothing, key=_weight).coef
 
 
-def _weight(found: Candidate) -> float:
-    return found.weight
-
-
-def search_rows(problem: Consensus, first: FloatArray, options: Options, rounds: int) -> FloatArray:
-    """Return the answer that fits most among `first` and those of the search, on some of the rows if there are many."""
-    n, k = problem.Z.shape
-    best = problem.best(first[None])
-    if problem.settled(best, problem.unique):
-        return best.w
-    size = SETTINGS.first_sample(k, clipped=False)
-    part = problem
-    if n > 2 * size:
-        part = problem.restricted(np.sort(options.rng.choice(n, size, replace=False)))
-    found = search_consensus(part, first, options.rng, enough=part.unique, rounds=rounds, callback=options.callback)
-    return max(best, problem.best(found.w[None]), key=lambda candidate: candidate.agreement).w
+_weight = attrgetter("weight")

@@ -143,30 +143,23 @@ def errors_of(
     """
     fewest = max(FEWEST_ROWS, FEWEST_SHARE * len(y))
     found = [(error, none & fits) for error, fits in known]
-    named = {error for error, _ in found}
-    left = none.copy()
-    for _, rows in found:
-        left &= ~rows
+    named = {error for error, _ in known}
+    left = none & ~np.any([rows for _, rows in found], axis=0)
     size = np.finfo(float).eps + _ARITHMETIC * np.abs(y)
     for place, (rule, half) in enumerate(rules):
         for error, made in _errors(X, rule, single, place, POWERS):
-            if error in named:
+            fits = np.abs(y - made) <= half * max(1.0, abs(error.value)) + size
+            n_near = int(np.count_nonzero(left & fits))
+            if error in named or n_near < fewest:
                 continue
-            widths = half * max(1.0, abs(error.value)) + size
-            near = left & (np.abs(y - made) <= widths)
-            n_near = int(np.count_nonzero(near))
-            if n_near >= fewest and n_near >= EDGE * fullest_window((y - made)[left & ~near], half):
-                found.append((error, none & (np.abs(y - made) <= widths)))
-                named.add(error)
-    for _, rows in found:
-        left &= ~rows
+            if n_near >= EDGE * fullest_window((y - made)[left & ~fits], half):
+                found.append((error, none & fits))
+    left = left & ~np.any([rows for _, rows in found], axis=0)
     for place, (rule, half) in enumerate(rules):
         shifts = [(ErrorType.AMOUNT, y - X @ rule), *[(ErrorType.VALUE, y)] * (place == 0)]
         for type_, rest in shifts:
             for amount, some in amounts_of(rest, left, half):
-                is_off = np.zeros(len(y), dtype=bool)
-                is_off[some] = True
-                found.append((RuleError(place, type_, amount), is_off))
+                found.append((RuleError(place, type_, amount), np.isin(np.arange(len(y)), some)))
     times = np.sum([rows for _, rows in found], axis=0) if found else np.zeros(len(y), dtype=int)
     alone = (RowsWithError(error, np.flatnonzero(rows & (times == 1))) for error, rows in found)
     return tuple(sorted((one for one in alone if len(one.rows)), key=lambda one: -len(one.rows)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.certificate import FurtherRule
-from massart.recover.further_rule import FoundRule, Search
+from massart.recover.further_rule import Search, TestedRule
 from massart.recover.rule_errors import RowsWithError, RuleError, error_between, errors_of
 from massart.rows import (
     Agreement,
@@ -187,7 +187,9 @@ def recover_list(
     labels = check_labels(y, len(rows))
     if labels.ndim != 1:
         raise ValueError(f"y must have shape (n,), got {labels.shape}")
-    most = checked_number_of_rules(n_rules)
+    most = MOST_RULES if isinstance(n_rules, str) and n_rules == "auto" else n_rules
+    if not _is_whole(most) or most < 1:
+        raise ValueError(f'n_rules must be "auto" or a whole number of at least 1, got {n_rules!r}')
     if not _is_whole(random_state):
         raise ValueError(f"random_state must be a whole number, got {random_state!r}")
     search = Search(
@@ -199,16 +201,7 @@ def recover_list(
         callback=callback,
     )
     levels(tolerance, rows, labels)  # complains of a tolerance that is none
-    return find_rules(search, most, intercept=intercept)
-
-
-def checked_number_of_rules(n_rules: object, name: str = "n_rules") -> int:
-    """Return the number of rules that are looked for at most, or raise ValueError."""
-    if isinstance(n_rules, str) and n_rules == "auto":
-        return MOST_RULES
-    if not _is_whole(n_rules) or n_rules < 1:
-        raise ValueError(f'{name} must be "auto" or a whole number of at least 1, got {n_rules!r}')
-    return int(n_rules)
+    return find_rules(search, int(most), intercept=intercept)
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -232,60 +225,44 @@ def find_rules(search: Search, most: int, *, intercept: bool, category_levels: B
     single = np.zeros(p, dtype=bool) if category_levels is None else category_levels.copy()
     if intercept:
         single[-1] = True
-    found: list[FoundRule] = []
-    errors: list[RuleError | None] = []
-    while sum(error is None for error in errors) < most and len(found) < most + MOST_ERRORS:
-        rule = search.further([one.known for one in found])
+    found: list[TestedRule] = []
+    rules, errors = _rules_and_errors(found, search.X, single)
+    while len(rules) < most and len(found) < most + MOST_ERRORS:
+        rule = search.further(found)
         if rule is None:
             break
-        found = sorted([*found, rule], key=lambda one: -int(np.count_nonzero(one.known.fits)))
-        errors = _errors_among(found, search, single)
-    return _listed(found, errors, search, single, intercept=intercept)
-
-
-def _errors_among(found: Sequence[FoundRule], search: Search, single: BoolArray) -> list[RuleError | None]:
-    """Return for each formula by which error it came from a rule that more rows follow; None for a rule."""
-    errors: list[RuleError | None] = []
-    rules: list[FoundRule] = []
-    for one in found:
-        half = max([one.known.half, *(rule.known.half for rule in rules)])
-        known = (error_between(search.X, rule.coef, one.coef, half, single, place) for place, rule in enumerate(rules))
-        error = next((error for error in known if error is not None), None)
-        errors.append(error)
-        if error is None:
-            rules.append(one)
-    return errors
-
-
-def _listed(
-    found: Sequence[FoundRule],
-    errors: Sequence[RuleError | None],
-    search: Search,
-    single: BoolArray,
-    *,
-    intercept: bool,
-) -> RuleList:
-    """Give each row to the rule that it fits alone, and name the errors in those that fit none."""
-    rules = [rule for rule, error in zip(found, errors, strict=True) if error is None]
-    known = [(error, rule.known.fits) for rule, error in zip(found, errors, strict=True) if error is not None]
-    times = np.sum([rule.known.fits for rule in rules], axis=0) if rules else np.zeros(len(search.y), dtype=int)
+        found = sorted([*found, rule], key=lambda one: -int(np.count_nonzero(one.fits)))
+        rules, errors = _rules_and_errors(found, search.X, single)
+    times = np.sum([rule.fits for rule in rules], axis=0) if rules else np.zeros(len(search.y), dtype=int)
     listed = [
         ListedRule(
             rule.coef[:-1] if intercept else rule.coef,
             float(rule.coef[-1]) if intercept else 0.0,
             rule.fractions,
             rule.agreement,
-            rule.known.fits,
-            rule.known.fits & (times == 1),
+            rule.fits,
+            rule.fits & (times == 1),
             rule.test,
         )
         for rule in rules
     ]
-    numbers = [(rule.coef, rule.known.half) for rule in rules]
-    return RuleList(
-        tuple(listed),
-        errors_of(search.X, search.y, numbers, known, times == 0, single),
-        times > 1,
-        times == 0,
-        search.needed([rule.known for rule in found]),
-    )
+    numbers = [(rule.coef, rule.half) for rule in rules]
+    named = errors_of(search.X, search.y, numbers, errors, times == 0, single)
+    return RuleList(tuple(listed), named, times > 1, times == 0, search.needed(found))
+
+
+def _rules_and_errors(
+    found: Sequence[TestedRule], X: FloatArray, single: BoolArray
+) -> tuple[list[TestedRule], list[tuple[RuleError, BoolArray]]]:
+    """Return the rules, and the errors by which the other formulas came from a rule that more rows follow."""
+    rules: list[TestedRule] = []
+    errors: list[tuple[RuleError, BoolArray]] = []
+    for one in found:
+        half = max([one.half, *(rule.half for rule in rules)])
+        known = (error_between(X, rule.coef, one.coef, half, single, place) for place, rule in enumerate(rules))
+        error = next((error for error in known if error is not None), None)
+        if error is None:
+            rules.append(one)
+        else:
+            errors.append((error, one.fits))
+    return rules, errors

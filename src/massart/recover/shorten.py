@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -100,8 +101,7 @@ def shorten(
     return now.coef, tuple(sorted(thin.items()))
 
 
-def _weight(formula: Candidate) -> float:
-    return formula.weight
+_weight = attrgetter("weight")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,10 @@ from massart.search.consensus import (
     FittedParameter,
     Limits,
     accidental_agreement,
-    active_rows,
     alternate,
-    is_clear_majority,
 )
 from massart.search.fast_lts import LeastSquares, quantile, random_subsets, reweighted, smallest
-from massart.search.portfolio import ROUNDS, concentrate, search
+from massart.search.portfolio import ROUNDS, search
 
 __all__ = [
     "FittedParameter",
@@ -19,10 +17,7 @@ __all__ = [
     "Limits",
     "ROUNDS",
     "accidental_agreement",
-    "active_rows",
     "alternate",
-    "concentrate",
-    "is_clear_majority",
     "quantile",
     "random_subsets",
     "reweighted",

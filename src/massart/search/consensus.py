@@ -180,7 +180,7 @@ class Consensus:
         right, met = self._evidence(self.limits, candidate.w)
         if right - self.chance > self.total - candidate.agreement:
             return True  # the certificate's count, in general position
-        return right > _REPEATED * self.chance and is_clear_majority(right, met, CLEAR)
+        return right > _REPEATED * self.chance and right > (met + CLEAR * np.sqrt(met)) / 2
 
     def is_accident(self, candidate: FittedParameter) -> bool:
         """Return whether labels without a rule might give such a candidate."""
@@ -204,11 +204,6 @@ class Consensus:
         decided = fits & limits.decisive
         active = limits.active(products)[0] & (decided | ~fits)
         return float(self.weights[decided].sum()), float(self.weights[active].sum())
-
-
-def is_clear_majority(right: float, met: float, deviations: float) -> bool:
-    """Return whether `right` of `met` rows are more than half, by this many standard deviations of a fair coin."""
-    return bool(right > (met + deviations * np.sqrt(max(met, 0.0))) / 2)
 
 
 def accidental_agreement(labels: FloatArray, reach: FloatArray, weights: FloatArray, k: int) -> float:

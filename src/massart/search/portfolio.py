@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import comb
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,8 +150,7 @@ def _ways(
     yield concentrated(np.stack([first, *answers]), SHARES)
 
 
-def _agreement(candidate: FittedParameter) -> float:
-    return candidate.agreement
+_agreement = attrgetter("agreement")
 
 
 def _draws(problem: Consensus, effort: int) -> int:

@@ -195,10 +195,11 @@ def _walk(problem: Problem) -> Recovery:
 
     # 1. Noise, where it was asked for: nothing else is looked for, unless the labels are exact.
     sample, forced = problem.some(problem.search, question.settings.search), question.inliers == "noisy"
+    noisy = partial(find_noisy, sample, link=link, options=options)
     if forced and link.invertible:
-        noisy = find_noisy(sample, None, Agreement(Level.EXACT), link, options, forced=True)
-        if noisy is not None:
-            return _estimated(problem, noisy)
+        found = noisy(None, Agreement(Level.EXACT), forced=True)
+        if found is not None:
+            return _estimated(problem, found)
 
     # 2. Sample, propose, polish and count; again where support is weak.
     best = find(problem)
@@ -207,9 +208,9 @@ def _walk(problem: Problem) -> Recovery:
     is_nothing = is_none(best) and 2 * best.weight <= best.total
     may_be_noise = forced or question.may_be_noise
     if is_nothing and may_be_noise:
-        noisy = find_noisy(sample, best.coef, best.agreement.uncapped, link, options, forced=forced)
-        if noisy is not None:
-            return _estimated(problem, noisy)
+        found = noisy(best.coef, best.agreement.uncapped, forced=forced)
+        if found is not None:
+            return _estimated(problem, found)
 
     # 4. The shortest form in exact numbers, at the tightest level that keeps all rows.
     formula, fractions, thin = _in_exact_numbers(problem, best, is_nothing)
@@ -223,8 +224,8 @@ def _walk(problem: Problem) -> Recovery:
         return answer
     sharp = not forced and _is_sharp(formula, certificate, problem.search)
     near = certificate.reason is Reason.NEAR and 2 * certificate.n_agree > certificate.n_rows
-    noisy = find_noisy(sample, formula.coef, formula.agreement, link, options, forced=forced or near, sharp=sharp)
-    return answer if noisy is None else _estimated(problem, noisy)
+    found = noisy(formula.coef, formula.agreement, forced=forced or near, sharp=sharp)
+    return answer if found is None else _estimated(problem, found)
 
 
 def _in_exact_numbers(

@@ -42,8 +42,6 @@ from massart.rows import (
     speaks,
 )
 
-_LOOKED_AT = 5_000  # labels of which the most frequent is looked for
-
 BESIDE = 3.0
 """The windows beside a rule end at so many half-widths: they are twice as wide as the one in which rows agree."""
 
@@ -241,13 +239,8 @@ def beyond_mode(rows: Sample, found: Verified, link: Link) -> float:
     informative = link.decisive(rows.y, found.half_widths)
     if not informative.any():
         return 0.0
-    some = np.flatnonzero(informative)[:_LOOKED_AT]
-    values, where = np.unique(rows.y[some], return_inverse=True)
-    weights = np.bincount(where.ravel(), rows.counts[some])
-    informative &= found.agree
-    if weights.max() > rows.counts[some].max():  # else no label is more frequent than others
-        informative &= rows.y != values[np.argmax(weights)]
-    return float(rows.counts[informative].sum())
+    counts = rows.counts[informative]
+    return float(counts[found.agree[informative] & ~_most_frequent(rows.y[informative], counts)].sum())
 
 
 def without_copies(rows: Sample) -> Sample:
@@ -307,7 +300,7 @@ def is_sharp(rows: Sample, found: Verified, agreement: Agreement, link: Link, ra
     widths = np.maximum(found.half_widths[first], step / 2)
     is_rounded = off <= (0.5 + ON_GRID) * (agreement.unit or 0.0)  # others agree exactly: it is rounding, and no noise
     beside = int(np.count_nonzero(~agree & ~is_rounded & (off <= BESIDE * widths)))
-    k = int(np.count_nonzero(agree & ~_most_frequent(rows.y[first])))
+    k = int(np.count_nonzero(agree & ~_most_frequent(rows.y[first], np.ones(n))))
     if k <= rank or beside > EDGE * k:
         return False
     if agreement.inputs and np.count_nonzero(agree & (off <= widths / 2)) <= MIDDLE * np.count_nonzero(agree):
@@ -328,7 +321,8 @@ def _step(labels: FloatArray, unit: float) -> float:
     return unit
 
 
-def _most_frequent(labels: FloatArray) -> np.ndarray:
+def _most_frequent(labels: FloatArray, counts: FloatArray) -> BoolArray:
     """Return the rows that have the most frequent label, if one is repeated."""
-    _, where, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.asarray((where.ravel() == counts.argmax()) & (counts.max() > 1))
+    where = np.unique(labels, return_inverse=True)[1].ravel()
+    weights = np.bincount(where, counts)
+    return np.asarray((where == weights.argmax()) & (weights.max() > counts.max()))

@@ -133,9 +133,9 @@ def find_noisy(
     sample: Sample,
     exact: FloatArray | None,
     agreement: Agreement,
+    *,
     link: Link,
     options: Options,
-    *,
     forced: bool,
     sharp: bool = False,
 ) -> NoisyFit | None:

@@ -77,10 +77,10 @@ def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> C
     labels = link.inverse(y)
     best = Candidate.of(sample, w, agreement, link)
 
-    def attempt(coef: FloatArray | None, at_least: float) -> bool:
+    def attempt(coef: FloatArray, at_least: float) -> bool:
         nonlocal best
-        found = None if coef is None else Candidate.of(sample, coef, agreement, link)
-        if found is None or found.weight < at_least:
+        found = Candidate.of(sample, coef, agreement, link)
+        if found.weight < at_least:
             return False
         best = found
         return True
@@ -104,7 +104,9 @@ def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> C
         for _ in range(2):
             if not fit(best.rows.agree):
                 break
-    attempt(without_dust(X, best.coef, ROUNDING), best.weight)
+    cleared = without_dust(X, best.coef)
+    if cleared is not None:
+        attempt(cleared, best.weight)
     for reach in _NEARBY if agreement.rounded else ():  # wrong rows nearby pull: fewer of them take part each time
         rows = told(np.abs(best.rows.residuals) <= reach * best.rows.half_widths)
         if (rows & ~best.rows.agree).any():
@@ -113,13 +115,13 @@ def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> C
     return best
 
 
-def without_dust(X: FloatArray, w: FloatArray, share: float) -> FloatArray | None:
+def without_dust(X: FloatArray, w: FloatArray) -> FloatArray | None:
     """Return `w` without the coefficients that are nothing but rounding of others; None where there are none.
 
     A row that uses no other column has a size of rounding, too, and would not agree with its label of zero.
     """
     terms = np.abs(w) * np.abs(X).max(axis=0)
-    dust = (terms > 0) & (terms <= share * terms.max())
+    dust = (terms > 0) & (terms <= ROUNDING * terms.max())
     return np.where(dust, 0.0, w) if dust.any() else None
 
 

@@ -273,16 +273,11 @@ def _with_rare_rows(
     rows: Rows, certify: Sample, rng: np.random.Generator, settings: Settings
 ) -> tuple[Sample, NDArray[np.intp]]:
     """Return the rows and more of those that some columns rest on, and the numbers of these: a choice by X alone."""
-    none = np.empty(0, dtype=np.intp)
-    if len(certify.index) >= rows.n_rows:
-        return certify, none
     columns = certify.X[:, :-1] if (certify.X[:, -1] == 1).all() else certify.X
     few = np.flatnonzero(nonzero_counts(columns) < settings.rare)
-    if not len(few):
-        return certify, none
-    uses = rows.map(Uses(tuple(few.tolist())))
-    if not total_of(uses, rows.n_rows):
-        return certify, none
+    uses = rows.map(Uses(tuple(few.tolist()))) if len(few) and len(certify.index) < rows.n_rows else None
+    if uses is None or not total_of(uses, rows.n_rows):
+        return certify, np.empty(0, dtype=np.intp)
     rare = rows.sample(min(settings.rare * len(few), settings.most_rare), rng, uses)
     return certify.joined(rare), rare.index
 

@@ -146,8 +146,6 @@ def rule_beyond_chance(
     *,
     n_levels: int = 1,
     enough: float = np.inf,
-    digits: tuple[float, ...] = (1.0, 2.0**-3, 2.0**-6),
-    steps: tuple[float, ...] = (1.0, 2.0**-2, 2.0**-4),
 ) -> float:
     """Return S of ``y = f(w.x)`` on rows that are no copies: the largest over ways to write the rule down.
 
@@ -164,11 +162,6 @@ def rule_beyond_chance(
         Levels of agreement that could have been chosen.
     enough : float
         No other way is tried where one says as much.
-    digits : tuple of float
-        A coefficient is written to these parts of what moves a row by its half-width: any decimal is a word of the
-        code, so that this choice is free.
-    steps : tuple of float
-        The same for steps from the rule through d rows: here the choice is paid.
 
     Examples
     --------
@@ -186,7 +179,7 @@ def rule_beyond_chance(
         bits += 1 + (short_number(limit, 0.0)[1] if np.isfinite(limit) else 0.0)
     bits += 1 + (short_number(link.slope, 0.0)[1] if link.slope else 0.0)
     best = -np.inf
-    for rule, own, others in chain(_in_decimals(X, y, w, level, link, digits), _by_rows(X, y, w, level, link, steps)):
+    for rule, own, others in chain(_in_decimals(X, y, w, level, link), _by_rows(X, y, w, level, link)):
         agree = others & verify(X, y, rule, level, link).agree
         best = max(best, beyond_chance(y, *intervals(X, rule, level, link), bits + own, agree))
         if best >= enough:
@@ -195,15 +188,19 @@ def rule_beyond_chance(
 
 
 def _in_decimals(
-    X: FloatArray, y: FloatArray, w: FloatArray, level: Agreement, link: Link, digits: tuple[float, ...]
+    X: FloatArray, y: FloatArray, w: FloatArray, level: Agreement, link: Link
 ) -> Iterator[tuple[FloatArray, float, BoolArray]]:
-    """Yield the rule with coefficients in decimals, their bits, and the rows that may be right: all."""
+    """Yield the rule with coefficients in decimals, their bits, and the rows that may be right: all.
+
+    They are written to some parts of what moves a row by its half-width: any decimal is a word of the code, so that
+    this choice is free.
+    """
     found, used = verify(X, y, w, level, link), np.flatnonzero(w)
     everything = np.ones(len(y), dtype=bool)
     some = found.agree if found.agree.any() else everything
     widest = np.maximum(np.abs(X[some]).max(axis=0), 1e-300)
     typical = float(np.median(found.half_widths[some]))
-    for share in digits:
+    for share in (1.0, 2.0**-3, 2.0**-6):
         rule, bits = np.zeros(len(w)), 0.0
         for j in used:
             rule[j], own = short_number(float(w[j]), share * typical / len(used) / float(widest[j]))
@@ -212,12 +209,13 @@ def _in_decimals(
 
 
 def _by_rows(
-    X: FloatArray, y: FloatArray, w: FloatArray, level: Agreement, link: Link, steps: tuple[float, ...]
+    X: FloatArray, y: FloatArray, w: FloatArray, level: Agreement, link: Link
 ) -> Iterator[tuple[FloatArray, float, BoolArray]]:
     """Yield the rule through d rows, some steps on, with its bits and the rows that may be right: all but these d.
 
     The receiver has the d labels, since these rows are sent as wrong ones; the size of a step follows from what he has,
-    the half-widths of all rows for the rule through the d rows, so that it is free.
+    the half-widths of all rows for the rule through the d rows, so that it is free. Which of three parts of it steps
+    are counted in is paid.
     """
     used = np.flatnonzero(w)
     n, d, found = len(y), len(used), verify(X, y, w, level, link)
@@ -237,8 +235,8 @@ def _by_rows(
     low, high = intervals(X, through, level, link)
     width = float(np.median(high - low)) / 2
     widest = np.maximum(np.abs(X[:, used]).max(axis=0), 1e-300)
-    named = choice_bits(n, d) - float(np.log2(n + 1)) + float(np.log2(len(steps)))
-    for share in steps:
+    named = choice_bits(n, d) - float(np.log2(n + 1)) + float(np.log2(3))
+    for share in (1.0, 2.0**-2, 2.0**-4):
         step = share * width / d / widest
         if not np.isfinite(step).all() or not step.all():
             continue

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.exact import Brevity, Fractions, exact_numbers, sparser_formulas
-from massart.recover.polish import ROUNDING, Candidate, least_squares, without_dust
+from massart.recover.polish import Candidate, least_squares, without_dust
 from massart.rows import SQUARE_IS_FINITE, Agreement, BoolArray, FloatArray, Link, Sample, verify
 
 MOST_ROWS, MOST_ROUNDED_ROWS = 2_000, 20_000
@@ -85,7 +85,7 @@ def shorten(
     rank = np.argsort(np.lexsort((np.arange(d), np.ptp(X, axis=0)))) if n else np.arange(d)
     table = _Table(sample, agreement, link, rank)
     now = table.count(w)
-    cleared = without_dust(X, w, ROUNDING)
+    cleared = without_dust(X, w)
     if cleared is not None:
         now = max(table.count(cleared), now, key=_weight)
     thin: dict[int, float] = {}
@@ -140,7 +140,7 @@ class _Table:
             units = np.exp2(-np.frexp(now.rows.half_widths[chosen])[1].astype(np.float64))
             fitted = start.copy()
             fitted[present] = least_squares(X * units[:, None], labels * units)
-            cleared = without_dust(all_rows, fitted, ROUNDING)
+            cleared = without_dust(all_rows, fitted)
             best = max(self.count(fitted if cleared is None else cleared), best, key=_weight)
         return best if best.weight >= at_least else None
 

@@ -220,10 +220,12 @@ def _walk(problem: Problem) -> Recovery:
 
     # 6. Noise, where no majority agrees exactly and no minority stands out.
     certificate = answer.certificates[0]
-    if not may_be_noise or is_nothing or (_is_exact(certificate) and not forced):
+    majority = 2 * certificate.n_agree > certificate.n_rows
+    exact = certificate.verdict.stands or (majority and certificate.verdict is Verdict.PLURALITY)
+    if not may_be_noise or is_nothing or (exact and not forced):
         return answer
     sharp = not forced and _is_sharp(formula, certificate, problem.search)
-    near = certificate.reason is Reason.NEAR and 2 * certificate.n_agree > certificate.n_rows
+    near = majority and certificate.reason is Reason.NEAR
     found = noisy(formula.coef, formula.agreement, forced=forced or near, sharp=sharp)
     return answer if found is None else _estimated(problem, found)
 
@@ -245,12 +247,6 @@ def _in_exact_numbers(
     coef, fractions, exact = hold_to_exact_arithmetic(rows, coef, fractions, best.agreement, link)
     level = tightest(problem, coef, best.agreement if exact else level, exact)
     return Formula(coef, level, link), fractions, thin
-
-
-def _is_exact(certificate: Certificate) -> bool:
-    """Return whether noise need not be considered: a majority agrees, and not for want of a rule."""
-    verdict = certificate.verdict
-    return verdict.stands or (verdict is Verdict.PLURALITY and 2 * certificate.n_agree > certificate.n_rows)
 
 
 def _is_sharp(formula: Formula, certificate: Certificate, rows: Sample) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,21 +217,20 @@ def measure_support_of(
     """
     rows = judges.rows
     agree = marks & AGREES > 0
-    given: dict[str, Any] = {
-        "bound": judges.assumption.wrong_at_most,
-        "confidence": judges.assumption.each,
-        "rng": judges.rng,
-    }
+    assumption = judges.assumption
+    measured = partial(
+        measure_support, bound=assumption.wrong_at_most, confidence=assumption.each, rng=judges.rng, tails=False
+    )
     if formula.link.invertible:
-        tails = tails and judges.assumption.excludes
-        return measure_support(judges.geometry, rows.X, agree, found.half_widths, tails=tails, **given)
+        tails = tails and assumption.excludes
+        return measured(judges.geometry, rows.X, agree, found.half_widths, tails=tails)
     met = speaks(marks)
     if not met.any():  # a zero row says nothing, either
         zero = np.zeros((1, rows.X.shape[1]))
-        return measure_support(geometry_of(zero), zero, np.array([False]), np.zeros(1), tails=False, **given)
+        return measured(geometry_of(zero), zero, np.array([False]), np.zeros(1))
     part = rows.take(met)
     geometry = geometry_of(part.X, sample_weight=part.weights)
-    return measure_support(geometry, part.X, agree[met], found.half_widths[met], tails=False, **given)
+    return measured(geometry, part.X, agree[met], found.half_widths[met])
 
 
 def beyond_mode(rows: Sample, found: Verified, link: Link) -> float:

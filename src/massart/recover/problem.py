@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,8 +196,8 @@ class Problem:
     def second_stage(self) -> Problem:
         """Return the problem with as many rows as it takes to certify a rule."""
         options = replace(self.question.options, rng=self.rng.spawn(1)[0])
-        given: dict[str, Any] = {"units": self.units, "seen": self.seen}
-        more = Problem.of(replace(self.question, options=options), self.rows, **given, stages=1)
+        question = replace(self.question, options=options)
+        more = Problem.of(question, self.rows, units=self.units, seen=self.seen, stages=1)
         if self.clusters is None and self.certify.weights is None:  # what X says of some rows serves others, too
             vars(more)["geometry"] = self.geometry
         return more._column(self.place)

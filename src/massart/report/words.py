@@ -332,7 +332,9 @@ def _chosen(c: Certificate) -> Iterator[str]:
     if c.n_seen == 0:
         yield "Its terms were chosen on these rows; the confidence accounts for all terms that could have been chosen."
     elif c.n_seen is not None:
-        yield f"Its terms were chosen with the labels of {count(c.n_seen, 'rows')}: only other rows can confirm it."
+        # Where no row tests the numbers inside of a term, all rows count as seen, though the search read some of them.
+        labels = f"the labels of {count(c.n_seen, 'rows')}" if c.n_seen < c.n_rows else "labels"
+        yield f"Its terms were chosen with {labels}: only other rows can confirm it."
 
 
 def _majority(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:

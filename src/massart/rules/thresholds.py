@@ -106,10 +106,11 @@ class Thresholds:
                 terms, now, place = changed, after, found
             else:
                 shares *= 2
-            other_side = ~now & np.where(steps < place, above, below) & (steps >= low) & (steps < high)
-            distance = np.maximum(place - steps, steps - place + 1).astype(float)
-            if not SegmentScan([distance]).is_even(other_side):
-                contested = cut[0]
+            for side, as_beyond in (((low <= steps) & (steps < place), above), ((place <= steps) & (steps < high), below)):
+                # Each side by itself: one may be wider than the other, and have fewer such rows.
+                other = (~now & as_beyond)[side]
+                if not SegmentScan([steps[side].astype(float)]).is_even(other):
+                    contested = cut[0]
         return cls(terms, shares, contested)
 
 

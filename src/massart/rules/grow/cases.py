@@ -259,7 +259,8 @@ def _subjects(sample: Sample, terms: Sequence[Product]) -> Iterator[Category]:
     """Yield what tables go by: categories that the rule names, numbers with two values, and numbers that it cuts."""
     factors = factors_of(terms)
     for category in sample.categories:
-        if any(is_condition(one) and sample.category_of(one) is category for one in factors):
+        named = any(is_condition(one) and sample.category_of(one) is category for one in factors)
+        if named or any(one != category.number and [*one.columns()] == [category.column] for one in factors):
             yield category
     for number in dict.fromkeys(t.column(name) for one in factors for name in one.columns()):
         if number in sample.numbers:

@@ -48,6 +48,7 @@ def pool(labels: Labels, focus: Sequence[Term]) -> list[Product]:
     if labels.scale == "log":
         found += [(Term("log", (one,)),) for one in sample.numbers if sample.is_positive(one)]
         found += [(factor,) for factor in _growth(sample, near)]
+        found += [(Term("log", (both,)),) for both in _both(sample, near)]
     else:
         found += [(one,) for one in sample.dates]
         for one in sample.numbers:
@@ -109,6 +110,15 @@ def _growth(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
                 if time != rate:
                     yield t.product(time, logarithm)
                     yield from _annuity(sample, factor, time)
+
+
+def _both(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
+    """Yield sums and differences of two columns that may be factors: ``feed / (animals * (weight out - weight in))``."""
+    for pair in combinations(near, 2):
+        more, less = sorted(pair, key=lambda one: -float(sample.factor(one).sum()))
+        for both in (Term("-", (more, less)), t.total(more, less)):
+            if sample.is_positive(both):
+                yield both
 
 
 def _annuity(sample: Sample, factor: Term, time: Term) -> Iterator[Term]:

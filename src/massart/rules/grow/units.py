@@ -55,13 +55,13 @@ def simplest(low: float, high: float) -> float:
 
     Examples
     --------
-    >>> simplest(29.3, 30.4), simplest(0.21, 0.26), simplest(118.0, 119.03)
-    (30.0, 0.25, 119.0)
+    >>> simplest(29.3, 30.4), simplest(0.21, 0.26), simplest(118.0, 119.03), simplest(7.0, 8.0), simplest(22.0, 28.0)
+    (30.0, 0.25, 119.0, 8.0, 25.0)
     """
     if not high > low:
         return high
     for exponent in range(9, -10, -1):
-        for lead in (1.0, 0.5, 0.25):
+        for lead in (1.0, 0.5):
             step = lead * 10.0**exponent
             k = math.floor(high / step + 1e-9)
             number = round(k * step, max(0, 2 - exponent))

@@ -16,7 +16,17 @@ from massart.audit.second_rule import with_segment_rule
 from massart.audit.table_audit import Audit
 from massart.certificate import Certificate
 from massart.report import Notice
-from massart.rules import Columns, Formula, FoundRule, SearchOptions, compared, compose, find_rule, fit_terms
+from massart.rules import (
+    Columns,
+    Formula,
+    FoundRule,
+    SearchOptions,
+    compared,
+    compose,
+    find_rule,
+    fit_terms,
+    judge_again,
+)
 from massart.tables import Number, Plan, Table, column_values, role_of
 
 BLANKS = 0.02
@@ -61,7 +71,7 @@ def _without_gaps(sample: ReadSample, request: Request, found: Found) -> Found |
     if not gaps or request.are_columns_named or request.strict or not audit.is_rule or not used:
         return None
     # The labels chose what is left out, which is a second look at them.
-    again = _find(replace(sample, unused=[*gaps]), request)
+    again = _find(replace(sample, unused=[*gaps]), request, rule=found)
     if not _is_better(again.audit, audit):
         return None
     return replace(again, audit=again.audit.having(notices=(Notice("unneeded", columns=[*gaps]), *again.audit.notices)))
@@ -82,13 +92,15 @@ def _with_blanks_as_zero(sample: ReadSample, request: Request, found: Found) -> 
     settled = audit.is_rule and audit.certificate.verdict.stands and not columns_read(audit.formula) & set(names)
     if not names or settled or request.strict:
         return None
-    again = _find(replace(sample, zero=names), request)
-    used = columns_read(again.audit.formula)
-    notices = [_blanks_in(again.audit, name) for name in names if name in used]
-    follow = all(2 * notice.values["n_agree"] > notice.values["n"] for notice in notices)
-    if not notices or not follow or not again.audit.is_rule or not _is_better(again.audit, audit):
-        return None
-    return replace(again, audit=again.audit.having(notices=(*notices, *again.audit.notices)))
+    # The rule that is known, judged by more rows, and another one only where these do not follow it.
+    for rule in (found, None) if audit.is_rule and found.answer.grown is not None else (None,):
+        again = _find(replace(sample, zero=names), request, rule=rule)
+        used = columns_read(again.audit.formula)
+        notices = [_blanks_in(again.audit, name) for name in names if name in used]
+        follow = all(2 * notice.values["n_agree"] > notice.values["n"] for notice in notices)
+        if notices and follow and again.audit.is_rule and _is_better(again.audit, audit):
+            return replace(again, audit=again.audit.having(notices=(*notices, *again.audit.notices)))
+    return None
 
 
 def _often_blank(table: Table, audit: Audit) -> list[str]:
@@ -122,7 +134,10 @@ def _mostly_empty(table: Table, request: Request, plan: Plan) -> list[str]:
     return found
 
 
-def _find(sample: ReadSample, request: Request, seen: NDArray[np.intp] | None = None) -> Found:
+def _find(
+    sample: ReadSample, request: Request, seen: NDArray[np.intp] | None = None, rule: Found | None = None
+) -> Found:
+    """Find the rule, or judge one that was grown on fewer rows of the same table."""
     prepared = prepare(sample, request)
     plan, design, question = prepared.plan, prepared.design, replace(prepared.question, seen=seen)
 
@@ -155,7 +170,12 @@ def _find(sample: ReadSample, request: Request, seen: NDArray[np.intp] | None = 
             request.announce(None if answer is None else audit_of(answer))
 
     options: SearchOptions = options_of(request, announce)
-    if prepared.matrix is None:
+    if rule is not None and rule.answer.grown is not None:
+        place = np.full(sample.table.n_rows, -1)
+        place[design.kept] = np.arange(len(design.kept))
+        rows = place[rule.audit.design.kept[rule.answer.grown.rows]]
+        answer = judge_again(question, options, rule.answer, rows[rows >= 0])
+    elif prepared.matrix is None:
         answer = find_rule(question, options)
     else:
         answer = fit_terms(question, options, prepared.matrix, prepared.constants)

@@ -288,8 +288,8 @@ class TableCovariates:
         codes: dict[Covariate, NDArray[np.intp]] = {}
         for entry, values in _columns(table, plan, design, excluded, asked):
             one = Covariate(entry)
-            if isinstance(entry, Category):
-                codes[one] = values.astype(np.intp)
+            if isinstance(entry, Category) or (isinstance(entry, Flag) and not np.isnan(values).any()):
+                codes[one] = values.astype(np.intp)  # levels, of which the ranges of other columns are looked at, too
                 continue
             numbers[one] = values
             if isinstance(entry, Date):

@@ -15,7 +15,7 @@ from massart.rules.wilkinson import parse_formula, target_of
 
 if TYPE_CHECKING:
     from massart.rules.constants import FoundConstants, find_constants
-    from massart.rules.find import KINDS, FoundRule, RuleQuestion, SearchOptions, find_rule, fit_terms
+    from massart.rules.find import KINDS, FoundRule, RuleQuestion, SearchOptions, find_rule, fit_terms, judge_again
     from massart.rules.grow.units import unit_of
     from massart.rules.thresholds import Thresholds, compared
 
@@ -31,6 +31,7 @@ _SEARCH = {
     "RuleQuestion": "massart.rules.find",
     "find_rule": "massart.rules.find",
     "fit_terms": "massart.rules.find",
+    "judge_again": "massart.rules.find",
     "unit_of": "massart.rules.grow.units",
 }
 
@@ -69,6 +70,7 @@ __all__ = [
     "fit_terms",
     "in_others",
     "is_day",
+    "judge_again",
     "level",
     "number",
     "parse_formula",

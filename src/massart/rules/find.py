@@ -164,6 +164,7 @@ class FoundRule:
     link: Link
     recovery: Recovery
     notices: tuple[str, ...] = ()  # why it is of its kind, and what was searched
+    grown: grow.Grown | None = None  # what the search rows showed, if the rule was grown
 
     @property
     def agree(self) -> BoolArray:
@@ -211,6 +212,16 @@ def find_rule(question: RuleQuestion, options: SearchOptions) -> FoundRule:
     if best.verdict < Verdict.PLURALITY:
         said += [*_closest(closest), NEXT]
     return replace(best, notices=(*best.notices, *said))
+
+
+def judge_again(question: RuleQuestion, options: SearchOptions, rule: FoundRule, seen: NDArray[np.intp]) -> FoundRule:
+    """Return what other rows say of a rule that was grown, given the search rows among them.
+
+    Its terms were fixed before: where the rows are those of the same table and some more, nothing is looked for anew.
+    """
+    assert rule.grown is not None
+    found = _beyond(question, options, replace(rule.grown, rows=seen), None)
+    return rule if found is None else replace(found, notices=(*found.notices, SEARCHED))
 
 
 def _at_first_glance(question: RuleQuestion, options: SearchOptions) -> FoundRule | None:
@@ -361,6 +372,7 @@ def _beyond(
     if answer.verdict is Verdict.NONE:
         return best
     answer = _in_short_numbers(within, options, answer, seen)
+    answer = replace(answer, grown=grown)
     if untested:
         answer = replace(answer, notices=(*answer.notices, UNTESTED))
     if known.contested is not None:

@@ -106,7 +106,10 @@ class Thresholds:
                 terms, now, place = changed, after, found
             else:
                 shares *= 2
-            for side, as_beyond in (((low <= steps) & (steps < place), above), ((place <= steps) & (steps < high), below)):
+            for side, as_beyond in (
+                ((low <= steps) & (steps < place), above),
+                ((place <= steps) & (steps < high), below),
+            ):
                 # Each side by itself: one may be wider than the other, and have fewer such rows.
                 other = (~now & as_beyond)[side]
                 if not SegmentScan([steps[side].astype(float)]).is_even(other):

@@ -21,6 +21,7 @@ from massart.rules.grow.sample import (
     is_range,
     without,
 )
+from massart.rules.grow.units import unit_of
 from massart.rules.terms import Term
 
 Change = tuple[list[Product], "list[float] | None"]
@@ -88,14 +89,14 @@ def _functions(sample: Sample, one: Term, is_near: bool) -> Iterator[Term]:
 
 def _started(values: FloatArray, one: Term) -> Iterator[Term]:
     """Yield the started and the full steps of a number, of each length that people count in; fine ones only in tens."""
-    whole, reach = bool((values == np.round(values)).all()), float(np.ptp(values))
+    unit, reach = unit_of(values), float(np.ptp(values))
     if reach == 0:  # among the rows of a branch, say
         return
     for exponent in range(math.floor(math.log10(reach / _FINEST)), math.floor(math.log10(reach)) + 1):
         for lead in STEPS:
             step = round(lead * 10.0**exponent, 9)
             least = reach / (_FINEST if lead in (1, 5) else _FINE)
-            if least <= step < reach / 3 and not (whole and step <= 1):
+            if max(least, (1 + 1e-9) * unit) <= step < reach / 3:
                 quotient = one if step == 1 else Term("/", (one, t.number(step)))
                 yield from (Term("ceil", (quotient,)), Term("floor", (quotient,)))
 

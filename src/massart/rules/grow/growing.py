@@ -34,7 +34,7 @@ from massart.rules.grow.second import joined, second_changes, uneven_parts
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import empty_ends, limited, pruned
 from massart.rules.grow.tidy import as_product, steps_of_rounding, tidied
-from massart.rules.grow.units import are_multiples, unit_of
+from massart.rules.grow.units import UNITS, are_multiples, unit_of
 from massart.rules.grow.windows import window_changes
 from massart.rules.terms import Term
 
@@ -149,7 +149,7 @@ def grow(
             return _of_running(running, rows, h)
         best = _Search(settings, rng, effort, linear).best(sample, branches=True)
         if best is not None and half_unit is None:
-            best = _in_finer_unit(best)
+            best = _in_its_unit(best)
         rule = None if best is None else empty_ends(tidied(best))
     if running is not None and (rule is None or running[2] > rule.n_agree + 20):
         return _of_running(running, rows, h)
@@ -182,15 +182,27 @@ def _of_running(running: tuple[tuple[Term, ...], FloatArray, int], rows: NDArray
     return Grown(terms, coef, NO_LIMITS, rows, half_unit, n_agree, True, has_constant, True)
 
 
-def _in_finer_unit(rule: Fit) -> Fit:
-    """Return a rule for labels in a finer unit, if it gives most of those that are no multiples of their unit."""
+def _in_its_unit(rule: Fit) -> Fit:
+    """Return a rule for labels in the unit in which it saves most bits: wrong labels may have other digits.
+
+    A label that is a multiple of the unit so far says no more digits than this one in a finer unit.
+    """
     labels, sample = rule.labels, rule.labels.sample
-    odd = ~are_multiples(sample.y, 2 * sample.half_unit)
-    h = 10 ** np.floor(np.log10(unit_of(sample.y[odd]))) / 2 if odd.any() else sample.half_unit
-    if labels.scale != "identity" or np.count_nonzero(odd & (np.abs(rule.residuals) <= h)) <= odd.sum() / 2:
+    if labels.scale != "identity":
         return rule
-    finer = Sample(sample.columns, sample.y, h, sample.most_levels, constant=sample.constant)
-    return Labels.of(finer, "identity", labels.settings).fit(rule.terms, rule.coef, rule.limits) or rule
+    known, spread = 2 * sample.half_unit, float(np.subtract(*np.quantile(sample.y, [0.9, 0.1])))
+
+    def saved(unit: float) -> float:
+        agree = are_multiples(sample.y, unit) & (np.abs(rule.residuals) <= unit / 2)
+        coarse = agree & are_multiples(sample.y, max(known, unit))
+        sizes = np.where(coarse, max(known, unit), unit)[agree]
+        return float(np.log2(np.maximum(spread / sizes, 1.0)).sum())
+
+    unit = max((known, *UNITS), key=saved)
+    if unit == known:
+        return rule
+    others = Sample(sample.columns, sample.y, unit / 2, sample.most_levels, constant=sample.constant)
+    return Labels.of(others, "identity", labels.settings).fit(rule.terms, rule.coef, rule.limits) or rule
 
 
 def _spans_constant(rule: Fit) -> bool:

@@ -168,8 +168,9 @@ def steps_of_rounding(fit: Fit) -> Term | None:
     X = sample.matrix([*others, ()])
     width = labels.half_widths * (1 + 1e-9)  # what is rounded up from a whole step is half of it off
     exact = 1e-9 * np.maximum(1, np.abs(labels.y))
-    n_agree = int(np.count_nonzero(fit.agree & are_multiples(labels.y, unit)))
-    best, most, shortest = None, n_agree - _LOST - 1, math.inf
+    # A label in the middle of two steps agrees with both, and only one of them is right.
+    inside = are_multiples(labels.y, unit) & (np.abs(fit.residuals) < SLACK * unit / 2)
+    best, most, shortest = None, int(np.count_nonzero(inside)) - _LOST - 1, math.inf
     for op, shift in (("round", 0.0), ("ceil", unit / 2), ("floor", -unit / 2)):
         if is_decimal(unit) and (op == "round" or unit < 1):
             continue

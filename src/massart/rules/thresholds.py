@@ -131,7 +131,7 @@ def _end(columns: Columns, cut: Cut, values: FloatArray, place: int) -> float | 
     if isinstance(cut[1], str) or (cut[0].op == "column" and cut[0].parts[0] in columns.dates):
         days = range(math.floor(below) + (cut[2] == "left"), math.floor(above) + (cut[2] == "left"))
         return min((str(np.datetime64(day, "D")) for day in reversed(days)), key=bits_of)
-    return simplest(below, above) if cut[2] == "left" else -simplest(-above, -below)
+    return simplest(below, above) if cut[2] == "left" else 0.0 - simplest(-above, -below)
 
 
 def _number(end: float | str) -> float:

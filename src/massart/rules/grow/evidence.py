@@ -114,7 +114,7 @@ def _growth(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
 
 
 def _both(sample: Sample, near: Sequence[Term]) -> Iterator[Term]:
-    """Yield sums and differences of two columns that may be factors: ``feed / (animals * (weight out - weight in))``."""
+    """Yield sums and differences of two columns that may be factors: ``feed / (animals * (last - first weight))``."""
     for pair in combinations(near, 2):
         more, less = sorted(pair, key=lambda one: -float(sample.factor(one).sum()))
         for both in (Term("-", (more, less)), t.total(more, less)):

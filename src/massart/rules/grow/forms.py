@@ -7,7 +7,7 @@ is a better one (:func:`~massart.rules.grow.written.cost`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from massart.rules.grow.cases import (
     dates,
     equal_cases,
     factor_tables,
-    limits_of_intervals,
     numbers_of_levels,
     started_steps,
-    sums,
     tables,
     without_condition,
 )
@@ -160,22 +158,6 @@ def _clipped(
                 moved = [tuple(factor if clip_of(one) == (number, threshold) else one for one in term) for term in own]
                 yield [*new, *moved], fit.limits
                 yield [*new, *moved], NO_LIMITS
-
-
-def _fewer_hinges(fit: Fit) -> Iterator[Form]:
-    """Write one hinge for two on the same number: together they rise as one whose threshold is their mean."""
-    terms = list(fit.terms)
-    hinges = [(term, one, known) for term in terms for one in term if (known := threshold_of(one)) is not None]
-    for (term, one, first), (other, its, second) in combinations(hinges, 2):
-        weights = [fit.coefficient(term), fit.coefficient(other)]
-        base = without(term, one)
-        if first[::2] != second[::2] or base != without(other, its) or not sum(weights):
-            continue
-        middle = (weights[0] * first[1] + weights[1] * second[1]) / sum(weights)
-        error = 4 * fit.labels.typical / (abs(sum(weights)) * _size(fit, base))
-        for k in near_numbers(middle, error):
-            hinge = (above if first[2] else below)(first[0], k)
-            yield [*(one for one in terms if one not in (term, other)), (*base, hinge)], fit.limits
 
 
 def corners(fit: Fit) -> Iterator[Form]:
@@ -417,7 +399,6 @@ STEPS: tuple[Callable[[Fit], Iterator[Form]], ...] = (
     without_condition,
     dates,
     _turned_hinges,
-    _fewer_hinges,
     corners,
     clipped_columns,
     tables,
@@ -427,8 +408,6 @@ STEPS: tuple[Callable[[Fit], Iterator[Form]], ...] = (
     _hinges_of_extremes,
     _extremes_of_columns,
     _decimal_logarithms,
-    limits_of_intervals,
-    sums,
     factor_tables,
     _limits_of_columns,
 )

@@ -144,7 +144,7 @@ def _end(values: FloatArray, place: int, closed: str, is_day: bool) -> float | s
             (str(np.datetime64(day, "D")) for day in days),
             key=lambda day: (bits_of(day), day != str(np.datetime64(int(above), "D"))),
         )
-    return simplest(below, above) if closed == "left" else -simplest(-above, -below)
+    return simplest(below, above) if closed == "left" else 0.0 - simplest(-above, -below)
 
 
 # Roundings that are no power of ten, and labels that are cut off.

@@ -6,9 +6,10 @@ Each yields the terms and limits of other rules; see :mod:`~massart.rules.grow.f
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,6 +221,25 @@ def clipped_columns(fit: Fit) -> Iterator[Form]:
             new = [(*base, clipped(column, end, is_cap=is_cap)) for base in bases]
             yield [*others, *new], fit.limits
             yield [*others, *new, *bases], fit.limits
+
+
+def sums(fit: Fit) -> Iterator[Form]:
+    """Write one table for the sum of two columns that have the same: (rent + heating) * share[flat]."""
+    numbers = dict(zip(map(_key, fit.terms), written_coefficients(fit).tolist(), strict=True))
+    columns = [one for one in factors_of(fit.terms) if one.op == "column"]
+    for first, second in combinations(columns, 2):
+        own = [term for term in fit.terms if first in term]
+        pairs = [_key((*without(term, first), second)) for term in own]
+        if len(own) > 1 and all(
+            numbers.get(pair) == numbers[_key(term)] for term, pair in zip(own, pairs, strict=True)
+        ):
+            others = [term for term in fit.terms if term not in own and _key(term) not in pairs]
+            both = t.total(first, second)
+            yield [*others, *((both, *without(term, first)) for term in own)], fit.limits
+
+
+def _key(term: Product) -> frozenset[tuple[Term, int]]:
+    return frozenset(Counter(term).items())
 
 
 def _subjects(sample: Sample, terms: Sequence[Product]) -> Iterator[Category]:

@@ -20,6 +20,7 @@ from massart.rules.grow.cases import (
     factor_tables,
     numbers_of_levels,
     started_steps,
+    sums,
     tables,
     without_condition,
 )
@@ -408,6 +409,7 @@ STEPS: tuple[Callable[[Fit], Iterator[Form]], ...] = (
     _hinges_of_extremes,
     _extremes_of_columns,
     _decimal_logarithms,
+    sums,
     factor_tables,
     _limits_of_columns,
 )

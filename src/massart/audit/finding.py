@@ -33,8 +33,8 @@ BLANKS = 0.02
 """A blank may mean 0 in a column where this share of the rows, at least, has none, or has a number."""
 
 SMALL = 600
-"""Rows of a table up to which rows that are added may show more than a rule that is known: it is sought anew, too, which
-takes a second (38-severance of the office set)."""
+"""Rows of a table up to which rows that are added may show more than a rule that is known: it is sought anew, too
+(38-severance of the office set)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

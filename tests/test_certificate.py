@@ -41,6 +41,8 @@ def test_certificates_are_frozen_and_reproducible():
     assert one.eta_max == other.eta_max
     with pytest.raises(FrozenInstanceError):
         one.verdict = Verdict.PROVEN  # type: ignore[misc]
+    assert one == one != other, "a certificate holds arrays: it is the same as itself only"
+    assert {one, other, one.support, other.support} == {other.support, one.support, other, one}
 
 
 def test_the_numbers_of_a_certificate_follow_from_each_other():

@@ -86,7 +86,7 @@ class PieceSupport:
     weak: FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Support:
     """What the rows say about a formula.
 

@@ -78,7 +78,7 @@ class Reason(Enum):
     SECOND_RULE = auto()  # declared independent, but another rule fits many of the other rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What is known about a formula, and by which numbers; those that decided nothing are computed when first read.
 

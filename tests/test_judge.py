@@ -116,6 +116,7 @@ CASES = {
     "more than half": ({"n_agree": 501.0}, Verdict.MAJORITY, Reason.NOTHING),
     "contested": ({"excludes_others": True, "contested": True}, Verdict.PLURALITY, Reason.CONTESTED),
     "half of the evidence": ({"alpha": 0.5}, Verdict.PLURALITY, Reason.DIRECTION),
+    "half of it, but for rounding": ({"alpha": 0.5 + 1e-15}, Verdict.PLURALITY, Reason.DIRECTION),
     "declared": ({"assumption": DECLARED, "declared": known(resolution=9.0)}, Verdict.CONFIRMED, Reason.NOTHING),
     "declared, unknown": ({"assumption": DECLARED}, Verdict.MAJORITY, Reason.NOTHING),
     "not declared": ({"declared": known(resolution=9.0)}, Verdict.MAJORITY, Reason.NOTHING),

@@ -39,6 +39,9 @@ PLURALITY = 0.05
 DEVIATIONS = 3.0
 """Standard deviations of the rows that agree by chance by which a rule exceeds them."""
 
+HALF = 0.5 + 1e-9
+"""Share of the evidence in each direction that a majority exceeds: tables of levels have exact halves, which round."""
+
 SMALL_GAIN = 2
 """Rows for each of its terms that a rule explains beyond the most frequent value, at least."""
 
@@ -167,7 +170,7 @@ def _is_confirmed(e: Evidence) -> bool:
 
 
 def _is_majority(e: Evidence) -> bool:
-    return e.support.alpha > 0.5 and 2 * e.n_agree > e.n_rows and not _is_broken(e)
+    return e.support.alpha > HALF and 2 * e.n_agree > e.n_rows and not _is_broken(e)
 
 
 def _is_chance(e: Evidence) -> bool:
@@ -220,7 +223,7 @@ OTHERWISE = (
     Rung(Verdict.MAJORITY, Reason.NOTHING, _is_majority),
     Rung(Verdict.PLURALITY, Reason.UNEVEN, _refuted_by(Reason.UNEVEN)),
     Rung(Verdict.PLURALITY, Reason.SECOND_RULE, _refuted_by(Reason.SECOND_RULE)),
-    Rung(Verdict.PLURALITY, Reason.DIRECTION, lambda e: e.support.alpha <= 0.5),
+    Rung(Verdict.PLURALITY, Reason.DIRECTION, lambda e: e.support.alpha <= HALF),
     Rung(Verdict.PLURALITY, Reason.HALF, lambda e: True),
 )
 """What is not certain; the last one always holds."""

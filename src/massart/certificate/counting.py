@@ -94,14 +94,6 @@ class Decisive:
             return 0.0
         return _WEIGHT_ROUNDING * (self.total + self.wrong)
 
-    def proves(self, bound: HyperplaneBound) -> bool:
-        """Return whether more rows are off every slab than are wrong."""
-        return self.given - bound.rows > self.wrong + self.slack
-
-    def shared(self, bound: HyperplaneBound) -> float:
-        """Return how many of all decisive rows another formula can share."""
-        return bound.rows + max(self.total - self.given, 0.0)
-
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
@@ -134,8 +126,8 @@ def bound_sharing(case: Decisive, *, span: Span | None = None) -> Sharing:
     if case.given <= case.wrong:  # then nothing that is known of these rows proves anything
         return best
     for name, found in _bounds(case, case.rows[:, (span or span_of(case.rows)).columns]):
-        shared = case.shared(found)
-        if case.proves(found):
+        shared = found.rows + max(case.total - case.given, 0.0)
+        if case.given - found.rows > case.wrong + case.slack:  # more rows are off every slab than are wrong
             return Sharing(shared, name, True, found.reach)
         if best.rows is None or shared < best.rows:
             best = replace(best, rows=shared, bound=name)

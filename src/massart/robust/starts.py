@@ -131,13 +131,6 @@ class Positioned:
         """The fits of these rows."""
         return LeastSquares(self.Z, self.y, self.ridge)
 
-    def step(self, C: FloatArray, half: float) -> tuple[FloatArray, FloatArray]:
-        """Return the least squares of the rows that each of `C` fits best, and their penalized mean squares at `C`."""
-        sizes = np.abs(self.residuals(C))
-        kept = np.where(sizes <= quantile(sizes, self.shares, half)[:, None], self.shares, 0.0)
-        small = np.where(kept > 0, sizes, 0.0)
-        return self.least_squares.fit(kept), (kept * small * small).sum(axis=1) + self.ridge * (C * C).sum(axis=1)
-
 
 def find_starts(position: Position, rows: Positioned, given: FloatArray, half: float, callback: Callback) -> FloatArray:
     """Return coefficients that concentration steps have brought to rest, a row each, the best first.
@@ -149,7 +142,20 @@ def find_starts(position: Position, rows: Positioned, given: FloatArray, half: f
     if len(rows.y) * r * r <= _L1_WORK:
         omega = position.leverage_weights
         starts.append(l1_regression(omega[:, None] * rows.Z, omega * rows.y, sample_weight=rows.shares).coef[None])
-    C, values = _concentrate(rows, np.vstack(starts), half, callback)
+    C = np.vstack(starts)
+    values, moving, following = np.full(len(C), np.inf), np.arange(len(C)), C.copy()
+    for step in range(_MOST_STEPS):
+        # The rows that each fits best are solved again, as long as their mean square, with the penalty, falls.
+        sizes = np.abs(rows.residuals(following))
+        kept = np.where(sizes <= quantile(sizes, rows.shares, half)[:, None], rows.shares, 0.0)
+        small = np.where(kept > 0, sizes, 0.0)
+        reached = (kept * small * small).sum(axis=1) + rows.ridge * (following * following).sum(axis=1)
+        better, falls = reached <= values[moving], reached < values[moving] * (1 - _AT_REST)
+        C[moving[better]], values[moving[better]] = following[better], reached[better]
+        moving, following = moving[falls], rows.least_squares.fit(kept)[falls]
+        if not len(moving):
+            break
+        callback(Progress("concentration", step + 1, float(values.min()), 0.0))
     return np.asarray(C[np.argsort(values, kind="stable")])
 
 
@@ -201,22 +207,3 @@ def _neighbourhoods(
         distances = ((places - places[i]) ** 2).sum(axis=1)
         near = np.argpartition(distances, size)[: size + 1]
         yield LeastSquares(rows.Z[near], rows.y[near]).fit(rows.shares[None, near])[0]
-
-
-def _concentrate(
-    rows: Positioned, starts: FloatArray, half: float, callback: Callback
-) -> tuple[FloatArray, FloatArray]:
-    """Step from each start until its trimmed mean square stops falling; return where that led, and these squares."""
-    C, following = starts.copy(), starts
-    values = np.full(len(C), np.inf)
-    moving = np.arange(len(C))
-    for step in range(_MOST_STEPS):
-        ahead, reached = rows.step(following, half)
-        better = reached <= values[moving]
-        falls = reached < values[moving] * (1 - _AT_REST)
-        C[moving[better]], values[moving[better]] = following[better], reached[better]
-        moving, following = moving[falls], ahead[falls]
-        if not len(moving):
-            break
-        callback(Progress("concentration", step + 1, float(values.min()), 0.0))
-    return C, values

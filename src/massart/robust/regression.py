@@ -286,28 +286,19 @@ class _Problem:
         width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
         planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)
         followed = int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))
-        found = screened(
-            few,
-            np.array(planes),
-            np.array(scales),
-            width=width,
-            least=self.rounding,
-            steps=_SCREENING_STEPS,
-            most=followed,
-        )
-        steps = partial(separate, width=width, least=self.rounding)
+        limits = {"width": width, "least": self.rounding}
+        found = screened(few, np.array(planes), np.array(scales), **limits, steps=_SCREENING_STEPS, most=followed)
         most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
-        best = min(
-            (steps(few, *plane, max_iter=most, tol=_ROUGH) for plane in found),
-            key=lambda modes: (not modes.stands, -modes.likelihood),
-        )
-        best = _tighter(few, candidates, best, partial(steps, few, max_iter=most, tol=_ROUGH))
+        follow = partial(separate, few, **limits, max_iter=most, tol=_ROUGH)
+        best = min((follow(*plane) for plane in found), key=lambda modes: (not modes.stands, -modes.likelihood))
+        best = _tighter(few, candidates, best, follow)
         if not best.is_apart(single_likelihood(few, plain)):
             return best, None
         ridge = rows.ridge
         if ridge:
             ridge = choose_ridge(few, Estimate(best.coef, best.scale), best.trust)
-            best = steps(replace(few, ridge=ridge), best.coef, best.scale, max_iter=_SCREENING_STEPS, tol=_ROUGH)
+            shrunk = replace(few, ridge=ridge)
+            best = separate(shrunk, best.coef, best.scale, **limits, max_iter=_SCREENING_STEPS, tol=_ROUGH)
         final = separate(
             replace(rows, ridge=ridge),
             best.coef,

@@ -275,7 +275,7 @@ class _Problem:
         self, position: Position, rows: Positioned, candidates: FloatArray, rng: np.random.Generator
     ) -> tuple[Modes, float | None]:
         """Return the two modes of the rows, and the ridge of their fit; None for this if there is only one."""
-        n, r = len(self.y), position.rank
+        n, r, least = len(self.y), position.rank, self.rounding
         few, X = rows, self.X
         if n > max(SCREENED_ROWS, 20 * r):
             index = np.sort(rng.choice(n, max(SCREENED_ROWS, 20 * r), replace=False, p=rows.shares))
@@ -286,10 +286,11 @@ class _Problem:
         width = float(np.ptp(few.residuals(np.vstack([plain, candidates])), axis=1).max())
         planes, scales = zip(*islice(starting_planes(position, few, X, candidates, rng), most), strict=True)
         followed = int(np.clip(_MODE_WORK / (_MODE_STEPS * work), 1, _FOLLOWED))
-        limits = {"width": width, "least": self.rounding}
-        found = screened(few, np.array(planes), np.array(scales), **limits, steps=_SCREENING_STEPS, most=followed)
+        found = screened(
+            few, np.array(planes), np.array(scales), width=width, least=least, steps=_SCREENING_STEPS, most=followed
+        )
         most = int(np.clip(_MODE_WORK / (len(found) * work), _SCREENING_STEPS, _MODE_STEPS))
-        follow = partial(separate, few, **limits, max_iter=most, tol=_ROUGH)
+        follow = partial(separate, few, width=width, least=least, max_iter=most, tol=_ROUGH)
         best = min((follow(*plane) for plane in found), key=lambda modes: (not modes.stands, -modes.likelihood))
         best = _tighter(few, candidates, best, follow)
         if not best.is_apart(single_likelihood(few, plain)):
@@ -298,13 +299,15 @@ class _Problem:
         if ridge:
             ridge = choose_ridge(few, Estimate(best.coef, best.scale), best.trust)
             shrunk = replace(few, ridge=ridge)
-            best = separate(shrunk, best.coef, best.scale, **limits, max_iter=_SCREENING_STEPS, tol=_ROUGH)
+            best = separate(
+                shrunk, best.coef, best.scale, width=width, least=least, max_iter=_SCREENING_STEPS, tol=_ROUGH
+            )
         final = separate(
             replace(rows, ridge=ridge),
             best.coef,
             best.scale,
             width=float(np.ptp(rows.residuals(best.coef[None]))),
-            least=self.rounding,
+            least=least,
             max_iter=int(min(max(_MODE_WORK / (n * r * r), _SCREENING_STEPS), self.max_iter)),
             tol=self.tol,
             callback=self.callback,

@@ -55,16 +55,8 @@ LONGEST_STEP = 5.0
 """Of a step in log-eigenvalues: a factor exp(5/2) lets a diverging map show itself within a few steps."""
 
 
-@dataclass(frozen=True, slots=True)
-class RadialMoments:
-    """The identity in radial-isotropic position (Definition 1.4), and the mean logarithm of squared lengths."""
-
-    psi: FloatArray  # (k, k)
-    log_norm: float
-
-
-def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> RadialMoments:
-    """Return Psi and the mean of log |T' x|^2 over the rows of `X`: one pass, ``O(n d k)``.
+def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, float]:
+    """Return Psi and the mean of ``log |T' x|^2`` over the rows of `X`: one pass, ``O(n d k)``.
 
     Parameters
     ----------
@@ -81,7 +73,7 @@ def radial_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = No
         total += float(c.sum())
         Y *= np.sqrt(c / squares)[:, None]
         psi += Y.T @ Y
-    return RadialMoments(psi * (T.shape[1] / total), logs / total)
+    return psi * (T.shape[1] / total), logs / total
 
 
 def fourth_moments(X: FloatArray, T: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -136,7 +128,7 @@ def fixed_point(X: FloatArray, T0: FloatArray, weights: FloatArray | None = None
     """Iterate ``T <- T Psi^(-1/2)`` from `T0`: the spectrum of Psi shrinks towards 1 from both sides."""
     M = np.eye(T0.shape[1])
     while True:
-        eigenvalues, eigenvectors = np.linalg.eigh(radial_moments(X, T0 @ M, weights).psi)
+        eigenvalues, eigenvectors = np.linalg.eigh(radial_moments(X, T0 @ M, weights)[0])
         yield Iterate(T0 @ M, M, eigenvalues, eigenvectors)
         M = M @ (eigenvectors / np.sqrt(np.maximum(eigenvalues, np.exp(-LONGEST_STEP)))) @ eigenvectors.T
 
@@ -169,11 +161,10 @@ def geodesic_descent(
     """
     identity = np.eye(T0.shape[1])
     M = identity
-    moments = radial_moments(X, T0, weights)
+    psi, log_norm = radial_moments(X, T0, weights)
     pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=memory)
     model: _Model | None = None
     for step_number in count():
-        psi = moments.psi
         eigenvalues, eigenvectors = np.linalg.eigh(psi)
         yield Iterate(T0 @ M, M, eigenvalues, eigenvectors)
         gradient = identity - psi
@@ -192,19 +183,19 @@ def geodesic_descent(
         length = LONGEST_STEP / max(float(np.abs(rates).max()), LONGEST_STEP)
         for _ in range(30):
             trial = M @ ((axes * np.exp(-0.5 * length * rates)) @ axes.T)
-            reached = radial_moments(X, T0 @ trial, weights)
-            rise = len(M) * (reached.log_norm - moments.log_norm) + length * float(rates.sum())
-            nearer = np.linalg.norm(reached.psi - identity) < np.linalg.norm(gradient)
+            reached, log_reached = radial_moments(X, T0 @ trial, weights)
+            rise = len(M) * (log_reached - log_norm) + length * float(rates.sum())
+            nearer = np.linalg.norm(reached - identity) < np.linalg.norm(gradient)
             if rise <= armijo * length * slope or (length * abs(slope) < rounding and nearer):
                 break
             length *= 0.5
         else:
             return
-        step, change = length * direction, psi - reached.psi
+        step, change = length * direction, psi - reached
         curvature = float(np.vdot(step, change))
         if curvature > 0:
             pairs.append((step, change, curvature))
-        M, moments = trial, reached
+        M, psi, log_norm = trial, reached, log_reached
 
 
 def _two_loop(

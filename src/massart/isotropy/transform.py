@@ -285,7 +285,7 @@ class _Descent:
         if light.any():
             return frame.without_coordinates(light)
         equilibrated = frame.equilibrated()
-        eigenvalues, axes = np.linalg.eigh(radial_moments(frame.C, equilibrated, frame.weights).psi)
+        eigenvalues, axes = np.linalg.eigh(radial_moments(frame.C, equilibrated, frame.weights)[0])
         if eigenvalues[0] > self.safe_gram * eigenvalues[-1]:
             # The symmetric root stays nearest to the caller's coordinates.
             whitening = equilibrated @ (axes / np.sqrt(eigenvalues)) @ axes.T
@@ -370,7 +370,7 @@ class _Descent:
         """Recompute Psi under the symmetric map where that is not the iterate's map turned, to 12 digits."""
         matrix, graded = _polar_factor(iterate.T.T)
         if graded:
-            spectrum, axes = np.linalg.eigh(radial_moments(frame.C, matrix, frame.weights).psi)
+            spectrum, axes = np.linalg.eigh(radial_moments(frame.C, matrix, frame.weights)[0])
             iterate = replace(iterate, eigenvalues=spectrum, eigenvectors=axes)
         status = Status.WHOLE if len(matrix) == frame.X.shape[1] else Status.SUBSPACE
         if self._measure(iterate) > self.gamma:

@@ -90,7 +90,7 @@ class DaskRows:
             weights = self.weights.map(partial(np.less, 0))
         if weights is None:  # the keys of runs are known without the rows
             return self.take(draw.index(self.n_rows))
-        drawn = total_of([*map(task(_Drawn.of, draw), self._starts[:-1].tolist(), self._cut(weights))])
+        drawn = total_of([*map(task(_Drawn.of, draw), self._starts[:-1].tolist(), parts_of(weights, self._starts))])
         return self.take(np.sort(drawn.numbers))
 
     def take(self, index: NDArray[np.intp]) -> Sample:
@@ -123,12 +123,11 @@ class DaskRows:
         found = compute([*map(_delayed(_fault_of), self._blocks, self._starts[:-1].tolist())])
         return next(filter(None, found), "X times the coefficients is not finite: the numbers are too large")
 
-    def _cut(self, values: Values) -> Sequence[Any]:
-        return parts_of(values, self._starts)
-
     def _tasks(self, verb: Callable[..., Any], kernel: Kernel, aligned: Sequence[Values]) -> list[Any]:
         lengths = np.diff(self._starts).tolist()
-        return [*map(task(verb, kernel), lengths, self._blocks, *map(self._cut, aligned))]
+        return [
+            *map(task(verb, kernel), lengths, self._blocks, *(parts_of(values, self._starts) for values in aligned))
+        ]
 
     def _check(self, looks: list[_Look]) -> None:
         """Raise for labels and weights that cannot be meant, as for rows in memory."""

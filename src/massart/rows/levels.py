@@ -81,11 +81,13 @@ def levels(
     """
     rows = check_matrix(X)
     labels = check_labels(y, len(rows))
-    given = _checked(tolerance)
-    x_eps = _origin(rows, precision_of(X) if X_precision is None else X_precision)
-    y_eps = _origin(labels, precision_of(y) if y_precision is None else y_precision)
     d = rows.shape[1]
     relative = (ARITHMETIC + d) * EPS
+    given = _checked(tolerance)
+    if given is not None:
+        return (Agreement(Level.GIVEN, label=given, relative=relative),)
+    x_eps = _origin(rows, precision_of(X) if X_precision is None else X_precision)
+    y_eps = _origin(labels, precision_of(y) if y_precision is None else y_precision)
     coarsest = max(x_eps, y_eps)
     places = _column_places(rows, x_eps)
     decimal = bool((places != LONG).all()) and coarsest <= EPS
@@ -93,8 +95,6 @@ def levels(
     grids = _grids(labels, y_eps)
     unit = grids[0] if grids and coarsest <= EPS else None
     exact = Agreement(Level.EXACT, relative=relative, unit=unit, tight=tight)
-    if given is not None:
-        return (Agreement(Level.GIVEN, label=given, relative=relative),)
     some = np.column_stack([rows, labels])[:_LOOKED_AT]  # repeated rows say nothing new
     enough = len(np.unique(some, axis=0)) >= FEWEST_ROWS
     plausible = [unit for unit in grids if _is_plausible(labels, unit, y_eps)] if enough else []

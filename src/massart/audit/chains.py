@@ -132,7 +132,7 @@ class _TableRows:
     def walked(
         self, specs: set[tuple[Part, ...]], X: TermMatrix, wrong: BoolArray, wrong_at_most: float
     ) -> _Walked | None:
-        """Walk from row to row; None where what a row implies for the next is no line, or no chain can be trusted."""
+        """Walk from row to row; None where a row does not imply a line for the next, or no chain can be trusted."""
         n, y = len(self.judged), self.columns.numbers[self.formula.target]
         share = largest_share_outside(int(wrong.sum()), n, _DELTA / 2) if n else 1.0
         line = _line(self.columns, self._terms, self.formula) if len(specs) == 1 else None

@@ -40,7 +40,7 @@ MOST_COLUMNS = 30
 
 CONSTANT = "constant"
 _STEPS = 3  # of Newton's method; one names 47 of 95,229 rows less (benchmarks/kinds.py), six none more
-_MOST_POINTS = 1e9  # a larger number is no amount that somebody mistakes for another
+_MOST_POINTS = 1e9  # nobody mistakes a larger number for another amount
 _DUST = 1e-6  # of a step
 
 Rows: TypeAlias = NDArray[np.intp]

@@ -147,7 +147,7 @@ class WrongLabels:
         return WrongLabels(self.index[chosen], given, implied, exact, close, typed, self.unit)
 
     def every(self, most: int) -> WrongLabels:
-        """Return at most so many of them, at equal distances: parameters are found in these."""
+        """Return at most `most` of them, at equal distances: parameters are found in these."""
         return self.part(slice(None, None, max(1, -(-len(self.index) // most))))
 
     def plus(self, constant: float) -> NDArray[np.intp]:

@@ -34,7 +34,7 @@ coefficients.
 
 **How delta = 1 - confidence is split** (before labels are seen). Part 0 (the whole table) takes all if it is the only
 part, else nine tenths, and the other parts share what is left equally. In a part the pieces share equally. Closed form,
-binomial or simulation: one tail for each piece, chosen by n, k and delta. (Counting by random blocks beside it, for
+binomial or simulation: one tail for each piece, chosen by n, k and delta. (Counting by random blocks as well, for
 half of delta, confirmed none of 380 tables that support did not, and cost one of them its confirmation.)
 
 **Rounding.** If right labels lie within :math:`h_i` of :math:`w^* \cdot x_i` and agreeing ones within :math:`h_i` of

@@ -234,7 +234,7 @@ class _NumberSearch:
         return formula + ends[0].max(axis=0, initial=-np.inf), formula + ends[1].min(axis=0, initial=np.inf)
 
     def _most_chance(self, others: int, formula: FloatArray) -> float:
-        """Return how likely by chance a number may be, if so many others are not zero."""
+        """Return how likely by chance a number may be, if this many others are not zero."""
         arbitrary = len(formula) - len(self.fixed)
         if arbitrary:
             return max(ALONE, AMONG * others / (arbitrary + 1))

@@ -1,4 +1,4 @@
-"""One more rule in a table, beside those that are known: looked for in the rows they leave, polished and tested.
+"""One more rule in a table, besides those that are known: looked for in the rows they leave, polished and tested.
 
 The driver looks for it among the rows that no known rule fits, as it does in a whole table; it is polished on all rows
 and tested against chance, repeated errors and the known rules (:mod:`massart.certificate.mechanisms`). A list of rules

@@ -77,7 +77,7 @@ CLEARLY_SPANNED = 1e-3
 """Share of the evidence in every direction at which the rows that agree span what all rows do."""
 
 OPEN = 1e-9
-"""Part of a row, relative to its length, in directions that others leave open, that is no rounding."""
+"""Part of a row, relative to its length, in directions that others leave open, above which it is not rounding."""
 
 MOST_ROUNDED, MOST_EXACT = 2e3, 1e8
 """Half-widths by which the right formula may differ on a row, at most, to be confirmed as declared: of rounded labels,
@@ -224,7 +224,7 @@ class _Numbers:
     def stands_out(self) -> bool:
         """Whether rows that did not choose the columns show the formula, by its edge and beyond chance.
 
-        A formula that a minority follows may be an approximation: labels lie as densely beside it as on it. That it
+        A formula that a minority follows may be an approximation: labels lie as densely near it as on it. That it
         fits the rows that chose its columns says little, since it was the best of many there.
         """
         formula, rows = self.formula, (self.judges.unseen or self.judges).rows
@@ -272,7 +272,7 @@ class _Numbers:
 
     @cached_property
     def decisive(self) -> Decisive:
-        """The informative rows, in half-widths; none where they are so many that nobody would count them."""
+        """The informative rows, in half-widths; none where there are too many to count."""
         rows, chosen, wrong = self.rows, self.informative, self.n_rows - self.n_agree
         if not is_affordable(self.span.rank, int(chosen.sum()), wrong):
             chosen = np.zeros_like(chosen)

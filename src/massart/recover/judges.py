@@ -2,10 +2,10 @@ r"""A formula that is fixed, the rows that judge it, and what they say: marks, s
 
 **Sharpness** is what tells an exact rule of a minority from noise. Labels that follow a formula up to noise have
 residuals with a smooth density: a window next to the one in which rows agree holds about as many of them. An exact
-rule has an edge: many rows in the window and hardly any beside it, however many labels are wrong and however these
+rule has an edge: many rows in the window and hardly any next to it, however many labels are wrong and however these
 scatter about the rule.
 
-Let p be the rank, n the rows and q an upper limit of the share of the rows in a window beside. If the n - p rows that
+Let p be the rank, n the rows and q an upper limit of the share of the rows in such a window. If the n - p rows that
 do not fix the formula fell into its window with probability at most q each, some formula would agree with k rows with
 probability at most
 
@@ -13,7 +13,7 @@ probability at most
     \binom{n}{p} 2^p \; P\bigl(\mathrm{Bin}(n - p, q) \ge k - p\bigr),
 
 since a set of rows that fits some formula fits one for which p of them lie at one of the two edges. The q is estimated
-beside the formula that was found, so this is a test of sharpness and no certificate; no verdict rests on it.
+next to the formula that was found, so this is a test of sharpness and no certificate; no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from massart.rows import (
 )
 
 BESIDE = 3.0
-"""The windows beside a rule end at so many half-widths: they are twice as wide as the one in which rows agree."""
+"""The windows next to a rule end at this many half-widths: they are twice as wide as the one in which rows agree."""
 
 EDGE = 0.25
-"""At most so many rows beside a rule, for each one that follows it. A tangent of a curve has .7 and noise as wide as
+"""At most this many rows next to a rule, for each one that follows it. A tangent of a curve has .7 and noise as wide as
 rounding .6 to .9 (benchmarks/independent.py, "curve" and "noise")."""
 
 MIDDLE = 0.6

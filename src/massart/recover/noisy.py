@@ -43,7 +43,7 @@ NORMAL_MEDIAN = 0.6745
 """Of the size of a standard normal number."""
 
 CUTOFF = 3.0
-"""Within so many times the median residual a row is explained by a start."""
+"""Within this many times the median residual a row is explained by a start."""
 
 FEWEST_AT_LIMIT, NEAR_START = 0.02, 15.0
 """Share of the rows at a limit, from which on they are worth counting; and standard errors of the robust fit within
@@ -62,7 +62,7 @@ _LOG_ROOT = 0.5 * np.log(2 * np.pi)
 
 LEAST_INSIDE, MOST_SPREAD, LOOKED_AT = 0.8, 0.4, 300
 """Noise is plain where so large a share of the rows lies within `CUTOFF` scales of a formula, and the scale is at most
-so large a part of the spread of the labels; of so many rows. With .75, one of 1,200 exact tables with 45 % wrong was
+so large a part of the spread of the labels; of this many rows. With .75, one of 1,200 exact tables with 45 % wrong was
 called noisy, with .8 none of 2,000 others (`benchmarks/speed.py`, "chance")."""
 
 _NEAREST, _FITS = 0.55, 3  # share of the rows that L1 regression fits again, and how often
@@ -124,7 +124,7 @@ def is_plain_noise(sample: Sample, first: FloatArray, levels: Sequence[Agreement
 
 
 def _is_beyond_chance(found: Verified, d: int) -> bool:
-    """Return whether more rows agree than any formula fits and the rows beside them explain."""
+    """Return whether more rows agree than any formula fits and the rows next to them explain."""
     beside = np.count_nonzero(~found.agree & (np.abs(found.residuals) <= 3 * found.half_widths)) / 2
     return bool(np.count_nonzero(found.agree) > d + 1 + beside + 3 * np.sqrt(beside))
 
@@ -176,7 +176,7 @@ def find_noisy(
 def _is_another(part: Sample, exact: FloatArray, fit: RobustFit) -> bool:
     """Return whether most rows follow a noisy formula whose slopes their noise tells from those of the exact one.
 
-    Labels that scatter about an exact rule are wrong, wherever they scatter about it: a constant is no difference.
+    Labels that scatter about an exact rule are wrong, wherever they scatter about it: a constant makes no difference.
     """
     differences = part.X @ (fit.coef - exact)
     if (part.X[:, -1] == part.X[0, -1]).all():
@@ -185,7 +185,7 @@ def _is_another(part: Sample, exact: FloatArray, fit: RobustFit) -> bool:
 
 
 def _barely_noisy(part: Sample, fit: RobustFit) -> bool:
-    """Tell whether a majority nearly agrees: noise about as large as rounding needs no test."""
+    """Return whether a majority nearly agrees: noise about as large as rounding needs no test."""
     n, d = part.X.shape
     sizes = np.abs(part.X) @ np.abs(fit.coef) + np.abs(part.y)
     enough = max(n / 2, d + FEWEST_SURPLUS, 2 * d)
@@ -193,7 +193,7 @@ def _barely_noisy(part: Sample, fit: RobustFit) -> bool:
 
 
 def _looks_noisy(part: Sample, exact: FloatArray, fit: RobustFit, agreement: Agreement, options: Options) -> bool:
-    """Tell whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
+    """Return whether a part of the sample follows a formula up to noise, rather than exactly or not at all."""
     judged = _judge_inliers(part, (exact, fit.coef), options)
     if judged is not Inliers.EXACT:
         return judged is Inliers.NOISY

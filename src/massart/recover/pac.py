@@ -77,7 +77,7 @@ FINE_GAMMA = 0.02
 easier to prove. The L1 problems, which gain nothing from that, have the paper's 1/2."""
 
 FREQUENT = 0.5
-"""Rows of a direction, beside what each of k directions would have, that make it a piece of its own."""
+"""Rows of a direction, relative to what each of k directions would have, that make it a piece of its own."""
 
 _SAME_DIRECTION = 9  # decimals of a unit row
 _CLEARLY_NEW = 1e-3  # distance of a direction from the span of others

@@ -39,7 +39,7 @@ MOST_REPEATED = 20_000
 """Rows that whole weights may make."""
 
 LARGEST_LABEL = 1e250
-"""Wrong labels may be of any size, as long as right ones beside them do not vanish."""
+"""Wrong labels may be of any size, as long as right ones do not vanish in comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class Problem:
         return Judges(rows, geometry, held_out, clusters, self.question.assumption, self.rng, self.seen, scanned)
 
     def some(self, rows: Sample, most: int) -> Sample:
-        """Return the rows, or as many of them at random beside the rare ones."""
+        """Return the rows, or `most` of them at random besides the rare ones."""
         n = len(rows.index)
         if n <= most:
             return rows

@@ -32,7 +32,7 @@ from massart.search import ROUNDS, Consensus, FittedParameter, Limits, alternate
 FIRST_ALTERNATIONS = 12
 EDGE, UNITS_IN_SPREAD, FILLED, PILED = 0.5, 10, 0.3, 0.8
 """At the right level at most this share of rows lies just outside of the edge, of those just inside; and half of the
-labels span so many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
+labels span this many half-widths. Where columns are rounded, residuals reach this share of them; where floats are, most
 exceed it if labels were computed in many steps. And no more than half lie in the last fifth of their half-width, unless
 half as many agree exactly: of quarters of an hour at 54.50 every second one ends in half a cent."""
 
@@ -46,10 +46,10 @@ CLEAR = 3.0
 """Standard deviations of chance beyond which a looser level has gained rows."""
 
 _TINY = 1e-9
-_FEW = 1.5  # rows: a looser level gains more than so many, whatever the size of the table
+_FEW = 1.5  # rows: a looser level gains more than this, whatever the size of the table
 _LITTLE = 20.0  # half-widths: rows that are little off, so that a rule, right or wrong, may be behind them
 _DIGITS = 1e-9  # relative: what float64 loses of a multiple of the unit; float32 loses what its precision says
-_FEW_FARTHER = 10  # of so many rows that rounded columns explain, one is off by more than a last place
+_FEW_FARTHER = 10  # of this many rows that rounded columns explain, one is off by more than a last place
 _SHELL = 3.0  # half-widths: how far outside rows are counted to tell what chance gives
 
 
@@ -100,7 +100,7 @@ def propose(
         looser = Candidate.of(sample, w, level, link)
         if not (_gains(looser, best, sample) and has_edge(looser, sample)):
             continue
-        minority = 2 * best.weight <= best.total  # what it gains may be chance among so many that are wrong
+        minority = 2 * best.weight <= best.total  # what it gains may be chance where most rows are wrong
         if level.inputs and minority and is_sharp(sample, best.rows, best.agreement, link, sample.X.shape[1]):
             continue
         best = looser
@@ -123,7 +123,7 @@ def _crowded(best: Candidate, sample: Sample, level: Agreement) -> bool:
 def _gains(looser: Candidate, tighter: Candidate, sample: Sample) -> bool:
     """Return whether a looser level explains more rows than chance adds to a tighter one.
 
-    A majority that agrees more closely than it need is no chance. So where the tighter level has one (of all rows, and
+    A majority that agrees more closely than it need is not chance. So where the tighter level has one (of all rows, and
     of those of each column), the looser has to keep it, and to explain nearly all the rows that are but little off.
     """
     gain, counts = looser.weight - tighter.weight, sample.counts

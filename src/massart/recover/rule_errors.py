@@ -20,7 +20,7 @@ FEWEST_ROWS, FEWEST_SHARE, MOST_AMOUNTS = 10, 0.01, 6
 """Rows, and share of the table, that an error has at least; and amounts at most by which rows are off one rule."""
 
 EDGE = 3.0
-"""An error has this many times the rows of the fullest window beside it: where columns have few values, residuals
+"""An error has this many times the rows of the fullest window next to it: where columns have few values, residuals
 repeat by chance (benchmarks/rule_lists.py, "list")."""
 
 POWERS = (10.0, 0.1, 100.0, 0.01, 1000.0, 0.001, -1.0)
@@ -30,7 +30,7 @@ _SAMPLE_DIGITS, _FACTOR_DIGITS, _ARITHMETIC = 10, 6, 1e-12
 
 
 class ErrorType(Enum):
-    """Errors that rows have beside a rule; the value says it in words."""
+    """Errors that rows of a rule have; the value says it in words."""
 
     MULTIPLE = "rule {rule} times {value}"
     FORGOTTEN = "rule {rule} without {term}"
@@ -83,7 +83,7 @@ class RowsWithError:
 def error_between(
     X: FloatArray, rule: FloatArray, other: FloatArray, half: float, single: BoolArray, place: int = 0
 ) -> RuleError | None:
-    """Return by which error a rule becomes the other formula, in every row of the table; None if it is no such error.
+    """Return by which error a rule becomes the other formula, in every row of the table; None if there is none.
 
     Parameters
     ----------

@@ -262,7 +262,7 @@ def is_noise(residuals: FloatArray, agree: BoolArray, half_widths: FloatArray) -
     """
     chosen = np.arange(0, len(residuals), -(-len(residuals) // SETTINGS.telling) or 1)
     off, reach = residuals[chosen], (1 - EPS) * half_widths.sum()
-    off = np.where(agree[chosen], np.clip(off, -reach, reach), off)  # what arithmetic explains is no noise
+    off = np.where(agree[chosen], np.clip(off, -reach, reach), off)  # what arithmetic explains is not noise
     return len(off) > 0 and noise_beyond_rounding(off, half_widths) >= SETTINGS.sure
 
 

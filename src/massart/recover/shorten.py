@@ -271,7 +271,7 @@ def snap(
     if not agreement.rounded:
         told &= agree
     told[np.flatnonzero(told)[MOST_ROUNDED_ROWS if agreement.rounded else MOST_ROWS :]] = False
-    used = w != 0  # what was left out, because rows do not determine it, say, is no unknown
+    used = w != 0  # what was left out, because rows do not determine it, say, is not an unknown
     if told.sum() <= used.sum():  # so few rows follow any formula
         return w, (None,) * len(w)
     if not used.any():
@@ -299,7 +299,7 @@ def linear_rows(X: FloatArray, y: FloatArray, link: Link) -> tuple[FloatArray, F
 
 
 def _has_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> bool:
-    """Tell whether squares of the numbers neither overflow nor vanish."""
+    """Return whether squares of the numbers neither overflow nor vanish."""
     sizes = np.abs([X.max(), X.min(), y.max(), y.min(), *w])
     return bool(((sizes == 0) | ((sizes > 1 / SQUARE_IS_FINITE) & (sizes <= SQUARE_IS_FINITE))).all())
 

@@ -73,7 +73,7 @@ class Settings:
     whole : int
         Rows up to which a rule that the search rows did not show is looked for on all of them.
     linear : float
-        Of what may fail, the share of the linear rule where one with a limit at zero is judged, too: it is right more
+        Of delta, the share of the linear rule where one with a limit at zero is judged, too: it is right more
         often.
     """
 
@@ -138,7 +138,7 @@ class SearchOptions:
     seed: int
     assumption: Assumption
     seconds: float  # time for what is beyond the plain columns; 0 for the plain columns alone
-    # told of the answer of the plain columns, or None if a first glance sees none, before the search goes on
+    # given the answer of the plain columns, or None if a first glance sees none, before the search goes on
     announce: Callable[[FoundRule | None], None] = lambda answer: None
     callback: Callback = silent
     inliers: Inliers = "auto"  # "noisy": an estimate of the terms as they stand, no search for exact rules
@@ -150,7 +150,7 @@ class SearchOptions:
         return None if self.tolerance == "auto" else max(float(self.tolerance), 1e-300)
 
     def shared(self, hypotheses: float) -> SearchOptions:
-        """Return the same where so many more rules share delta."""
+        """Return the same where this many times as many rules share delta."""
         assumption = replace(self.assumption, hypotheses=self.assumption.hypotheses * hypotheses)
         return replace(self, assumption=assumption)
 
@@ -179,7 +179,7 @@ class FoundRule:
 
     @property
     def net(self) -> int:
-        """Rows that agree beyond those that so many coefficients explain anyway."""
+        """Rows that agree, less the number of coefficients, which explain as many rows anyway."""
         return self.n_agree - int(np.count_nonzero(self.recovery.coef))
 
     @property
@@ -293,7 +293,7 @@ def _judged(
 
 def _closest(grown: grow.Grown | None) -> list[str]:
     """Say what came closest, if something was grown."""
-    if grown is None or grown.n_agree <= len(grown.coef):  # any so many rows are followed by some rule
+    if grown is None or grown.n_agree <= len(grown.coef):  # some rule follows any rows as few as that
         return []
     terms = [Summand(term, w, None, 0.0, True) for term, w in zip(grown.terms, grown.coef.tolist(), strict=False)]
     constant = Summand(None, float(grown.coef[-1]), None, 0.0, True)

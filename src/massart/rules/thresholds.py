@@ -124,7 +124,7 @@ def _places(columns: Columns, cut: Cut) -> tuple[FloatArray, np.ndarray, int]:
 
 
 def _end(columns: Columns, cut: Cut, values: FloatArray, place: int) -> float | str:
-    """Return a cut above so many values, in few digits; infinite beside all of them."""
+    """Return a cut above the first `place` values, in few digits; infinite outside of all of them."""
     if not 0 < place < len(values):
         return math.inf if place else -math.inf
     below, above = float(values[place - 1]), float(values[place])

@@ -39,7 +39,7 @@ ROUNDS, STEPS = 7, 15
 """Rounds at most, and steps of a concentration."""
 
 PATIENCE, PATIENCE_WITH_A_MAJORITY, PLENTY = 4, 2, 12
-"""Rounds without improvement that end the search, also where a majority leads; one with so many rows a column."""
+"""Rounds without improvement that end the search, also where a majority leads; one with this many rows a column."""
 
 SETS, DRAWS, MOST_DRAWS = 100, 1_000, 10_000
 """Random sets in the first round that concentration starts from, and that are only counted; and counted ones at most

@@ -6,7 +6,7 @@ comes back from several targets, and some follow from others. The gradients show
 table, :math:`\nabla F` is a combination of the :math:`\nabla F_i`. So the simplest are judged first, and what follows
 from those that passed is left out.
 
-Labels of all rows choose the terms, so that what may fail is shared by all designs in a prefix code: a design of b bits
+Labels of all rows choose the terms, so that delta is shared by all designs in a prefix code: a design of b bits
 is judged at :math:`2^{-b}` of it. By Kraft's inequality these add up to no more than the whole, whatever was searched.
 """
 
@@ -252,7 +252,7 @@ class Grower:
                 seen.add(look)
                 found = self._twice(j, rows, others)
                 alike = {name for one in found if len(one.columns) == 2 for name in one.columns}
-                if alike:  # what a column is beside another one that says the same
+                if alike:  # what a column is in a rule with another one that says the same
                     found += self._twice(j, rows, [k for k in others if self.numbers.names[k] not in alike])
                 if found:
                     return [one.simplest for one in found]
@@ -356,7 +356,7 @@ def _error_of_single(y: FloatArray, size: float) -> float:
 
 
 def _half_of(rng: np.random.Generator, rows: NDArray[np.intp], rare: BoolArray, size: int) -> NDArray[np.intp]:
-    """Return some rows; half of them are rare, as far as there are so many."""
+    """Return some rows; half of them are rare, or fewer where there are fewer."""
     first = rng.permutation(rows[rare])[: size // 2]
     return np.concatenate([first, rng.permutation(rows[~rare])[: size - len(first)]])
 

@@ -79,7 +79,7 @@ def _logarithms(labels: Labels) -> list[Product]:
 
 
 def _nearest(labels: Labels) -> list[Term]:
-    """Return the columns that go with the labels most, so many that there are three rows for each."""
+    """Return the columns that go with the labels most: as many as leave three rows for each."""
     return focus_of(labels, labels.y, len(labels.sample) // 3)
 
 

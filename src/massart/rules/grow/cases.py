@@ -295,7 +295,7 @@ def _intervals(own: Sequence[Term]) -> list[Term]:
 
 
 def _by_level(sample: Sample, term: Product, base: Product, category: Category) -> FloatArray | None:
-    """Return the number by which a term is the base, for each level; None if it is no such multiple."""
+    """Return the number by which a term is the base, for each level; None if it is not a multiple."""
     with np.errstate(all="ignore"):
         ratio = sample.column(term) / sample.column(base)
     return _by_code(category.codes, ratio, len(category))

@@ -42,7 +42,7 @@ _WARM_STEPS = 8
 _NEAR = (4.0, 2.0, 1.2)  # half-widths within which rows are fitted by least squares in the end
 _RIDGE = 1e-11
 _TINY = 1e-300
-_FEWEST = 3  # rows, beside the number of terms, that a fit needs; rows in which a term is not zero
+_FEWEST = 3  # rows, besides the number of terms, that a fit needs; rows in which a term is not zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ class Fit:
 
     @property
     def inside(self) -> BoolArray:
-        """Rows that agree between the limits: a label beside a limit says nothing of coefficients."""
+        """Rows that agree between the limits: a label at a limit says nothing of coefficients."""
         return self.agree & (self.predicted > self.limits.lower) & (self.predicted < self.limits.upper)
 
     @property
@@ -256,7 +256,7 @@ class Fit:
 
 
 def chance_of(predicted: FloatArray, y: FloatArray, half_unit: float) -> tuple[int, float, int]:
-    """Return the rows that agree, those that would by chance, and all, beside those with the most frequent label.
+    """Return the rows that agree, those that would by chance, and all, except those with the most frequent label.
 
     By chance: half of those that a shell of one to three half-units around the rule has, or what labels of other rows
     would give.

@@ -165,7 +165,7 @@ def corners(fit: Fit) -> Iterator[Form]:
     """Write lines on intervals of a column, hinges among them, as hinges where these lines meet.
 
     They may be lines in a function of the column: ``4 * max(0, ceil(gb) - 5)``. Segments with few rows, or on which the
-    rule is no line, are left out: what is between two lines is a corner.
+    rule is not a line, are left out: what is between two lines is a corner.
     """
     factors = factors_of(fit.terms)
     for column in fit.labels.sample.numbers:
@@ -231,7 +231,7 @@ def _ends(factor: Term) -> tuple[float, ...]:
 
 
 def _line(term: Product, column: Term, number: Term, low: float, high: float) -> FloatArray | None:
-    """Return level and slope, along a number, of a term between two ends of a column; None if it is no line there."""
+    """Return level and slope, along a number, of a term between two ends of a column; None if it is not a line."""
     lines, is_line = [], True
     for factor in term:
         known = threshold_of(factor)

@@ -94,7 +94,7 @@ class Effort:
         return not self.interrupted and time.thread_time() <= self.end
 
     def is_over(self, fits: float = np.inf) -> bool:
-        """Return whether time is over, or so many fits were made."""
+        """Return whether time is over, or this number of fits was made."""
         return self.interrupted or self.fits >= min(fits, self.most) or time.thread_time() > self.end
 
 

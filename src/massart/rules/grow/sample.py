@@ -130,7 +130,7 @@ class Sample:
         return len(self.y)
 
     def _readings(self, plain: Sequence[Term]) -> Iterator[Term]:
-        """Yield what a counter went on between two readings: a difference of one sign, small beside both."""
+        """Yield what a counter went on between two readings: a difference of one sign, small compared with both."""
         for pair in combinations(plain, 2):
             more, less = sorted(pair, key=lambda one: -float(self.factor(one).sum()))
             difference = self.factor(more) - self.factor(less)
@@ -304,7 +304,7 @@ def threshold_of(factor: Term) -> tuple[Term, float, bool] | None:
 def interval(number: Term, low: float, high: float, is_date: bool) -> Term:
     """Return the condition low <= number < high; an infinite end is no limit.
 
-    Of what is no column, such as days between two dates or a product, it has one end: that which is finite.
+    Of what is not a column, such as days between two dates or a product, it has one end: that which is finite.
 
     Examples
     --------

@@ -204,7 +204,7 @@ def _refined(op: str, fit: Fit, other: Fit) -> tuple[Fit, Fit]:
 
 
 def _extremes(op: str, fit: Fit, other: Fit) -> Iterator[Change]:
-    """Yield the larger or smaller of two rules as a term; what both have stands beside it."""
+    """Yield the larger or smaller of two rules as a term; what both have stands next to it."""
     error = 4 * fit.labels.typical
     common, mine, theirs = {}, {}, {}
     for term in dict.fromkeys([*fit.terms, *other.terms]):

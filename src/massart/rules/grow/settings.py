@@ -18,7 +18,7 @@ class Settings:
         The price of a row that does not agree, however near it is: else a term that brings rows nearer beats one that
         explains fewer rows exactly, where labels are coarse (dates).
     rows, share, whole : int, float, int
-        The search rows: a share of them, at most so many; all of a table with at most `whole` rows, which cannot
+        The search rows: a share of them, at most `rows`; all of a table with at most `whole` rows, which cannot
         spare any to confirm.
     beam, steps : int
         Rules that are kept from step to step, and most steps.
@@ -46,7 +46,7 @@ class Settings:
         The price of a rule's numbers, as a share of the bits that it saves, up to which no other start is tried once
         most rows agree: another form could save no more than that (``33-kindergarten``, 24 prices).
     few : int
-        Of anything that is few: terms of a rule that is fitted from nothing, or beside which a second rule is looked
+        Of anything that is few: terms of a rule that is fitted from nothing, or next to which a second rule is looked
         for; levels of a category in a start.
     each : int
         Levels of a category each of which is a candidate, columns each of which may have rates by level, and terms
@@ -64,7 +64,7 @@ class Settings:
     branches : int
         Rules for parts of the rows.
     word_bits, table_words : float
-        The price of a column, operation or level as it is written, one of thirty-two, and the words of a table beside
+        The price of a column, operation or level as it is written, one of thirty-two, and the words of a table besides
         its names (``16-telecom-allowance``, a fee by plan; ``31-trades-weekend``, a surcharge).
     cut_bits : float
         The price of a row on the wrong side of a cut: one in thirty has the value of the other side by mistake. At the

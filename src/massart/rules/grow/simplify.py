@@ -141,7 +141,7 @@ def empty_ends(fit: Fit) -> Fit:
     """Return the rule with 0 at an end of a column, ``(0 if months < 8 else pay * months / 48)``, if rows show it.
 
     These rows may be too few for a window (``38-severance``: seven of 420). If labels of 0 were wrong as others are,
-    any order of them and of the rows that agree would be as likely: that so many come before all that agree has to say
+    any order of them and of the rows that agree would be as likely: that as many come before all that agree has to say
     more bits than a number costs.
     """
     labels, sample = fit.labels, fit.labels.sample
@@ -165,7 +165,7 @@ def empty_ends(fit: Fit) -> Fit:
 
 
 def _is_limit(found: Fit, fit: Fit, value: float) -> bool:
-    """Return whether rows agree at the limit, others beside it, and no fewer than without it."""
+    """Return whether rows agree at the limit, others next to it, and no fewer than without it."""
     at = found.predicted == value
     n = found.labels.n
     return bool(

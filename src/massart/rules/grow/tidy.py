@@ -156,8 +156,8 @@ def steps_of_rounding(fit: Fit) -> Term | None:
     """Return the rule with the rounding of its labels in it, ``ceil(1.1 * m2 / pack)`` or ``round(z, to=0.05)``.
 
     Of what is rounded to a power of ten, up or down as well as to the nearest, an agreement within half of it tells as
-    much; but a number that is counted, or a step that is no power of ten, has to be said. What is rounded up is half a
-    step higher in the middle.
+    much; but a number that is counted, or a step other than a power of ten, has to be said. What is rounded up is half
+    a step higher in the middle.
     """
     labels, sample = fit.labels, fit.labels.sample
     unit, middle = 2 * sample.half_unit, fit.coefficient(())

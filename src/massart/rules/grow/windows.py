@@ -25,9 +25,9 @@ from massart.rules.grow.sample import Product, Sample, above, below, clipped, in
 from massart.rules.grow.units import near_numbers, simplest
 from massart.rules.terms import Term
 
-_WIDE, _NARROW = 7, 28  # windows are one of so many parts of the rows, and at both ends narrow ones, too
+_WIDE, _NARROW = 7, 28  # windows are one of this many parts of the rows, and at both ends narrow ones, too
 _WORTH_A_LOOK = 0.15  # of the most that a row costs: windows whose rows cost less on average are left alone
-_EDGE = 0.005  # share of rows, beside two, that an interval may leave out at the end of a column
+_EDGE = 0.005  # share of rows, besides two, that an interval may leave out at the end of a column
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ def test_a_bonus_that_is_left_empty_is_0(share: float) -> None:
     frame = pa.table({"base": base, "bonus": pa.array(bonus, mask=empty), "salary": salary})
     audit = audit_table(frame, "salary")
     np.testing.assert_array_equal(audit.wrong, wrong)
-    assert any(notice.startswith('Took a blank in "bonus" for 0') for notice in audit.notices)
+    assert any(notice.startswith('Read missing values of "bonus" as 0') for notice in audit.notices)
     assert len(audit.design.kept) == 400
 
 

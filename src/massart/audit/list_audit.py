@@ -30,18 +30,7 @@ from massart.certificate import (
     certify_independent,
 )
 from massart.recover import MOST_RULES, ErrorType, ListedRule, RuleList, Search, find_rules
-from massart.report import (
-    ListedFormula,
-    ListFindings,
-    ListReport,
-    Notice,
-    Report,
-    Usage,
-    count,
-    explain_list,
-    listed,
-    usage_of,
-)
+from massart.report import ListReport, Notice, Report, Usage, count, explain_list, listed, usage_of
 from massart.rows import EPS, BoolArray, FloatArray, Level, verify
 from massart.rows import LAST_PLACE as OFF_BY_A_PLACE
 from massart.rules import CONDITIONS, Formula, FoundRule, RuleQuestion, Term, TermError, TermMatrix, find_rule
@@ -280,31 +269,26 @@ class ListAudit(Audit):
         """Return the same of rows that follow none of the rules: those that nothing explains first."""
         return self.under_rules(self.order[: min(most, self.n_wrong)])
 
-    def list_findings(self, facts: Mapping[str, str] | None = None) -> ListFindings:
-        """Return what the page shows."""
-        return ListFindings(
-            title=self.table.name,
-            target=self.formula.target,
-            rules=tuple(
-                ListedFormula(rule.formula, rule.n_rows, rule.listed.n_shared, rule.listed.test.needed)
-                for rule in self.rules
-            ),
-            kinds=tuple((kind.label, kind.rows) for kind in self.kinds.kinds),
-            n_rows=self.n_judged,
-            n_shared=self.n_shared,
-            n_none=self.n_wrong,
-            verdict=self.certificate.verdict,
-            explanation=self.explanation,
-            when=self.when,
-            coefficients=tuple((term, tuple(numbers)) for term, numbers in self.coefficients()),
-            rows=self.under_rules(self.order[: min(MOST_NONE_ROWS, self.n_wrong)], self._read()),
-            notices=self.notices,
-            facts={**(facts or {}), "versions": versions()},
-        )
-
     def report(self, facts: Mapping[str, str] | None = None) -> Report:
         """Return the page that shows it."""
-        return ListReport(self.list_findings(facts))
+        return ListReport(
+            {
+                "title": self.table.name,
+                "target": self.formula.target,
+                "rules": self.rules,
+                "kinds": self.kinds.kinds,
+                "n_rows": self.n_judged,
+                "n_shared": self.n_shared,
+                "n_none": self.n_wrong,
+                "verdict": self.certificate.verdict,
+                "explanation": self.explanation,
+                "when": self.when,
+                "coefficients": self.coefficients(),
+                "rows": self.under_rules(self.order[: min(MOST_NONE_ROWS, self.n_wrong)], self._read()),
+                "notices": self.notices,
+                "facts": {**(facts or {}), "versions": versions()},
+            }
+        )
 
     def __repr__(self) -> str:
         formulas = "; ".join(f"{rule.n_rows:,} rows {rule.formula.text(4)}" for rule in self.rules)

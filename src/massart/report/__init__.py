@@ -13,20 +13,13 @@ from massart.report.findings import (
     usage_of,
 )
 from massart.report.fragment import coefficients, enclosed, table
-from massart.report.page import (
-    ListedFormula,
-    ListFindings,
-    ListReport,
-    Report,
-    ScanFindings,
-    check_installed,
-    render_scan,
-)
+from massart.report.page import ListReport, Report, check_installed, render_scan
 from massart.report.words import (
     Notice,
     SegmentFacts,
     VerdictWords,
     beyond_chance,
+    cell_of,
     count,
     counted,
     explain,
@@ -43,9 +36,9 @@ from massart.report.words import (
 
 __all__ = [
     "VerdictWords",
-    "ScanFindings",
     "SegmentFacts",
     "beyond_chance",
+    "cell_of",
     "coefficients",
     "count",
     "counted",
@@ -67,9 +60,7 @@ __all__ = [
     "Findings",
     "GroupCount",
     "ReportRows",
-    "ListFindings",
     "ListReport",
-    "ListedFormula",
     "Notice",
     "Report",
     "Rest",

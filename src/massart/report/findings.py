@@ -17,6 +17,9 @@ from massart.rules import Formula, Rates
 DATED = "date of the data"
 """The fact that says when the table was last changed."""
 
+MOST_TERMS = 40
+"""Terms of a formula in one paragraph, and of a short table."""
+
 Cells: TypeAlias = Callable[[NDArray[np.intp]], Mapping[str, Sequence[object]]]
 """Returns columns of the table, by name, for the rows asked for: texts, numbers, booleans or None."""
 
@@ -79,7 +82,7 @@ class ReportRows:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An answer and all that a reader of it may ask."""
+    """An answer and all that a report shows of it."""
 
     title: str  # what was examined: the name of a file, of a table or of an estimator
     formula: Formula
@@ -100,7 +103,7 @@ class Findings:
 
     @property
     def judgement(self) -> VerdictWords:
-        """The verdict for the eye."""
+        """The verdict in short words."""
         known = judgement(self.certificate, "" if self.segment is None else self.segment.where)
         if not self.is_saved:
             return known
@@ -112,6 +115,11 @@ class Findings:
         if self.is_saved:
             return f"{self.n_agree:,} of {count(self.n_rows, 'rows')} follow the saved formula."
         return self.certificate.explain(self.formula.names, self.segment)
+
+    @property
+    def formula_text(self) -> str:
+        """The formula in one paragraph."""
+        return self.formula.text(MOST_TERMS)
 
     @property
     def is_rule(self) -> bool:

@@ -9,14 +9,13 @@ from html import escape
 from importlib.resources import files
 from itertools import islice
 
-from massart.report.findings import Findings, ReportRows
+from massart.report.findings import MOST_TERMS, Findings, ReportRows
 from massart.report.pictures import MARKS, legend, scatter, shown_kinds
 from massart.report.rows import clean, columns_of, wrong_residuals
 from massart.report.words import count, listed, name_of, share
 from massart.rules import ESTIMATE_DIGITS, SHOWN_DIGITS, Summand, pieces
 
 MOST_ROWS = 10  # wrong rows in a notebook
-MOST_TERMS = 40  # of a formula in one paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def fragment(findings: Findings) -> str:
         f"{judgement.word}</strong> {escape(claim)}</p>",
     ]
     if findings.is_rule:
-        formula = " ".join(f"<span>{escape(piece)}</span>" for piece in pieces(findings.formula.text(MOST_TERMS)))
+        formula = " ".join(f"<span>{escape(piece)}</span>" for piece in pieces(findings.formula_text))
         parts.insert(1, f"<p class='massart-formula'><code>{formula}</code></p>")
         parts.append(_bar(findings, judgement.off))
     if findings.rows is not None:
@@ -111,7 +110,7 @@ def plain_text(findings: Findings) -> str:
     judgement = findings.judgement
     lines = [f"{judgement.word}. {judgement.meaning}"]
     if findings.is_rule:
-        lines += [findings.formula.text(MOST_TERMS), _counts(findings, judgement.off)]
+        lines += [findings.formula_text, _counts(findings, judgement.off)]
     return "\n".join([*lines, findings.explanation])
 
 

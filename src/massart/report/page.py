@@ -12,7 +12,7 @@ import html
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module, resources
 from os import PathLike
 from pathlib import Path
@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from massart.certificate import Verdict
 from massart.report.findings import DATED, Findings, GroupCount, ReportRows
 from massart.report.fragment import coefficients, fragment, plain_text
 from massart.report.pictures import GLYPHS, ShownKind, legend, measure_sizes, scale_of, scatter, shown_kinds, tones
 from massart.report.rows import MOST_LARGEST, Carried, ShownColumn, carry, clean, printable, wrong_residuals
-from massart.report.words import MEANINGS, count, share
+from massart.report.words import MEANINGS, cell_of, count, share
 from massart.rows import EDGE, Level, files
 from massart.rules import Formula, pieces, text_by_level
 
@@ -177,7 +176,7 @@ def _asset(name: str) -> str:
 
 
 def check_installed() -> None:
-    """Raise ValueError, before any work, if the page could not be made for want of jinja2."""
+    """Raise ValueError, before any work, if jinja2, which the page needs, is not installed."""
     _needed("jinja2")
 
 
@@ -241,7 +240,7 @@ def _finite(limit: float) -> float | None:
 
 
 class Report:
-    """What was found, for those who were not there.
+    """What was found, as a page, in a notebook and as text.
 
     The page needs jinja2 (``pip install 'massart[report]'``); the notebook's view and the text need nothing.
 
@@ -278,89 +277,28 @@ class Report:
         return plain_text(self.findings)
 
 
-@dataclass(frozen=True)
-class ScanFindings:
-    """What the page shows: a scan, and `uses`, the numbers of the rules, from 1, that each column is in."""
-
-    title: str
-    n_rows: int
-    identities: Sequence[Findings]
-    copies: Sequence[Findings]
-    uses: Mapping[str, list[int]]
-    constants: Sequence[tuple[str, object]]
-    codes: Sequence[Sequence[str]]
-    without_rule: Sequence[str]
-    notices: Sequence[str]
-    facts: Mapping[str, str]
-
-
-def render_scan(findings: ScanFindings) -> str:
-    """Return the page; ValueError if jinja2 is not installed."""
+def render_scan(findings: Mapping[str, Any]) -> str:
+    """Return the page of a scan, whose template says what it shows; ValueError if jinja2 is not installed."""
     return _page("scan.html", ["style.css", "scan.css"], findings=findings)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFormula:
-    """One rule: its formula, its own rows, those that fit another rule, too, and how many rows its test asked for."""
-
-    formula: Formula
-    n_rows: int
-    n_shared: int
-    needed: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListFindings:
-    """What the page shows of a list of rules."""
-
-    title: str
-    target: str
-    rules: tuple[ListedFormula, ...]
-    kinds: tuple[tuple[str, int], ...]  # what happened in rows that follow none, and how often
-    n_rows: int
-    n_shared: int
-    n_none: int
-    verdict: Verdict
-    explanation: str
-    when: str
-    coefficients: tuple[tuple[str, tuple[str, ...]], ...]  # each term with its coefficient in each rule
-    rows: Mapping[str, Sequence[object]]  # some rows that follow none, by columns
-    notices: tuple[str, ...]
-    facts: Mapping[str, str]
-
-    @property
-    def n_shown(self) -> int:
-        """Number of the rows that are shown."""
-        return len(next(iter(self.rows.values()), ()))
-
-    @property
-    def numeric(self) -> tuple[str, ...]:
-        """Columns of those rows that hold numbers."""
-        return tuple(name for name, cells in self.rows.items() if all(isinstance(cell, int | float) for cell in cells))
-
-    @property
-    def cells(self) -> list[list[tuple[str, str]]]:
-        """The rows that are shown: the name of each column with its cell as text."""
-        return [[(name, _text(cells[place])) for name, cells in self.rows.items()] for place in range(self.n_shown)]
-
-
-def _text(cell: object) -> str:
-    return "" if cell is None else f"{cell:.10g}" if isinstance(cell, float) else str(cell)
-
-
 class ListReport(Report):
-    """The page of a list of rules; a notebook and a terminal get its sentences and formulas."""
+    """The page of a list of rules, whose template says what it shows; a notebook and a terminal get the formulas."""
 
-    def __init__(self, findings: ListFindings) -> None:
+    def __init__(self, findings: Mapping[str, Any]) -> None:
         self.listed = findings
 
     def to_html(self) -> str:
         """Return the whole page: one file, which loads nothing and is the same for the same findings."""
-        return _page("rules.html", ["style.css", "scan.css", "rules.css"], findings=self.listed)
+        rows = self.listed["rows"]
+        numeric = [name for name, cells in rows.items() if all(isinstance(cell, int | float) for cell in cells)]
+        cells = [[*zip(rows, map(cell_of, row), strict=True)] for row in zip(*rows.values(), strict=True)]
+        styles = ["style.css", "scan.css", "rules.css"]
+        return _page("rules.html", styles, findings=self.listed, numeric=numeric, cells=cells)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
 
     def __repr__(self) -> str:
-        formulas = (f"rule {k}: {clean(rule.formula.text())}" for k, rule in enumerate(self.listed.rules, 1))
-        return "\n".join([*formulas, clean(self.listed.explanation)])
+        formulas = (f"rule {k}: {clean(rule.formula.text())}" for k, rule in enumerate(self.listed["rules"], 1))
+        return "\n".join([*formulas, clean(self.listed["explanation"])])

@@ -38,7 +38,7 @@ OTHERS = "other kinds"
 
 @dataclass(frozen=True, slots=True)
 class ShownKind:
-    """One kind."""
+    """One type of error, as pictures and tables show it."""
 
     label: str
     n_rows: int
@@ -99,7 +99,7 @@ _MOST_POWERS = 40  # of ten that an axis shows
 
 @dataclass(frozen=True, slots=True)
 class AxisScale:
-    """Of both axes of the picture of given against implied."""
+    """The scale of both axes of the picture of given against implied values."""
 
     heavy: bool  # a few values are so much larger that a second scale helps: logarithmic from `unit` on
     compressed: bool  # that one is shown first
@@ -120,7 +120,7 @@ def scale_of(values: FloatArray) -> AxisScale:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many wrong rows are how far off."""
+    """A histogram of how far off the wrong rows are."""
 
     start: float
     step: float  # of bins of log10 |residual|

@@ -103,7 +103,7 @@ def printable(text: str) -> str:
 
 
 def decimal_places(values: FloatArray) -> int | None:
-    """Return how many decimals write all the numbers, up to rounding dust; None for more than a few."""
+    """Return how many decimals write all the numbers, up to rounding error; None for more than a few."""
     values = values[np.isfinite(values)]
     if not len(values) or (size := np.abs(values)).max() >= _LARGEST_IN_PLACES:
         return None
@@ -207,7 +207,7 @@ def wrong_residuals(rows: ReportRows) -> Residuals:
 
 
 def columns_of(rows: ReportRows, index: NDArray[np.intp]) -> tuple[ShownColumn, ...]:
-    """Read some rows: which one it is, given, implied, residual, kind, and the other cells."""
+    """Return some rows as columns: identity, given, implied, residual, kind, and the other cells."""
     cells = rows.cells(index)
     name, identity = next(iter(cells.items()), ("row", index.tolist()))
     kinds = []
@@ -232,7 +232,7 @@ def compared(rows: ReportRows, index: NDArray[np.intp]) -> list[ShownColumn]:
 def carry(
     rows: ReportRows, wrong: Residuals, most_rows: int = MOST_ROWS, most_characters: int = MOST_CHARACTERS
 ) -> Carried:
-    """Choose what the page carries: many rows give way first, then cells, and rows again where these do not suffice."""
+    """Choose what the page carries: fewer rows first, then fewer columns, and few rows only if that is not enough."""
     rng = np.random.default_rng(0)
     right = sample(np.flatnonzero(rows.agree), MOST_RIGHT, rng)
     drawn = _drawn(rows, wrong, rng)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,12 @@ _BOUNDS = {
     Bound.NONE: "nothing bounds how many of the rows it fits another formula could share",
 }
 _REASONS = {
+    Reason.MODE: "the best formula found explains hardly more rows than the most frequent value does",
+    Reason.CHANCE: "{some} {agree} with the best formula found{inside}; but rows with the most frequent value aside, "
+    "these are not clearly more than the {chance} or so that fit some formula when the labels are shuffled",
+    Reason.NEAR: "{some} {agree} with the best formula found; but labels lie about as densely near it as on it, or no "
+    "more are on it than chance gives",
+    Reason.FEW: "no more than {some} agree with the best formula found{inside}",
     Reason.LIMITS: "too few rows lie between the limits",
     Reason.UNEVEN: "the rows that do not agree depend on the columns, though errors were declared independent of them",
     Reason.SECOND_RULE: "another rule fits many of the other rows, though errors were declared independent of the "
@@ -63,7 +69,7 @@ _TIE_DIGITS = 6  # of entries that are equal
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """A verdict for the eye.
+    """A verdict in short words, with its sign.
 
     Attributes
     ----------
@@ -83,7 +89,7 @@ class VerdictWords:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFacts:
-    """A segment of a table for the eye.
+    """A segment of a table, in words and counts.
 
     Attributes
     ----------
@@ -234,7 +240,7 @@ def explain_list(
     counts = [f"{k:,} {verb[k != 1]} {what}" for k, verb, what in left]
     found.append(f"{listed([counts[0].replace(' ', ' row ' if left[0][0] == 1 else ' rows ', 1), *counts[1:]])}.")
     found.append(
-        f"Unless {unless} ({100 * CONFIDENCE:.10g} % each), there are at least {heading[0].lower()}{heading[1:]}, "
+        f"Unless {unless} ({_percent(CONFIDENCE)} each), there are at least {heading[0].lower()}{heading[1:]}, "
         f"and chance and repeated errors explain at most {count(most_explained, 'rows')} of a further one. "
         f"Of the coefficients {_right_in_lists(confirmed, len(n_rows), deviation)}."
     )
@@ -328,7 +334,7 @@ def _confirmed(c: Certificate) -> Iterator[str]:
 
 
 def _chosen(c: Certificate) -> Iterator[str]:
-    """Say that labels had a say in the terms, and what that costs."""
+    """Say that labels chose the terms, and what follows from that."""
     if c.n_seen == 0:
         yield "Its terms were chosen on these rows; the confidence accounts for all terms that could have been chosen."
     elif c.n_seen is not None:
@@ -419,26 +425,13 @@ def _noisy(c: Certificate) -> Iterator[str]:
 
 
 def _nothing(c: Certificate) -> Iterator[str]:
-    why = _REASONS.get(c.reason, "")
-    if c.reason is Reason.MODE:
-        why = "the best formula found explains hardly more rows than the most frequent value does"
-    elif c.reason is Reason.CHANCE:
-        between = "" if c.n_active is None else " between its limits"
-        why = (
-            f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
-            f"found{between}; but rows with the most frequent value aside, these are not clearly more than the "
-            f"{number(c.chance)} or so that fit some formula when the labels are shuffled"
-        )
-    elif c.reason is Reason.NEAR:
-        why = (
-            f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')} {_verb(c.n_decisive, 'agree')} with the best formula "
-            "found; but labels lie about as densely beside it as on it, or no more are on it than chance gives"
-        )
-    elif c.reason is Reason.FEW and c.n_decisive > c.rank:
-        inside = "" if c.n_active is None else " between its limits"
-        agree = f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')}"
-        why = f"no more than {agree} agree with the best formula found{inside}"
-    elif c.reason is Reason.FEW:
+    why = _REASONS.get(c.reason, "").format(
+        some=f"{number(c.n_decisive)} of {count(c.n_rows, 'rows')}",
+        agree=_verb(c.n_decisive, "agree"),
+        inside="" if c.n_active is None else " between its limits",
+        chance=number(c.chance),
+    )
+    if c.reason is Reason.FEW and c.n_decisive <= c.rank:
         rows = count(c.n_decisive, "rows") if c.n_decisive else "no row"
         why = f"the best formula found rests on {rows}, and any table has a formula for so few"
     yield f"No rule was found: {why}."
@@ -461,12 +454,12 @@ def _as_declared(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     they, are = ("it", "is") if len(known.slopes) == 1 else ("they", "are")
     s = "" if len(known.slopes) == 1 else "s"
     yield (
-        f"{_DECLARED}. If so, the coefficient{s} of {listed([name_of(j, names) for j in known.slopes])} {are} right "
+        f"{_DECLARED}. If so, the coefficient{s} of {_named(known.slopes, names)} {are} right "
         f"({_percent(c.confidence)}), up to what changes the label by a standard deviation of {up(known.deviation)}: "
         f"were {they} not, {share(known.share, 1)} of the rows would have to lie near one plane, and none has as many."
     )
     if known.rest:
-        yield f"Not confirmed: {listed([name_of(j, names) for j in known.rest])}."
+        yield f"Not confirmed: {_named(known.rest, names)}."
     else:
         yield f"The whole formula is known to within {up(known.within)} on each row only: too little to confirm it."
 
@@ -546,30 +539,28 @@ def _columns(piece: PieceSupport) -> tuple[int, ...]:
 def _direction(piece: PieceSupport, names: Sequence[str] | None) -> str:
     columns = _columns(piece)
     others = np.count_nonzero(piece.involved > _ROUNDING) > len(columns)
-    return f"{'mostly ' if others else ''}{listed([name_of(j, names) for j in columns])}"
+    return f"{'mostly ' if others else ''}{_named(columns, names)}"
 
 
 def _parts(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
-    """Say which coefficients are confirmed by themselves; of a link that clips nothing of the kind is known."""
+    """Say which coefficients are confirmed by themselves; for a link that clips this is not known."""
     if c.support is None or c.n_active is not None:
         return
     doubtful = c.unconfirmed_columns
     open_columns = {j for group in c.undetermined_columns for j in group}
     sure = [j for j in range(c.n_columns) if j not in doubtful and j not in open_columns]
     if sure and doubtful:
-        yield (
-            f"Confirmed by themselves: {listed([name_of(j, names) for j in sure])}. "
-            f"Not confirmed: {listed([name_of(j, names) for j in doubtful])}."
-        )
+        yield (f"Confirmed by themselves: {_named(sure, names)}. Not confirmed: {_named(doubtful, names)}.")
 
 
 def _also(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
-    """Say what is so whatever the verdict: what is open, left out, constant, or off by a last place."""
+    """Say what holds for every verdict: what is open, left out, constant, or off by a last place."""
     if c.verdict is Verdict.NONE:
         return
     yield from _left_open(c, names)
     for column, rows in c.thin[:_MOST_NAMES]:
-        yield f"{name_of(column, names)} rests on {count(rows, 'rows')} and was left out."
+        name = f"The {INTERCEPT}" if names is not None and column >= len(names) else name_of(column, names)
+        yield f"{name} rests on {count(rows, 'rows')} and was left out."
     if len(c.thin) > _MOST_NAMES:
         yield f"So were {len(c.thin) - _MOST_NAMES} more columns."
     if c.constant:
@@ -583,11 +574,11 @@ def _left_open(c: Certificate, names: Sequence[str] | None) -> Iterator[str]:
     """Say which coefficients no row determines, and which are determined together only."""
     thin = {column for column, _ in c.thin}
     alone = [group[0] for group in c.undetermined_columns if len(group) == 1]
-    unused = [name_of(column, names) for column in alone if column not in thin]
-    linked = [listed([name_of(j, names) for j in group]) for group in c.undetermined_columns if len(group) > 1]
+    unused = [column for column in alone if column not in thin]
+    linked = [_named(group, names) for group in c.undetermined_columns if len(group) > 1]
     if unused:
         s, them = ("", "it") if len(unused) == 1 else ("s", "them")
-        yield f"Nothing determines the coefficient{s} of {listed(unused)}: no row that agrees uses {them}."
+        yield f"Nothing determines the coefficient{s} of {_named(unused, names)}: no row that agrees uses {them}."
     if linked:
         more = f", and so do {len(linked) - 2} more groups of columns" if len(linked) > 2 else ""
         yield (
@@ -620,6 +611,10 @@ def name_of(column: int, names: Sequence[str] | None) -> str:
     return names[column] if column < len(names) else f"the {INTERCEPT}"
 
 
+def _named(columns: Iterable[int], names: Sequence[str] | None) -> str:
+    return listed([name_of(column, names) for column in columns])
+
+
 def listed(names: Sequence[str]) -> str:
     """Write a few names in a row: "a, b and c"."""
     if len(names) > _MOST_NAMES:
@@ -648,6 +643,13 @@ def count(quantity: float, things: str) -> str:
     if quantity == 1:
         things = re.sub(r"rows\b", "row", things, count=1).replace("that do not follow", "that does not follow")
     return f"{number(quantity)} {things}"
+
+
+def cell_of(value: object) -> str:
+    """Write a cell of a table."""
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return "" if value is None else str(value)
 
 
 def number(value: float) -> str:
@@ -708,10 +710,6 @@ def _of_rows(n: int, one: str, many: str) -> str:
     return f"{count(n, 'rows')} {one if n == 1 else many}"
 
 
-def _limit(share: float) -> str:
-    return f"{100 * share:.4g} %"
-
-
 def _counted(n_total: int, n_judged: int, n_wrong: int, n_apart: int) -> tuple[str, str]:
     found, left = counted(n_total, n_judged, n_wrong)
     return found + (f", {n_apart:,} set apart" if n_apart else ""), left
@@ -724,15 +722,15 @@ def _too_little_known(verdict: str, required: str, is_saved: bool, where: str | 
 
 def _too_many_unjudged(max_unjudged: float, **counts: int) -> str:
     found, left = _counted(**counts)
-    return f"{left}, more than {_limit(max_unjudged)} (--max-unjudged); {found}."
+    return f"{left}, more than {_percent(max_unjudged)} (--max-unjudged); {found}."
 
 
 def _passed(max_wrong: float | None, max_unjudged: float | None, **counts: int) -> str:
     found, left = _counted(**counts)
     if counts["n_judged"] < counts["n_total"] and max_unjudged is not None:
-        left += f", at most {_limit(max_unjudged)} allowed"
+        left += f", at most {_percent(max_unjudged)} allowed"
     if max_wrong is not None:
-        return f"{found}, at most {_limit(max_wrong)} allowed; {left}."
+        return f"{found}, at most {_percent(max_wrong)} allowed; {left}."
     return f"{found}{'; no --max-wrong given: nothing fails' if counts['n_wrong'] else ''}; {left}."
 
 
@@ -746,8 +744,8 @@ CODES: dict[str, Callable[..., str]] = {
         f"Only {n_agree:,} of {count(n_judged, 'rows')} follow the saved rule: it may not be the rule of this table."
     ),
     "blank": lambda column, n, n_agree: (
-        f'Took a blank in "{column}" for 0: '
-        + (f"{n_agree:,} of {n:,} rows with a blank follow" if n > 1 else "the row with a blank follows")
+        f'Read missing values of "{column}" as 0: '
+        + (f"{n_agree:,} of {n:,} rows without a value follow" if n > 1 else "the row without a value follows")
         + " the rule then."
     ),
     "broken": broken,
@@ -774,7 +772,7 @@ CODES: dict[str, Callable[..., str]] = {
     "too little known": _too_little_known,
     "too many unjudged": _too_many_unjudged,
     "too many wrong": lambda max_wrong, **counts: "{}, more than {limit}; {}.".format(
-        *_counted(**counts), limit=_limit(max_wrong)
+        *_counted(**counts), limit=_percent(max_wrong)
     ),
     "total row": lambda place, text: (
         f"Row {place} says {text}, and is read as a row: totals are left out only of tables that fit into memory "
@@ -783,8 +781,8 @@ CODES: dict[str, Callable[..., str]] = {
     "uncertain": lambda verdict: f"The rule is {verdict}, not certain: no values are replaced",
     "uneven": uneven,
     "unneeded": lambda columns, rule="the rule does not need": (
-        f"Left out {', '.join(f'{chr(34)}{name}{chr(34)}' for name in columns)}: {rule} it, and rows without it would "
-        "not be judged."
+        f"Left out {', '.join(f'{chr(34)}{name}{chr(34)}' for name in columns)}: {rule} "
+        f"{'it' if len(columns) == 1 else 'them'}, and rows without a value there would not be judged."
     ),
 }
 """The sentence for each code, given its values."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from massart.audit.question import Request, check_size
 from massart.audit.scan.identities import SETTINGS, Grower, Identity, Known, Numbers, judged
 from massart.audit.table_audit import Audit, versions
-from massart.report import Findings, ScanFindings, render_scan
+from massart.report import Findings, render_scan
 from massart.rows import SQUARE_IS_FINITE, Callback, FloatArray, Progress, silent
 from massart.tables import Category, Flag, Number, Table, TableError, column_values, groups_of, quote, role_of, table_of
 
@@ -91,28 +91,26 @@ class Scan:
             "notices": list(self.notices),
         }
 
-    def findings(self, facts: Mapping[str, str] | None = None) -> ScanFindings:
-        """Return what a report shows."""
-        uses: dict[str, list[int]] = {}
+    def to_html(self, facts: Mapping[str, str] | None = None) -> str:
+        """Return the page that shows the rules: one file, which loads nothing."""
+        uses: dict[str, list[int]] = {}  # the numbers of the rules that each column is in
         for number, audit in enumerate((*self.identities, *self.copies), 1):
             for name in columns_of(audit):
                 uses.setdefault(name, []).append(number)
-        return ScanFindings(
-            title=self.table.name,
-            n_rows=self.table.n_rows,
-            identities=[_rule(audit) for audit in self.identities],
-            copies=[_rule(audit) for audit in self.copies],
-            uses=uses,
-            constants=self.constants,
-            codes=self.codes,
-            without_rule=self.without_rule,
-            notices=self.notices,
-            facts={**(facts or {}), "versions": versions()},
+        return render_scan(
+            {
+                "title": self.table.name,
+                "n_rows": self.table.n_rows,
+                "identities": [_rule(audit) for audit in self.identities],
+                "copies": [_rule(audit) for audit in self.copies],
+                "uses": uses,
+                "constants": self.constants,
+                "codes": self.codes,
+                "without_rule": self.without_rule,
+                "notices": self.notices,
+                "facts": {**(facts or {}), "versions": versions()},
+            }
         )
-
-    def to_html(self, facts: Mapping[str, str] | None = None) -> str:
-        """Return the page that shows the rules: one file, which loads nothing."""
-        return render_scan(self.findings(facts))
 
     def __repr__(self) -> str:
         rules = [repr(audit) for audit in (*self.identities, *self.copies)]
@@ -298,7 +296,7 @@ def _not_in(codes: Sequence[tuple[str, ...]], audits: Sequence[Audit]) -> tuple[
 
 
 def _is_copy(audit: Audit) -> bool:
-    """Tell whether a rule reads one other column, as it stands."""
+    """Return whether a rule reads one other column, as it stands."""
     used = [term.term for term in audit.formula.terms if term.coef]
     return len(used) == 1 and used[0] is not None and used[0].is_column
 

@@ -76,11 +76,6 @@ def test_constant_labels_with_weights_scikit_learn_27777() -> None:
     assert reg.intercept_ == pytest.approx(np.log(5000.0), rel=1e-15)
 
 
-def test_zero_tolerance_scikit_learn_4907() -> None:
-    reg = fit(range(10), range(0, 100, 10), tolerance=0)
-    assert (reg.coef_.tolist(), reg.inlier_mask_.all()) == ([10.0], True)
-
-
 @pytest.mark.parametrize("size", [1e-14, 1e-12, 1e-9, 1e-6, 1e-3])
 @pytest.mark.parametrize("gross", [0.0, 0.4])
 def test_almost_exact_fits_neither_crash_nor_lose_digits_statsmodels_1341(size: float, gross: float) -> None:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from massart.certificate import PLAIN, Assumption, Certificate, Verdict
 from massart.estimators.fitted import Fitted, Origin, masks_of, origin_of, take_names, target_names, wrong_table
-from massart.estimators.inference import Explain, Weigh
+from massart.estimators.inference import Explain, Inference, Weigh
 from massart.recover import Recovery, recover
 from massart.report import called_wrong
 from massart.rows import (
@@ -104,7 +104,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
         return self
 
     def _assumption(self) -> Assumption:
-        """Return what CONFIRMED takes for granted."""
+        """Return what CONFIRMED assumes."""
         return PLAIN
 
     def predict(self, X: Any) -> Any:
@@ -121,7 +121,7 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
         return self._link()(np.asarray(X @ self.coef_.T + self.intercept_))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of the predictions; of rows elsewhere, no more than their labels come to the host."""
+        """Return R² of the predictions; of rows elsewhere, only labels are copied to the host."""
         if not is_elsewhere(X):
             return float(super().score(X, y, sample_weight))
         weights = None if sample_weight is None else to_numpy(sample_weight)
@@ -148,39 +148,32 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
         self.noise_rate_, self.scale_ = each(found.noise_rate), each(found.scale)
         self.certificate_ = each(found.certificates)
         self.last_place_mask_ = masks_of(found.marks, LAST_PLACE, one_output)
+        answers, weighed, explained = [], [], []
         columns, link = [column(name) for name in self._names], self._link()
-        formulas = [
-            compose(target, columns, found.coef[:, j], found.fractions[j], found.standard_errors[:, j], known, link)
-            for j, (target, known) in enumerate(zip(self._targets, found.certificates, strict=True))
-        ]
-        self._answers = tuple(zip(formulas, found.certificates, strict=True))
-        self.formula_ = each(tuple(str(formula) for formula in formulas))
-        self._keep_inference(found, rows, each)
-
-    def _keep_inference(self, found: Recovery, rows: Rows, each: Any) -> None:
-        """Weigh the rows of noisy formulas, and tell how much these explain and what they leave free."""
-        self._covariances = found.covariances
-        explained, freedom, weighed = [], [], []
-        for j, certificate in enumerate(found.certificates):
+        for j, (target, certificate) in enumerate(zip(self._targets, found.certificates, strict=True)):
             coef, weights, r2 = found.coef[:, j], None, 1.0 if certificate.verdict.stands else np.nan
             if certificate.scale:
-                weights = rows.map(Weigh(coef, certificate.scale, self._link(), j))
-                moments = rows.reduce(Explain(coef, self._link(), j), weights)
-                r2 = moments.r2(intercept=self.fit_intercept)
+                weights = rows.map(Weigh(coef, certificate.scale, link, j))
+                r2 = rows.reduce(Explain(coef, link, j), weights).r2(intercept=self.fit_intercept)
+            formula = compose(target, columns, coef, found.fractions[j], found.standard_errors[:, j], certificate, link)
+            freedom = _count(found.marks[j], rows.weights) - certificate.rank
+            answers.append(Inference(formula, certificate, found.covariances[j], freedom))
             weighed.append(None if weights is None else weights.native())
             explained.append(r2)
-            freedom.append(_count(found.marks[j], rows.weights) - certificate.rank)
-        self._weights = tuple(weighed)
-        self.robust_r2_, self.degrees_of_freedom_ = each(np.array(explained)), each(np.array(freedom))
+        self._answers, self._weights = tuple(answers), tuple(weighed)
+        self.formula_ = each(tuple(str(answer.formula) for answer in answers))
+        self.robust_r2_ = each(np.array(explained))
+        self.degrees_of_freedom_ = each(np.array([answer.degrees_of_freedom for answer in answers]))
 
     def _keep_wrong_rows(self, X: Any, y: Any, origin: Origin) -> None:
-        """Keep the wrong rows with what the formula gives for them; of rows in memory, which cost no second read."""
+        """Keep the wrong rows with what the formula gives for them, if the rows are in memory."""
         self._wrong_rows, self._apart = None, None
         if is_elsewhere(X) or isinstance(getattr(X, "base", None), np.memmap | mmap):
             return
         self._apart = tuple(self._rows_apart(X, j) for j in range(len(self._answers)))
         found = []
-        for j, (formula, certificate) in enumerate(self._answers):
+        for j, answer in enumerate(self._answers):
+            formula, certificate = answer.formula, answer.certificate
             agree, last_place = (self._of_output(mask, j) for mask in (self.inlier_mask_, self.last_place_mask_))
             wrong = np.flatnonzero(called_wrong(certificate, agree, last_place, self._apart[j]))
             given = np.asarray(self._of_output(y, j)[wrong], dtype=np.float64)

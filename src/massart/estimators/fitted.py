@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from massart.certificate import Certificate
 from massart.estimators.inference import Inference, Summary
 from massart.estimators.plot import Diagnostics, draw, robust_distances
 from massart.report import Findings, Report, ReportRows, Usage, called_wrong, usage_of
@@ -40,7 +39,6 @@ from massart.rows import (
     rows_of,
     to_numpy,
 )
-from massart.rules import Formula
 
 TARGET = "y"
 """What labels without a name are called."""
@@ -72,8 +70,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[np.object_]
 
     _targets: Sequence[str]
-    _answers: tuple[tuple[Formula, Certificate], ...]
-    _covariances: tuple[FloatArray | None, ...]
+    _answers: tuple[Inference, ...]
     _weights: tuple[Any, ...]
     _wrong_rows: tuple[Callable[[], Any], ...] | None
     _apart: tuple[BoolArray, ...] | None
@@ -92,8 +89,10 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         p = self.n_features_in_ + self.fit_intercept
         found = [
-            np.full((p, p), 0.0 if certificate.verdict.stands else np.nan) if known is None else known
-            for known, (_, certificate) in zip(self._covariances, self._answers, strict=True)
+            np.full((p, p), 0.0 if one.certificate.verdict.stands else np.nan)
+            if one.covariance is None
+            else one.covariance
+            for one in self._answers
         ]
         return found[0] if self.coef_.ndim == 1 else np.stack(found)
 
@@ -138,7 +137,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             The label column, if y had several.
         """
         findings = self.report(output=output).findings
-        inference = self._inference(output)
+        inference = self._answers[output]
         inference.intervals(level)  # which names a level that is none
         return Summary(findings, inference, float(np.atleast_1d(self.robust_r2_)[output]), level)
 
@@ -148,7 +147,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         Their limits are the coefficients themselves where labels are exact, and NaN where nothing is known.
         """
         check_is_fitted(self)
-        limits = [self._inference(j).intervals(level) for j in range(len(self._answers))]
+        limits = [answer.intervals(level) for answer in self._answers]
         return limits[0] if self.coef_.ndim == 1 else np.stack(limits)
 
     def predict_interval(self, X: Any, level: float = 0.95, kind: Literal["mean", "label"] = "mean") -> FloatArray:
@@ -171,10 +170,9 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if kind not in ("mean", "label"):
             raise ValueError(f'kind must be "mean" or "label", got {kind!r}')
-        X = validate_data(self, to_numpy(X) if is_elsewhere(X) else X, accept_sparse="csr", reset=False)
+        X = validate_data(self, _on_host(X), accept_sparse="csr", reset=False)
         limits = [
-            np.concatenate([inference.limits(rows, level, kind) for rows in self._blocks(X)])
-            for inference in map(self._inference, range(len(self._answers)))
+            np.concatenate([answer.limits(rows, level, kind) for rows in self._blocks(X)]) for answer in self._answers
         ]
         return limits[0] if self.coef_.ndim == 1 else np.stack(limits, axis=1)
 
@@ -189,7 +187,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         output : int
             The label column, if y had several.
         """
-        formula, certificate = self._answer(output)
+        answer = self._answer(output)
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
         agree, last_place = (self._of_output(mask, output) for mask in (self.inlier_mask_, self.last_place_mask_))
@@ -197,9 +195,10 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             apart = self._apart[output]
         else:  # of rows elsewhere, where they are given
             apart = np.zeros(len(agree), dtype=bool) if X is None else self._rows_apart(X, output)
-        wrong = called_wrong(certificate, agree, last_place, apart)
+        wrong = called_wrong(answer.certificate, agree, last_place, apart)
         counts = len(agree), int(agree.sum()), int(wrong.sum())
-        findings = Findings(type(self).__name__, formula, certificate, *counts, n_apart=int(apart.sum()))
+        known = answer.formula, answer.certificate
+        findings = Findings(type(self).__name__, *known, *counts, n_apart=int(apart.sum()))
         if X is None:
             return Report(findings)
         rows, usage = self._report_rows(X, y, output, agree, wrong)
@@ -209,8 +208,8 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, output: int, agree: BoolArray, wrong: BoolArray
     ) -> tuple[ReportRows, tuple[Usage, ...]]:
         """Return the rows of `fit` as a report shows them, and how many use each coefficient."""
-        formula, origin = self._answers[output][0], origin_of(X, y)
-        X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in self._checked(X, y))
+        formula, origin = self._answers[output].formula, origin_of(X, y)
+        X, y = map(_on_host, self._checked(X, y))
         if y.shape != self.inlier_mask_.shape:
             raise ValueError(f"X and y must be those of fit: y had shape {self.inlier_mask_.shape}, got {y.shape}")
         index = origin.index_name
@@ -240,18 +239,13 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         ImportError
             If matplotlib is not installed.
         """
-        formula, certificate = self._answer(output)
-        origin = origin_of(X, y)
-        X, y = (to_numpy(rows) if is_elsewhere(rows) else rows for rows in self._checked(X, y))
+        answer, origin = self._answer(output), origin_of(X, y)
+        X, y = map(_on_host, self._checked(X, y))
         agree, labels = (self._of_output(values, output) for values in (self._agrees(X, y), y))
-        fitted = formula.predict(X)
-        distances, rank = robust_distances(X)
-        scale = certificate.scale or 0.0
-        return draw(
-            Diagnostics(str(formula.target), fitted, labels - fitted, agree, scale, distances, rank, origin.labels)
-        )
+        target, fitted, scale = str(answer.formula.target), answer.formula.predict(X), answer.certificate.scale or 0.0
+        return draw(Diagnostics(target, fitted, labels - fitted, agree, scale, *robust_distances(X), origin.labels))
 
-    def _answer(self, output: int) -> tuple[Formula, Certificate]:
+    def _answer(self, output: int) -> Inference:
         check_is_fitted(self)
         if not 0 <= output < len(self._answers):
             raise ValueError(f"output must be from 0 to {len(self._answers) - 1}, got {output}")
@@ -265,17 +259,12 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     def _rows_apart(self, X: Any, output: int) -> BoolArray:
         """Return the rows that are set apart, since most rows of their segment of X break the formula."""
         off = ~self._of_output(self.inlier_mask_, output) & ~self._of_output(self.last_place_mask_, output)
-        segment = self._answers[output][1].segment
+        segment = self._answers[output].certificate.segment
         if segment is None or not segment.is_accused or segment.column is None:
             return np.zeros(len(off), dtype=bool)
         column = to_numpy(X[:, segment.column])
         column = column.toarray().ravel() if hasattr(column, "toarray") else column
         return np.asarray(off & (column >= segment.low) & (column <= segment.high))
-
-    def _inference(self, output: int) -> Inference:
-        """Return the tests and intervals of one label column."""
-        freedom = float(np.atleast_1d(self.degrees_of_freedom_)[output])
-        return Inference(*self._answers[output], self._covariances[output], freedom)
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return rows and labels that fit those of `fit`."""
@@ -292,7 +281,8 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
 
     def _agrees(self, X: Any, y: Any) -> Any:
         rows = rows_of(X, y, intercept=self.fit_intercept)
-        kernels = (Mark(f.coef, c.agreement, self._link(), j) for j, (f, c) in enumerate(self._answers))
+        found = enumerate(self._answers)
+        kernels = (Mark(one.formula.coef, one.certificate.agreement, self._link(), j) for j, one in found)
         return masks_of([rows.map(kernel) for kernel in kernels], AGREES, one_output=self.coef_.ndim == 1)
 
     def _blocks(self, X: Any) -> Iterator[FloatArray]:
@@ -304,6 +294,10 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     def _names(self) -> list[str]:
         """The names of the columns, without the constant."""
         return [*getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])]
+
+
+def _on_host(rows: Any) -> Any:
+    return to_numpy(rows) if is_elsewhere(rows) else rows
 
 
 def masks_of(marks: Sequence[Values], mark: int, one_output: bool) -> Any:

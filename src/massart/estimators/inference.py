@@ -34,9 +34,6 @@ from massart.robust import TUNING, constants
 from massart.rows import Block, FloatArray, Link, clipped, namespace_of
 from massart.rules import Formula
 
-MOST_TERMS = 40
-"""Terms of a formula that are written in one line."""
-
 _WIDTH = 88
 _GAP = 2
 _OPEN = 1e-8  # of the size of a row: the part of it in directions that the rows of the fit leave open
@@ -195,7 +192,7 @@ class Summary:
 
     @property
     def is_estimate(self) -> bool:
-        """Whether there are errors to speak of: exact formulas have none, and of others nothing is known."""
+        """Whether coefficients have standard errors: exact formulas need none, and without a rule none are known."""
         return self.findings.formula.noisy
 
     def to_frame(self) -> Any:
@@ -223,7 +220,7 @@ class Summary:
         findings = self.findings
         lines = [f"{findings.title}: {findings.judgement.word}"]
         if findings.is_rule:
-            lines += wrap(findings.formula.text(MOST_TERMS), _WIDTH, subsequent_indent="    ")
+            lines += wrap(findings.formula_text, _WIDTH, subsequent_indent="    ")
         lines += ["", *wrap(findings.explanation, _WIDTH)]
         if findings.is_rule:
             lines += ["", *wrap("   ".join(f"{name} {value}" for name, value in self._facts()), _WIDTH)]
@@ -244,7 +241,7 @@ class Summary:
             facts = " · ".join(f"{escape(name)} {escape(value)}" for name, value in self._facts())
             names = ("", *self._names())
             parts += [
-                f"<p class='massart-formula'><code>{escape(findings.formula.text(MOST_TERMS))}</code></p>",
+                f"<p class='massart-formula'><code>{escape(findings.formula_text)}</code></p>",
                 f"<p>{facts}</p>",
                 table("", names, self._rows(), {*range(1, len(names))}),
             ]

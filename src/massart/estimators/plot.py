@@ -135,7 +135,7 @@ def _across(axes: Axes, cutoff: float) -> None:
 def _shown(agree: BoolArray) -> NDArray[np.intp]:
     """Return the rows to draw: evenly spaced where there are too many."""
     parts = (np.flatnonzero(agree), np.flatnonzero(~agree))
-    return np.concatenate([rows[:: max(-(-len(rows) // MOST_POINTS), 1)] for rows in parts])
+    return np.concatenate([rows[_spaced(len(rows), MOST_POINTS)] for rows in parts])
 
 
 MOST_ROWS = 5_000
@@ -179,4 +179,4 @@ def robust_distances(X: Any) -> tuple[FloatArray | None, int]:
 
 
 def _spaced(n: int, most: int) -> slice:
-    return slice(None, None, -(-n // most))
+    return slice(None, None, max(-(-n // most), 1))

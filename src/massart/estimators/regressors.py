@@ -338,7 +338,7 @@ class MassartPACRegressor(Recoverer):
 
 
 def _recovery_of(found: Sequence[PACFormula], rows: Rows) -> Recovery:
-    """Return the formulas as the driver would; their coefficients have no errors that are known."""
+    """Return the formulas as the driver would; their standard errors are not known."""
     kernels = (Mark(formula.coef, formula.agreement, IDENTITY, j) for j, formula in enumerate(found))
     marks = tuple(rows.map(kernel) for kernel in kernels)
     coef = np.stack([formula.coef for formula in found], axis=1)

@@ -101,7 +101,7 @@ def agreement_scorer(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | 
 
 
 def _half_widths(estimator: Any) -> list[float]:
-    """Return how far labels that agree are from each formula at most."""
+    """Return the largest distance of an agreeing label from each formula."""
     coef = np.column_stack([np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)])
     known = (estimator.certificate_,) if estimator.coef_.ndim == 1 else estimator.certificate_
     used = coef if estimator.fit_intercept else coef[:, :-1]
